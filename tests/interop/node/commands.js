@@ -1,0 +1,90 @@
+'use strict';
+// The driver's commands. `at` is the address of a queue: {db, prefix, queue}.
+
+const { setClock } = require('./clock');
+const { liveCommands } = require('./live');
+
+/** Reads a job through `owner`, whose options then decide keep rules, limiter and metrics. */
+async function jobOf(session, owner, jobId) {
+  const job = await session.bullmq.Job.fromId(owner, jobId);
+  if (!job) {
+    throw new Error(`no job ${jobId}`);
+  }
+  return job;
+}
+
+function errorFrom(session, { message, unrecoverable, stack }) {
+  const error = unrecoverable ? new session.bullmq.UnrecoverableError(message) : new Error(message);
+  error.stack = stack ?? `Error: ${message}\n    at handler (worker.js:1:1)`;
+  return error;
+}
+
+/** What a finish hands over: the next job, made ready exactly as the worker would. */
+async function nextJob(worker, result, token) {
+  const [data, id] = Array.isArray(result) ? result : [];
+  return data ? worker.nextJobFromJobData(data, id, token) : null;
+}
+
+const commands = {
+  clock: (session, { now }) => setClock(now),
+
+  close: (session, { stem }) => session.close(stem),
+
+  /** Any method of Queue. */
+  queue: (session, { at, opts, method, args }) => session.queue(at, opts)[method](...args),
+
+  /** Any method of Job, on the job as Redis holds it now. */
+  async job(session, { at, jobId, method, args }) {
+    const job = await jobOf(session, session.queue(at), jobId);
+    const value = await job[method](...args);
+    return value === undefined ? null : value;
+  },
+
+  flow: async (session, { at, flow, opts }) => {
+    const node = await session.flows(at).add(flow, opts);
+    return node.job.id;
+  },
+
+  fetch: (session, { at, worker, token }) => session.handWorker(at, worker).getNextJob(token, { block: false }),
+
+  async complete(session, { at, worker, jobId, value, token, fetchNext }) {
+    const owner = session.handWorker(at, worker);
+    const job = await jobOf(session, owner, jobId);
+    return nextJob(owner, await job.moveToCompleted(value, token, fetchNext), token);
+  },
+
+  async fail(session, { at, worker, jobId, error, token, fetchNext }) {
+    const owner = session.handWorker(at, worker);
+    const job = await jobOf(session, owner, jobId);
+    return nextJob(owner, await job.moveToFailed(errorFrom(session, error), token, fetchNext), token);
+  },
+
+  /** Fetches one job and runs it through the worker's own pipeline; false when there was none. */
+  async work(session, { at, worker, token, fetchNext }) {
+    const owner = session.handWorker(at, worker);
+    let job = await owner.getNextJob(token, { block: false });
+    const worked = [];
+    while (job) {
+      worked.push(job.id);
+      job = await owner.processJob(job, token, () => fetchNext, new Set());
+    }
+    return worked;
+  },
+
+  async stalled(session, { at, worker }) {
+    const recovered = [];
+    const owner = session.handWorker(at, worker);
+    const note = id => recovered.push(id);
+    owner.on('stalled', note);
+    await owner.moveStalledJobsToWait();
+    owner.off('stalled', note);
+    return recovered;
+  },
+
+  extendLocks: (session, { at, jobIds, tokens, duration }) =>
+    session.handWorker(at).scripts.extendLocks(jobIds, tokens, duration),
+
+  ...liveCommands,
+};
+
+module.exports = { commands };

@@ -1,0 +1,65 @@
+'use strict';
+// Workers and event readers that run by themselves, for the tests in which both sides are alive at once.
+
+const running = new Map();
+const captures = new Map();
+
+function noteLocalEvents(worker) {
+  const log = [];
+  worker.on('completed', (job, value) => log.push(['completed', job.id, value ?? null]));
+  worker.on('failed', (job, error) => log.push(['failed', job && job.id, error.message]));
+  worker.on('stalled', id => log.push(['stalled', id, null]));
+  worker.on('error', error => log.push(['error', null, error.message]));
+  return log;
+}
+
+const liveCommands = {
+  async startWorker(session, { at, workerId, opts }) {
+    const options = { prefix: at.prefix, ...opts, connection: session.connection(at.db) };
+    const worker = new session.bullmq.Worker(at.queue, session.process, options);
+    worker.address = at;
+    running.set(workerId, { worker, log: noteLocalEvents(worker) });
+    await worker.waitUntilReady();
+  },
+
+  workerLog: (session, { workerId }) => running.get(workerId).log,
+
+  async closeWorker(session, { workerId, force }) {
+    const { worker } = running.get(workerId);
+    running.delete(workerId);
+    await worker.close(force);
+  },
+
+  /** Starts to record the queue's event stream from its beginning. */
+  async listen(session, { at }) {
+    const events = new session.bullmq.QueueEvents(at.queue, {
+      prefix: at.prefix,
+      connection: session.connection(at.db).duplicate(),
+      lastEventId: '0-0',
+      autorun: false,
+    });
+    const heard = [];
+    const emit = events.emit.bind(events);
+    events.emit = (name, ...args) => {
+      const ofOneJobOrConnection = name.includes(':');
+      if (!ofOneJobOrConnection) {
+        heard.push([name, typeof args[0] === 'object' ? args[0] : {}]);
+      }
+      return emit(name, ...args);
+    };
+    events.on('error', error => heard.push(['error', { message: error.message }]));
+    captures.set(at.queue, { events, heard });
+    await events.waitUntilReady();
+    events.run().catch(() => {});
+  },
+
+  heard: (session, { at }) => captures.get(at.queue).heard,
+
+  async unlisten(session, { at }) {
+    const { events } = captures.get(at.queue);
+    captures.delete(at.queue);
+    await events.close();
+  },
+};
+
+module.exports = { liveCommands };

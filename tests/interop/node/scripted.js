@@ -1,0 +1,50 @@
+'use strict';
+// The processor of every test worker: it does what the job's own data says, so that the same job can be worked by
+// either side. `data.runs[n]` are the actions of the n-th start, the last one repeats; without `runs` the data is
+// returned. tests/interop/scripted.py is the same for our side.
+
+/** Builds the processor for one library version; `hold` keeps a job until the process dies. */
+function scriptedProcessor({ DelayedError, WaitingError, UnrecoverableError, RateLimitError }, queueOf) {
+  const actions = {
+    progress: (job, token, value) => job.updateProgress(value),
+    log: (job, token, row) => job.log(row),
+    update_data: (job, token, data) => job.updateData({ ...job.data, ...data }),
+    sleep: (job, token, ms) => new Promise(resolve => setTimeout(resolve, ms)),
+    hold: () => new Promise(() => {}),
+    throw: (job, token, message) => {
+      throw new Error(message);
+    },
+    unrecoverable: (job, token, message) => {
+      throw new UnrecoverableError(message);
+    },
+    delay: async (job, token, ms) => {
+      await job.moveToDelayed(Date.now() + ms, token);
+      throw new DelayedError();
+    },
+    wait: async (job, token) => {
+      await job.moveToWait(token);
+      throw new WaitingError();
+    },
+    rate_limit: async (job, token, ms) => {
+      await queueOf(job).rateLimit(ms);
+      throw new RateLimitError();
+    },
+  };
+
+  return async function work(job, token) {
+    const runs = job.data && job.data.runs;
+    if (!Array.isArray(runs)) {
+      return job.data;
+    }
+    const run = runs[Math.min(job.attemptsStarted, runs.length) - 1];
+    for (const [action, argument] of run) {
+      if (action === 'return') {
+        return argument;
+      }
+      await actions[action](job, token, argument);
+    }
+    return undefined;
+  };
+}
+
+module.exports = { scriptedProcessor };

@@ -1,0 +1,65 @@
+"""The comparison itself: it must find nothing between equal sides, and everything that was broken on purpose."""
+
+import pytest
+
+from .node_side import NodeSide
+from .pair import StateDiffers
+
+
+@pytest.fixture
+def twins(make_pair, node_fleet, queue_name):
+    return make_pair(lambda db: NodeSide(node_fleet.get("bullmq5"), db, "bull", queue_name))
+
+
+def work_through_most_operations(pair):
+    pair.add("plain", {"a": 1})
+    pair.add("late", {"b": [1, None]}, delay=60_000, attempts=2, backoff=1000)
+    pair.add("first", "text", priority=3, removeOnComplete={"age": 10, "count": 5})
+    pair.fetch("t:0", name="w1", lockDuration=30_000)
+    pair.update_progress("1", {"pct": 5})
+    pair.add_log("1", "row")
+    pair.complete("1", {"ok": True}, "t:0", fetch_next=True)
+    pair.fail("3", "boom", "t:0")
+    pair.tick(60_000)
+    pair.fetch("t:1")
+    pair.fail("2", "again", "t:1")
+    pair.retry("3")
+    pair.pause()
+    pair.resume()
+    pair.counts("waiting", "delayed", "failed")
+
+
+def test_two_real_bullmqs_leave_the_same_state(twins):
+    work_through_most_operations(twins)
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        (("HSET", "{P}1", "ats", "7"), "1 › value › ats: expected '1', got '7'"),
+        (("HDEL", "{P}1", "pb"), "1 › value › pb: missing"),
+        (("SET", "{P}stray", "x"), "stray: unexpected"),
+        (("ZADD", "{P}completed", "5", "1"), "completed › value › 1: expected 18"),
+        (("LPUSH", "{P}wait", "9"), "wait"),
+        (("XADD", "{P}events", "*", "event", "drained"), "events › value"),
+        (("HSET", "{P}1", "opts", '{"attempts":1}'), "1 › value › opts › attempts: expected 0.0, got 1.0"),
+        (("PEXPIRE", "{P}meta", "50000"), "meta › ttl: expected -1, got 50000"),
+        (("SADD", "{P}id", "1"), "id › type"),
+    ],
+)
+def test_a_fault_on_one_side_is_found_and_named(twins, databases, queue_name, command, where):
+    work_through_most_operations(twins)
+    args = [part.replace("{P}", f"bull:{queue_name}:") for part in command]
+    if args[0] == "SADD":
+        databases[1].delete(args[1])
+    databases[1].execute_command(*args)
+    with pytest.raises(StateDiffers) as raised:
+        twins.counts()
+    assert f"bull:{queue_name}:{where}" in str(raised.value)
+
+
+def test_a_different_result_is_found(twins, databases, queue_name):
+    twins.add("plain", {})
+    databases[1].set(f"bull:{queue_name}:id", "41")
+    with pytest.raises(StateDiffers, match=r"result: expected '2', got '42'"):
+        twins.add("plain", {})
