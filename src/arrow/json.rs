@@ -1,0 +1,125 @@
+//! Job data as JSON, one object per row, on arrow-json.
+//!
+//! What differs from arrow-json's own defaults, and why:
+//! - a null stays as `null`: a Node handler sees the key, and `undefined` never stands for "no value";
+//! - binary is base64 (arrow-json: hex), as `Buffer.from(text, "base64")` and Spark's `base64()` have it;
+//! - an instant (timestamp with a zone) is written in UTC with `Z` whatever the session's zone, so that the same row has
+//!   the same bytes, hence the same automatic id, under every session; a timestamp without a zone has no suffix.
+//!
+//! As in arrow-json: integers and decimals are numbers with all their digits (a reader that has only doubles rounds them
+//! beyond 2^53: cast such a column to string), NaN and infinities are `null`, dates are `YYYY-MM-DD`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, ArrayAccessor, RecordBatch, StructArray};
+use arrow_json::writer::{make_encoder, NullableEncoder};
+use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use super::Texts;
+use crate::error::Error;
+
+/// Encode every row of `batch` as one JSON object.
+pub(super) fn encode(batch: &RecordBatch) -> Result<Texts, Error> {
+    let options = EncoderOptions::default().with_explicit_nulls(true).with_encoder_factory(Arc::new(JobJson));
+    let field = Arc::new(Field::new_struct("", batch.schema().fields().clone(), false));
+    let array = StructArray::from(batch.clone());
+    let refuse = |error: ArrowError| Error::InvalidOption(format!("The rows cannot be job data: {error}"));
+    let mut encoder = make_encoder(&field, &array, &options).map_err(refuse)?;
+    let rows = batch.num_rows();
+    // A first guess only, to spare most of the growth of a buffer of a few MB.
+    let mut out = Texts::with_capacity(rows, rows * 24 * batch.num_columns().max(1));
+    for row in 0..rows {
+        encoder.encode(row, &mut out.bytes);
+        out.end();
+    }
+    Ok(out)
+}
+
+#[derive(Debug)]
+struct JobJson;
+
+impl EncoderFactory for JobJson {
+    fn make_default_encoder<'a>(
+        &self,
+        field: &'a FieldRef,
+        array: &'a dyn Array,
+        _options: &'a EncoderOptions,
+    ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
+        let encoder: Box<dyn Encoder + 'a> = match array.data_type() {
+            DataType::Binary => Box::new(Base64(array.as_binary::<i32>())),
+            DataType::LargeBinary => Box::new(Base64(array.as_binary::<i64>())),
+            DataType::BinaryView => Box::new(Base64(array.as_binary_view())),
+            DataType::FixedSizeBinary(_) => Box::new(Base64(array.as_fixed_size_binary())),
+            DataType::Timestamp(unit, zone) => Box::new(Moment::new(array, *unit, zone.is_some())),
+            // arrow-json asks only the keys of a dictionary for nulls and would write what lies under a null value.
+            DataType::Dictionary(_, _) if array.as_any_dictionary().values().null_count() > 0 => {
+                return Err(ArrowError::JsonError(format!("column {:?} is a dictionary with null values", field.name())))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(NullableEncoder::new(encoder, array.nulls().cloned())))
+    }
+}
+
+struct Base64<A>(A);
+
+impl<'a, A: ArrayAccessor<Item = &'a [u8]>> Encoder for Base64<A> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        out.push(b'"');
+        let bytes = self.0.value(row);
+        let start = out.len();
+        out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+        STANDARD.encode_slice(bytes, &mut out[start..]).expect("four bytes for each three");
+        out.push(b'"');
+    }
+}
+
+struct Moment<'a> {
+    values: &'a [i64],
+    unit: TimeUnit,
+    zoned: bool,
+}
+
+impl<'a> Moment<'a> {
+    fn new(array: &'a dyn Array, unit: TimeUnit, zoned: bool) -> Self {
+        let values: &'a [i64] = match unit {
+            TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values(),
+            TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().values(),
+            TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().values(),
+            TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().values(),
+        };
+        Self { values, unit, zoned }
+    }
+
+    fn at(&self, row: usize) -> Option<DateTime<Utc>> {
+        let value = self.values[row];
+        match self.unit {
+            TimeUnit::Second => DateTime::from_timestamp(value, 0),
+            TimeUnit::Millisecond => DateTime::from_timestamp_millis(value),
+            TimeUnit::Microsecond => DateTime::from_timestamp_micros(value),
+            TimeUnit::Nanosecond => Some(DateTime::from_timestamp_nanos(value)),
+        }
+    }
+}
+
+impl Encoder for Moment<'_> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        let Some(moment) = self.at(row) else {
+            // Beyond the calendar, like a number beyond the doubles.
+            out.extend_from_slice(b"null");
+            return;
+        };
+        let text = moment.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        out.push(b'"');
+        out.extend_from_slice(if self.zoned { text.as_bytes() } else { text.trim_end_matches('Z').as_bytes() });
+        out.push(b'"');
+    }
+}
