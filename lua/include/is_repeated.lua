@@ -1,6 +1,6 @@
 -- Whether a job was produced by a scheduler, told by its options.
 local function is_repeated(job_key)
-  local opts = redis.call('HGET', job_key, 'opts')
+  local opts = call('HGET', job_key, 'opts')
   -- Decoding is the costly part, and most options never mention `repeat`.
   if not opts or not string.find(opts, '"repeat"', 1, true) then
     return false

@@ -20,12 +20,12 @@ local function remove_from_list(list_key, elements, index_of, ids)
     end
   end
   if first_gone == 1 then
-    redis.call('DEL', list_key)
+    call('DEL', list_key)
   else
-    redis.call('LTRIM', list_key, 0, first_gone - 2)
+    call('LTRIM', list_key, 0, first_gone - 2)
   end
   for first = first_gone, #left, 1000 do
-    redis.call('RPUSH', list_key, unpack(left, first, math.min(first + 999, #left)))
+    call('RPUSH', list_key, unpack(left, first, math.min(first + 999, #left)))
   end
   return left
 end

@@ -1,0 +1,14 @@
+--- @include detach_child
+--- @include remove_deduplication
+--- @include remove_job_keys
+-- Delete the keys of a job whose whole state is being emptied: no event, and a parent left without dependencies in the
+-- same queue goes with it. The caller takes the id out of the state's list or set.
+local function discard_job(P, id)
+  local job_key = P .. id
+  local fields = call('HMGET', job_key, 'parentKey', 'parent', 'deid')
+  if fields[1] and call('EXISTS', fields[1]) == 1 then
+    detach_child(P, job_key, fields[1], fields[2], true)
+  end
+  remove_deduplication(P, id, fields[3])
+  remove_job_keys(job_key)
+end

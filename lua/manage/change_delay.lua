@@ -1,0 +1,29 @@
+-- Let a delayed job become due a new delay from now.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    now (ms), id, delay (ms)
+-- Returns 0; -1 no such job; -3 the job is not delayed
+-- Events  delayed (jobId, delay=due ms)
+local call = redis.call
+--- @include delayed_score
+--- @include add_delay_marker
+--- @include max_len_events
+local P = string.sub(KEYS[1], 1, -5)
+local now = assert(tonumber(ARGV[1]), 'now is not a number')
+local id = ARGV[2]
+local delay = assert(tonumber(ARGV[3]), 'delay is not a number')
+local job_key = P .. id
+if call('EXISTS', job_key) == 0 then
+  return -1
+end
+
+local due = now + math.max(delay, 0)
+-- The sequence number is taken while the job still holds its old place, as BullMQ does.
+local score = delayed_score(P, due)
+if call('ZREM', P .. 'delayed', id) == 0 then
+  return -3
+end
+call('HSET', job_key, 'delay', ARGV[3])
+call('ZADD', P .. 'delayed', score, id)
+call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+add_delay_marker(P)
+return 0

@@ -1,0 +1,9 @@
+-- Make delayed jobs ready to run now, in the order in which they are due.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    count (jobs per call)
+-- Returns 1 there may be more; 0 done
+-- Events  per job: waiting (jobId, prev=delayed)
+local call = redis.call
+--- @include move_set_to_wait
+local count = assert(tonumber(ARGV[1]), 'count is not a number')
+return move_set_to_wait(string.sub(KEYS[1], 1, -5), 'delayed', '+inf', count)

@@ -1,0 +1,22 @@
+-- Remove a job in whatever state, and all its children if asked.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    id, remove_children
+-- Returns 1 (also for an unknown id); 0 the job, or with remove_children a job it waits for, is locked by a worker;
+--         -8 the job is a scheduler's current iteration
+-- Events  per removed job, in its own queue: removed (jobId, prev=name of the key that held it or unknown);
+--         waiting (jobId, prev=waiting-children) for a parent that loses its last dependency
+local call = redis.call
+--- @include is_scheduled
+--- @include is_locked
+--- @include remove_job
+local P = string.sub(KEYS[1], 1, -5)
+local id, children = ARGV[1], ARGV[2] == '1'
+local job_key = P .. id
+if is_scheduled(P, id, call('HGET', job_key, 'rjk')) then
+  return -8
+end
+if is_locked(job_key, children, {}) then
+  return 0
+end
+remove_job(P, id, children, {})
+return 1

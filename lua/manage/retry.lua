@@ -1,0 +1,29 @@
+-- Run a finished job once more (BullMQ's Job.retry).
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    id, state (completed or failed), lifo
+-- Returns 0; -1 no such job; -3 the job is not in that state
+-- Events  waiting (jobId, prev=state)
+local call = redis.call
+--- @include get_target
+--- @include add_marker
+--- @include max_len_events
+--- @include relink_parent
+local P = string.sub(KEYS[1], 1, -5)
+local id, state, lifo = ARGV[1], ARGV[2], ARGV[3] == '1'
+local job_key = P .. id
+if call('EXISTS', job_key) == 0 then
+  return -1
+end
+if (state ~= 'completed' and state ~= 'failed') or call('ZREM', P .. state, id) == 0 then
+  return -3
+end
+
+call('HDEL', job_key, 'finishedOn', 'processedOn', state == 'failed' and 'failedReason' or 'returnvalue')
+-- BullMQ ignores the priority here: the job goes to the plain list.
+local target, blocked, settings = get_target(P)
+call(lifo and 'RPUSH' or 'LPUSH', target, id)
+add_marker(P, blocked)
+relink_parent(job_key, call('HGET', job_key, 'parentKey'), state)
+local max_len = max_len_events(P, settings[5])
+call('XADD', P .. 'events', 'MAXLEN', '~', max_len, '*', 'event', 'waiting', 'jobId', id, 'prev', state)
+return 0

@@ -1,0 +1,15 @@
+-- Record and announce a job's progress.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    id, progress (JSON)
+-- Returns 0; -1 no such job
+-- Events  progress (jobId, data=progress JSON)
+local call = redis.call
+--- @include max_len_events
+local P = string.sub(KEYS[1], 1, -5)
+local id, progress = ARGV[1], ARGV[2]
+if call('EXISTS', P .. id) == 0 then
+  return -1
+end
+call('HSET', P .. id, 'progress', progress)
+call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'progress', 'jobId', id, 'data', progress)
+return 0
