@@ -1,0 +1,118 @@
+--- Adds jobs: per job the hash, `added`, and its place in wait, prioritized or delayed.
+--- KEYS[1] <prefix>:<queue>:meta
+--- ARGV    runs, one after another. Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
+---         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic).
+--- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
+---         custom_ids "1" -> { 0-based positions whose id existed already }.
+---         Note that every job consumes an id, also one with a custom id.
+--- Events  added, then waiting or delayed, per job; duplicated for an id that exists
+local call = redis.call
+--- @include get_target
+--- @include max_len_events
+--- @include add_marker
+--- @include add_delay_marker
+--- @include delayed_score
+--- @include call_many
+
+local P = string.sub(KEYS[1], 1, -5)
+local ARGV = ARGV
+local size = #ARGV
+
+local from = 1
+while from <= size do
+  local count, custom = tonumber(ARGV[from]), ARGV[from + 7]
+  if not count or count < 1 or not tonumber(ARGV[from + 3]) or not tonumber(ARGV[from + 4])
+    or not tonumber(ARGV[from + 5]) or not custom then
+    return redis.error_reply('ERR add_jobs: malformed run at argument ' .. from)
+  end
+  from = from + 8 + count * (custom == '1' and 2 or 1)
+end
+if from ~= size + 1 then
+  return redis.error_reply('ERR add_jobs: the last run is cut short')
+end
+if size == 0 then
+  return {}
+end
+
+local target, blocked, settings = get_target(P)
+local events = P .. 'events'
+local max_events = max_len_events(P, settings[5])
+local runnable, delayed = false, false
+local reply = {}
+
+local at = 1
+while at <= size do
+  local count, name, opts, timestamp = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local delay, priority, custom = ARGV[at + 4], ARGV[at + 5], ARGV[at + 7] == '1'
+  local due = tonumber(delay) > 0 and string.format('%.17g', timestamp + delay)
+  local lifo = ARGV[at + 6] == '1'
+  at = at + 8
+
+  local first = call('INCRBY', P .. 'id', count) - count + 1
+  local placed, duplicates = {}, {}
+  for i = 0, count - 1 do
+    local id
+    local exists = false
+    if custom then
+      id = ARGV[at]
+      at = at + 1
+      exists = id ~= '' and call('EXISTS', P .. id) == 1
+    end
+    if exists then
+      call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
+      duplicates[#duplicates + 1] = i
+    else
+      if not id or id == '' then
+        id = first + i .. ''
+      end
+      call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', opts, 'timestamp', timestamp, 'delay', delay,
+        'priority', priority)
+      call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
+      if due then
+        call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+      else
+        call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
+      end
+      placed[#placed + 1] = id
+    end
+    at = at + 1
+  end
+  reply[#reply + 1] = custom and duplicates or first
+
+  local new = #placed
+  if new > 0 then
+    if due then
+      delayed = true
+      local score, last = delayed_score(P, tonumber(due))
+      local members = {}
+      for i = 1, new do
+        members[2 * i - 1] = score
+        members[2 * i] = placed[i]
+        score = math.min(score + 1, last)
+      end
+      call_many('ZADD', P .. 'delayed', members)
+    elseif tonumber(priority) ~= 0 then
+      runnable = true
+      local counter = call('INCRBY', P .. 'pc', new) - new
+      local members = {}
+      for i = 1, new do
+        members[2 * i - 1] = priority * 4294967296 + (counter + i) % 4294967296
+        members[2 * i] = placed[i]
+      end
+      call_many('ZADD', P .. 'prioritized', members)
+    else
+      runnable = true
+      call_many(lifo and 'RPUSH' or 'LPUSH', target, placed)
+    end
+  end
+end
+
+-- One trim for the batch leaves the stream that one trim per job leaves.
+call('XTRIM', events, 'MAXLEN', '~', max_events)
+if runnable then
+  add_marker(P, blocked)
+end
+if delayed then
+  add_delay_marker(P)
+end
+return reply

@@ -1,0 +1,33 @@
+--- Puts an active job off: active -> delayed, due `delay` ms from now.
+--- KEYS[1] <prefix>:<queue>:meta
+--- ARGV    now, id, token ("0" = no lock check), delay, skip_attempt ("1" = do not count an attempt),
+---         failed_reason, stacktrace_json (both "" = leave the fields)
+--- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock and fields already written)
+--- Events  delayed
+local call = redis.call
+--- @include leave_active
+--- @include delayed_score
+--- @include add_delay_marker
+--- @include max_len_events
+
+local P = string.sub(KEYS[1], 1, -5)
+local id, delay = ARGV[2], ARGV[4]
+if not tonumber(ARGV[1]) or not tonumber(delay) or not ARGV[7] then
+  return redis.error_reply('ERR move_to_delayed: malformed arguments')
+end
+local code = leave_active(P, id, ARGV[3], ARGV[6], ARGV[7])
+if code ~= 0 then
+  return code
+end
+
+local job_key = P .. id
+local due = ARGV[1] + math.max(tonumber(delay), 0)
+if ARGV[5] ~= '1' then
+  call('HINCRBY', job_key, 'atm', 1)
+end
+call('HSET', job_key, 'delay', delay)
+local score = delayed_score(P, due)
+call('ZADD', P .. 'delayed', score, id)
+call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+add_delay_marker(P)
+return 0

@@ -1,0 +1,192 @@
+--- Finishes jobs (completed or failed for good) and takes the next ones in the same call.
+--- KEYS[1] <prefix>:<queue>:meta
+--- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
+---         limiter_duration, worker_name; the last five are for the fetch. Then runs, one after another.
+---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
+---         keep_age (seconds or ""), then per job
+---           completed: id, returnvalue_json
+---           failed:    id, failed_reason, stacktrace_json, attempts
+--- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms,
+---         id, flat hash, ... }. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
+---         dependencies, -9 failed children.
+--- Events  completed or failed [, retries-exhausted] per job; those of released parents; those of the fetch; drained
+local call = redis.call
+--- @include read_parent
+--- @include settle_parent
+--- @include fail_dependency
+--- @include detach_child
+--- @include release_deduplication
+--- @include max_len_events
+--- @include collect_metrics
+--- @include prune_finished
+--- @include fetch_jobs
+
+local P = string.sub(KEYS[1], 1, -5)
+local ARGV = ARGV
+local size = #ARGV
+local now, max_points, fetch_count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+if not tonumber(now) or not max_points or not fetch_count or size < 8 then
+  return redis.error_reply('ERR move_to_finished: malformed arguments')
+end
+
+-- Check the form of all runs and collect every key whose existence decides, before anything is written.
+local lock_keys, child_keys = {}, {}
+local from, jobs = 9, 0
+while from <= size do
+  local count, target = tonumber(ARGV[from]), ARGV[from + 1]
+  local completed = target == 'completed'
+  local width = completed and 2 or 4
+  if not count or count < 1 or not (completed or target == 'failed') or not tonumber(ARGV[from + 3])
+    or from + 4 + count * width > size then
+    return redis.error_reply('ERR move_to_finished: malformed run at argument ' .. from)
+  end
+  for at = from + 5, from + 4 + count * width, width do
+    local job_key = P .. ARGV[at]
+    jobs = jobs + 1
+    lock_keys[jobs] = job_key .. ':lock'
+    if completed then
+      child_keys[#child_keys + 1] = job_key .. ':dependencies'
+      child_keys[#child_keys + 1] = job_key .. ':unsuccessful'
+    end
+  end
+  from = from + 5 + count * width
+end
+
+local locks, parents_present = {}, false
+for first = 1, jobs, 1000 do
+  local held = call('MGET', unpack(lock_keys, first, math.min(first + 999, jobs)))
+  for i = 1, #held do
+    locks[first + i - 1] = held[i]
+  end
+end
+for first = 1, #child_keys, 1000 do
+  if call('EXISTS', unpack(child_keys, first, math.min(first + 999, #child_keys))) > 0 then
+    parents_present = true
+  end
+end
+
+local active, events = P .. 'active', P .. 'events'
+local refused, unlocked, unlocked_keys, seen = {}, {}, {}, {}
+local any_finished = false
+local index, at = 0, 9
+while at <= size do
+  local count, target, token = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+  local keep_count, keep_age = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local completed = target == 'completed'
+  local width = completed and 2 or 4
+  local entries, finished = {}, 0
+  at = at + 5
+
+  for _ = 1, count do
+    local id, value, stacktrace, attempts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    at = at + width
+    index = index + 1
+    local job_key = P .. id
+    local job = call('HMGET', job_key, 'name', 'atm', 'parentKey', 'parent', 'deid', 'defa')
+
+    local code = 0
+    if not job[1] and call('EXISTS', job_key) == 0 then
+      code = -1
+    elseif completed and parents_present and call('SCARD', job_key .. ':dependencies') > 0 then
+      code = -4
+    elseif completed and parents_present and call('ZCARD', job_key .. ':unsuccessful') > 0 then
+      code = -9
+    elseif token ~= '0' then
+      local held = not seen[id] and locks[index]
+      if held ~= token then
+        code = held and -6 or -2
+      else
+        seen[id] = true
+        unlocked[#unlocked + 1] = id
+        unlocked_keys[#unlocked_keys + 1] = lock_keys[index]
+      end
+    end
+    if code == 0 and call('LREM', active, -1, id) == 0 then
+      code = -3
+      if not completed then -- as in BullMQ, the failure is on record all the same
+        call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)
+      end
+    end
+
+    if code ~= 0 then
+      refused[#refused + 1] = index - 1
+      refused[#refused + 1] = code
+    else
+      finished, any_finished = finished + 1, true
+      if index == jobs then -- the trim of the last of N single calls makes those before it redundant
+        call('XTRIM', events, 'MAXLEN', '~', max_len_events(P))
+      end
+      if job[5] then
+        release_deduplication(P, id, job[5])
+      end
+      if job[3] then
+        local parent = read_parent(job[3], job[4])
+        if not parent.P then
+          parent = nil
+        elseif not completed then
+          fail_dependency(parent, job_key, value, now)
+        elseif call('SREM', parent.key .. ':dependencies', job_key) == 1 then
+          call('HSET', parent.key .. ':processed', job_key, value)
+          settle_parent(parent.P, parent.id, now)
+        end
+      end
+
+      local attempts_made = job[2] and (tonumber(job[2]) or 0) + 1 .. '' or '1'
+      if keep_count == 0 then
+        call('DEL', job_key, job_key .. ':logs', job_key .. ':dependencies', job_key .. ':processed',
+          job_key .. ':failed', job_key .. ':unsuccessful')
+        detach_child(P, job_key, job[3], job[4], false)
+      else
+        entries[#entries + 1] = now
+        entries[#entries + 1] = id
+        if completed then
+          call('HSET', job_key, 'atm', attempts_made, 'returnvalue', value, 'finishedOn', now)
+        else
+          call('HSET', job_key, 'atm', attempts_made, 'failedReason', value, 'stacktrace', stacktrace, 'finishedOn', now)
+          if job[6] then
+            call('HDEL', job_key, 'defa')
+          end
+        end
+      end
+
+      if completed then
+        call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
+      else
+        call('XADD', events, '*', 'event', 'failed', 'jobId', id, 'failedReason', value, 'prev', 'active')
+        if tonumber(attempts_made) >= (tonumber(attempts) or 0) then
+          call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
+        end
+      end
+    end
+  end
+
+  if entries[1] then
+    call_many('ZADD', P .. target, entries)
+    if keep_count > 0 or keep_age then
+      prune_finished(P, P .. target, now, keep_count, keep_age)
+    end
+  end
+  if max_points > 0 and finished > 0 then
+    collect_metrics(P, target, now, max_points, finished)
+  end
+end
+
+if unlocked[1] then
+  for first = 1, #unlocked_keys, 1000 do
+    call('DEL', unpack(unlocked_keys, first, math.min(first + 999, #unlocked_keys)))
+  end
+  call_many('SREM', P .. 'stalled', unlocked)
+end
+
+local reply = { refused }
+local idle = true
+if fetch_count > 0 then
+  idle = fetch_jobs(P, reply, now, ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], fetch_count)
+else
+  reply[2], reply[3] = 0, 0
+end
+if idle and any_finished and call('LLEN', P .. 'wait') == 0 and call('LLEN', active) == 0
+  and call('ZCARD', P .. 'prioritized') == 0 then
+  call('XADD', events, '*', 'event', 'drained')
+end
+return reply

@@ -1,0 +1,137 @@
+--- @include get_target
+--- @include promote_delayed
+--- @include call_many
+-- Moves up to `count` jobs to active under one token and appends to `reply`:
+-- limiter ttl, next due ms, then id, flat hash of each job. N jobs leave the state of N single fetches.
+-- now, token, lock_duration are the caller's strings. Returns true when there was nothing to do at all.
+local function fetch_jobs(P, reply, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count)
+  local target, blocked, settings = get_target(P)
+  promote_delayed(P, now, target, blocked)
+
+  local head = #reply
+  reply[head + 1], reply[head + 2] = 0, 0
+  local wanted = count
+  local limiter = P .. 'limiter'
+  local max = tonumber(settings[3] or limiter_max)
+  local budget
+  if max then
+    local used = tonumber(call('GET', limiter)) or 0
+    if used >= max then
+      local ttl = call('PTTL', limiter)
+      if ttl > 0 then
+        reply[head + 1] = ttl
+        return false
+      elseif ttl == 0 then
+        call('DEL', limiter)
+        used = 0
+      end
+    end
+    -- A counter that never got a time to live does not limit anybody.
+    if used == 0 or call('PTTL', limiter) > 0 then
+      budget = max - used
+      wanted = math.min(wanted, budget)
+    end
+  end
+  if blocked then
+    return false
+  end
+  if settings[2] then
+    wanted = math.min(wanted, settings[2] - call('LLEN', P .. 'active'))
+  end
+
+  local ids, taken = {}, 0
+  while taken < wanted do
+    local popped = call('RPOP', P .. 'wait', wanted - taken)
+    if not popped then
+      break
+    end
+    for i = 1, #popped do
+      local id = popped[i]
+      if string.sub(id, 1, 2) ~= '0:' then -- wake-up markers of old versions are not jobs
+        taken = taken + 1
+        ids[taken] = id
+      end
+    end
+  end
+  if taken < wanted then
+    local popped = call('ZPOPMIN', P .. 'prioritized', wanted - taken)
+    for i = 1, #popped, 2 do
+      taken = taken + 1
+      ids[taken] = popped[i]
+    end
+    if taken < wanted then
+      call('DEL', P .. 'pc')
+    end
+  end
+
+  if taken > 0 then
+    call_many('LPUSH', P .. 'active', ids)
+    if max and call('INCRBY', limiter, taken) == taken then
+      call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or settings[4] or 0)))
+    end
+    local events = P .. 'events'
+    for i = 1, taken do
+      local id = ids[i]
+      local job_key = P .. id
+      if token ~= '0' then
+        call('SET', job_key .. ':lock', token, 'PX', lock_duration)
+      end
+      call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
+
+      -- Read first, then write everything in one command; the copy we return is patched to match.
+      local hash = call('HGETALL', job_key)
+      local size = #hash
+      local at_started, at_processed, at_worker
+      for field = 1, size, 2 do
+        local name = hash[field]
+        if name == 'ats' then
+          at_started = field + 1
+        elseif name == 'processedOn' then
+          at_processed = field + 1
+        elseif name == 'pb' then
+          at_worker = field + 1
+        end
+      end
+      local started = '1'
+      if at_started then
+        started = (tonumber(hash[at_started]) or 0) + 1 .. ''
+        hash[at_started] = started
+      else
+        hash[size + 1], hash[size + 2] = 'ats', started
+        size = size + 2
+      end
+      if at_processed then
+        hash[at_processed] = now
+      else
+        hash[size + 1], hash[size + 2] = 'processedOn', now
+        size = size + 2
+      end
+      if worker_name == '' then
+        call('HSET', job_key, 'processedOn', now, 'ats', started)
+      else
+        hash[at_worker and at_worker - 1 or size + 1], hash[at_worker or size + 2] = 'pb', worker_name
+        call('HSET', job_key, 'processedOn', now, 'ats', started, 'pb', worker_name)
+      end
+      reply[#reply + 1] = id
+      reply[#reply + 1] = hash
+    end
+    call('ZADD', P .. 'marker', '0', '0')
+  end
+
+  if taken == count then
+    return false
+  end
+  if budget and taken == budget then
+    reply[head + 1] = math.max(call('PTTL', limiter), 0)
+    return false
+  end
+  if taken == wanted then
+    return false -- at the global concurrency
+  end
+  local first = call('ZRANGE', P .. 'delayed', 0, 0, 'WITHSCORES')
+  if first[2] then
+    reply[head + 2] = math.floor(first[2] / 4096)
+    return false
+  end
+  return taken == 0
+end
