@@ -1,0 +1,101 @@
+//! Arrow data of any Python library as jobs, through the Arrow PyCapsule interface.
+
+use std::ffi::CStr;
+use std::ptr::NonNull;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::RecordBatch;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use super::errors::to_py_err;
+use crate::arrow::{self, AutoIds, Batches, RowPlan, Rows};
+use crate::error::Error;
+
+/// The automatic ids of one partition, shared by all its batches.
+#[pyclass(frozen, name = "AutoIds", module = "bullrush._core")]
+pub struct PyAutoIds(Mutex<AutoIds>);
+
+#[pymethods]
+impl PyAutoIds {
+    #[new]
+    fn new(py: Python<'_>, scope: &str) -> PyResult<Self> {
+        let ids = AutoIds::new(scope).map_err(|error| to_py_err(py, &error))?;
+        Ok(Self(Mutex::new(ids)))
+    }
+}
+
+/// Encode all rows of `source`.
+///
+/// Batches are pulled attached, because the producer may be Python code, and dropped attached, because its buffers may
+/// be Python objects; they are encoded detached. What comes back owns its bytes and may go to any thread.
+///
+/// # Errors
+/// `TypeError` when `source` is not Arrow data, `InvalidOptionError` when its rows cannot be jobs.
+pub fn rows(source: &Bound<'_, PyAny>, plan: &RowPlan, auto: Option<&PyAutoIds>) -> PyResult<Vec<Rows>> {
+    let py = source.py();
+    let raise = |error: Error| to_py_err(py, &error);
+    let mut encoded = Vec::new();
+    for batch in Source::import(source)? {
+        let batch = batch.map_err(raise)?;
+        let rows = py.detach(|| {
+            // Locked only while detached: a thread that waits for this lock never holds up the interpreter.
+            let mut auto = auto.map(|ids| ids.0.lock());
+            arrow::encode(&batch, plan, auto.as_deref_mut())
+        });
+        encoded.push(rows.map_err(raise)?);
+    }
+    Ok(encoded)
+}
+
+enum Source {
+    Batch(Option<RecordBatch>),
+    Stream(Batches),
+}
+
+impl Source {
+    fn import(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = source.py();
+        if source.hasattr("__arrow_c_stream__")? {
+            let capsule = source.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+            let pointer = content(&capsule, c"arrow_array_stream")?;
+            // SAFETY: the name promises the type; the move leaves a released struct, so the capsule frees nothing.
+            let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+            return Ok(Self::Stream(arrow::stream(stream).map_err(|error| to_py_err(py, &error))?));
+        }
+        if source.hasattr("__arrow_c_array__")? {
+            let pair = source.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
+            let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
+            let (schema, array) = (content(&schema, c"arrow_schema")?, content(&array, c"arrow_array")?);
+            // SAFETY: as above, for both structs.
+            let batch = unsafe {
+                let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
+                arrow::batch(FFI_ArrowArray::from_raw(array.as_ptr()), &schema)
+            };
+            return Ok(Self::Batch(Some(batch.map_err(|error| to_py_err(py, &error))?)));
+        }
+        let kind = source.get_type().name()?;
+        Err(PyTypeError::new_err(format!(
+            "needs an Arrow table, batch or stream (__arrow_c_stream__ or __arrow_c_array__), not {kind}"
+        )))
+    }
+}
+
+/// Return what a capsule of the expected name points to.
+fn content<T>(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> PyResult<NonNull<T>> {
+    Ok(capsule.pointer_checked(Some(name))?.cast())
+}
+
+impl Iterator for Source {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Batch(batch) => batch.take().map(Ok),
+            Self::Stream(stream) => stream.next(),
+        }
+    }
+}
