@@ -1,41 +1,32 @@
 """Real BullMQ in Node processes, and pairs of key spaces that are compared after every step."""
 
-import shutil
-import socket
-import subprocess
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-import redis
+from redis import Redis
 
 from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair
+from .script_side import ScriptSide
 
 HERE = Path(__file__).parent
 
-@pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--save", "", "--dir", str(tmp_path_factory.mktemp("redis"))],
-        stdout=subprocess.DEVNULL,
-    )
-    client = redis.Redis(port=port)
-    while True:
-        try:
-            client.ping()
-            break
-        except redis.ConnectionError:
-            pass
-    client.close()
-    yield f"redis://127.0.0.1:{port}/0"
-    server.terminate()
-    server.wait()
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this folder needs Node."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.node)
+
+
+def server_of(redis_url: str) -> str:
+    """Return the URL without its database number."""
+    parts = urlsplit(redis_url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 class NodeFleet:
@@ -59,40 +50,30 @@ class NodeFleet:
 
 @pytest.fixture(scope="session")
 def node_fleet(redis_url: str) -> Iterator[NodeFleet]:
-    if shutil.which("node") is None or not (HERE / "node_modules").is_dir():
-        pytest.skip("needs Node and `npm ci` in tests/interop")
     fleet = NodeFleet(redis_url)
     yield fleet
     fleet.close()
 
 
 @pytest.fixture
-def queue_name() -> str:
-    return f"q{uuid.uuid4().hex[:12]}"
-
-
-@pytest.fixture
-def databases(redis_url: str, queue_name: str) -> Iterator[tuple["redis.Redis[str]", "redis.Redis[str]"]]:
+def databases(redis_url: str, queue_name: str) -> Iterator[tuple[Any, Any]]:
     """Two databases of one server: the same key names on both sides, so nothing has to be translated."""
-    base = redis_url.rsplit("/", 1)[0]
-    clients = tuple(redis.Redis.from_url(f"{base}/{db}", decode_responses=True) for db in (0, 1))
+    clients = tuple(Redis.from_url(f"{server_of(redis_url)}/{db}", decode_responses=True) for db in (0, 1))
     yield clients
     for client in clients:
-        keys = list(client.scan_iter(match=f"bull:{queue_name}*", count=1000))
-        if keys:
-            client.delete(*keys)
+        for key in client.scan_iter(f"*:{queue_name}*", count=10_000):
+            client.unlink(key)
         client.close()
 
 
-MakePair = Callable[[Callable[[int], object]], Pair]
-
-
 @pytest.fixture
-def make_pair(node_fleet: NodeFleet, databases: tuple, queue_name: str) -> Iterator[MakePair]:
+def make_pair(
+    node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str
+) -> Iterator[Callable[[Callable[[int], Any]], Pair]]:
     """Build a pair of real BullMQ 5.62.0 and the side that the given function makes for a database number."""
     node = node_fleet.get("bullmq5")
 
-    def build(make_side: Callable[[int], object]) -> Pair:
+    def build(make_side: Callable[[int], Any]) -> Pair:
         expected = NodeSide(node, 0, "bull", queue_name)
         foreign = (expected, NodeSide(node, 1, "bull", queue_name))
         return Pair(expected, make_side(1), foreign, databases, f"bull:{queue_name}")
@@ -100,3 +81,9 @@ def make_pair(node_fleet: NodeFleet, databases: tuple, queue_name: str) -> Itera
     yield build
     node.call("close", stem=queue_name)
     node.call("clock", now=None)
+
+
+@pytest.fixture
+def pair(make_pair: Callable[[Callable[[int], Any]], Pair], databases: tuple[Any, Any], queue_name: str) -> Pair:
+    """Real BullMQ 5.62.0 beside our Lua scripts."""
+    return make_pair(lambda db: ScriptSide(databases[db], "bull", queue_name))

@@ -8,10 +8,10 @@ from .node_process import NodeError, NodeProcess
 
 @dataclass(frozen=True)
 class Failed:
-    """The result of a step that was refused: comparable between sides."""
+    """The result of a step that was refused; sides are compared by the code alone."""
 
     code: int | None
-    message: str
+    message: str = field(compare=False)
 
 
 @dataclass

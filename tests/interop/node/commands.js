@@ -4,13 +4,12 @@
 const { setClock } = require('./clock');
 const { liveCommands } = require('./live');
 
-/** Reads a job through `owner`, whose options then decide keep rules, limiter and metrics. */
-async function jobOf(session, owner, jobId) {
-  const job = await session.bullmq.Job.fromId(owner, jobId);
-  if (!job) {
-    throw new Error(`no job ${jobId}`);
-  }
-  return job;
+/**
+ * Reads a job through `owner`, whose options then decide keep rules, limiter and metrics. A job that is gone gets a
+ * stand-in, so that the script is called and its refusal can be seen.
+ */
+async function jobOf({ bullmq: { Job } }, owner, jobId) {
+  return (await Job.fromId(owner, jobId)) ?? Job.fromJSON(owner, { data: '{}', opts: '{}' }, jobId);
 }
 
 function errorFrom(session, { message, unrecoverable, stack }) {

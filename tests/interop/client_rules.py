@@ -1,0 +1,61 @@
+"""What a BullMQ client decides before it calls a script, in the few lines that the script-level comparison needs.
+
+The product's own rules live in the core; they are compared with BullMQ by the sequences that run through its API.
+"""
+
+import json
+import math
+from typing import Any
+
+SHORT_NAMES = {
+    "deduplication": "de",
+    "keepLogs": "kl",
+    "failParentOnFailure": "fpof",
+    "continueParentOnFailure": "cpof",
+    "ignoreDependencyOnFailure": "idof",
+    "removeDependencyOnFailure": "rdof",
+}
+
+
+def to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def stored_options(opts: dict[str, Any]) -> dict[str, Any]:
+    """Return the job options as BullMQ stores them: short names, ``attempts``, ``backoff`` as an object."""
+    stored = {"attempts": 0, **{SHORT_NAMES.get(name, name): value for name, value in opts.items()}}
+    if isinstance(stored.get("backoff"), int):
+        stored["backoff"] = {"type": "fixed", "delay": stored["backoff"]}
+    return stored
+
+
+def keep_rule(job_rule: Any, worker_rule: Any) -> tuple[int, int | str]:
+    """Return ``(count, age)``; count -1 keeps all, age ``""`` means no age."""
+    rule = worker_rule if job_rule is None else job_rule
+    if isinstance(rule, dict):
+        return rule.get("count", -1), rule.get("age", "")
+    if isinstance(rule, bool):
+        return (0 if rule else -1), ""
+    return (-1 if rule is None else rule), ""
+
+
+def retry_delay(opts: dict[str, Any], attempts_made: int, unrecoverable: bool) -> int | None:
+    """Return the delay before the next attempt in ms, or None when the job has failed for good."""
+    if unrecoverable or attempts_made + 1 >= opts.get("attempts", 0):
+        return None
+    backoff = opts.get("backoff")
+    if not backoff:
+        return 0
+    if backoff["type"] == "exponential":
+        return math.floor(2**attempts_made * backoff["delay"] + 0.5)
+    delay: int = backoff["delay"]
+    return delay
+
+
+def stack_after(stored: str | None, opts: dict[str, Any], message: str) -> str:
+    """Return the job's ``stacktrace`` with this failure appended and the limit applied."""
+    stack = [*json.loads(stored or "[]"), f"Error: {message}\n    at handler (worker.js:1:1)"]
+    limit = opts.get("stackTraceLimit")
+    if limit is not None:
+        stack = stack[-limit:] if limit else []
+    return to_json(stack)

@@ -1,0 +1,264 @@
+"""The steps of a sequence, done by our Lua scripts alone: argument for argument as the core calls them."""
+
+import json
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from .client_rules import keep_rule, retry_delay, stack_after, stored_options, to_json
+from .node_side import Failed
+
+LUA = Path(__file__).resolve().parents[2] / "lua"
+INCLUDE = re.compile(r"^--- @include (\w+)\s*$")
+WAKE_UP = 9007199254740991
+
+
+def flatten(script: str) -> str:
+    """Resolve the include lines of ``script`` the way the build does."""
+    included: set[str] = set()
+
+    def lines_of(path: Path) -> list[str]:
+        lines = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if not (found := INCLUDE.match(line)):
+                lines.append(line)
+            elif found[1] not in included:
+                included.add(found[1])
+                lines += lines_of(LUA / "include" / f"{found[1]}.lua")
+        return lines
+
+    return "\n".join(lines_of(LUA / f"{script}.lua"))
+
+
+class ScriptSide:
+    """Our scripts on one queue, called through a plain client."""
+
+    def __init__(self, client: "redis.Redis[str]", prefix: str, queue: str) -> None:
+        self._client = client
+        self._base = f"{prefix}:{queue}:"
+        self._shas: dict[str, str] = {}
+        self._now = 0
+
+    def prepare(self) -> None:
+        """Write what opening a queue writes."""
+        self._client.hset(self._base + "meta", mapping={"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"})
+
+    def set_clock(self, now: int) -> None:
+        self._now = now
+
+    def _run(self, script: str, *args: Any) -> Any:
+        if script not in self._shas:
+            self._shas[script] = str(self._client.script_load(flatten(script)))
+        flat = ["" if arg is None else str(int(arg)) if isinstance(arg, bool) else str(arg) for arg in args]
+        return self._client.evalsha(self._shas[script], 1, self._base + "meta", *flat)
+
+    def _checked(self, script: str, *args: Any) -> Any:
+        return _refusal(self._run(script, *args))
+
+    def _hash(self, id: str) -> dict[str, str]:
+        return self._client.hgetall(self._base + id)
+
+    # producers
+    def add(self, name: str, data: Any = None, **opts: Any) -> Any:
+        return self.add_bulk([{"name": name, "data": data, "opts": opts}])[0]
+
+    def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
+        args: list[Any] = []
+        runs = [(head, list(run)) for head, run in groupby(jobs, key=self._run_of)]
+        for (*head, custom_ids), run in runs:
+            args += [len(run), *head, custom_ids]
+            for job in run:
+                args += [job.get("opts", {}).get("jobId", "")] if custom_ids else []
+                args.append(to_json(job.get("data")))
+        ids: list[str] = []
+        for ((*_, custom_ids), run), reply in zip(runs, self._run("add/add_jobs", *args), strict=True):
+            ids += [job["opts"]["jobId"] for job in run] if custom_ids else _consecutive(int(reply), len(run))
+        return ids
+
+    def _run_of(self, job: dict[str, Any]) -> tuple[Any, ...]:
+        opts = job.get("opts", {})
+        return (
+            job["name"],
+            to_json(stored_options(opts)),
+            opts.get("timestamp", self._now),
+            opts.get("delay", 0),
+            opts.get("priority", 0),
+            opts.get("lifo", False),
+            bool(opts.get("jobId")),
+        )
+
+    # workers
+    def fetch(self, token: str, **worker: Any) -> Any:
+        ids = self.fetch_many(1, token, **worker)
+        return ids[0] if ids else None
+
+    def fetch_many(self, count: int, token: str, **worker: Any) -> Any:
+        reply = self._run("fetch/move_to_active", self._now, token, *_fetch_options(worker), count)
+        return reply[2::2]
+
+    def complete(self, id: str, value: Any, token: str, fetch_next: bool = False, **worker: Any) -> Any:
+        ids = self._finish("completed", {id: [to_json(value)]}, token, int(fetch_next), worker)
+        return ids if isinstance(ids, Failed) else ids[0] if ids else None
+
+    def complete_many(self, values: dict[str, Any], token: str, fetch_next: bool = False, **worker: Any) -> Any:
+        rows = {id: [to_json(value)] for id, value in values.items()}
+        return self._finish("completed", rows, token, len(rows) if fetch_next else 0, worker)
+
+    def fail(
+        self,
+        id: str,
+        message: str,
+        token: str,
+        *,
+        unrecoverable: bool = False,
+        fetch_next: bool = False,
+        **worker: Any,
+    ) -> Any:
+        job = self._hash(id)
+        opts = json.loads(job.get("opts", "{}"))
+        stack = stack_after(job.get("stacktrace"), opts, message)
+        delay = retry_delay(opts, int(job.get("atm", 0)), unrecoverable)
+        if delay is None:
+            row = [message, stack, opts.get("attempts", 0)]
+            ids = self._finish("failed", {id: row}, token, int(fetch_next), worker)
+            return ids if isinstance(ids, Failed) else ids[0] if ids else None
+        if delay:
+            return self._checked("finish/move_to_delayed", self._now, id, token, delay, False, message, stack)
+        return self._checked("finish/retry_job", self._now, id, token, opts.get("lifo", False), message, stack)
+
+    def fail_many(self, reasons: dict[str, str], token: str, **worker: Any) -> Any:
+        rows = {}
+        for id, reason in reasons.items():
+            job = self._hash(id)
+            opts = json.loads(job["opts"])
+            rows[id] = [reason, stack_after(job.get("stacktrace"), opts, reason), opts["attempts"]]
+        self._finish("failed", rows, token, 0, worker)
+
+    def _finish(self, target: str, rows: dict[str, list[Any]], token: str, fetch: int, worker: dict[str, Any]) -> Any:
+        option = "removeOnComplete" if target == "completed" else "removeOnFail"
+        opts = {id: json.loads(self._hash(id).get("opts", "{}")) for id in rows}
+        args: list[Any] = []
+        for keep, run in groupby(rows, key=lambda id: keep_rule(opts[id].get(option), worker.get(option))):
+            ids = list(run)
+            args += [len(ids), target, token, *keep]
+            for id in ids:
+                args += [id, *rows[id]]
+        points = worker.get("metrics", {}).get("maxDataPoints", 0)
+        duration, *limits = _fetch_options(worker)
+        failures, _, _, *fetched = self._run(
+            "finish/move_to_finished", self._now, points, fetch, token, duration, *limits, *args
+        )
+        return Failed(int(failures[1]), "") if failures else fetched[::2]
+
+    def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
+        return self._checked("finish/move_to_delayed", self._now, id, token, delay, True, "", "")
+
+    def move_to_wait(self, id: str, token: str) -> Any:
+        reply = self._run("finish/move_to_wait", id, token)
+        return Failed(reply, "") if reply < 0 else reply
+
+    def extend_locks(self, duration: int, held: dict[str, str]) -> Any:
+        return self._run("lock/extend_locks", duration, *[part for pair in held.items() for part in pair])
+
+    def stalled(self, **worker: Any) -> Any:
+        limits = worker.get("maxStalledCount", 1), worker.get("stalledInterval", 30_000)
+        return self._run("lock/move_stalled_jobs_to_wait", self._now, *limits, 1000, False)[1:]
+
+    # management
+    def pause(self) -> Any:
+        return self._checked("manage/pause")
+
+    def resume(self) -> Any:
+        return self._checked("manage/resume")
+
+    def drain(self, delayed: bool = False) -> Any:
+        return self._checked("manage/drain", delayed)
+
+    def obliterate(self, force: bool = False, count: int = 1000) -> Any:
+        self.pause()
+        while (reply := self._run("manage/obliterate", count, force)) == 1:
+            pass
+        # BullMQ refuses in words only, without a code.
+        return Failed(None, "") if reply < 0 else None
+
+    def retry_jobs(self, state: str = "failed", count: int = 1000, timestamp: int | None = None) -> Any:
+        while self._run("manage/retry_jobs", state, count, timestamp or self._now) == 1:
+            pass
+
+    def promote_jobs(self, count: int = 1000) -> Any:
+        while self._run("manage/promote_jobs", count) == 1:
+            pass
+
+    def remove(self, id: str, remove_children: bool = True) -> Any:
+        reply = self._run("manage/remove", id, remove_children)
+        return Failed(reply, "") if reply < 0 else reply
+
+    def rate_limit(self, ms: int) -> Any:
+        self._client.set(self._base + "limiter", WAKE_UP, px=ms)
+
+    def set_global_concurrency(self, concurrency: int) -> Any:
+        self._client.hset(self._base + "meta", "concurrency", str(concurrency))
+
+    def remove_global_concurrency(self) -> Any:
+        self._client.hdel(self._base + "meta", "concurrency")
+
+    def set_global_rate_limit(self, max: int, duration: int) -> Any:
+        self._client.hset(self._base + "meta", mapping={"max": max, "duration": duration})
+
+    def remove_global_rate_limit(self) -> Any:
+        self._client.hdel(self._base + "meta", "max", "duration")
+
+    # one job
+    def promote(self, id: str) -> Any:
+        return self._checked("manage/promote", id)
+
+    def change_delay(self, id: str, delay: int) -> Any:
+        return self._checked("manage/change_delay", self._now, id, delay)
+
+    def change_priority(self, id: str, priority: int, lifo: bool = False) -> Any:
+        return self._checked("manage/change_priority", id, priority, lifo)
+
+    def update_data(self, id: str, data: Any) -> Any:
+        return self._checked("manage/update_data", id, to_json(data))
+
+    def update_progress(self, id: str, progress: Any) -> Any:
+        return self._checked("manage/update_progress", id, to_json(progress))
+
+    def add_log(self, id: str, row: str, keep: int | None = None) -> Any:
+        reply = self._run("manage/add_log", id, row, keep)
+        return Failed(reply, "") if reply < 0 else reply
+
+    def clear_logs(self, id: str, keep: int | None = None) -> Any:
+        return self._checked("manage/clear_logs", id, keep)
+
+    def retry(self, id: str, state: str = "failed") -> Any:
+        opts = json.loads(self._hash(id).get("opts", "{}"))
+        return self._checked("manage/retry", id, state, opts.get("lifo", False))
+
+    # getters
+    def counts(self, *types: str) -> Any:
+        asked = list(dict.fromkeys([*types, *(["paused"] if "waiting" in types else [])]))
+        return dict(zip(asked, self._run("inspect/get_counts", *asked), strict=True))
+
+    def ranges(self, types: list[str], start: int = 0, end: int = -1, asc: bool = False) -> Any:
+        return self._run("inspect/get_ranges", start, end, asc, *types)
+
+    def state(self, id: str) -> Any:
+        return self._run("inspect/get_state", id)
+
+
+def _fetch_options(worker: dict[str, Any]) -> tuple[Any, ...]:
+    limiter = worker.get("limiter", {})
+    duration = worker.get("lockDuration", 30_000)
+    return duration, limiter.get("max", ""), limiter.get("duration", ""), worker.get("name", "")
+
+
+def _consecutive(first: int, count: int) -> list[str]:
+    return [str(id) for id in range(first, first + count)]
+
+
+def _refusal(reply: int) -> Failed | None:
+    return Failed(reply, "") if reply < 0 else None

@@ -1,0 +1,12 @@
+"""The opening move of many sequences."""
+
+from typing import Any
+
+from .pair import Pair
+
+
+def start(pair: Pair, *, token: str = "t:0", **opts: Any) -> str:
+    """Add a job, fetch it on both sides and return its id."""
+    id: str = pair.add("work", {}, **opts)
+    assert pair.fetch(token) == id
+    return id
