@@ -1,0 +1,122 @@
+//! Flattens the Lua scripts into one string each: includes resolved, comments stripped, hashed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+const INCLUDE: &str = "--- @include ";
+
+fn main() {
+    println!("cargo:rerun-if-changed=lua");
+    println!("cargo:rerun-if-changed=build.rs");
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("lua");
+    let code = generate(&root).unwrap_or_else(|error| panic!("{error}"));
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("scripts.rs");
+    fs::write(out, code).expect("OUT_DIR is writable");
+}
+
+/// Writes one module per family and one const per script.
+fn generate(root: &Path) -> Result<String, String> {
+    let includes = read_folder(&root.join("include"))?;
+    let mut code = String::new();
+    let mut all = String::new();
+    for family in folders(root)? {
+        if family == "include" {
+            continue;
+        }
+        let _ = writeln!(code, "pub mod {family} {{\n    use super::super::Script;");
+        for (name, text) in read_folder(&root.join(&family))? {
+            let source = flatten(&includes, &format!("{family}/{name}"), &text)?;
+            let sha = sha1_smol::Sha1::from(&source).digest().to_string();
+            let upper = name.to_uppercase();
+            let _ = writeln!(
+                code,
+                "    /// `lua/{family}/{name}.lua`\n    \
+                 pub static {upper}: Script = Script {{ name: {:?}, source: {source:?}, sha: {sha:?} }};",
+                format!("{family}/{name}"),
+            );
+            let _ = write!(all, "&{family}::{upper}, ");
+        }
+        code.push_str("}\n");
+    }
+    let _ = writeln!(code, "pub static ALL: &[&super::Script] = &[{all}];");
+    Ok(code)
+}
+
+fn folders(root: &Path) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root).map_err(|error| format!("{}: {error}", root.display()))? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.is_dir() {
+            names.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The Lua files of a folder by stem; an absent folder has none.
+fn read_folder(folder: &Path) -> Result<BTreeMap<String, String>, String> {
+    let mut files = BTreeMap::new();
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Ok(files);
+    };
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.extension().is_some_and(|extension| extension == "lua") {
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            files.insert(stem, text);
+        }
+    }
+    Ok(files)
+}
+
+/// Puts the includes of a script before it, each once, dependencies first.
+fn flatten(includes: &BTreeMap<String, String>, name: &str, text: &str) -> Result<String, String> {
+    let mut source = String::new();
+    let mut done = Vec::new();
+    append(includes, name, text, &mut Vec::new(), &mut done, &mut source)?;
+    Ok(source)
+}
+
+fn append(
+    includes: &BTreeMap<String, String>,
+    name: &str,
+    text: &str,
+    path: &mut Vec<String>,
+    done: &mut Vec<String>,
+    source: &mut String,
+) -> Result<(), String> {
+    if path.iter().any(|above| above == name) {
+        return Err(format!("lua: include cycle: {} -> {name}", path.join(" -> ")));
+    }
+    path.push(name.to_owned());
+    for wanted in text.lines().filter_map(|line| line.trim().strip_prefix(INCLUDE)) {
+        let wanted = wanted.trim();
+        if done.iter().any(|included| included == wanted) {
+            continue;
+        }
+        let included = includes.get(wanted).ok_or_else(|| format!("lua/{name}: unknown include {wanted:?}"))?;
+        append(includes, wanted, included, path, done, source)?;
+        done.push(wanted.to_owned());
+    }
+    path.pop();
+    strip(name, text, source)
+}
+
+/// Keeps what the server needs: no comment lines, no blank lines, no indentation.
+fn strip(name: &str, text: &str, source: &mut String) -> Result<(), String> {
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("--[[") || line.contains("[[") {
+            return Err(format!("lua/{name}: long brackets are not supported: {line}"));
+        }
+        if !line.is_empty() && !line.starts_with("--") {
+            source.push_str(line);
+            source.push('\n');
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! One worker's own socket for sleeping on the marker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+
+use super::fault::{inspect, Fault};
+use super::pace::Pace;
+use super::wire::{Refused, Wire};
+use super::Endpoint;
+use crate::error::{Error, Result};
+use crate::protocol::reply;
+
+const RECONNECT_CAP: Duration = Duration::from_secs(5);
+/// How much later than asked for a reply may come before the peer counts as gone.
+const GRACE: Duration = Duration::from_secs(2);
+/// Redis before 7.0.8 takes less for "for ever".
+const SHORTEST: Duration = Duration::from_millis(2);
+
+/// A socket that waits in `BZPOPMIN`.
+///
+/// A wait is given up by closing the socket, never by leaving the command behind: a server that still waits would pop a
+/// marker nobody hears of. So the connection lives inside the pending future and dies with it.
+pub struct BlockingLink {
+    endpoint: Arc<Endpoint>,
+    client_name: Option<String>,
+    wire: Option<Wire>,
+    pace: Pace,
+    generation: u64,
+    closed: bool,
+}
+
+impl BlockingLink {
+    /// Does no I/O. `client_name` is what `getWorkers` looks for.
+    #[must_use]
+    pub fn new(endpoint: Arc<Endpoint>, client_name: Option<String>) -> Self {
+        BlockingLink { endpoint, client_name, wire: None, pace: Pace::new(RECONNECT_CAP), generation: 0, closed: false }
+    }
+
+    /// Connects if need be, after the back-off that earlier failures ask for.
+    ///
+    /// # Errors
+    /// [`Error::ConnectionLost`], what the server refuses us with, or [`Error::Closed`].
+    pub async fn connect(&mut self) -> Result<()> {
+        if self.closed {
+            return Err(Error::Closed);
+        }
+        if self.wire.as_ref().is_some_and(|wire| !wire.is_dead()) {
+            return Ok(());
+        }
+        self.wire = None;
+        self.pace.wait().await;
+        // Counted before the try, so that a try that is dropped half-way is paced too.
+        self.pace.failed();
+        self.generation += 1;
+        match Wire::connect(&self.endpoint, self.client_name.as_deref(), self.generation).await {
+            Ok((wire, _)) => {
+                self.wire = Some(wire);
+                Ok(())
+            }
+            Err(Refused::Fatal(error)) => Err(error),
+            Err(Refused::Later(reason)) => {
+                Err(Error::ConnectionLost(format!("cannot reach Redis at {} ({reason})", self.endpoint)))
+            }
+        }
+    }
+
+    /// Sleeps until a marker can be taken: its member and score, or `None` after `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::ConnectionLost`] when the socket failed; the next call reconnects, paced. [`Error::Server`]; [`Error::Closed`].
+    pub async fn wait_marker(&mut self, key: &str, timeout: Duration) -> Result<Option<(String, f64)>> {
+        self.connect().await?;
+        let Some(wire) = self.wire.take() else {
+            return Err(Error::Closed);
+        };
+        let timeout = timeout.max(SHORTEST);
+        let mut cmd = redis::cmd("BZPOPMIN");
+        cmd.arg(key).arg(format!("{:.3}", timeout.as_secs_f64()));
+        let lost = |reason: &str| Err(Error::ConnectionLost(format!("Redis at {}: {reason}", self.endpoint)));
+        let reply = match tokio::time::timeout(timeout + GRACE, wire.send(&cmd)).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) => return lost("the connection was closed while waiting for jobs"),
+            Err(_) => return lost("no answer to a blocking wait"),
+        };
+        let value = match inspect(reply) {
+            Ok(value) => value,
+            Err(Fault::Busy(error) | Fault::WrongServer(error)) => return lost(&error.to_string()),
+            Err(Fault::Reply(error)) => {
+                self.wire = Some(wire);
+                return Err(error);
+            }
+        };
+        self.wire = Some(wire);
+        self.pace.reset();
+        read_marker(value)
+    }
+
+    /// Closes the socket; later calls fail with [`Error::Closed`].
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.wire = None;
+    }
+}
+
+/// Reads `[key, member, score]` or nil.
+fn read_marker(value: Value) -> Result<Option<(String, f64)>> {
+    let mut items = reply::array(value)?.into_iter().skip(1);
+    let (Some(member), Some(score)) = (items.next(), items.next()) else {
+        return Ok(None);
+    };
+    let score = match score {
+        Value::Double(score) => score,
+        other => reply::text(other)?.parse().unwrap_or(0.0),
+    };
+    Ok(Some((reply::text(member)?, score)))
+}

@@ -1,0 +1,45 @@
+//! How fast to knock on a closed door.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+const FIRST: Duration = Duration::from_millis(50);
+
+/// Jittered exponential back-off that survives a dropped future: it remembers when the next try is due.
+#[derive(Debug)]
+pub(super) struct Pace {
+    cap: Duration,
+    failures: u32,
+    next: Option<Instant>,
+}
+
+impl Pace {
+    pub fn new(cap: Duration) -> Self {
+        Pace { cap, failures: 0, next: None }
+    }
+
+    /// Call only after something worked: a peer that accepts and closes at once must not reset the pace.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+        self.next = None;
+    }
+
+    pub fn failed(&mut self) {
+        let ceiling = FIRST.saturating_mul(1 << self.failures.min(16)).min(self.cap);
+        // Half is fixed so that no try comes at once, half is chance so that a fleet spreads out.
+        self.next = Some(Instant::now() + ceiling.mul_f64(0.5 + fastrand::f64() / 2.0));
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Waits until the next try is due.
+    pub async fn wait(&self) {
+        if let Some(next) = self.next {
+            tokio::time::sleep_until(next).await;
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! One connection to one server: a socket, the task that drives it, and a meter on both directions.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
+use redis::{AsyncConnectionConfig, Cmd, ConnectionAddr, Pipeline, RedisError, Value};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::task::{AbortHandle, JoinHandle};
+
+use super::{fault, tls, Endpoint, ServerInfo};
+use crate::error::Error;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the kernel lets sent data go unacknowledged before it gives the socket up.
+#[cfg(target_os = "linux")]
+const USER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// Not a byte of the command reached the kernel.
+    NotSent(String),
+    Unknown(String),
+}
+
+/// Why no connection came about.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// Worth another try soon.
+    Later(String),
+    /// Trying again will not help unless somebody changes something: callers are told at once.
+    Fatal(Error),
+}
+
+#[derive(Default)]
+struct Meter {
+    written: AtomicU64,
+    read: AtomicU64,
+    in_flight: AtomicUsize,
+}
+
+pub(super) struct Wire {
+    pub generation: u64,
+    pub server: ServerInfo,
+    /// A command was answered: the peer is more than an open port.
+    pub proven: AtomicBool,
+    conn: MultiplexedConnection,
+    meter: Arc<Meter>,
+    driver: AbortHandle,
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Wire {
+    /// Connects, authenticates, names the connection and checks the server's version.
+    pub async fn connect(endpoint: &Endpoint, name: Option<&str>, generation: u64) -> Result<(Self, JoinHandle<()>), Refused> {
+        let setup = Self::set_up(endpoint, name, generation);
+        match tokio::time::timeout(CONNECT_TIMEOUT, setup).await {
+            Ok(result) => result,
+            Err(_) => Err(Refused::Later(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
+        }
+    }
+
+    async fn set_up(endpoint: &Endpoint, name: Option<&str>, generation: u64) -> Result<(Self, JoinHandle<()>), Refused> {
+        let meter = Arc::new(Meter::default());
+        let later = |error: io::Error| Refused::Later(error.to_string());
+        let stream = Metered { inner: open(endpoint.addr()).await.map_err(later)?, meter: meter.clone() };
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_connection_timeout(None)
+            .set_pipeline_buffer_size(1024)
+            .set_write_backpressure_boundary(512 * 1024);
+        let settings = endpoint.settings();
+        let (conn, driver) =
+            MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(refused)?;
+        let driver = tokio::spawn(driver);
+        let mut wire = Wire {
+            generation,
+            server: ServerInfo { version: String::new(), cluster: false },
+            proven: AtomicBool::new(false),
+            conn,
+            meter,
+            driver: driver.abort_handle(),
+        };
+        wire.greet(name).await?;
+        Ok((wire, driver))
+    }
+
+    async fn greet(&mut self, name: Option<&str>) -> Result<(), Refused> {
+        let mut hello = redis::pipe();
+        hello.cmd("INFO").arg("server");
+        hello.cmd("INFO").arg("cluster");
+        if let Some(name) = name {
+            // A name that Redis refuses (blanks, non-ASCII) hides the worker, as it does in BullMQ; it works all the same.
+            hello.cmd("CLIENT").arg("SETNAME").arg(name);
+        }
+        let replies = self.send_all(&hello, hello.len()).await.map_err(|lost| match lost {
+            Lost::NotSent(reason) | Lost::Unknown(reason) => Refused::Later(reason),
+        })?;
+        let mut sections = replies.into_iter();
+        let version = read_info(sections.next(), "redis_version")?;
+        let cluster = read_info(sections.next(), "cluster_enabled")?;
+        if let Some(version) = &version {
+            check_version(version).map_err(Refused::Fatal)?;
+        }
+        self.server = ServerInfo { version: version.unwrap_or_default(), cluster: cluster.as_deref() == Some("1") };
+        Ok(())
+    }
+
+    pub async fn send(&self, cmd: &Cmd) -> Result<Value, Lost> {
+        let _flight = self.take_off();
+        let before = self.meter.written.load(Ordering::Acquire);
+        let reply = self.conn.clone().send_packed_command(cmd).await;
+        reply.map_err(|error| self.lost(before, &error))
+    }
+
+    pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, Lost> {
+        let _flight = self.take_off();
+        let before = self.meter.written.load(Ordering::Acquire);
+        let replies = self.conn.clone().send_packed_commands(pipeline, 0, count).await;
+        replies.map_err(|error| self.lost(before, &error))
+    }
+
+    /// Ends the connection; whoever waits for a reply learns that none will come.
+    pub fn kill(&self) {
+        self.driver.abort();
+    }
+
+    pub fn is_dead(&self) -> bool {
+        self.driver.is_finished()
+    }
+
+    /// Bytes received so far, while replies are owed; `None` when nothing is.
+    pub fn awaiting(&self) -> Option<u64> {
+        let owed = self.meter.in_flight.load(Ordering::Acquire) > 0;
+        owed.then(|| self.meter.read.load(Ordering::Acquire))
+    }
+
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.driver.clone()
+    }
+
+    fn take_off(&self) -> Flight<'_> {
+        self.meter.in_flight.fetch_add(1, Ordering::AcqRel);
+        Flight(&self.meter)
+    }
+
+    fn lost(&self, written_before: u64, error: &RedisError) -> Lost {
+        let reason = describe(error);
+        if self.meter.written.load(Ordering::Acquire) == written_before {
+            Lost::NotSent(reason)
+        } else {
+            Lost::Unknown(reason)
+        }
+    }
+}
+
+struct Flight<'a>(&'a Meter);
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn describe(error: &RedisError) -> String {
+    if error.is_connection_dropped() {
+        "the connection was closed".into()
+    } else {
+        error.to_string()
+    }
+}
+
+fn refused(error: RedisError) -> Refused {
+    let code = error.code().unwrap_or_default().to_owned();
+    let text = error.detail().unwrap_or_default().to_owned();
+    let fatal = |code: &str| Refused::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
+    match code.as_str() {
+        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => Refused::Later(format!("{code} {text}")),
+        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => {
+            Refused::Fatal(Error::Server { code: "WRONGPASS".into(), message: "Redis refused the user or the password".into() })
+        }
+        "" => Refused::Later(describe(&error)),
+        code => fatal(code),
+    }
+}
+
+/// Reads one line of an `INFO` section; `None` when this user may not ask.
+fn read_info(reply: Option<Value>, field: &str) -> Result<Option<String>, Refused> {
+    let text = match reply.map(fault::inspect) {
+        Some(Ok(Value::BulkString(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
+        Some(Err(fault::Fault::Busy(error) | fault::Fault::WrongServer(error))) => {
+            return Err(Refused::Later(error.to_string()));
+        }
+        Some(Err(fault::Fault::Reply(error @ Error::Server { .. }))) if is_noauth(&error) => {
+            return Err(Refused::Fatal(error));
+        }
+        _ => return Ok(None),
+    };
+    let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    Ok(value.map(|value| value.trim().to_owned()))
+}
+
+fn is_noauth(error: &Error) -> bool {
+    matches!(error, Error::Server { code, .. } if code == "NOAUTH")
+}
+
+fn check_version(version: &str) -> Result<(), Error> {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if found < (6, 2) {
+        let text = format!("Redis version needs to be greater or equal than 6.2.0 Current: {version}");
+        return Err(Error::RedisVersion(text));
+    }
+    Ok(())
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+async fn open(addr: &ConnectionAddr) -> io::Result<Box<dyn Stream>> {
+    Ok(match addr {
+        ConnectionAddr::Tcp(host, port) => Box::new(open_tcp(host, *port).await?),
+        ConnectionAddr::TcpTls { host, port, .. } => Box::new(tls::wrap(host, open_tcp(host, *port).await?).await?),
+        #[cfg(unix)]
+        ConnectionAddr::Unix(path) => Box::new(tokio::net::UnixStream::connect(path).await?),
+        other => return Err(io::Error::new(io::ErrorKind::Unsupported, other.to_string())),
+    })
+}
+
+/// The name is resolved anew each time, so that a failover behind a DNS name is followed.
+async fn open_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
+    #[cfg(not(windows))]
+    let keepalive = keepalive.with_retries(3);
+    let socket = SockRef::from(&stream);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    Ok(stream)
+}
+
+/// Counts the bytes that pass.
+struct Metered {
+    inner: Box<dyn Stream>,
+    meter: Arc<Meter>,
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let poll = Pin::new(&mut self.inner).poll_read(cx, buf);
+        self.meter.read.fetch_add((buf.filled().len() - before) as u64, Ordering::AcqRel);
+        poll
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.inner).poll_write(cx, buf);
+        if let Poll::Ready(Ok(written)) = &poll {
+            self.meter.written.fetch_add(*written as u64, Ordering::AcqRel);
+        }
+        poll
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,53 @@
+//! One error enum; one variant per thing a caller can act on.
+
+use thiserror::Error;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation failed. No text ever holds a password.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    /// Redis could not be reached and nothing was sent: trying again is always safe.
+    #[error("{0}")]
+    ConnectionLost(String),
+    /// The command was sent and no reply came: it may or may not have happened.
+    #[error("{0}")]
+    OutcomeUnknown(String),
+    #[error("{0}")]
+    QueueName(String),
+    #[error("{0}")]
+    InvalidOption(String),
+    /// The keys of this queue belong to something that is not BullMQ.
+    #[error("{0}")]
+    LegacyQueue(String),
+    #[error("{0}")]
+    RedisVersion(String),
+    /// A negative BullMQ result code, with BullMQ's message.
+    #[error("{message}")]
+    Code { code: i64, message: String },
+    /// An error reply of the server: `OOM`, `NOPERM`, `WRONGTYPE`, `ERR`...
+    #[error("{code} {message}")]
+    Server { code: String, message: String },
+    #[error("the connection is closed")]
+    Closed,
+}
+
+impl Error {
+    /// Builds the error of a negative result code; `command` is BullMQ's name of the script.
+    #[must_use]
+    pub fn code(code: i64, id: &str, command: &str, state: &str) -> Self {
+        let message = match code {
+            -1 => format!("Missing key for job {id}. {command}"),
+            -2 => format!("Missing lock for job {id}. {command}"),
+            -3 => format!("Job {id} is not in the {state} state. {command}"),
+            -4 => format!("Job {id} has pending dependencies. {command}"),
+            -5 => format!("Missing key for parent job {id}. {command}"),
+            -6 => format!("Lock mismatch for job {id}. Cmd {command} from {state}"),
+            -7 => format!("The parent job {id} cannot be replaced. {command}"),
+            -8 => format!("Job {id} belongs to a job scheduler and cannot be removed directly. {command}"),
+            -9 => format!("Cannot complete job {id} because it has at least one failed child. {command}"),
+            other => format!("Unknown code {other} error for {id}. {command}"),
+        };
+        Error::Code { code, message }
+    }
+}

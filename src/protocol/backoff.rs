@@ -1,0 +1,65 @@
+//! How long a failed job waits before its next attempt.
+
+use serde_json::Value;
+
+/// The `backoff` option of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Backoff {
+    pub kind: String,
+    /// Milliseconds; fractions are kept, as in BullMQ.
+    pub delay: f64,
+    /// 0 to 1: the share of the delay that is left to chance.
+    pub jitter: f64,
+}
+
+/// What a back-off policy says about the next attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Wait so many milliseconds; 0 = retry at once.
+    Millis(i64),
+    /// Only the worker's own strategy knows this type.
+    Custom(String),
+}
+
+impl Backoff {
+    /// Reads the option: a number (fixed) or `{type, delay, jitter}`; `None` when it says nothing.
+    #[must_use]
+    pub fn from_option(option: &Value) -> Option<Self> {
+        match option {
+            Value::Number(number) => {
+                let delay = number.as_f64().unwrap_or(0.0);
+                // BullMQ normalises a truthy number only; 0 means no back-off.
+                (delay != 0.0).then(|| Backoff { kind: "fixed".into(), delay, jitter: 0.0 })
+            }
+            Value::Object(object) => {
+                let number = |name| object.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+                let kind = object.get("type").and_then(Value::as_str)?.to_owned();
+                Some(Backoff { kind, delay: number("delay"), jitter: number("jitter") })
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes the delay before the attempt that follows failure number `failures` (counted from 1).
+    ///
+    /// `max` caps the delay before the jitter; BullMQ has no cap. `chance` is uniform in `[0, 1)`.
+    #[must_use]
+    pub fn next_delay(&self, failures: i64, max: Option<i64>, chance: f64) -> Delay {
+        let base = match self.kind.as_str() {
+            "fixed" => self.delay,
+            "exponential" => {
+                let exponent = i32::try_from(failures - 1).unwrap_or(i32::MAX);
+                (2f64.powi(exponent) * self.delay).round()
+            }
+            other => return Delay::Custom(other.to_owned()),
+        };
+        let capped = max.map_or(base, |max| base.min(max as f64));
+        let delay = if self.jitter > 0.0 {
+            let least = capped * (1.0 - self.jitter);
+            (chance * capped * self.jitter + least).floor()
+        } else {
+            capped
+        };
+        Delay::Millis(delay as i64)
+    }
+}

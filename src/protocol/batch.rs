@@ -1,0 +1,233 @@
+//! Jobs on their way in, grouped into runs that share everything but id and data.
+
+use std::ops::Range;
+
+/// One job to add. `opts` is JSON with BullMQ's short names; `id` `None` or "" = the queue's counter.
+#[derive(Clone, Copy, Debug)]
+pub struct NewJob<'a> {
+    pub name: &'a str,
+    pub data: &'a [u8],
+    pub opts: &'a [u8],
+    pub id: Option<&'a str>,
+    pub timestamp: i64,
+    pub delay: i64,
+    pub priority: i64,
+    pub lifo: bool,
+}
+
+/// A block of consecutive jobs with equal name, options, times, priority and kind of id.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    pub name: &'a str,
+    pub opts: &'a [u8],
+    pub timestamp: i64,
+    pub delay: i64,
+    pub priority: i64,
+    pub lifo: bool,
+    pub custom_ids: bool,
+    jobs: &'a [Slot],
+    bytes: &'a [u8],
+}
+
+impl<'a> Run<'a> {
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The (id, data) of each job; the id is empty when ids come from the counter.
+    pub fn jobs(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
+        let bytes = self.bytes;
+        self.jobs.iter().map(move |slot| slot.parts(bytes))
+    }
+}
+
+/// Jobs to add, in one buffer: a job costs one copy of its payload and no allocation of its own.
+#[derive(Clone, Debug, Default)]
+pub struct JobBatch {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+    heads: Vec<Head>,
+}
+
+/// Where a job's id and data lie in the buffer: data follows id.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    start: usize,
+    id_length: u32,
+    data_length: u32,
+}
+
+impl Slot {
+    fn parts<'a>(&self, bytes: &'a [u8]) -> (&'a str, &'a [u8]) {
+        let data = self.start + self.id_length as usize;
+        let id = std::str::from_utf8(&bytes[self.start..data]).unwrap_or_default();
+        (id, &bytes[data..data + self.data_length as usize])
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Head {
+    name: Range<usize>,
+    opts: Range<usize>,
+    timestamp: i64,
+    delay: i64,
+    priority: i64,
+    lifo: bool,
+    custom_ids: bool,
+    first: usize,
+}
+
+/// A part of a batch that fits into one script call.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    batch: &'a JobBatch,
+    first: usize,
+    end: usize,
+}
+
+/// Jobs per script call: more would keep other clients waiting.
+pub const MAX_JOBS: usize = 250;
+/// Payload bytes per script call; a single larger job still goes alone.
+pub const MAX_BYTES: usize = 1 << 20;
+
+impl JobBatch {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reserves room for `jobs` jobs of `bytes` bytes in all.
+    #[must_use]
+    pub fn with_capacity(jobs: usize, bytes: usize) -> Self {
+        JobBatch { bytes: Vec::with_capacity(bytes), slots: Vec::with_capacity(jobs), heads: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Appends a job; it joins the last run if it shares that run's header.
+    ///
+    /// # Panics
+    /// When the id or the data is larger than 4 GiB.
+    pub fn push(&mut self, job: NewJob<'_>) {
+        let id = job.id.unwrap_or_default();
+        if !self.heads.last().is_some_and(|head| head.fits(&self.bytes, &job, !id.is_empty())) {
+            let head = Head {
+                name: self.store(job.name.as_bytes()),
+                opts: self.store(job.opts),
+                timestamp: job.timestamp,
+                delay: job.delay,
+                priority: job.priority,
+                lifo: job.lifo,
+                custom_ids: !id.is_empty(),
+                first: self.slots.len(),
+            };
+            self.heads.push(head);
+        }
+        let start = self.store(id.as_bytes()).start;
+        self.store(job.data);
+        let length = |bytes: usize| u32::try_from(bytes).expect("a job is smaller than 4 GiB");
+        self.slots.push(Slot { start, id_length: length(id.len()), data_length: length(job.data.len()) });
+    }
+
+    fn store(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    /// The id the caller gave to the job at `position`, "" if none.
+    #[must_use]
+    pub fn id(&self, position: usize) -> &str {
+        self.slots[position].parts(&self.bytes).0
+    }
+
+    /// Splits the batch into parts of at most [`MAX_JOBS`] jobs and about [`MAX_BYTES`] bytes, in order.
+    pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
+        let mut first = 0;
+        std::iter::from_fn(move || {
+            let chunk = self.chunk_at(first)?;
+            first = chunk.end;
+            Some(chunk)
+        })
+    }
+
+    /// The part that starts at job `first`; `None` behind the last job.
+    #[must_use]
+    pub fn chunk_at(&self, first: usize) -> Option<Chunk<'_>> {
+        let mut room = MAX_BYTES;
+        let rest = self.slots.get(first..)?.iter().take(MAX_JOBS);
+        let fitting = rest.take_while(|slot| {
+            let size = (slot.id_length + slot.data_length) as usize;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        });
+        let count = fitting.count();
+        let end = (first + count.max(1)).min(self.slots.len());
+        (first < end).then_some(Chunk { batch: self, first, end })
+    }
+}
+
+impl Head {
+    fn fits(&self, bytes: &[u8], job: &NewJob<'_>, custom_ids: bool) -> bool {
+        self.custom_ids == custom_ids
+            && self.timestamp == job.timestamp
+            && self.delay == job.delay
+            && self.priority == job.priority
+            && self.lifo == job.lifo
+            && bytes[self.name.clone()] == *job.name.as_bytes()
+            && bytes[self.opts.clone()] == *job.opts
+    }
+}
+
+impl<'a> Chunk<'a> {
+    /// The positions of its jobs in the batch.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        self.first..self.end
+    }
+
+    /// Its runs, in order; a run of the batch that crosses the border is cut.
+    #[must_use]
+    pub fn runs(&self) -> Vec<Run<'a>> {
+        let JobBatch { bytes, slots, heads } = self.batch;
+        let start = heads.partition_point(|head| head.first <= self.first) - 1;
+        let ends = heads[start + 1..].iter().map(|head| head.first).chain([slots.len()]);
+        let inside = heads[start..].iter().zip(ends).take_while(|(head, _)| head.first < self.end);
+        inside
+            .map(|(head, end)| Run {
+                name: std::str::from_utf8(&bytes[head.name.clone()]).unwrap_or_default(),
+                opts: &bytes[head.opts.clone()],
+                timestamp: head.timestamp,
+                delay: head.delay,
+                priority: head.priority,
+                lifo: head.lifo,
+                custom_ids: head.custom_ids,
+                jobs: &slots[head.first.max(self.first)..end.min(self.end)],
+                bytes,
+            })
+            .collect()
+    }
+}
+
+impl Run<'_> {
+    /// Bytes of its ids and payloads.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.jobs.iter().map(|slot| (slot.id_length + slot.data_length) as usize).sum()
+    }
+}

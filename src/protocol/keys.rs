@@ -1,0 +1,84 @@
+//! The names of a queue's keys: `<prefix>:<queue>:<suffix>`.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// The key names of one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Keys {
+    prefix: Arc<str>,
+    name: Arc<str>,
+    base: Arc<str>,
+    meta: Arc<str>,
+    marker: Arc<str>,
+}
+
+impl Keys {
+    /// # Errors
+    /// [`Error::QueueName`] when the name is empty or holds a colon.
+    pub fn new(prefix: &str, name: &str) -> Result<Self> {
+        if name.is_empty() {
+            return Err(Error::QueueName("Queue name must be provided".into()));
+        }
+        if name.contains(':') {
+            return Err(Error::QueueName("Queue name cannot contain :".into()));
+        }
+        let base = format!("{prefix}:{name}:");
+        Ok(Keys {
+            prefix: prefix.into(),
+            name: name.into(),
+            meta: format!("{base}meta").into(),
+            marker: format!("{base}marker").into(),
+            base: base.into(),
+        })
+    }
+
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `<prefix>:<queue>:`, with the trailing colon.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The key that stands for the queue: the only declared key of every script.
+    #[must_use]
+    pub fn meta(&self) -> &str {
+        &self.meta
+    }
+
+    #[must_use]
+    pub fn marker(&self) -> &str {
+        &self.marker
+    }
+
+    /// `<prefix>:<queue>:<suffix>`.
+    #[must_use]
+    pub fn of(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.base)
+    }
+
+    /// The hash of a job.
+    #[must_use]
+    pub fn job(&self, id: &str) -> String {
+        self.of(id)
+    }
+
+    /// Whether all keys of this queue share a cluster slot because of a `{hash tag}`.
+    #[must_use]
+    pub fn has_hash_tag(&self) -> bool {
+        let Some(open) = self.base.find('{') else {
+            return false;
+        };
+        self.base[open + 1..].find('}').is_some_and(|length| length > 0)
+    }
+}

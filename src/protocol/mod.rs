@@ -1,0 +1,14 @@
+//! Pure data of the BullMQ protocol: keys, job hash, options, replies, back-off and cron. No I/O.
+
+pub mod backoff;
+pub mod batch;
+pub mod cron;
+pub mod job;
+pub mod keys;
+pub mod options;
+pub mod reply;
+
+pub use batch::{JobBatch, NewJob};
+pub use job::JobRecord;
+pub use keys::Keys;
+pub use options::{JobOptions, Keep};

@@ -1,0 +1,78 @@
+//! The part of a job's `opts` JSON that the worker acts on.
+
+use serde_json::{Map, Value};
+
+use super::backoff::Backoff;
+
+/// How many finished jobs to keep: `count` -1 = all, 0 = none; `age` in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    pub count: i64,
+    pub age: Option<i64>,
+}
+
+impl Keep {
+    pub const ALL: Keep = Keep { count: -1, age: None };
+
+    /// Reads `removeOnComplete`/`removeOnFail`; `None` when the option says nothing.
+    #[must_use]
+    pub fn from_option(option: Option<&Value>) -> Option<Self> {
+        let keep = |count| Keep { count, age: None };
+        match option? {
+            Value::Bool(true) => Some(keep(0)),
+            Value::Bool(false) => Some(Keep::ALL),
+            Value::Number(number) => Some(keep(whole(number))),
+            Value::Object(object) => Some(Keep {
+                count: object.get("count").and_then(Value::as_number).map_or(-1, whole),
+                age: object.get("age").and_then(Value::as_number).map(whole),
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn whole(number: &serde_json::Number) -> i64 {
+    number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or(0.0) as i64)
+}
+
+/// What the `opts` JSON of a job asks of the worker.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobOptions {
+    pub attempts: i64,
+    pub backoff: Option<Backoff>,
+    pub lifo: bool,
+    pub remove_on_complete: Option<Keep>,
+    pub remove_on_fail: Option<Keep>,
+    pub stack_trace_limit: Option<usize>,
+    pub keep_logs: Option<i64>,
+    /// The `repeat` member of a scheduler's job, as it is.
+    pub repeat: Option<Map<String, Value>>,
+}
+
+impl JobOptions {
+    /// Reads the `opts` JSON. What cannot be read counts as not given, as in BullMQ.
+    #[must_use]
+    pub fn parse(opts: &[u8]) -> Self {
+        // Most jobs carry exactly this text, so the parser is not even entered.
+        if opts == br#"{"attempts":0}"# {
+            return JobOptions::default();
+        }
+        let Ok(Value::Object(mut object)) = serde_json::from_slice(opts) else {
+            return JobOptions::default();
+        };
+        let number = |name: &str| object.get(name).and_then(Value::as_number).map(whole);
+        JobOptions {
+            attempts: number("attempts").unwrap_or(0),
+            backoff: object.get("backoff").and_then(Backoff::from_option),
+            lifo: object.get("lifo").and_then(Value::as_bool).unwrap_or(false),
+            remove_on_complete: Keep::from_option(object.get("removeOnComplete")),
+            remove_on_fail: Keep::from_option(object.get("removeOnFail")),
+            stack_trace_limit: number("stackTraceLimit").and_then(|limit| usize::try_from(limit).ok()),
+            keep_logs: number("kl"),
+            repeat: match object.remove("repeat") {
+                Some(Value::Object(repeat)) => Some(repeat),
+                _ => None,
+            },
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Producer and inspection calls on one queue.

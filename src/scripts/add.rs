@@ -1,0 +1,59 @@
+//! Adding jobs: `lua/add`.
+
+use redis::Value;
+
+use super::{eval, flag, lua, Call};
+use crate::connection::{Link, Retry};
+use crate::error::Result;
+use crate::protocol::batch::Run;
+use crate::protocol::{reply, Keys};
+
+/// What became of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// Ids came from the counter: this one and the following.
+    From(i64),
+    /// Custom ids: the positions in the run that existed before.
+    Duplicates(Vec<usize>),
+}
+
+/// Adds runs of jobs in one call; one answer per run. Re-sent after an unknown outcome only if all ids are the caller's.
+///
+/// # Errors
+/// [`crate::error::Error::OutcomeUnknown`] when the reply got lost and some ids were automatic.
+pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<Added>> {
+    let (call, retry) = add_jobs_call(keys, runs);
+    read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
+}
+
+/// Builds the call of [`add_jobs`], so that it can outlive the runs.
+pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>]) -> (Call, Retry) {
+    let args = runs.iter().map(|run| 8 + run.len() * (1 + usize::from(run.custom_ids))).sum();
+    let bytes = runs.iter().map(|run| run.size() + run.name.len() + run.opts.len() + 64).sum();
+    let mut call = Call::with_capacity(&lua::add::ADD_JOBS, keys, args, bytes);
+    for run in runs {
+        call.arg(run.len()).arg(run.name).arg(run.opts).arg(run.timestamp);
+        call.arg(run.delay).arg(run.priority).arg(flag(run.lifo)).arg(flag(run.custom_ids));
+        for (id, data) in run.jobs() {
+            if run.custom_ids {
+                call.arg(id);
+            }
+            call.arg(data);
+        }
+    }
+    let retry = if runs.iter().all(|run| run.custom_ids) { Retry::Safe } else { Retry::Never };
+    (call, retry)
+}
+
+/// Reads the reply of [`add_jobs_call`].
+pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -> Result<Vec<Added>> {
+    let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
+    let read = |(value, custom): (Value, bool)| {
+        Ok(if custom {
+            Added::Duplicates(reply::array(value)?.into_iter().map(position).collect::<Result<_>>()?)
+        } else {
+            Added::From(reply::integer(value)?)
+        })
+    };
+    reply::array(reply)?.into_iter().zip(custom_ids).map(read).collect()
+}

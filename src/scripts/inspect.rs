@@ -1,0 +1,55 @@
+//! Looking without touching: `lua/inspect`.
+
+use super::{eval, flag, lua, Call};
+use crate::connection::{Link, Retry};
+use crate::error::Result;
+use crate::protocol::{reply, Keys};
+
+/// Counts the jobs of each type, in the order asked. Types are BullMQ's key names (`wait`, `active`...).
+///
+/// # Errors
+/// What [`eval`] returns; so for all functions here.
+pub async fn get_counts(link: &Link, keys: &Keys, types: &[&str]) -> Result<Vec<i64>> {
+    let mut call = Call::new(&lua::inspect::GET_COUNTS, keys);
+    call.arg(types);
+    let reply = eval(link, &call, Retry::Safe).await?;
+    reply::array(reply)?.into_iter().map(reply::integer).collect()
+}
+
+/// Lists the ids of each type between two ranks (inclusive, negative from the end); one list per type.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn get_ranges(
+    link: &Link,
+    keys: &Keys,
+    start: i64,
+    end: i64,
+    asc: bool,
+    types: &[&str],
+) -> Result<Vec<Vec<String>>> {
+    let mut call = Call::new(&lua::inspect::GET_RANGES, keys);
+    call.arg(start).arg(end).arg(flag(asc)).arg(types);
+    let reply = eval(link, &call, Retry::Safe).await?;
+    reply::array(reply)?.into_iter().map(reply::texts).collect()
+}
+
+/// Names the state of a job: `completed`, `failed`, `delayed`, `active`, `waiting`... or `unknown`.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn get_state(link: &Link, keys: &Keys, id: &str) -> Result<String> {
+    let mut call = Call::new(&lua::inspect::GET_STATE, keys);
+    call.arg(id);
+    reply::text(eval(link, &call, Retry::Safe).await?)
+}
+
+/// Whether nothing waits, nothing is active and nothing delayed is due before `now + horizon` (ms).
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn is_drained(link: &Link, keys: &Keys, now: i64, horizon: i64) -> Result<bool> {
+    let mut call = Call::new(&lua::inspect::IS_DRAINED, keys);
+    call.arg(now).arg(horizon);
+    Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
+}

@@ -1,0 +1,38 @@
+//! EVALSHA with reload on NOSCRIPT, and one typed function per Lua file, of the same name.
+
+pub mod add;
+mod call;
+pub mod fetch;
+pub mod finish;
+pub mod inspect;
+pub mod lock;
+pub mod manage;
+
+pub use call::{eval, eval_many, Call};
+
+/// One Lua script, as it is sent to Redis.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Script {
+    /// `family/name`.
+    pub name: &'static str,
+    pub source: &'static str,
+    /// SHA-1 of `source`, in hex.
+    pub sha: &'static str,
+}
+
+/// The scripts of `lua/`, flattened by `build.rs`: `lua::<family>::<NAME>`.
+pub mod lua {
+    include!(concat!(env!("OUT_DIR"), "/scripts.rs"));
+}
+
+/// Every script of the crate.
+pub const ALL: &[&Script] = lua::ALL;
+
+/// BullMQ's flag for a boolean argument.
+fn flag(value: bool) -> &'static str {
+    if value {
+        "1"
+    } else {
+        "0"
+    }
+}
