@@ -10,7 +10,7 @@ from redis import Redis
 
 from .node_process import NodeProcess
 from .node_side import NodeSide
-from .pair import Pair
+from .pair import Pair, Sides
 from .script_side import ScriptSide
 
 HERE = Path(__file__).parent
@@ -66,17 +66,19 @@ def databases(redis_url: str, queue_name: str) -> Iterator[tuple[Any, Any]]:
         client.close()
 
 
+MakeSide = Callable[[int, str], Any]
+
+
 @pytest.fixture
-def make_pair(
-    node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str
-) -> Iterator[Callable[[Callable[[int], Any]], Pair]]:
-    """Build a pair of real BullMQ 5.62.0 and the side that the given function makes for a database number."""
+def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str) -> Iterator[Callable[[MakeSide], Pair]]:
+    """Build a pair of real BullMQ 5.62.0 and the side that the given function makes for a database and a queue."""
     node = node_fleet.get("bullmq5")
 
-    def build(make_side: Callable[[int], Any]) -> Pair:
-        expected = NodeSide(node, 0, "bull", queue_name)
-        foreign = (expected, NodeSide(node, 1, "bull", queue_name))
-        return Pair(expected, make_side(1), foreign, databases, f"bull:{queue_name}")
+    def build(make_side: MakeSide) -> Pair:
+        def open_queue(queue: str) -> Sides:
+            return Sides(NodeSide(node, 0, "bull", queue), make_side(1, queue), NodeSide(node, 1, "bull", queue))
+
+        return Pair(open_queue, databases, queue_name)
 
     yield build
     node.call("close", stem=queue_name)
@@ -84,6 +86,6 @@ def make_pair(
 
 
 @pytest.fixture
-def pair(make_pair: Callable[[Callable[[int], Any]], Pair], databases: tuple[Any, Any], queue_name: str) -> Pair:
+def pair(make_pair: Callable[[MakeSide], Pair], databases: tuple[Any, Any]) -> Pair:
     """Real BullMQ 5.62.0 beside our Lua scripts."""
-    return make_pair(lambda db: ScriptSide(databases[db], "bull", queue_name))
+    return make_pair(lambda db, queue: ScriptSide(databases[db], "bull", queue))

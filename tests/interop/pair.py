@@ -1,6 +1,7 @@
 """One sequence of steps, done by two sides on two key spaces that are compared after every step."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import redis
@@ -15,37 +16,55 @@ class StateDiffers(AssertionError):
     """The two key spaces, or the results of a step, are not the same."""
 
 
+@dataclass
+class Sides:
+    """Who does the steps on one queue: real BullMQ, the side under test, and real BullMQ on that side's keys."""
+
+    expected: Any
+    actual: Any
+    foreign: Any
+
+
 class Pair:
     """Sends each step to both sides and compares their results and their key spaces.
 
-    Every method of a side is a step: ``pair.add("work", {"n": 1})``. Steps that start with ``foreign_`` are done by
-    real BullMQ on both key spaces, for state that our side only has to respect.
+    Every method of a side is a step: ``pair.add("work", {"n": 1})``. A step whose name starts with ``foreign_`` is done
+    by real BullMQ on both key spaces, for state that our side only has to respect. ``queue="child"`` does a step on
+    the queue ``<queue>-child``.
     """
 
     def __init__(
-        self,
-        expected: Any,
-        actual: Any,
-        foreign: tuple[Any, Any],
-        clients: tuple["redis.Redis[str]", "redis.Redis[str]"],
-        stem: str,
+        self, open_queue: Callable[[str], Sides], clients: tuple["redis.Redis[str]", "redis.Redis[str]"], queue: str
     ) -> None:
-        self._sides = (expected, actual)
-        self._foreign = foreign
-        self._clients = clients
-        self._stem = stem
-        self._history: list[str] = []
+        self.queue = queue
         self.batched = False
         self.now = EPOCH
-        self.tick(0)
-        for side in self._sides:
-            side.prepare()
+        self._open_queue = open_queue
+        self._queues: dict[str, Sides] = {}
+        self._clients = clients
+        self._stem = f"bull:{queue}"
+        self._history: list[str] = []
+        self._on("")
+
+    def name(self, suffix: str = "") -> str:
+        """Return the full name of a queue of this pair."""
+        return f"{self.queue}-{suffix}" if suffix else self.queue
+
+    def _on(self, suffix: str) -> Sides:
+        if suffix not in self._queues:
+            sides = self._queues[suffix] = self._open_queue(self.name(suffix))
+            for side in (sides.expected, sides.actual):
+                side.set_clock(self.now)
+                side.prepare()
+            sides.foreign.set_clock(self.now)
+        return self._queues[suffix]
 
     def tick(self, ms: int) -> None:
         """Move both clocks on."""
         self.now += ms
-        for side in (*self._sides, *self._foreign):
-            side.set_clock(self.now)
+        for sides in self._queues.values():
+            for side in (sides.expected, sides.actual, sides.foreign):
+                side.set_clock(self.now)
 
     def expire(self, suffix: str) -> None:
         """Delete ``<queue>:<suffix>`` on both sides, as Redis does when its TTL has run out."""
@@ -60,14 +79,16 @@ class Pair:
             client.execute_command(*(str(arg).replace("{P}", f"{self._stem}:") for arg in args))
 
     def __getattr__(self, step: str) -> Callable[..., Any]:
-        if step.startswith("foreign_"):
-            return lambda *args, **kwargs: self._step(self._foreign, step.removeprefix("foreign_"), args, kwargs)
-        return lambda *args, **kwargs: self._step(self._sides, step, args, kwargs)
+        return lambda *args, queue="", **kwargs: self._step(queue, step, args, kwargs)
 
-    def _step(self, sides: tuple[Any, Any], step: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _step(self, queue: str, step: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         shown = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])
-        self._history.append(f"{step}({shown})")
-        expected, actual = (getattr(side, step)(*args, **kwargs) for side in sides)
+        self._history.append(f"{queue}{'.' if queue else ''}{step}({shown})")
+        sides = self._on(queue)
+        foreign = step.startswith("foreign_")
+        method = step.removeprefix("foreign_")
+        expected = getattr(sides.expected, method)(*args, **kwargs)
+        actual = getattr(sides.foreign if foreign else sides.actual, method)(*args, **kwargs)
         self._compare(expected, actual)
         return expected
 

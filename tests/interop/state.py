@@ -17,7 +17,7 @@ ENCODED_FIELDS = ("opts", "parent")
 
 
 def read_state(client: "redis.Redis[str]", stem: str) -> State:
-    """Return every key that starts with ``stem``, as ``{key: {"type", "value", "ttl"}}``.
+    """Return every key that starts with ``stem``, as ``{key after the stem: {"type", "value", "ttl"}}``.
 
     Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
     """
@@ -32,7 +32,7 @@ def read_state(client: "redis.Redis[str]", stem: str) -> State:
             _queue_read(pipe, types[key], key)
         values = pipe.execute()
     return {
-        key: {"type": types[key], "value": _plain(types[key], value), "ttl": _coarse_ttl(ttl)}
+        key.removeprefix(stem).removeprefix(":"): {"type": types[key], "value": _plain(types[key], value), "ttl": _coarse_ttl(ttl)}
         for key, value, ttl in zip(keys, values, described[1::2], strict=True)
     }
 
