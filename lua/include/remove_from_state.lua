@@ -6,7 +6,7 @@ local function remove_from_state(P, id)
     end
   end
   for _, list in ipairs({ 'wait', 'paused', 'active' }) do
-    if call('LREM', P .. list, 0, id) > 0 then
+    if call('LREM', P .. list, 1, id) == 1 then
       return list
     end
   end

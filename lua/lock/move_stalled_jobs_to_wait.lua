@@ -8,57 +8,73 @@ local call = redis.call
 --- @include add_marker
 --- @include max_len_events
 --- @include is_repeated
---- @include remove_from_list
 local P = string.sub(KEYS[1], 1, -5)
+local active_key, stalled_key, events_key = P .. 'active', P .. 'stalled', P .. 'events'
 local max_stalled_count = assert(tonumber(ARGV[2]), 'max_stalled_count is not a number')
 local limit = assert(tonumber(ARGV[4]), 'limit is not a number')
 
--- The guard keeps the workers of a queue from passing more than once per interval.
+-- The guard lets only one worker of a queue pass per interval.
 if ARGV[5] ~= '1' and not call('SET', P .. 'stalled-check', ARGV[1], 'PX', ARGV[3], 'NX') then
   return { 0 }
 end
-
-local active_key, stalled_key, events_key = P .. 'active', P .. 'stalled', P .. 'events'
 call('XTRIM', events_key, 'MAXLEN', '~', max_len_events(P))
 
-local active = call('LRANGE', active_key, 0, -1)
-local index_of = {}
-for index = #active, 1, -1 do
-  index_of[active[index]] = index
-end
-
--- Candidates are judged in chunks, so that a pass with many stalled jobs reads only as many locks as this call can act on.
-local candidates = call('SMEMBERS', stalled_key)
-local recovered = {}
-local more = 0
-local judged = 0
-while judged < #candidates and more == 0 do
-  local last = math.min(judged + 1000, #candidates)
+-- Read `active` from its old end, where stalled jobs gather, and no further than this call may recover:
+-- a pass over a long list of dead jobs costs the same per job however many calls it takes.
+local recovered, is_recovered = {}, {}
+local kept, read, more = {}, 0, 0
+local span, kept_in_span = 0, 0
+local length = call('LLEN', active_key)
+while read < length and more == 0 do
+  local chunk = call('LRANGE', active_key, -read - 1000, -read - 1)
+  local marked = call('SMISMEMBER', stalled_key, unpack(chunk))
   local lock_keys = {}
-  for n = judged + 1, last do
-    lock_keys[n - judged] = P .. candidates[n] .. ':lock'
+  for i = #chunk, 1, -1 do
+    if marked[i] == 1 then
+      lock_keys[#lock_keys + 1] = P .. chunk[i] .. ':lock'
+    end
   end
-  for _, lock in ipairs(call('MGET', unpack(lock_keys))) do
-    local id = candidates[judged + 1]
-    if not lock and index_of[id] then
+  local locks = #lock_keys > 0 and call('MGET', unpack(lock_keys))
+  local suspect = 0
+  for i = #chunk, 1, -1 do
+    local id = chunk[i]
+    suspect = suspect + marked[i]
+    if marked[i] == 1 and not locks[suspect] and not is_recovered[id] then
       if #recovered >= limit then
         more = 1
         break
       end
       recovered[#recovered + 1] = id
+      is_recovered[id] = true
+      span, kept_in_span = read + 1, #kept
+    else
+      kept[#kept + 1] = id
     end
-    judged = judged + 1
+    read = read + 1
   end
 end
 
-if more == 0 then
-  call('DEL', stalled_key)
-else
-  for first = 1, judged, 1000 do
-    call('SREM', stalled_key, unpack(candidates, first, math.min(first + 999, judged)))
+-- Cut the end that held them off and put its healthy jobs back: a LREM per job is quadratic when all are stalled.
+if span > 0 then
+  call('LTRIM', active_key, 0, -span - 1)
+  for last = kept_in_span, 1, -1000 do
+    local back = {}
+    for i = last, math.max(last - 999, 1), -1 do
+      back[#back + 1] = kept[i]
+    end
+    call('RPUSH', active_key, unpack(back))
   end
 end
-active = remove_from_list(active_key, active, index_of, recovered)
+
+if more == 0 and #recovered > 1 then
+  -- A whole pass hands the jobs over in the order of the set, as BullMQ does.
+  recovered = {}
+  for _, id in ipairs(call('SMEMBERS', stalled_key)) do
+    if is_recovered[id] then
+      recovered[#recovered + 1] = id
+    end
+  end
+end
 
 local target, blocked = get_target(P)
 for _, id in ipairs(recovered) do
@@ -71,15 +87,18 @@ for _, id in ipairs(recovered) do
   call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
 end
 for first = 1, #recovered, 1000 do
-  call('RPUSH', target, unpack(recovered, first, math.min(first + 999, #recovered)))
+  local last = math.min(first + 999, #recovered)
+  call('RPUSH', target, unpack(recovered, first, last))
+  call('SREM', stalled_key, unpack(recovered, first, last))
 end
 if #recovered > 0 then
   add_marker(P, blocked)
 end
 
 if more == 0 then
-  for first = 1, #active, 1000 do
-    call('SADD', stalled_key, unpack(active, first, math.min(first + 999, #active)))
+  call('DEL', stalled_key)
+  for first = 1, #kept, 1000 do
+    call('SADD', stalled_key, unpack(kept, first, math.min(first + 999, #kept)))
   end
 end
 

@@ -1,0 +1,51 @@
+-- Remove a paused queue with all its jobs, a bounded number per call.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    count (jobs per call), force (1 = active jobs as well)
+-- Returns 0 done; 1 more to do; -1 the queue is not paused; -2 it has active jobs and force is off
+-- Events  none (the stream goes too)
+local call = redis.call
+--- @include discard_job
+local P = string.sub(KEYS[1], 1, -5)
+local budget = assert(tonumber(ARGV[1]), 'count is not a number')
+if call('HEXISTS', KEYS[1], 'paused') == 0 then
+  return -1
+elseif ARGV[2] ~= '1' and call('LLEN', P .. 'active') > 0 then
+  return -2
+end
+
+-- Parents in waiting-children are left behind, as BullMQ does. `wait` is where version 6 keeps the jobs of a paused queue.
+for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'paused', 'prioritized', 'failed' }) do
+  local key = P .. state
+  local is_list = state == 'active' or state == 'wait' or state == 'paused'
+  while budget > 0 and call('EXISTS', key) == 1 do
+    local ids = call(is_list and 'LRANGE' or 'ZRANGE', key, 0, math.min(budget, 1000) - 1)
+    for _, id in ipairs(ids) do
+      if state == 'repeat' then
+        call('DEL', P .. 'repeat:' .. id)
+      else
+        discard_job(P, id)
+      end
+      if state == 'active' then
+        call('DEL', P .. id .. ':lock')
+      end
+    end
+    if is_list then
+      call('LTRIM', key, #ids, -1)
+    else
+      call('ZREMRANGEBYRANK', key, 0, #ids - 1)
+    end
+    budget = budget - #ids
+  end
+  if budget <= 0 then
+    return 1
+  end
+end
+
+-- `delay` is a key of older versions.
+for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta' }) do
+  call('DEL', P .. name)
+end
+for _, state in ipairs({ 'completed', 'failed' }) do
+  call('DEL', P .. 'metrics:' .. state, P .. 'metrics:' .. state .. ':data')
+end
+return 0
