@@ -73,11 +73,10 @@ fn read_folder(folder: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(files)
 }
 
-/// Puts the includes of a script before it, each once, dependencies first.
+/// Replaces each include line by the file it names, the first time it is named.
 fn flatten(includes: &BTreeMap<String, String>, name: &str, text: &str) -> Result<String, String> {
     let mut source = String::new();
-    let mut done = Vec::new();
-    append(includes, name, text, &mut Vec::new(), &mut done, &mut source)?;
+    append(includes, name, text, &mut Vec::new(), &mut Vec::new(), &mut source)?;
     Ok(source)
 }
 
@@ -93,30 +92,21 @@ fn append(
         return Err(format!("lua: include cycle: {} -> {name}", path.join(" -> ")));
     }
     path.push(name.to_owned());
-    for wanted in text.lines().filter_map(|line| line.trim().strip_prefix(INCLUDE)) {
-        let wanted = wanted.trim();
-        if done.iter().any(|included| included == wanted) {
-            continue;
-        }
-        let included = includes.get(wanted).ok_or_else(|| format!("lua/{name}: unknown include {wanted:?}"))?;
-        append(includes, wanted, included, path, done, source)?;
-        done.push(wanted.to_owned());
-    }
-    path.pop();
-    strip(name, text, source)
-}
-
-/// Keeps what the server needs: no comment lines, no blank lines, no indentation.
-fn strip(name: &str, text: &str, source: &mut String) -> Result<(), String> {
-    for line in text.lines() {
-        let line = line.trim();
-        if line.starts_with("--[[") || line.contains("[[") {
+    for line in text.lines().map(str::trim) {
+        if let Some(wanted) = line.strip_prefix(INCLUDE).map(str::trim) {
+            if !done.iter().any(|included| included == wanted) {
+                let unknown = || format!("lua/{name}: unknown include {wanted:?}");
+                append(includes, wanted, includes.get(wanted).ok_or_else(unknown)?, path, done, source)?;
+                done.push(wanted.to_owned());
+            }
+        } else if line.contains("[[") {
             return Err(format!("lua/{name}: long brackets are not supported: {line}"));
-        }
-        if !line.is_empty() && !line.starts_with("--") {
+        } else if !line.is_empty() && !line.starts_with("--") {
+            // The server needs neither comments nor blank lines nor indentation.
             source.push_str(line);
             source.push('\n');
         }
     }
+    path.pop();
     Ok(())
 }

@@ -1,7 +1,14 @@
 //! A job queue that speaks the BullMQ wire protocol. The floors, bottom-up:
 
 pub mod error;
+pub mod wakeup;
 pub mod protocol;
+#[cfg(feature = "arrow")]
+pub mod arrow;
 pub mod connection;
 pub mod scripts;
 pub mod queue;
+pub mod timers;
+pub mod worker;
+#[cfg(feature = "python")]
+mod bindings;

@@ -60,7 +60,7 @@ pub struct FinishReply {
     pub fetched: Fetched,
 }
 
-/// Finishes jobs and fetches the next ones in the same call. Never sent twice.
+/// Finishes jobs and fetches the next ones in the same call. Never sent twice. `metrics_max_points` 0 = no metrics.
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost.
@@ -68,14 +68,13 @@ pub async fn move_to_finished(
     link: &Link,
     keys: &Keys,
     now: i64,
-    metrics_max_points: Option<i64>,
+    metrics_max_points: i64,
     fetch: Option<&FetchPlan<'_>>,
     jobs: &[Finished],
 ) -> Result<FinishReply> {
     let bytes = jobs.iter().map(|job| job.id.len() + job.outcome.size()).sum::<usize>();
     let mut call = Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 8 + jobs.len() * 5, bytes + 256);
-    call.arg(now).optional(metrics_max_points);
-    call.arg(fetch.map_or(0, |plan| plan.count));
+    call.arg(now).arg(metrics_max_points).arg(fetch.map_or(0, |plan| plan.count));
     call.optional(fetch.map(|plan| plan.token)).optional(fetch.map(|plan| plan.lock_duration));
     let limiter = fetch.and_then(|plan| plan.limiter);
     call.optional(limiter.map(|limiter| limiter.0)).optional(limiter.map(|limiter| limiter.1));

@@ -16,7 +16,7 @@ pub async fn get_counts(link: &Link, keys: &Keys, types: &[&str]) -> Result<Vec<
     reply::array(reply)?.into_iter().map(reply::integer).collect()
 }
 
-/// Lists the ids of each type between two ranks (inclusive, negative from the end); one list per type.
+/// Lists the ids of the types between two ranks (inclusive, negative from the end), one type after another, each id once.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -27,11 +27,10 @@ pub async fn get_ranges(
     end: i64,
     asc: bool,
     types: &[&str],
-) -> Result<Vec<Vec<String>>> {
+) -> Result<Vec<String>> {
     let mut call = Call::new(&lua::inspect::GET_RANGES, keys);
     call.arg(start).arg(end).arg(flag(asc)).arg(types);
-    let reply = eval(link, &call, Retry::Safe).await?;
-    reply::array(reply)?.into_iter().map(reply::texts).collect()
+    reply::texts(eval(link, &call, Retry::Safe).await?)
 }
 
 /// Names the state of a job: `completed`, `failed`, `delayed`, `active`, `waiting`... or `unknown`.

@@ -141,7 +141,10 @@ pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, lifo: bool) 
 pub async fn retry_jobs(link: &Link, keys: &Keys, state: &str, count: i64, timestamp: i64) -> Result<bool> {
     let mut call = Call::new(&lua::manage::RETRY_JOBS, keys);
     call.arg(state).arg(count).arg(timestamp);
-    Ok(reply::integer(run(link, &call, Retry::Safe).await?)? == 1)
+    match reply::integer(run(link, &call, Retry::Safe).await?)? {
+        -3 => Err(Error::InvalidOption(format!("only completed or failed jobs can be retried, not {state}"))),
+        more => Ok(more == 1),
+    }
 }
 
 /// Makes up to `count` delayed jobs wait now. Returns whether more are left.
