@@ -1,0 +1,25 @@
+"""lua/manage/add_log.lua: a job's log grows by a row."""
+
+import pytest
+
+SCRIPT = "manage/add_log"
+
+
+def test_rows_are_appended_and_counted(run, queue, store, dump, events):
+    store("1", "active")
+    assert [run(SCRIPT, queue, "1", row, None) for row in ("a", "", "c")] == [1, 2, 3]
+    assert dump(queue)["1:logs"] == ["a", "", "c"]
+    assert events(queue) == []
+
+
+@pytest.mark.parametrize(("keep", "count", "rows"), [(2, 2, ["b", "c"]), (5, 3, ["a", "b", "c"]), (0, 3, ["a", "b", "c"])])
+def test_only_the_newest_rows_are_kept(run, queue, client, store, dump, keep, count, rows):
+    store("1", "active")
+    client.rpush(f"bull:{queue}:1:logs", "a", "b")
+    assert run(SCRIPT, queue, "1", "c", keep) == count
+    assert dump(queue)["1:logs"] == rows
+
+
+def test_a_missing_job_gets_no_log(run, queue, dump):
+    assert run(SCRIPT, queue, "1", "row", None) == -1
+    assert dump(queue) == {}

@@ -1,0 +1,26 @@
+"""lua/manage/update_progress.lua: a job tells how far it is."""
+
+import pytest
+
+SCRIPT = "manage/update_progress"
+
+
+@pytest.mark.parametrize("progress", ["42", '{"pct":5}', '"half"', "null"])
+def test_progress_is_stored_and_announced(run, queue, store, dump, progress):
+    store("1", "active")
+    assert run(SCRIPT, queue, "1", progress) == 0
+    assert dump(queue)["1"]["progress"] == progress
+    assert dump(queue)["events"] == [[("event", "progress"), ("jobId", "1"), ("data", progress)]]
+
+
+def test_the_stream_is_trimmed(run, queue, client, store):
+    store("1", "active")
+    client.hset(f"bull:{queue}:meta", "opts.maxLenEvents", 10)
+    for n in range(300):
+        run(SCRIPT, queue, "1", n)
+    assert client.xlen(f"bull:{queue}:events") < 200
+
+
+def test_a_missing_job_is_reported_and_not_created(run, queue, dump):
+    assert run(SCRIPT, queue, "1", "42") == -1
+    assert dump(queue) == {}
