@@ -15,6 +15,7 @@ local call = redis.call
 --- @include settle_parent
 --- @include fail_dependency
 --- @include detach_child
+--- @include remove_job_keys
 --- @include release_deduplication
 --- @include max_len_events
 --- @include collect_metrics
@@ -77,7 +78,7 @@ while at <= size do
   local entries, finished = {}, 0
   at = at + 5
 
-  for _ = 1, count do
+  for i = 1, count do
     local id, value, stacktrace, attempts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     at = at + width
     index = index + 1
@@ -108,10 +109,8 @@ while at <= size do
       end
     end
 
-    if code ~= 0 then
-      refused[#refused + 1] = index - 1
-      refused[#refused + 1] = code
-    else
+    local attempts_made
+    if code == 0 then
       finished, any_finished = finished + 1, true
       if index == jobs then -- the trim of the last of N single calls makes those before it redundant
         call('XTRIM', events, 'MAXLEN', '~', max_len_events(P))
@@ -121,9 +120,7 @@ while at <= size do
       end
       if job[3] then
         local parent = read_parent(job[3], job[4])
-        if not parent.P then
-          parent = nil
-        elseif not completed then
+        if not completed then
           fail_dependency(parent, job_key, value, now)
         elseif call('SREM', parent.key .. ':dependencies', job_key) == 1 then
           call('HSET', parent.key .. ':processed', job_key, value)
@@ -131,10 +128,9 @@ while at <= size do
         end
       end
 
-      local attempts_made = job[2] and (tonumber(job[2]) or 0) + 1 .. '' or '1'
+      attempts_made = job[2] and (tonumber(job[2]) or 0) + 1 .. '' or '1'
       if keep_count == 0 then
-        call('DEL', job_key, job_key .. ':logs', job_key .. ':dependencies', job_key .. ':processed',
-          job_key .. ':failed', job_key .. ':unsuccessful')
+        remove_job_keys(job_key)
         detach_child(P, job_key, job[3], job[4], false)
       else
         entries[#entries + 1] = now
@@ -148,24 +144,29 @@ while at <= size do
           end
         end
       end
+    end
 
-      if completed then
-        call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
-      else
-        call('XADD', events, '*', 'event', 'failed', 'jobId', id, 'failedReason', value, 'prev', 'active')
-        if tonumber(attempts_made) >= (tonumber(attempts) or 0) then
-          call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
-        end
+    -- The whole run enters its set before the last event, where a single job has its pruning.
+    if i == count and entries[1] then
+      call_many('ZADD', P .. target, entries)
+      if keep_count > 0 or keep_age then
+        prune_finished(P, P .. target, now, keep_count, keep_age)
+      end
+    end
+
+    if code ~= 0 then
+      refused[#refused + 1] = index - 1
+      refused[#refused + 1] = code
+    elseif completed then
+      call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
+    else
+      call('XADD', events, '*', 'event', 'failed', 'jobId', id, 'failedReason', value, 'prev', 'active')
+      if tonumber(attempts_made) >= (tonumber(attempts) or 0) then
+        call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
       end
     end
   end
 
-  if entries[1] then
-    call_many('ZADD', P .. target, entries)
-    if keep_count > 0 or keep_age then
-      prune_finished(P, P .. target, now, keep_count, keep_age)
-    end
-  end
   if max_points > 0 and finished > 0 then
     collect_metrics(P, target, now, max_points, finished)
   end

@@ -25,11 +25,11 @@ end
 if call('LREM', P .. 'active', 1, id) == 1 then
   local target, blocked, settings = get_target(P)
   local priority = tonumber(call('HGET', job_key, 'priority')) or 0
-  if priority == 0 then
+  if priority > 0 then
+    call('ZADD', P .. 'prioritized', priority * 4294967296, id)
+  else
     call('RPUSH', target, id)
     add_marker(P, blocked)
-  else
-    call('ZADD', P .. 'prioritized', priority * 4294967296, id)
   end
   call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,
     'prev', 'active')

@@ -8,7 +8,7 @@ local function read_parent(parent_key, parent_json)
     parent.id = tostring(parent.id)
   else
     parent = {}
-    parent.P, parent.id = string.match(parent_key, '^(.*:)([^:]*)$')
+    parent.P, parent.id = string.match(parent_key, '^(.-)([^:]*)$')
   end
   parent.key = parent_key
   return parent

@@ -15,10 +15,10 @@ local function release_parent(P, id, now)
   end
   local priority = tonumber(fields[2]) or 0
   local target, blocked = get_target(P)
-  if priority > 0 then
-    push_prioritized(P, id, priority)
-  else
+  if priority == 0 then
     call('RPUSH', target, id)
+  else
+    push_prioritized(P, id, priority)
   end
   add_marker(P, blocked)
   call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'waiting-children')
