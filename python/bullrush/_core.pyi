@@ -1,0 +1,208 @@
+"""The compiled core: connections, scripts, timers and the worker engine, all off the GIL."""
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar, final
+
+T = TypeVar("T", covariant=True)
+
+__version__: str
+
+#: One job to add: name, data (JSON), opts (JSON, short names), custom id or None, timestamp, delay, priority, lifo.
+NewJob = tuple[str, bytes, bytes, str | None, int, int, int, bool]
+
+def script_sources() -> dict[str, tuple[str, str]]:
+    """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""
+
+@final
+class Completions:
+    """Wakes an asyncio loop when operations finish: one file descriptor for all of them."""
+
+    def __new__(cls) -> Completions: ...
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when a token is ready."""
+    def drain(self) -> list[int]:
+        """Return the tokens that became ready and clear the descriptor."""
+
+@final
+class Pending(Generic[T]):
+    """One operation in flight."""
+
+    def wait(self, timeout_ms: int | None = None) -> T:
+        """Block without the GIL until the result is there; signals are honoured in the main thread.
+
+        Raises:
+            TimeoutError: not done within ``timeout_ms``; the operation goes on.
+        """
+    def done(self) -> bool: ...
+    def result(self) -> T:
+        """Return the result or raise the error of a finished operation."""
+    def notify(self, completions: Completions, token: int) -> None:
+        """Hand ``token`` to ``completions`` when done (at once if it is done already)."""
+
+@final
+class JobRecord:
+    """A job as Redis holds it: raw bytes, decoded by the caller when needed."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def opts(self) -> bytes: ...
+    @property
+    def token(self) -> str | None:
+        """The lock token, for a job that a worker of this process holds."""
+    @property
+    def cancelled(self) -> bool:
+        """True once the lock is proven lost, or the worker's close deadline has passed."""
+    def get(self, field: str) -> bytes | None:
+        """Return one raw hash field (``atm``, ``failedReason``...), None when absent."""
+
+@final
+class AutoIds:
+    """Gives rows ids ``<scope>.<xxh3-128 of the row's JSON>.<k>`` that depend on content, not on row order.
+
+    ``k`` counts equal rows, over all calls that get this object: keep one for all batches of one partition.
+    """
+
+    def __new__(cls, scope: str) -> AutoIds: ...
+
+@final
+class CoreQueue:
+    """Producer and inspection calls on one queue. Connects at first use; follows its process over a fork."""
+
+    def __new__(
+        cls,
+        url: str,
+        prefix: str,
+        name: str,
+        *,
+        max_len_events: int = 10_000,
+        skip_metas_update: bool = False,
+        timeout_ms: int | None = 10_000,
+    ) -> CoreQueue:
+        """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
+    # add: one id per job in order; the second list holds the positions that already existed
+    def add_jobs(self, jobs: Sequence[NewJob]) -> Pending[tuple[list[str], list[int]]]: ...
+    def add_arrow(
+        self,
+        source: object,
+        name: str | None,
+        name_column: str | None,
+        data_columns: Sequence[str] | None,
+        id_column: str | None,
+        auto_ids: AutoIds | None,
+        opts: bytes,
+        timestamp: int,
+        delay: int,
+        priority: int,
+        lifo: bool,
+    ) -> Pending[tuple[list[str], list[int]]]:
+        """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
+
+        ``id_column`` gives custom ids; else ``auto_ids`` does; else ids are Redis' counter. All rows are encoded before
+        this returns, and sent after it.
+        """
+    def prepare(self) -> Pending[None]:
+        """Connect, check the server and the queue, write ``meta``."""
+    def get_job(self, id: str) -> Pending[JobRecord | None]: ...
+    def get_jobs(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[JobRecord | None]]: ...
+    def get_ranges(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[str]]: ...
+    def get_counts(self, types: Sequence[str]) -> Pending[list[int]]: ...
+    def get_state(self, id: str) -> Pending[str]: ...
+    def get_job_logs(self, id: str, start: int, end: int, asc: bool) -> Pending[tuple[list[str], int]]: ...
+    def is_paused(self) -> Pending[bool]: ...
+    def get_meta(self) -> Pending[dict[str, str]]: ...
+    def pause(self) -> Pending[None]: ...
+    def resume(self) -> Pending[None]: ...
+    def update_data(self, id: str, data: bytes) -> Pending[None]: ...
+    def update_progress(self, id: str, progress: bytes) -> Pending[None]: ...
+    def add_log(self, id: str, row: str, keep: int | None) -> Pending[int]: ...
+    def clear_logs(self, id: str, keep: int | None) -> Pending[None]: ...
+    def change_delay(self, id: str, delay: int) -> Pending[None]: ...
+    def change_priority(self, id: str, priority: int, lifo: bool) -> Pending[None]: ...
+    def promote(self, id: str) -> Pending[None]: ...
+    def promote_jobs(self, count: int) -> Pending[None]: ...
+    def remove(self, id: str, remove_children: bool) -> Pending[int]: ...
+    def retry(self, id: str, state: str, lifo: bool) -> Pending[None]: ...
+    def retry_jobs(self, state: str, count: int, timestamp: int) -> Pending[None]: ...
+    def drain(self, delayed: bool) -> Pending[None]: ...
+    def obliterate(self, force: bool, count: int) -> Pending[None]: ...
+    def rate_limit(self, expire_ms: int) -> Pending[None]: ...
+    def set_global_concurrency(self, concurrency: int | None) -> Pending[None]: ...
+    def set_global_rate_limit(self, limit: tuple[int, int] | None) -> Pending[None]:
+        """``limit``: (max, duration ms), None lifts it."""
+    # token-checked moves of an active job by its own handler; token "0" skips the check
+    def move_to_delayed(self, id: str, token: str, delay: int) -> Pending[None]: ...
+    def move_to_wait(self, id: str, token: str) -> Pending[int]: ...
+    def extend_lock(self, id: str, token: str, duration: int) -> Pending[bool]: ...
+
+#: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
+#: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
+#: "error" (text), "lock_lost" (record), "reconnecting" (text), "connected", "closed".
+WorkerEvent = tuple[str, JobRecord | None, str, int]
+
+@final
+class CoreWorker:
+    """The worker engine of one queue. Python takes jobs and hands back outcomes; all else happens on its native thread."""
+
+    def __new__(
+        cls,
+        url: str,
+        prefix: str,
+        name: str,
+        *,
+        concurrency: int,
+        prefetch: int | None,
+        lock_duration: int,
+        lock_renew_time: int,
+        stalled_interval: int,
+        max_stalled_count: int,
+        max_started_attempts: int | None,
+        limiter: tuple[int, int] | None,
+        drain_delay: int,
+        remove_on_complete: tuple[int, int | None] | None,
+        remove_on_fail: tuple[int, int | None] | None,
+        metrics_max_points: int | None,
+        worker_name: str | None,
+        skip_stalled_check: bool,
+        skip_lock_renewal: bool,
+        max_backoff: int | None,
+        report_outcomes: bool,
+    ) -> CoreWorker:
+        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. ``report_outcomes``: queue completed/failed events."""
+    def start(
+        self,
+        *,
+        until: str | None,
+        max_jobs: int | None,
+        max_seconds: float | None,
+        horizon: int,
+    ) -> None:
+        """Start fetching. Raises RuntimeError when started before, or in a forked child of the process that made it."""
+    def take(self, max: int, wait_ms: int) -> list[JobRecord] | None:
+        """Return 1..max jobs, [] after ``wait_ms``, None when no job will come any more. Tries without releasing the GIL first."""
+    def fileno(self) -> int:
+        """A descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
+    def rearm(self) -> None:
+        """Clear the descriptor; call before draining with ``take(n, 0)``."""
+    def complete(self, record: JobRecord, value: bytes) -> None:
+        """Hand in a result (JSON)."""
+    def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None) -> None:
+        """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry)."""
+    def needs_strategy(self, record: JobRecord) -> str | None:
+        """The backoff type when only a custom strategy can compute this job's delay, else None."""
+    def release(self, record: JobRecord) -> None:
+        """Forget a job that its handler has moved elsewhere (delayed, waiting, waiting-children)."""
+    def rate_limited(self, record: JobRecord) -> None:
+        """Give a job back to the front of ``wait`` and stop fetching until the limiter has run out."""
+    def next_event(self, wait_ms: int) -> WorkerEvent | None: ...
+    def set_concurrency(self, concurrency: int) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:
+        """Stop fetching, give back unstarted jobs, wait for running ones up to the deadline, cancel, flush outcomes, stop the heartbeat."""
+    def stats(self) -> dict[str, int]:
+        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, in_hand."""

@@ -1,0 +1,66 @@
+//! Replies of the core as Python objects.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::IntoPyObjectExt;
+
+use super::record::PyJobRecord;
+use crate::protocol::JobRecord;
+
+/// What an operation can answer with.
+pub enum Reply {
+    Nothing,
+    Flag(bool),
+    Number(i64),
+    Text(String),
+    Texts(Vec<String>),
+    Numbers(Vec<i64>),
+    Pairs(Vec<(String, String)>),
+    Job(Option<Arc<JobRecord>>),
+    Jobs(Vec<Option<Arc<JobRecord>>>),
+    /// Ids in order, and the positions that existed already.
+    Added(Vec<String>, Vec<usize>),
+    Logs(Vec<String>, i64),
+}
+
+impl Reply {
+    pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Nothing => Ok(py.None().into_bound(py)),
+            Self::Flag(flag) => flag.into_bound_py_any(py),
+            Self::Number(number) => number.into_bound_py_any(py),
+            Self::Text(text) => text.into_bound_py_any(py),
+            Self::Texts(texts) => texts.into_bound_py_any(py),
+            Self::Numbers(numbers) => numbers.into_bound_py_any(py),
+            Self::Pairs(pairs) => {
+                let dict = PyDict::new(py);
+                for (key, value) in pairs {
+                    dict.set_item(key, value)?;
+                }
+                Ok(dict.into_any())
+            }
+            Self::Job(job) => job_object(py, job.as_ref()),
+            Self::Jobs(jobs) => {
+                let list = PyList::empty(py);
+                for job in jobs {
+                    list.append(job_object(py, job.as_ref())?)?;
+                }
+                Ok(list.into_any())
+            }
+            Self::Added(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
+            Self::Logs(rows, count) => {
+                let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
+                Ok(logs.into_any())
+            }
+        }
+    }
+}
+
+fn job_object<'py>(py: Python<'py>, job: Option<&Arc<JobRecord>>) -> PyResult<Bound<'py, PyAny>> {
+    match job {
+        Some(record) => PyJobRecord::stored(record.clone()).into_bound_py_any(py),
+        None => Ok(py.None().into_bound(py)),
+    }
+}

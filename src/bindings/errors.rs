@@ -1,0 +1,42 @@
+//! The one table from core errors to Python's `bullrush.errors`.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+
+use crate::error::Error;
+
+/// Exceptions live in Python, so that they pickle and can be subclassed.
+static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// Build the Python exception of a core error.
+pub fn to_py_err(py: Python<'_>, error: &Error) -> PyErr {
+    match build(py, error) {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(failure) => failure,
+    }
+}
+
+fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    let errors = ERRORS
+        .get_or_try_init(py, || py.import("bullrush.errors").map(Bound::unbind))?
+        .bind(py);
+    let text = error.to_string();
+    match error {
+        Error::Code { code, .. } => errors.call_method1("from_code", (*code, text)),
+        Error::Server { code, message } => errors.getattr("RedisServerError")?.call1((code, message)),
+        Error::ConnectionLost(_) => errors.getattr("ConnectionLostError")?.call1((text,)),
+        Error::OutcomeUnknown(_) => errors.getattr("OutcomeUnknownError")?.call1((text,)),
+        Error::QueueName(_) => errors.getattr("QueueNameError")?.call1((text,)),
+        Error::InvalidOption(_) => errors.getattr("InvalidOptionError")?.call1((text,)),
+        Error::LegacyQueue(_) => errors.getattr("LegacyQueueError")?.call1((text,)),
+        Error::RedisVersion(_) => errors.getattr("RedisVersionError")?.call1((text,)),
+        Error::Closed => errors.getattr("ClosedError")?.call1((text,)),
+    }
+}
+
+/// A worker used on the wrong side of a fork.
+pub fn forked() -> PyErr {
+    PyRuntimeError::new_err("this worker belongs to the process that made it; make a new Worker after the fork")
+}

@@ -1,0 +1,45 @@
+//! The whole surface between the core and Python.
+
+mod arrow;
+mod completions;
+mod convert;
+mod endpoint;
+mod errors;
+mod pending;
+mod queue;
+mod record;
+mod runtime;
+mod worker;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _core {
+    use std::collections::HashMap;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::arrow::PyAutoIds;
+    #[pymodule_export]
+    use super::completions::Completions;
+    #[pymodule_export]
+    use super::pending::Pending;
+    #[pymodule_export]
+    use super::queue::CoreQueue;
+    #[pymodule_export]
+    use super::record::PyJobRecord;
+    #[pymodule_export]
+    use super::worker::CoreWorker;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    #[pyfunction]
+    fn script_sources() -> HashMap<String, (&'static str, &'static str)> {
+        let scripts = crate::scripts::ALL.iter();
+        scripts.map(|script| (script.name.to_owned(), (script.source, script.sha))).collect()
+    }
+}

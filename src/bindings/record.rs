@@ -1,0 +1,83 @@
+//! A job as Python sees it: raw bytes, decoded by the caller when needed.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::protocol::JobRecord;
+use crate::worker::held::HeldJob;
+
+enum Source {
+    Stored(Arc<JobRecord>),
+    Held(Arc<HeldJob>),
+}
+
+#[pyclass(frozen, name = "JobRecord", module = "bullrush._core")]
+pub struct PyJobRecord(Source);
+
+impl PyJobRecord {
+    pub fn stored(record: Arc<JobRecord>) -> Self {
+        Self(Source::Stored(record))
+    }
+
+    pub fn held(job: Arc<HeldJob>) -> Self {
+        Self(Source::Held(job))
+    }
+
+    fn record(&self) -> &JobRecord {
+        match &self.0 {
+            Source::Stored(record) => record,
+            Source::Held(job) => &job.record,
+        }
+    }
+
+    /// The job in a worker's hands, if this is one.
+    pub fn held_job(&self) -> Option<&Arc<HeldJob>> {
+        match &self.0 {
+            Source::Held(job) => Some(job),
+            Source::Stored(_) => None,
+        }
+    }
+}
+
+#[pymethods]
+impl PyJobRecord {
+    #[getter]
+    fn id<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        PyString::new(py, &self.record().id)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.record().name()
+    }
+
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.record().data())
+    }
+
+    #[getter]
+    fn opts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.record().opts())
+    }
+
+    #[getter]
+    fn token(&self) -> Option<&str> {
+        self.held_job().map(|job| &*job.token)
+    }
+
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.held_job().is_some_and(|job| job.is_cancelled())
+    }
+
+    fn get<'py>(&self, py: Python<'py>, field: &str) -> Option<Bound<'py, PyBytes>> {
+        self.record().get(field).map(|value| PyBytes::new(py, value))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("JobRecord(id={:?})", self.record().id)
+    }
+}

@@ -1,0 +1,294 @@
+//! The worker engine as Python drives it: take jobs, hand back outcomes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use super::convert::Reply;
+use super::endpoint::{client_name, endpoint, keys};
+use super::errors::forked;
+use super::pending::Pending;
+use super::record::PyJobRecord;
+use super::runtime::{Core, OwnedByProcess};
+use crate::connection::{BlockingLink, Endpoint};
+use crate::protocol::backoff::Delay;
+use crate::protocol::{JobOptions, Keep, Keys};
+use crate::worker::handout::Taken;
+use crate::worker::held::HeldJob;
+use crate::worker::options::{Limiter, RunLimits, Until, WorkerOptions};
+use crate::worker::outcome::{Failure, Outcome};
+use crate::worker::shared::{Closing, Event, Shared};
+
+/// How often a taker looks for signals.
+const SIGNAL_CHECK: Duration = Duration::from_millis(200);
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct CoreWorker {
+    owned: OwnedByProcess<Arc<Shared>>,
+    endpoint: Arc<Endpoint>,
+    keys: Keys,
+    started: AtomicBool,
+}
+
+type WorkerEvent = (&'static str, Option<PyJobRecord>, String, i64);
+
+impl CoreWorker {
+    fn shared(&self) -> PyResult<&Arc<Shared>> {
+        self.owned.get().ok_or_else(forked)
+    }
+
+    fn submit(&self, record: &PyJobRecord, outcome: impl FnOnce(Arc<HeldJob>) -> Outcome) -> PyResult<()> {
+        let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
+        self.shared()?.submit(outcome(job.clone()));
+        Ok(())
+    }
+}
+
+fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
+    rule.map(|(count, age)| Keep { count, age })
+}
+
+fn records(py: Python<'_>, jobs: Vec<Arc<HeldJob>>) -> PyResult<Option<Bound<'_, PyList>>> {
+    PyList::new(py, jobs.into_iter().map(PyJobRecord::held)).map(Some)
+}
+
+#[pymethods]
+impl CoreWorker {
+    #[new]
+    #[pyo3(signature = (url, prefix, name, *, concurrency, prefetch, lock_duration, lock_renew_time, stalled_interval,
+        max_stalled_count, max_started_attempts, limiter, drain_delay, remove_on_complete, remove_on_fail,
+        metrics_max_points, worker_name, skip_stalled_check, skip_lock_renewal, max_backoff, report_outcomes))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    fn new(
+        py: Python<'_>,
+        url: &str,
+        prefix: &str,
+        name: &str,
+        concurrency: usize,
+        prefetch: Option<usize>,
+        lock_duration: u64,
+        lock_renew_time: u64,
+        stalled_interval: u64,
+        max_stalled_count: i64,
+        max_started_attempts: Option<i64>,
+        limiter: Option<(i64, i64)>,
+        drain_delay: u64,
+        remove_on_complete: Option<(i64, Option<i64>)>,
+        remove_on_fail: Option<(i64, Option<i64>)>,
+        metrics_max_points: Option<i64>,
+        worker_name: Option<String>,
+        skip_stalled_check: bool,
+        skip_lock_renewal: bool,
+        max_backoff: Option<i64>,
+        report_outcomes: bool,
+    ) -> PyResult<Self> {
+        let options = WorkerOptions {
+            concurrency,
+            prefetch,
+            lock_duration: Duration::from_millis(lock_duration),
+            lock_renew_time: Duration::from_millis(lock_renew_time),
+            stalled_interval: Duration::from_millis(stalled_interval),
+            max_stalled_count,
+            max_started_attempts,
+            limiter: limiter.map(|(max, duration_ms)| Limiter { max, duration_ms }),
+            drain_delay: Duration::from_millis(drain_delay),
+            remove_on_complete: keep(remove_on_complete),
+            remove_on_fail: keep(remove_on_fail),
+            metrics_max_points,
+            worker_name,
+            skip_stalled_check,
+            skip_lock_renewal,
+            max_backoff_ms: max_backoff,
+            report_outcomes,
+        };
+        Ok(Self {
+            owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
+            endpoint: endpoint(py, url)?,
+            keys: keys(py, prefix, name)?,
+            started: AtomicBool::new(false),
+        })
+    }
+
+    #[pyo3(signature = (*, until, max_jobs, max_seconds, horizon))]
+    fn start(
+        &self,
+        until: Option<&str>,
+        max_jobs: Option<u64>,
+        max_seconds: Option<f64>,
+        horizon: i64,
+    ) -> PyResult<()> {
+        let shared = self.shared()?.clone();
+        let until = match until {
+            None => Until::Closed,
+            Some("empty") => Until::Empty,
+            Some("drained") => Until::Drained,
+            Some(other) => return Err(PyValueError::new_err(format!("until must be \"empty\" or \"drained\", not {other:?}"))),
+        };
+        let max_time = max_seconds.map(Duration::try_from_secs_f64).transpose();
+        let max_time = max_time.map_err(|error| PyValueError::new_err(format!("max_seconds: {error}")))?;
+        if self.started.swap(true, Ordering::AcqRel) {
+            return Err(PyRuntimeError::new_err("Worker is already running."));
+        }
+        let limits = RunLimits { until, max_jobs, max_time, horizon_ms: horizon };
+        let core = Core::current();
+        let _runtime = core.enter();
+        let link = core.pool.command(&self.endpoint);
+        let name = client_name(&self.keys, shared.options.worker_name.as_deref());
+        let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
+        crate::worker::start(shared, link, blocking, self.keys.clone(), limits);
+        Ok(())
+    }
+
+    fn take<'py>(&self, py: Python<'py>, max: usize, wait_ms: u64) -> PyResult<Option<Bound<'py, PyList>>> {
+        let handout = &self.shared()?.handout;
+        match handout.try_take(max) {
+            Taken::Jobs(jobs) => return records(py, jobs),
+            Taken::Closed => return Ok(None),
+            Taken::Nothing if wait_ms == 0 => return Ok(Some(PyList::empty(py))),
+            Taken::Nothing => {}
+        }
+        let deadline = Instant::now() + Duration::from_millis(wait_ms);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match py.detach(|| handout.take(max, left.min(SIGNAL_CHECK))) {
+                Taken::Jobs(jobs) => return records(py, jobs),
+                Taken::Closed => return Ok(None),
+                Taken::Nothing if left.is_zero() => return Ok(Some(PyList::empty(py))),
+                Taken::Nothing => py.check_signals()?,
+            }
+        }
+    }
+
+    fn fileno(&self) -> PyResult<i32> {
+        let wakeup = self.shared()?.handout.wakeup();
+        wakeup.map(|wakeup| wakeup.fileno()).map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    fn rearm(&self) -> PyResult<()> {
+        let wakeup = self.shared()?.handout.wakeup();
+        wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    fn complete(&self, record: &PyJobRecord, value: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let value = value.as_bytes().to_vec();
+        self.submit(record, |job| Outcome::Completed { job, value })
+    }
+
+    #[pyo3(signature = (record, reason, stack, retry, delay))]
+    fn fail(&self, record: &PyJobRecord, reason: String, stack: String, retry: bool, delay: Option<i64>) -> PyResult<()> {
+        let failure = Failure { reason, stack, retry, delay };
+        self.submit(record, |job| Outcome::Failed { job, failure })
+    }
+
+    fn needs_strategy(&self, record: &PyJobRecord) -> PyResult<Option<String>> {
+        let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
+        let options = JobOptions::parse(job.record.opts());
+        let attempt = job.record.atm() + 1;
+        if attempt >= options.attempts {
+            return Ok(None);
+        }
+        let delay = options.backoff.map(|backoff| backoff.next_delay(attempt, None, 0.0));
+        Ok(delay.and_then(|delay| match delay {
+            Delay::Custom(kind) => Some(kind),
+            Delay::Millis(_) => None,
+        }))
+    }
+
+    fn release(&self, record: &PyJobRecord) -> PyResult<()> {
+        self.submit(record, |job| Outcome::Released { job })
+    }
+
+    fn rate_limited(&self, record: &PyJobRecord) -> PyResult<()> {
+        self.submit(record, |job| Outcome::GivenBack { job })
+    }
+
+    fn next_event(&self, py: Python<'_>, wait_ms: u64) -> PyResult<Option<WorkerEvent>> {
+        let shared = self.shared()?;
+        let deadline = Instant::now() + Duration::from_millis(wait_ms);
+        loop {
+            if let Some(event) = shared.next_event(Duration::ZERO) {
+                return Ok(Some(describe(event)));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if let Some(event) = py.detach(|| shared.next_event(left.min(SIGNAL_CHECK))) {
+                return Ok(Some(describe(event)));
+            }
+            py.check_signals()?;
+        }
+    }
+
+    fn set_concurrency(&self, concurrency: usize) -> PyResult<()> {
+        let shared = self.shared()?;
+        shared.concurrency.store(concurrency, Ordering::Relaxed);
+        shared.bell.notify_one();
+        Ok(())
+    }
+
+    fn pause(&self) -> PyResult<()> {
+        self.shared()?.paused.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn resume(&self) -> PyResult<()> {
+        let shared = self.shared()?;
+        shared.paused.store(false, Ordering::Relaxed);
+        shared.bell.notify_one();
+        Ok(())
+    }
+
+    #[pyo3(signature = (timeout_ms, force))]
+    fn close(&self, timeout_ms: Option<u64>, force: bool) -> PyResult<Pending> {
+        let shared = self.shared()?.clone();
+        let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+        let closing = if force { Closing::Now } else { Closing::Gracefully { deadline } };
+        shared.close(closing);
+        let started = self.started.load(Ordering::Acquire);
+        if !started {
+            shared.handout.close();
+        }
+        Ok(Pending::start(async move {
+            if started {
+                shared.ended().await;
+            }
+            Ok(Reply::Nothing)
+        }))
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = &self.shared()?.stats;
+        let dict = PyDict::new(py);
+        dict.set_item("completed", stats.completed.load(Ordering::Relaxed))?;
+        dict.set_item("failed", stats.failed.load(Ordering::Relaxed))?;
+        dict.set_item("retried", stats.retried.load(Ordering::Relaxed))?;
+        dict.set_item("fetched", stats.fetched.load(Ordering::Relaxed))?;
+        dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
+        dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
+        dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
+        Ok(dict)
+    }
+}
+
+fn describe(event: Event) -> WorkerEvent {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();
+    match event {
+        Event::Completed { job, value } => ("completed", Some(PyJobRecord::held(job)), text(value), 0),
+        Event::Failed { job, reason, will_retry } => {
+            ("failed", Some(PyJobRecord::held(job)), reason, i64::from(will_retry))
+        }
+        Event::Stalled { id } => ("stalled", None, id, 0),
+        Event::Drained => ("drained", None, String::new(), 0),
+        Event::Error { text } => ("error", None, text, 0),
+        Event::LockLost { id } => ("lock_lost", None, id, 0),
+        Event::Reconnecting { text } => ("reconnecting", None, text, 0),
+        Event::Connected => ("connected", None, String::new(), 0),
+        Event::Closed => ("closed", None, String::new(), 0),
+    }
+}
+

@@ -1,0 +1,116 @@
+//! Renews the locks of all held jobs, in one call per tick.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::time::MissedTickBehavior;
+
+use crate::connection::Link;
+use crate::protocol::Keys;
+use crate::scripts;
+
+/// Locks per `extend_locks` call.
+const CHUNK: usize = 1000;
+
+struct HeldLock {
+    token: Arc<str>,
+    /// When the lock was last known to be set; monotonic.
+    renewed: Instant,
+    lost: Arc<AtomicBool>,
+}
+
+/// The locks that a worker holds.
+#[derive(Default)]
+pub struct HeldLocks(Mutex<HashMap<String, HeldLock>>);
+
+impl HeldLocks {
+    /// `taken`: the moment before the fetch was sent, so that the lock is never thought younger than it is.
+    pub fn insert(&self, id: &str, token: Arc<str>, taken: Instant, lost: Arc<AtomicBool>) {
+        let lock = HeldLock { token, renewed: taken, lost };
+        self.0.lock().insert(id.to_owned(), lock);
+    }
+
+    /// Forget a lock; one that was taken again meanwhile, under another token, stays.
+    pub fn remove(&self, id: &str, token: &str) {
+        let mut locks = self.0.lock();
+        if locks.get(id).is_some_and(|lock| &*lock.token == token) {
+            locks.remove(id);
+        }
+    }
+
+    /// Tell every holder to stop: its time is over.
+    pub fn cancel_all(&self) {
+        for lock in self.0.lock().values() {
+            lock.lost.store(true, Ordering::Release);
+        }
+    }
+
+    fn older_than(&self, age: Duration) -> Vec<(String, Arc<str>)> {
+        let locks = self.0.lock();
+        let due = locks.iter().filter(|(_, lock)| lock.renewed.elapsed() >= age);
+        due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
+    }
+
+    fn renewed(&self, ids: &[(String, Arc<str>)], at: Instant) {
+        let mut locks = self.0.lock();
+        for (id, _) in ids {
+            if let Some(lock) = locks.get_mut(id) {
+                lock.renewed = at;
+            }
+        }
+    }
+
+    /// Mark a lock lost; true if this worker still thought to hold it.
+    fn lose(&self, id: &str) -> bool {
+        let lock = self.0.lock().remove(id);
+        lock.is_some_and(|lock| !lock.lost.swap(true, Ordering::AcqRel))
+    }
+}
+
+/// Renews every held lock that is older than half the renew time.
+pub struct LockExtender {
+    pub link: Link,
+    pub keys: Keys,
+    pub locks: Arc<HeldLocks>,
+    pub lock_duration: Duration,
+    pub renew_time: Duration,
+}
+
+impl LockExtender {
+    /// Run until dropped. `lost` hears the id of every lock that is proven lost, `failed` what went wrong otherwise.
+    pub async fn run(self, mut lost: impl FnMut(&str), mut failed: impl FnMut(String)) {
+        let period = (self.renew_time / 2).max(Duration::from_millis(1));
+        let mut ticks = tokio::time::interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            for chunk in self.locks.older_than(period).chunks(CHUNK) {
+                let sent = Instant::now();
+                // A renewal that hangs must not eat the next period: the locks stay due and are tried again.
+                let locks = chunk.iter().map(|(id, token)| (id.as_str(), &**token));
+                let duration = i64::try_from(self.lock_duration.as_millis()).unwrap_or(i64::MAX);
+                let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
+                match tokio::time::timeout(period, renewal).await {
+                    Ok(Ok(refused)) => {
+                        self.locks.renewed(chunk, sent);
+                        for id in refused {
+                            if self.locks.lose(&id) {
+                                lost(&id);
+                            }
+                        }
+                    }
+                    Ok(Err(error)) => failed(format!("could not renew locks: {error}")),
+                    Err(_) => failed("could not renew locks: no answer within half the renew time".to_owned()),
+                }
+            }
+            for (id, _) in self.locks.older_than(self.lock_duration) {
+                if self.locks.lose(&id) {
+                    lost(&id);
+                }
+            }
+        }
+    }
+}

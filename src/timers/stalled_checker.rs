@@ -1,0 +1,69 @@
+//! Brings back jobs whose worker died.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::now_ms;
+use crate::connection::Link;
+use crate::protocol::Keys;
+use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
+
+/// Recoveries per script call; the rest stays marked for the next call.
+const LIMIT: usize = 1000;
+/// Pause after a failed pass, as BullMQ makes it.
+const AFTER_ERROR: Duration = Duration::from_secs(5);
+
+pub struct StalledChecker {
+    pub link: Link,
+    pub keys: Keys,
+    pub max_stalled_count: i64,
+    pub interval: Duration,
+    /// Passes that did not start because the one before was still running.
+    pub skipped: Arc<AtomicU64>,
+}
+
+impl StalledChecker {
+    /// Run until dropped: one pass at once, then one each interval. `stalled` hears the recovered ids.
+    pub async fn run(self, mut stalled: impl FnMut(Vec<String>), mut failed: impl FnMut(String)) {
+        loop {
+            let started = Instant::now();
+            let mut pause = self.jittered();
+            match self.pass(&mut stalled).await {
+                Ok(()) => {
+                    let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
+                    self.skipped.fetch_add(u64::try_from(missed).unwrap_or(0), Ordering::Relaxed);
+                }
+                Err(error) => {
+                    failed(format!("stalled check failed: {error}"));
+                    pause = pause.min(AFTER_ERROR);
+                }
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn pass(&self, stalled: &mut impl FnMut(Vec<String>)) -> crate::error::Result<()> {
+        let plan = StalledPlan {
+            max_stalled_count: self.max_stalled_count,
+            stalled_interval: i64::try_from(self.interval.as_millis()).unwrap_or(i64::MAX),
+            limit: LIMIT,
+        };
+        let mut continued = false;
+        loop {
+            let (more, ids) = move_stalled_jobs_to_wait(&self.link, &self.keys, now_ms(), plan, continued).await?;
+            if !ids.is_empty() {
+                stalled(ids);
+            }
+            if !more {
+                return Ok(());
+            }
+            continued = true;
+        }
+    }
+
+    /// A fleet that started together must not check together: up to 10 % later each time.
+    fn jittered(&self) -> Duration {
+        self.interval.mul_f64(1.0 + fastrand::f64() / 10.0)
+    }
+}

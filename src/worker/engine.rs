@@ -1,0 +1,304 @@
+//! The engine's one loop: settle outcomes, fetch jobs, sleep; and its orderly end.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use tokio::task::JoinSet;
+
+use super::fetcher::{Batch, Fetcher};
+use super::finisher::{Fetching, Finisher, Ride, Settled, Went};
+use super::held::HeldJob;
+use super::intake::Intake;
+use super::marker_waiter::MarkerWaiter;
+use super::options::{RunLimits, Until};
+use super::outcome::Outcome;
+use super::shared::{Closing, Event, Shared};
+use super::tasks;
+use crate::connection::{BlockingLink, Link};
+use crate::protocol::Keys;
+use crate::scripts;
+use crate::timers::lock_extender::HeldLocks;
+use crate::timers::now_ms;
+
+/// Jobs per fetch or finish call: beyond it batches gain nothing and other clients of that Redis wait longer.
+const BATCH: usize = 250;
+/// Work claimed ahead per slot, so that handlers do not wait for round trips.
+const AHEAD: Duration = Duration::from_millis(20);
+const MOST_AHEAD: usize = 500;
+/// Claimed jobs that no handler takes for this long go back, for other workers to run.
+const STUCK: Duration = Duration::from_millis(200);
+/// How often a run that ends by itself looks whether the end is reached.
+const END_CHECK: Duration = Duration::from_millis(50);
+/// Pause after a fetch that the server refused.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// Start a worker's engine on the current runtime.
+pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
+    let locks = Arc::new(HeldLocks::default());
+    let tasks = tasks::start(&shared, &link, &keys, &locks);
+    let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
+    let engine = Engine {
+        fetcher: Fetcher::new(link.clone(), keys.clone(), waiter),
+        finisher: Finisher { link: link.clone(), keys: keys.clone(), shared: shared.clone() },
+        intake: Intake { shared: shared.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
+        deadline: limits.max_time.map(|time| Instant::now() + time),
+        shared: shared.clone(),
+        locks,
+        link,
+        keys,
+        limits,
+        tasks,
+        fetched: 0,
+        in_hand: 0,
+        worked: false,
+    };
+    tokio::spawn(async move {
+        if std::panic::AssertUnwindSafe(engine.run()).catch_unwind().await.is_err() {
+            shared.error("the worker stopped because of an internal error".to_owned());
+        }
+        shared.handout.withdraw();
+        shared.end();
+    });
+}
+
+struct Engine {
+    shared: Arc<Shared>,
+    link: Link,
+    keys: Keys,
+    limits: RunLimits,
+    deadline: Option<Instant>,
+    fetcher: Fetcher,
+    finisher: Finisher,
+    intake: Intake,
+    locks: Arc<HeldLocks>,
+    tasks: JoinSet<()>,
+    fetched: u64,
+    in_hand: usize,
+    /// A job was settled since the last `drained` event.
+    worked: bool,
+}
+
+impl Engine {
+    async fn run(mut self) {
+        let mut closing = self.shared.watch_closing();
+        tokio::select! {
+            () = async { self.work().await; self.wind_down().await } => {}
+            _ = closing.wait_for(|closing| *closing == Closing::Now) => self.locks.cancel_all(),
+        }
+        // The heartbeat ends here, last of all.
+        self.tasks.shutdown().await;
+    }
+
+    /// Work until asked to close or until the run's end is reached.
+    async fn work(&mut self) {
+        while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
+            let room = self.room();
+            self.fetcher.heed_popped(room > 0).await;
+            let outcomes = self.shared.take_outcomes(BATCH);
+            if !outcomes.is_empty() {
+                self.settle(outcomes, room).await;
+            } else if room > 0 && !self.fetcher.is_idle() && !self.fetcher.is_limited() {
+                self.fetch(room).await;
+            } else if self.in_hand == 0 && self.has_ended().await {
+                return;
+            } else {
+                self.rest(room).await;
+            }
+        }
+    }
+
+    /// How many jobs to ask for.
+    fn room(&self) -> usize {
+        if self.shared.paused.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let slots = self.shared.concurrency.load(Ordering::Relaxed);
+        let time = self.shared.handout.handler_time();
+        let ahead = match self.shared.options.prefetch {
+            Some(ahead) => ahead,
+            None if time.is_zero() || time >= AHEAD => 0,
+            None => {
+                let per_slot = AHEAD.as_nanos() / time.as_nanos();
+                (slots.saturating_mul(usize::try_from(per_slot).unwrap_or(MOST_AHEAD))).min(MOST_AHEAD)
+            }
+        };
+        let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(self.fetched));
+        let free = (slots + ahead).saturating_sub(self.in_hand).min(BATCH);
+        free.min(usize::try_from(allowed).unwrap_or(usize::MAX))
+    }
+
+    async fn settle(&mut self, outcomes: Vec<Outcome>, room: usize) {
+        // The slots of these outcomes are free again for the fetch that rides along.
+        let count = match self.limits.max_jobs {
+            _ if self.shared.paused.load(Ordering::Relaxed) || self.fetcher.is_limited() => 0,
+            None => (room + outcomes.len()).min(BATCH),
+            Some(_) => room,
+        };
+        let ride = (count > 0).then(|| Ride { token: self.fetcher.token(), count });
+        let round = self.finisher.settle(outcomes, ride.as_ref()).await;
+        self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
+        for settled in round.settled {
+            self.note(settled);
+        }
+        let Some(ride) = ride else { return };
+        match round.fetching {
+            Fetching::Brought(fetched) => {
+                let batch = self.fetcher.note(fetched, ride.token, round.sent);
+                self.receive(batch);
+            }
+            Fetching::Unknown => match self.fetcher.recover(ride.token, round.sent).await {
+                Ok(batch) => self.receive(batch),
+                Err(error) => self.shared.error(format!("could not recover a fetch: {error}")),
+            },
+            Fetching::None => {}
+        }
+    }
+
+    /// Keep count of a settled job and tell the listeners.
+    fn note(&mut self, Settled { job, went }: Settled) {
+        let stats = &self.shared.stats;
+        let reports = self.shared.options.report_outcomes;
+        match went {
+            Went::Instead(outcome) => return self.shared.resubmit(outcome),
+            Went::Completed { value } => {
+                stats.completed.fetch_add(1, Ordering::Relaxed);
+                if reports {
+                    self.shared.emit(Event::Completed { job: job.clone(), value });
+                }
+            }
+            Went::Failed { ref reason } | Went::Retried { ref reason } => {
+                let will_retry = matches!(went, Went::Retried { .. });
+                let count = if will_retry { &stats.retried } else { &stats.failed };
+                count.fetch_add(1, Ordering::Relaxed);
+                if reports {
+                    let reason = reason.clone();
+                    self.shared.emit(Event::Failed { job: job.clone(), reason, will_retry });
+                }
+            }
+            Went::GivenBack { limit_ttl } => self.fetcher.limit_for(limit_ttl),
+            Went::Released => self.fetcher.look_again(),
+            Went::Lost(error) => self.shared.error(error.to_string()),
+        }
+        self.worked = true;
+        self.locks.remove(job.id(), &job.token);
+        self.count_in_hand(self.in_hand.saturating_sub(1));
+    }
+
+    async fn fetch(&mut self, room: usize) {
+        self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
+        match self.fetcher.fetch(&self.shared.options, room).await {
+            Ok(batch) => self.receive(batch),
+            Err(error) => {
+                self.shared.error(format!("could not fetch: {error}"));
+                tokio::time::sleep(AFTER_ERROR).await;
+            }
+        }
+    }
+
+    fn receive(&mut self, batch: Batch) {
+        let count = batch.jobs.len();
+        if count == 0 && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
+            self.shared.emit(Event::Drained);
+        }
+        self.fetched += count as u64;
+        self.shared.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
+        self.count_in_hand(self.in_hand + count);
+        self.intake.accept(batch, &mut self.tasks);
+    }
+
+    fn count_in_hand(&mut self, count: usize) {
+        self.in_hand = count;
+        self.shared.stats.in_hand.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether a run that ends by itself has nothing left to do. Asked only with nothing in hand.
+    async fn has_ended(&mut self) -> bool {
+        if self.limits.max_jobs.is_some_and(|max| self.fetched >= max) {
+            return true;
+        }
+        match self.limits.until {
+            Until::Closed => false,
+            Until::Empty => self.fetcher.is_idle() && !self.fetcher.is_limited(),
+            Until::Drained => {
+                let ended = scripts::inspect::is_drained(&self.link, &self.keys, now_ms(), self.limits.horizon_ms);
+                ended.await.unwrap_or(false)
+            }
+        }
+    }
+
+    /// Sleep until an outcome, a marker, a timer or a change of settings.
+    async fn rest(&mut self, room: usize) {
+        let slots = self.shared.concurrency.load(Ordering::Relaxed);
+        let overfull = self.in_hand > slots && self.limits.max_jobs.is_none();
+        let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
+        let tick = if ends_by_itself { END_CHECK } else { STUCK };
+        let taken = self.shared.handout.taken();
+        tokio::select! {
+            () = self.shared.bell.notified() => {}
+            () = self.fetcher.rest(self.shared.options.drain_delay, room > 0) => {}
+            () = tokio::time::sleep(tick), if ends_by_itself || overfull => {
+                if ends_by_itself && room > 0 {
+                    self.fetcher.look_again();
+                }
+                if overfull && self.shared.options.prefetch.is_none() && self.shared.handout.taken() == taken {
+                    self.give_back();
+                }
+            }
+            () = sleep_until(self.deadline) => {}
+            stopped = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                if stopped.is_some_and(|result| result.is_err_and(|error| error.is_panic())) {
+                    self.shared.error("a timer of the worker stopped because of an internal error".to_owned());
+                    self.shared.close(Closing::Gracefully { deadline: None });
+                }
+            }
+        }
+    }
+
+    /// Return jobs that no handler has started to the front of `wait`, in the order they had there.
+    fn give_back(&mut self) {
+        let unstarted: Vec<Arc<HeldJob>> = self.shared.handout.withdraw();
+        for job in unstarted.into_iter().rev() {
+            self.shared.submit(Outcome::GivenBack { job });
+        }
+    }
+
+    /// Give back unstarted jobs, wait for running ones, cancel what is late, hand in every outcome.
+    async fn wind_down(&mut self) {
+        self.give_back();
+        self.shared.handout.close();
+        let mut closing = self.shared.watch_closing();
+        loop {
+            let outcomes = self.shared.take_outcomes(BATCH);
+            if !outcomes.is_empty() {
+                for settled in self.finisher.settle(outcomes, None).await.settled {
+                    self.note(settled);
+                }
+                continue;
+            }
+            if self.in_hand == 0 {
+                return;
+            }
+            let deadline = match *closing.borrow_and_update() {
+                Closing::Gracefully { deadline } => deadline,
+                Closing::No | Closing::Now => None,
+            };
+            tokio::select! {
+                () = self.shared.bell.notified() => {}
+                () = sleep_until(deadline) => {
+                    self.locks.cancel_all();
+                    return;
+                }
+                _ = closing.changed() => {}
+            }
+        }
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,172 @@
+//! Decides when to fetch and sleeps when there is nothing to fetch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::marker_waiter::{MarkerWaiter, Woken};
+use super::options::WorkerOptions;
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::{JobRecord, Keys};
+use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
+use crate::timers::now_ms;
+
+/// Longest sleep while rate limited: the limiter may be lifted by hand.
+const LONGEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// Jobs of one fetch, with what is needed to hold them.
+pub struct Batch {
+    pub jobs: Vec<JobRecord>,
+    pub token: Arc<str>,
+    /// When the fetch was sent: the locks are at most this old.
+    pub sent: Instant,
+}
+
+pub struct Fetcher {
+    link: Link,
+    keys: Keys,
+    waiter: MarkerWaiter,
+    worker_id: String,
+    next_token: u64,
+    /// The last look found nothing; only a marker or a timer makes another look worthwhile.
+    idle: bool,
+    due_at: Option<i64>,
+    limited_until: i64,
+}
+
+impl Fetcher {
+    pub fn new(link: Link, keys: Keys, waiter: MarkerWaiter) -> Self {
+        Self {
+            link,
+            keys,
+            waiter,
+            worker_id: uuid::Uuid::new_v4().to_string(),
+            next_token: 0,
+            idle: false,
+            due_at: None,
+            limited_until: 0,
+        }
+    }
+
+    /// A token of its own for each fetch call, so that a lost reply can be recovered by it.
+    pub fn token(&mut self) -> Arc<str> {
+        let token = format!("{}:{}", self.worker_id, self.next_token);
+        self.next_token += 1;
+        token.into()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// Look again at the next occasion.
+    pub fn look_again(&mut self) {
+        self.idle = false;
+    }
+
+    pub fn is_limited(&self) -> bool {
+        self.limited_until > now_ms()
+    }
+
+    pub fn limit_for(&mut self, ttl_ms: i64) {
+        if ttl_ms > 0 {
+            self.limited_until = now_ms() + ttl_ms;
+        }
+    }
+
+    pub async fn fetch(&mut self, options: &WorkerOptions, count: usize) -> Result<Batch> {
+        let token = self.token();
+        let sent = Instant::now();
+        let plan = fetch_plan(options, &token, count);
+        match move_to_active(&self.link, &self.keys, now_ms(), &plan).await {
+            Ok(fetched) => Ok(self.note(fetched, token, sent)),
+            Err(Error::OutcomeUnknown(_)) => self.recover(token, sent).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keep what a reply says about the time of the next look.
+    pub fn note(&mut self, fetched: Fetched, token: Arc<str>, sent: Instant) -> Batch {
+        self.idle = fetched.jobs.is_empty();
+        self.due_at = (fetched.next_delayed > 0).then_some(fetched.next_delayed);
+        self.limit_for(fetched.limit_ttl);
+        Batch { jobs: fetched.jobs, token, sent }
+    }
+
+    /// Find the jobs of a fetch whose reply got lost: they carry its token.
+    pub async fn recover(&mut self, token: Arc<str>, sent: Instant) -> Result<Batch> {
+        let jobs = recover_active(&self.link, &self.keys, &token, []).await?;
+        self.idle = false;
+        Ok(Batch { jobs, token, sent })
+    }
+
+    /// Sleep until something may be there to fetch; `may_fetch` false only waits out the time. Safe to cancel.
+    pub async fn rest(&mut self, drain_delay: Duration, may_fetch: bool) {
+        let now = now_ms();
+        if self.limited_until > now {
+            tokio::time::sleep(millis(self.limited_until - now).min(LONGEST_LIMIT)).await;
+            self.idle = false;
+            return;
+        }
+        if !may_fetch {
+            return std::future::pending().await;
+        }
+        let due = async {
+            match self.due_at {
+                Some(at) => tokio::time::sleep(millis(at - now)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            woken = self.waiter.wait(drain_delay) => self.heed(woken),
+            () = due => {
+                self.due_at = None;
+                self.idle = false;
+            }
+        }
+    }
+
+    /// Look at a marker that was popped while the engine was busy.
+    ///
+    /// A popped marker is either followed by a fetch or put back: other workers may be waiting for it.
+    pub async fn heed_popped(&mut self, can_fetch: bool) {
+        match self.waiter.poll() {
+            Some(Ok(Some((member, score)))) if !can_fetch => {
+                let mut put_back = redis::cmd("ZADD");
+                put_back.arg(self.keys.marker()).arg(score).arg(member);
+                // Best effort: without it others wake at their next drain delay.
+                let _ = self.link.call(&put_back, Retry::Safe).await;
+            }
+            Some(woken) => self.heed(woken),
+            None => {}
+        }
+    }
+
+    fn heed(&mut self, woken: Woken) {
+        match woken {
+            Ok(Some((_, score))) if score >= 1.0 => {
+                let due = score as i64;
+                self.due_at = Some(self.due_at.map_or(due, |known| known.min(due)));
+                if due <= now_ms() {
+                    self.idle = false;
+                }
+            }
+            _ => self.idle = false,
+        }
+    }
+}
+
+/// The fetch part of a call.
+pub fn fetch_plan<'a>(worker: &'a WorkerOptions, token: &'a str, count: usize) -> FetchPlan<'a> {
+    FetchPlan {
+        count,
+        token,
+        lock_duration: i64::try_from(worker.lock_duration.as_millis()).unwrap_or(i64::MAX),
+        limiter: worker.limiter.map(|limiter| (limiter.max, limiter.duration_ms)),
+        worker_name: worker.worker_name.as_deref(),
+    }
+}
+
+fn millis(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}

@@ -1,0 +1,300 @@
+//! Turns outcomes into finish, retry and delay calls; everything queued goes in one round trip.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all};
+
+use super::fetcher::fetch_plan;
+use super::held::HeldJob;
+use super::options::WorkerOptions;
+use super::shared::Shared;
+use super::outcome::{stacktrace, verdict, Failure, Outcome, Verdict};
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::{reply, JobOptions, Keep, Keys};
+use crate::scripts::fetch::{FetchPlan, Fetched};
+use crate::scripts::finish::{self, FinishReply, Finished};
+use crate::timers::now_ms;
+
+/// Pause before outcomes are handed in again that the server could not take.
+const AFTER_ERROR: Duration = Duration::from_millis(500);
+
+/// What became of a job.
+pub enum Went {
+    Completed { value: Vec<u8> },
+    Failed { reason: String },
+    Retried { reason: String },
+    /// Given back to `wait`; the limiter's remaining ms.
+    GivenBack { limit_ttl: i64 },
+    /// The handler has moved it itself.
+    Released,
+    /// No longer this worker's.
+    Lost(Error),
+    /// Refused by Redis: to be settled in another way.
+    Instead(Outcome),
+}
+
+pub struct Settled {
+    pub job: Arc<HeldJob>,
+    pub went: Went,
+}
+
+/// The fetch that rides on a finish call.
+pub struct Ride {
+    pub token: Arc<str>,
+    pub count: usize,
+}
+
+/// What became of a ride.
+pub enum Fetching {
+    None,
+    Brought(Fetched),
+    /// The reply got lost: ask by the ride's token.
+    Unknown,
+}
+
+/// What a round trip brought.
+pub struct Round {
+    pub sent: Instant,
+    pub settled: Vec<Settled>,
+    pub fetching: Fetching,
+}
+
+pub struct Finisher {
+    pub link: Link,
+    pub keys: Keys,
+    pub shared: Arc<Shared>,
+}
+
+/// What a finish call said: the refused jobs by position, and what became of its fetch.
+struct Reply {
+    refused: Vec<(usize, Error)>,
+    fetching: Fetching,
+    /// The call was repeated after an unknown outcome: a refusal may mean that the first try was accepted.
+    repeated: bool,
+}
+
+/// A job on its way out, but not to a finished state.
+struct Moving {
+    job: Arc<HeldJob>,
+    step: Step,
+}
+
+enum Step {
+    Retry { reason: String, stack: String, lifo: bool },
+    Delay { reason: String, stack: String, delay: i64 },
+    GiveBack,
+    Release,
+}
+
+impl Finisher {
+    /// Settle all outcomes, and fetch in the same round trip when there is a ride.
+    pub async fn settle(&self, outcomes: Vec<Outcome>, ride: Option<&Ride>) -> Round {
+        let (finishing, moving) = plan(&self.shared.options, outcomes);
+        let (jobs, finished): (Vec<_>, Vec<_>) = finishing.into_iter().unzip();
+
+        let sent = Instant::now();
+        let moves = join_all(moving.iter().map(|moving| self.move_job(moving)));
+        let (reply, moved) = join(self.finish(&finished, ride), moves).await;
+
+        let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
+        let mut refused = reply.refused.into_iter().peekable();
+        for (index, (job, finished)) in jobs.into_iter().zip(finished).enumerate() {
+            let error = refused.next_if(|(at, _)| *at == index).map(|(_, error)| error);
+            let went = match error {
+                Some(error) if !(reply.repeated && self.was_finished(&error, &job).await) => {
+                    refusal(error, &job, &finished)
+                }
+                _ => accepted(finished),
+            };
+            settled.push(Settled { job, went });
+        }
+        Round { sent, settled, fetching: reply.fetching }
+    }
+
+    async fn finish(&self, jobs: &[Finished], ride: Option<&Ride>) -> Reply {
+        let mut reply = Reply { refused: Vec::new(), fetching: Fetching::None, repeated: false };
+        if jobs.is_empty() {
+            // The engine fetches by itself in its next turn.
+            return reply;
+        }
+        let mut fetch = ride.map(|ride| fetch_plan(&self.shared.options, &ride.token, ride.count));
+        loop {
+            match self.finish_call(jobs, fetch.as_ref()).await {
+                Ok(FinishReply { failures, fetched }) => {
+                    let error = |(index, code): (usize, i64)| Some((index, finish::refusal(&jobs.get(index)?.id, code)));
+                    reply.refused = failures.into_iter().filter_map(error).collect();
+                    if fetch.is_some() {
+                        reply.fetching = Fetching::Brought(fetched);
+                    }
+                    return reply;
+                }
+                // Safe to repeat: what was accepted is refused now, and `was_finished` tells it apart.
+                Err(Error::OutcomeUnknown(_)) => {
+                    reply.repeated = true;
+                    if fetch.take().is_some() {
+                        reply.fetching = Fetching::Unknown;
+                    }
+                }
+                Err(error) if is_passing(&error) => {
+                    self.shared.error(format!("outcomes wait: {error}"));
+                    tokio::time::sleep(AFTER_ERROR).await;
+                }
+                Err(error) if jobs.len() == 1 => {
+                    reply.refused = vec![(0, error)];
+                    return reply;
+                }
+                // One poisoned job must not hold up the others: find it by finishing them one by one.
+                Err(_) => {
+                    for (index, job) in jobs.iter().enumerate() {
+                        match self.finish_call(std::slice::from_ref(job), None).await {
+                            Ok(alone) => {
+                                let code = alone.failures.first().map(|(_, code)| *code);
+                                reply.refused.extend(code.map(|code| (index, finish::refusal(&job.id, code))));
+                            }
+                            Err(error) => reply.refused.push((index, error)),
+                        }
+                    }
+                    return reply;
+                }
+            }
+        }
+    }
+
+    async fn finish_call(&self, jobs: &[Finished], fetch: Option<&FetchPlan<'_>>) -> Result<FinishReply> {
+        let points = self.shared.options.metrics_max_points.unwrap_or(0);
+        finish::move_to_finished(&self.link, &self.keys, now_ms(), points, fetch, jobs).await
+    }
+
+    async fn move_job(&self, moving: &Moving) -> Result<i64> {
+        let (link, keys, id, token) = (&self.link, &self.keys, moving.job.id(), &*moving.job.token);
+        let mut repeated = false;
+        loop {
+            let moved = match &moving.step {
+                Step::Retry { reason, stack, lifo } => {
+                    let failure = finish::Failure { reason, stack: stack.as_bytes() };
+                    let moved = finish::retry_job(link, keys, now_ms(), id, token, *lifo, Some(failure));
+                    moved.await.map(|()| 0)
+                }
+                Step::Delay { reason, stack, delay } => {
+                    let failure = finish::Failure { reason, stack: stack.as_bytes() };
+                    let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, false, Some(failure));
+                    moved.await.map(|()| 0)
+                }
+                Step::GiveBack => finish::move_to_wait(link, keys, id, token).await,
+                Step::Release => Ok(0),
+            };
+            match moved {
+                Err(Error::OutcomeUnknown(_)) => repeated = true,
+                // The first try was accepted, or the lock is lost: either way the job is on its way again.
+                Err(Error::Code { .. }) if repeated => return Ok(0),
+                result => return result,
+            }
+        }
+    }
+
+    /// After an unknown outcome, a refusal may mean that the first try was accepted: ask Redis.
+    async fn was_finished(&self, error: &Error, job: &HeldJob) -> bool {
+        if !matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. }) {
+            return false;
+        }
+        let mut ask = redis::cmd("HMGET");
+        ask.arg(self.keys.job(job.id())).arg("finishedOn").arg("name");
+        let Ok(Ok(fields)) = self.link.call(&ask, Retry::Safe).await.map(reply::array) else {
+            return false;
+        };
+        let present = |at: usize| !matches!(fields.get(at), None | Some(redis::Value::Nil));
+        // Gone altogether: removed by its keep rule as it finished.
+        present(0) || !present(1)
+    }
+}
+
+impl Moving {
+    fn settled((moving, moved): (Moving, Result<i64>)) -> Settled {
+        let went = match (moved, moving.step) {
+            (Err(error), _) => Went::Lost(error),
+            (Ok(_), Step::Retry { reason, .. } | Step::Delay { reason, .. }) => Went::Retried { reason },
+            (Ok(limit_ttl), Step::GiveBack) => Went::GivenBack { limit_ttl },
+            (Ok(_), Step::Release) => Went::Released,
+        };
+        Settled { job: moving.job, went }
+    }
+}
+
+type Plan = (Vec<(Arc<HeldJob>, Finished)>, Vec<Moving>);
+
+fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
+    let mut finishing = Vec::with_capacity(outcomes.len());
+    let mut moving = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Completed { job, value } => {
+                let options = JobOptions::parse(job.record.opts());
+                let keep = options.remove_on_complete.or(worker.remove_on_complete);
+                let finished = finished(&job, keep, finish::Outcome::Completed { value });
+                finishing.push((job, finished));
+            }
+            Outcome::Failed { job, failure } => {
+                let options = JobOptions::parse(job.record.opts());
+                let stack = stacktrace(&job, &options, &failure.stack);
+                let verdict = verdict(&job, &options, &failure, worker.max_backoff_ms);
+                let reason = failure.reason;
+                let step = match verdict {
+                    Verdict::RetryNow => Step::Retry { reason, stack, lifo: options.lifo },
+                    Verdict::RetryIn(delay) => Step::Delay { reason, stack, delay },
+                    Verdict::Fail => {
+                        let (stack, attempts) = (stack.into_bytes(), options.attempts);
+                        let keep = options.remove_on_fail.or(worker.remove_on_fail);
+                        let finished = finished(&job, keep, finish::Outcome::Failed { reason, stack, attempts });
+                        finishing.push((job, finished));
+                        continue;
+                    }
+                };
+                moving.push(Moving { job, step });
+            }
+            Outcome::GivenBack { job } => moving.push(Moving { job, step: Step::GiveBack }),
+            Outcome::Released { job } => moving.push(Moving { job, step: Step::Release }),
+        }
+    }
+    // Equal runs side by side, oldest fetch first: each run costs a header, and `active` is searched from its old end.
+    finishing.sort_by_key(|(job, _)| job.fetched);
+    (finishing, moving)
+}
+
+fn finished(job: &HeldJob, keep: Option<Keep>, outcome: finish::Outcome) -> Finished {
+    let keep = keep.unwrap_or(Keep::ALL);
+    Finished { id: job.id().to_owned(), token: job.token.clone(), keep, outcome }
+}
+
+fn accepted(finished: Finished) -> Went {
+    match finished.outcome {
+        finish::Outcome::Completed { value } => Went::Completed { value },
+        finish::Outcome::Failed { reason, .. } => Went::Failed { reason },
+    }
+}
+
+/// BullMQ runs its failure decision with the error that completing raised; a lost lock cannot be mended so.
+fn refusal(error: Error, job: &Arc<HeldJob>, finished: &Finished) -> Went {
+    let completing = matches!(finished.outcome, finish::Outcome::Completed { .. });
+    let (kind, retry) = match &error {
+        Error::Code { code: -4, .. } if completing => ("Error", true),
+        Error::Code { code: -9, .. } if completing => ("UnrecoverableError", false),
+        _ => return Went::Lost(error),
+    };
+    let reason = error.to_string();
+    let stack = format!("{kind}: {reason}");
+    let failure = Failure { reason, stack, retry, delay: None };
+    Went::Instead(Outcome::Failed { job: job.clone(), failure })
+}
+
+/// Errors of the server that pass by themselves or by an operator's hand.
+fn is_passing(error: &Error) -> bool {
+    const PASSING: [&str; 9] =
+        ["OOM", "MISCONF", "NOREPLICAS", "READONLY", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
+    match error {
+        Error::Server { code, .. } => PASSING.contains(&code.as_str()),
+        Error::ConnectionLost(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,200 @@
+//! Hands fetched jobs to the threads or the event loop that run handlers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+
+use super::held::HeldJob;
+use crate::wakeup::Wakeup;
+
+/// A handler slower than this gets a thread of its own at once.
+const SLOW: Duration = Duration::from_millis(1);
+/// How often the ramp looks whether the awake threads keep up.
+const RAMP_TICK: Duration = Duration::from_millis(1);
+/// Jobs per tick that show the awake threads to be quick enough.
+const KEEPS_UP: u64 = 20;
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Arc<HeldJob>>,
+    idle: usize,
+    closed: bool,
+}
+
+/// What a taker got.
+pub enum Taken {
+    Jobs(Vec<Arc<HeldJob>>),
+    Nothing,
+    Closed,
+}
+
+/// The queue between the engine and the handlers.
+///
+/// Waking as many threads as there are jobs would make them fight for the GIL, so a push of quick jobs wakes one
+/// thread, and `ramp` adds threads only while the awake ones do not keep up.
+pub struct Handout {
+    state: Mutex<State>,
+    ready: Condvar,
+    pushed: Notify,
+    taken: AtomicU64,
+    handler_nanos: AtomicU64,
+    wakeup: OnceLock<Wakeup>,
+}
+
+impl Default for Handout {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Handout {
+    pub fn new() -> Self {
+        Self {
+            state: Mutex::default(),
+            ready: Condvar::new(),
+            pushed: Notify::new(),
+            taken: AtomicU64::new(0),
+            handler_nanos: AtomicU64::new(0),
+            wakeup: OnceLock::new(),
+        }
+    }
+
+    /// The descriptor for event loops, made on first demand.
+    ///
+    /// # Errors
+    /// No descriptor could be made.
+    pub fn wakeup(&self) -> std::io::Result<&Wakeup> {
+        if self.wakeup.get().is_none() {
+            let _ = self.wakeup.set(Wakeup::new()?);
+            if self.is_readable() {
+                self.wakeup.get().expect("set above").wake();
+            }
+        }
+        Ok(self.wakeup.get().expect("set above"))
+    }
+
+    fn is_readable(&self) -> bool {
+        let state = self.state.lock();
+        state.closed || !state.jobs.is_empty()
+    }
+
+    pub fn push(&self, jobs: impl IntoIterator<Item = Arc<HeldJob>>) {
+        let mut state = self.state.lock();
+        let before = state.jobs.len();
+        state.jobs.extend(jobs);
+        let added = state.jobs.len() - before;
+        if added == 0 {
+            return;
+        }
+        let wake = if self.handler_time() >= SLOW { added } else { 1 };
+        for _ in 0..wake.min(state.idle) {
+            self.ready.notify_one();
+        }
+        drop(state);
+        if let Some(wakeup) = self.wakeup.get() {
+            wakeup.wake();
+        } else {
+            self.pushed.notify_one();
+        }
+    }
+
+    /// Take up to `max` jobs that are there now; never blocks.
+    pub fn try_take(&self, max: usize) -> Taken {
+        Self::pop(&mut self.state.lock(), max, &self.taken)
+    }
+
+    /// Take up to `max` jobs, waiting for the first one at most `wait`.
+    pub fn take(&self, max: usize, wait: Duration) -> Taken {
+        let deadline = Instant::now() + wait;
+        let mut state = self.state.lock();
+        loop {
+            match Self::pop(&mut state, max, &self.taken) {
+                Taken::Nothing => {}
+                found => return found,
+            }
+            state.idle += 1;
+            let timed_out = self.ready.wait_until(&mut state, deadline).timed_out();
+            state.idle -= 1;
+            if timed_out {
+                return Self::pop(&mut state, max, &self.taken);
+            }
+        }
+    }
+
+    fn pop(state: &mut State, max: usize, taken: &AtomicU64) -> Taken {
+        let count = max.min(state.jobs.len());
+        if count == 0 {
+            return if state.closed { Taken::Closed } else { Taken::Nothing };
+        }
+        taken.fetch_add(count as u64, Ordering::Relaxed);
+        let now = Instant::now();
+        let jobs: Vec<_> = state.jobs.drain(..count).collect();
+        for job in &jobs {
+            job.mark_started(now);
+        }
+        Taken::Jobs(jobs)
+    }
+
+    /// How many jobs were taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Take back every job that no handler has started.
+    pub fn withdraw(&self) -> Vec<Arc<HeldJob>> {
+        self.state.lock().jobs.drain(..).collect()
+    }
+
+    /// No job will come any more: takers get what is left, then `Closed`.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.ready.notify_all();
+        self.pushed.notify_one();
+        if let Some(wakeup) = self.wakeup.get() {
+            wakeup.wake();
+        }
+    }
+
+    /// Note how long one handler took, from taking the job to its outcome.
+    pub fn observe(&self, handler_time: Duration) {
+        let sample = u64::try_from(handler_time.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let old = self.handler_nanos.load(Ordering::Relaxed);
+        let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
+        self.handler_nanos.store(new.max(1), Ordering::Relaxed);
+    }
+
+    /// The moving average of `observe`; zero before the first sample.
+    pub fn handler_time(&self) -> Duration {
+        Duration::from_nanos(self.handler_nanos.load(Ordering::Relaxed))
+    }
+
+    /// Wake further threads, twice as many each tick, while jobs wait and the awake threads do not keep up.
+    pub async fn ramp(&self) {
+        loop {
+            self.pushed.notified().await;
+            let mut step = 1;
+            loop {
+                let before = self.taken.load(Ordering::Relaxed);
+                tokio::time::sleep(RAMP_TICK).await;
+                let state = self.state.lock();
+                if state.closed {
+                    return;
+                }
+                let wake = state.jobs.len().min(state.idle).min(step);
+                if wake == 0 {
+                    break;
+                }
+                if self.taken.load(Ordering::Relaxed) - before < KEEPS_UP {
+                    for _ in 0..wake {
+                        self.ready.notify_one();
+                    }
+                    step *= 2;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A job in this worker's hands.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::protocol::JobRecord;
+
+/// A fetched job, from the fetch to the accepted outcome.
+pub struct HeldJob {
+    pub record: JobRecord,
+    pub token: Arc<str>,
+    /// When the fetch was sent: the lock is at most this old.
+    pub fetched: Instant,
+    cancelled: Arc<AtomicBool>,
+    started: OnceLock<Instant>,
+    settled: AtomicBool,
+}
+
+impl HeldJob {
+    pub fn new(record: JobRecord, token: Arc<str>, fetched: Instant) -> Self {
+        Self {
+            record,
+            token,
+            fetched,
+            cancelled: Arc::new(AtomicBool::new(false)),
+            started: OnceLock::new(),
+            settled: AtomicBool::new(false),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Shared with the lock extender, which sets it when the lock is proven lost.
+    pub fn cancel_flag(&self) -> Arc<AtomicBool> {
+        self.cancelled.clone()
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+
+    pub fn mark_started(&self, now: Instant) {
+        let _ = self.started.set(now);
+    }
+
+    pub fn handler_time(&self) -> Option<Duration> {
+        self.started.get().map(Instant::elapsed)
+    }
+
+    /// True for the first caller only: a job has one outcome.
+    pub fn settle(&self) -> bool {
+        !self.settled.swap(true, Ordering::AcqRel)
+    }
+}

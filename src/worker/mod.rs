@@ -1,0 +1,16 @@
+//! The worker engine: fetch, hand out, finish, all off the GIL.
+
+mod engine;
+mod fetcher;
+mod finisher;
+pub mod handout;
+pub mod held;
+mod intake;
+mod marker_waiter;
+pub mod options;
+pub mod outcome;
+mod scheduler;
+pub mod shared;
+mod tasks;
+
+pub use engine::start;

@@ -1,0 +1,54 @@
+//! What a worker is asked to do.
+
+use std::time::Duration;
+
+use crate::protocol::Keep;
+
+/// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Limiter {
+    pub max: i64,
+    pub duration_ms: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    pub concurrency: usize,
+    /// Jobs claimed ahead; `None` adapts to the handler's speed, 0 is strict BullMQ.
+    pub prefetch: Option<usize>,
+    pub lock_duration: Duration,
+    pub lock_renew_time: Duration,
+    pub stalled_interval: Duration,
+    pub max_stalled_count: i64,
+    pub max_started_attempts: Option<i64>,
+    pub limiter: Option<Limiter>,
+    pub drain_delay: Duration,
+    pub remove_on_complete: Option<Keep>,
+    pub remove_on_fail: Option<Keep>,
+    pub metrics_max_points: Option<i64>,
+    pub worker_name: Option<String>,
+    pub skip_stalled_check: bool,
+    pub skip_lock_renewal: bool,
+    /// Cap of a computed backoff in ms; `None` is BullMQ's "no cap".
+    pub max_backoff_ms: Option<i64>,
+    /// Queue an event for every completed and failed job.
+    pub report_outcomes: bool,
+}
+
+/// When a run ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    Closed,
+    /// Nothing to fetch now and nothing in hand.
+    Empty,
+    /// Nothing active anywhere either, and nothing due within the horizon.
+    Drained,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct RunLimits {
+    pub until: Until,
+    pub max_jobs: Option<u64>,
+    pub max_time: Option<Duration>,
+    pub horizon_ms: i64,
+}

@@ -1,0 +1,92 @@
+//! What became of a job, and the one decision whether a failed job is tried again.
+
+use std::sync::Arc;
+
+use super::held::HeldJob;
+use crate::protocol::backoff::Delay;
+use crate::protocol::JobOptions;
+
+/// What a handler made of its job.
+pub enum Outcome {
+    Completed { job: Arc<HeldJob>, value: Vec<u8> },
+    Failed { job: Arc<HeldJob>, failure: Failure },
+    /// The handler has moved the job elsewhere itself.
+    Released { job: Arc<HeldJob> },
+    /// To the front of `wait`, without an attempt made.
+    GivenBack { job: Arc<HeldJob> },
+}
+
+impl Outcome {
+    pub fn job(&self) -> &Arc<HeldJob> {
+        match self {
+            Self::Completed { job, .. }
+            | Self::Failed { job, .. }
+            | Self::Released { job }
+            | Self::GivenBack { job } => job,
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct Failure {
+    pub reason: String,
+    /// One entry for the job's `stacktrace`; empty adds none.
+    pub stack: String,
+    /// False for an unrecoverable failure.
+    pub retry: bool,
+    /// Overrides the job's own backoff; -1 means do not retry.
+    pub delay: Option<i64>,
+}
+
+impl Failure {
+    /// A failure that no further attempt can mend.
+    pub fn unrecoverable(reason: String) -> Self {
+        let stack = format!("UnrecoverableError: {reason}");
+        Self { reason, stack, retry: false, delay: None }
+    }
+}
+
+/// What happens to a job that failed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    RetryNow,
+    RetryIn(i64),
+    Fail,
+}
+
+/// Decide by attempts and backoff (protocol: lifecycle 6.4).
+pub fn verdict(job: &HeldJob, options: &JobOptions, failure: &Failure, max_backoff_ms: Option<i64>) -> Verdict {
+    let attempt = job.record.atm() + 1;
+    if !failure.retry || attempt >= options.attempts {
+        return Verdict::Fail;
+    }
+    let delay = match failure.delay {
+        Some(delay) => delay,
+        None => match &options.backoff {
+            None => 0,
+            Some(backoff) => match backoff.next_delay(attempt, max_backoff_ms, fastrand::f64()) {
+                Delay::Millis(delay) => delay,
+                // Only a worker's own strategy can know, and this worker has none of that name.
+                Delay::Custom(_) => return Verdict::Fail,
+            },
+        },
+    };
+    match delay {
+        -1 => Verdict::Fail,
+        delay if delay > 0 => Verdict::RetryIn(delay),
+        _ => Verdict::RetryNow,
+    }
+}
+
+/// The job's `stacktrace` field after one more failure: a JSON array with the last `limit` entries.
+pub fn stacktrace(job: &HeldJob, options: &JobOptions, stack: &str) -> String {
+    let stored = job.record.get("stacktrace").unwrap_or(b"[]");
+    let mut entries: Vec<String> = serde_json::from_slice(stored).unwrap_or_default();
+    if !stack.is_empty() {
+        entries.push(stack.to_owned());
+    }
+    if let Some(limit) = options.stack_trace_limit {
+        entries.drain(..entries.len().saturating_sub(limit));
+    }
+    serde_json::to_string(&entries).unwrap_or_else(|_| "[]".to_owned())
+}

@@ -1,0 +1,174 @@
+//! What the engine and the threads that run handlers both touch.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{watch, Notify};
+
+use super::handout::Handout;
+use super::held::HeldJob;
+use super::options::WorkerOptions;
+use super::outcome::Outcome;
+
+/// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
+const MAX_NOTICES: usize = 1000;
+
+/// Something that happened in the worker, for listeners and logs.
+pub enum Event {
+    Completed { job: Arc<HeldJob>, value: Vec<u8> },
+    Failed { job: Arc<HeldJob>, reason: String, will_retry: bool },
+    Stalled { id: String },
+    Drained,
+    Error { text: String },
+    LockLost { id: String },
+    Reconnecting { text: String },
+    Connected,
+    Closed,
+}
+
+#[derive(Default)]
+pub struct Stats {
+    pub completed: AtomicU64,
+    pub failed: AtomicU64,
+    pub retried: AtomicU64,
+    pub fetched: AtomicU64,
+    /// Fetch and finish calls: jobs per call tell how well batches form.
+    pub calls: AtomicU64,
+    pub stalled_skipped: Arc<AtomicU64>,
+    pub in_hand: AtomicUsize,
+}
+
+/// How a worker was asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    No,
+    /// Wait for running handlers, at most until the instant.
+    Gracefully { deadline: Option<Instant> },
+    /// Leave running jobs to the stalled check of another worker.
+    Now,
+}
+
+pub struct Shared {
+    pub options: WorkerOptions,
+    pub handout: Handout,
+    pub stats: Stats,
+    pub concurrency: AtomicUsize,
+    pub paused: AtomicBool,
+    /// Rings when there is an outcome to settle or a setting has changed.
+    pub bell: Notify,
+    outcomes: Mutex<Vec<Outcome>>,
+    events: Mutex<VecDeque<Event>>,
+    event_ready: Condvar,
+    closing: watch::Sender<Closing>,
+    ended: watch::Sender<bool>,
+}
+
+impl Shared {
+    pub fn new(options: WorkerOptions) -> Self {
+        Self {
+            handout: Handout::new(),
+            stats: Stats::default(),
+            concurrency: AtomicUsize::new(options.concurrency),
+            paused: AtomicBool::new(false),
+            bell: Notify::new(),
+            outcomes: Mutex::default(),
+            events: Mutex::default(),
+            event_ready: Condvar::new(),
+            closing: watch::Sender::new(Closing::No),
+            ended: watch::Sender::new(false),
+            options,
+        }
+    }
+
+    /// Hand in what became of a job; only the first outcome of a job counts.
+    pub fn submit(&self, outcome: Outcome) {
+        let job = outcome.job();
+        if !job.settle() {
+            return;
+        }
+        if let Some(time) = job.handler_time() {
+            self.handout.observe(time);
+        }
+        self.resubmit(outcome);
+    }
+
+    /// Queue an outcome that replaces one which Redis refused.
+    pub fn resubmit(&self, outcome: Outcome) {
+        let mut outcomes = self.outcomes.lock();
+        outcomes.push(outcome);
+        if outcomes.len() == 1 {
+            self.bell.notify_one();
+        }
+    }
+
+    pub fn take_outcomes(&self, limit: usize) -> Vec<Outcome> {
+        let mut outcomes = self.outcomes.lock();
+        if outcomes.len() <= limit {
+            return std::mem::take(&mut *outcomes);
+        }
+        let rest = outcomes.split_off(limit);
+        // The rest must ring again: only a push into an empty list does so by itself.
+        self.bell.notify_one();
+        std::mem::replace(&mut *outcomes, rest)
+    }
+
+    pub fn emit(&self, event: Event) {
+        let asked_for = matches!(event, Event::Completed { .. } | Event::Failed { .. } | Event::Closed);
+        let mut events = self.events.lock();
+        if !asked_for && events.len() >= MAX_NOTICES {
+            return;
+        }
+        events.push_back(event);
+        self.event_ready.notify_one();
+    }
+
+    pub fn error(&self, text: String) {
+        self.emit(Event::Error { text });
+    }
+
+    pub fn next_event(&self, wait: Duration) -> Option<Event> {
+        let mut events = self.events.lock();
+        if events.is_empty() && !wait.is_zero() {
+            self.event_ready.wait_for(&mut events, wait);
+        }
+        events.pop_front()
+    }
+
+    /// Ask the engine to end; a harder request overrides a softer one.
+    pub fn close(&self, closing: Closing) {
+        self.closing.send_if_modified(|current| {
+            let harder = *current != Closing::Now && *current != closing;
+            if harder {
+                *current = closing;
+            }
+            harder
+        });
+        self.bell.notify_one();
+    }
+
+    pub fn closing(&self) -> Closing {
+        *self.closing.borrow()
+    }
+
+    pub fn watch_closing(&self) -> watch::Receiver<Closing> {
+        self.closing.subscribe()
+    }
+
+    /// The engine has ended: nothing of it runs any more.
+    pub fn end(&self) {
+        self.handout.close();
+        self.emit(Event::Closed);
+        self.ended.send_replace(true);
+    }
+
+    pub async fn ended(&self) {
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    pub fn in_hand(&self) -> usize {
+        self.stats.in_hand.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,64 @@
+//! What runs beside the engine's loop: heartbeat, stalled check, thread ramp, connection news.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::shared::{Event, Shared};
+use crate::connection::{Link, LinkState};
+use crate::protocol::Keys;
+use crate::timers::lock_extender::{HeldLocks, LockExtender};
+use crate::timers::stalled_checker::StalledChecker;
+
+pub fn start(shared: &Arc<Shared>, link: &Link, keys: &Keys, locks: &Arc<HeldLocks>) -> JoinSet<()> {
+    let options = &shared.options;
+    let mut tasks = JoinSet::new();
+    if !options.skip_lock_renewal {
+        let extender = LockExtender {
+            link: link.clone(),
+            keys: keys.clone(),
+            locks: locks.clone(),
+            lock_duration: options.lock_duration,
+            renew_time: options.lock_renew_time,
+        };
+        let (losing, failing) = (shared.clone(), shared.clone());
+        tasks.spawn(extender.run(
+            move |id| losing.emit(Event::LockLost { id: id.to_owned() }),
+            move |text| failing.error(text),
+        ));
+    }
+    if !options.skip_stalled_check {
+        let checker = StalledChecker {
+            link: link.clone(),
+            keys: keys.clone(),
+            max_stalled_count: options.max_stalled_count,
+            interval: options.stalled_interval,
+            skipped: shared.stats.stalled_skipped.clone(),
+        };
+        let (hearing, failing) = (shared.clone(), shared.clone());
+        tasks.spawn(checker.run(
+            move |ids| ids.into_iter().for_each(|id| hearing.emit(Event::Stalled { id })),
+            move |text| failing.error(text),
+        ));
+    }
+    let ramped = shared.clone();
+    tasks.spawn(async move { ramped.handout.ramp().await });
+    tasks.spawn(report_connection(shared.clone(), link.clone()));
+    tasks
+}
+
+/// Say when the connection is lost, why, and when it is back.
+async fn report_connection(shared: Arc<Shared>, link: Link) {
+    let mut states = link.watch();
+    let mut down = false;
+    while states.changed().await.is_ok() {
+        match states.borrow_and_update().clone() {
+            LinkState::Connecting { error: Some(text), .. } => {
+                down = true;
+                shared.emit(Event::Reconnecting { text });
+            }
+            LinkState::Connected { .. } if std::mem::take(&mut down) => shared.emit(Event::Connected),
+            _ => {}
+        }
+    }
+}
