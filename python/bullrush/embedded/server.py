@@ -79,8 +79,8 @@ class EmbeddedRedis:
 
     @property
     def alive(self) -> bool:
-        """True while the server runs (in a forked child: as far as it can know)."""
-        return self._owner != os.getpid() or self._supervisor.poll() is None
+        """True while the server runs."""
+        return self._supervisor.poll() is None if self._owner == os.getpid() else self._ping() == b"+PONG"
 
     def stop(self) -> None:
         """Stop the server and wait for its end; its data is on disk then. Does nothing in a forked child."""
