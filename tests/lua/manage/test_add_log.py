@@ -12,7 +12,9 @@ def test_rows_are_appended_and_counted(run, queue, store, dump, events):
     assert events(queue) == []
 
 
-@pytest.mark.parametrize(("keep", "count", "rows"), [(2, 2, ["b", "c"]), (5, 3, ["a", "b", "c"]), (0, 3, ["a", "b", "c"])])
+@pytest.mark.parametrize(
+    ("keep", "count", "rows"), [(2, 2, ["b", "c"]), (5, 3, ["a", "b", "c"]), (0, 3, ["a", "b", "c"])]
+)
 def test_only_the_newest_rows_are_kept(run, queue, client, store, dump, keep, count, rows):
     store("1", "active")
     client.rpush(f"bull:{queue}:1:logs", "a", "b")

@@ -1,0 +1,170 @@
+"""lua/manage/remove.lua: a job goes, alone or with everything below it."""
+
+import json
+
+import pytest
+
+SCRIPT = "manage/remove"
+STATES = ["completed", "waiting-children", "delayed", "failed", "prioritized", "wait", "paused", "active"]
+
+
+def test_an_unknown_id_counts_as_removed_without_a_trace(run, queue, dump):
+    assert run(SCRIPT, queue, "nobody", True) == 1
+    assert dump(queue) == {}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_event_names_the_key_that_held_the_job(run, queue, client, store, dump, state):
+    store("1", state, score=5)
+    client.rpush(f"bull:{queue}:1:logs", "row")
+    assert run(SCRIPT, queue, "1", True) == 1
+    assert dump(queue) == {
+        "meta": {"opts.maxLenEvents": "10000"},
+        "events": [[("event", "removed"), ("jobId", "1"), ("prev", state)]],
+    }
+
+
+def test_a_job_in_no_state_is_removed_from_unknown(run, queue, store, events):
+    store("1")
+    assert run(SCRIPT, queue, "1", True) == 1
+    assert events(queue) == ["removed 1 unknown"]
+
+
+def test_an_id_whose_hash_is_gone_leaves_its_list_silently(run, queue, client, dump):
+    client.rpush(f"bull:{queue}:wait", "1", "2")
+    assert run(SCRIPT, queue, "1", True) == 1
+    assert dump(queue) == {"wait": ["2"]}
+
+
+def test_a_locked_job_stays(run, queue, client, store, dump):
+    store("1", "active")
+    client.set(f"bull:{queue}:1:lock", "w:0")
+    before = dump(queue)
+    assert run(SCRIPT, queue, "1", True) == 0
+    assert dump(queue) == before
+
+
+@pytest.mark.parametrize(("owner", "kept"), [("1", False), ("2", True)])
+def test_only_its_own_deduplication_key_goes(run, queue, client, store, dump, owner, kept):
+    store("1", "wait", deid="d")
+    client.set(f"bull:{queue}:de:d", owner, px=60_000)
+    assert run(SCRIPT, queue, "1", True) == 1
+    assert ("de:d" in dump(queue)) is kept
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_the_current_iteration_of_a_scheduler_stays_even_when_locked(run, queue, client, store, dump, locked):
+    store("repeat:a:b:17", "delayed", rjk="a:b")
+    client.zadd(f"bull:{queue}:repeat", {"a:b": 17})
+    if locked:
+        client.set(f"bull:{queue}:repeat:a:b:17:lock", "w:0")
+    before = dump(queue)
+    assert run(SCRIPT, queue, "repeat:a:b:17", True) == -8
+    assert dump(queue) == before
+
+
+def test_an_older_iteration_of_a_scheduler_goes(run, queue, client, store, events):
+    store("repeat:s:17", "completed", rjk="s")
+    client.zadd(f"bull:{queue}:repeat", {"s": 18})
+    assert run(SCRIPT, queue, "repeat:s:17", True) == 1
+    assert events(queue) == ["removed repeat:s:17 completed"]
+
+
+def test_the_last_child_to_go_lets_its_parent_run_next(run, queue, store, adopt, dump, events):
+    store("p", "waiting-children", delay=5000, priority=3)
+    store("9", "wait")
+    for child in ("c1", "c2"):
+        store(child, "wait")
+        adopt("p", child)
+    run(SCRIPT, queue, "c1", True)
+    assert dump(queue)["p:dependencies"] == {f"bull:{queue}:c2"}
+    run(SCRIPT, queue, "c2", True)
+    assert dump(queue)["wait"] == ["9", "p"]
+    assert dump(queue)["marker"] == [("0", 0)]
+    assert events(queue) == ["removed c1 wait", "waiting p waiting-children", "removed c2 wait"]
+
+
+def test_a_parent_whose_id_has_colons_is_let_go_too(run, queue, store, adopt, dump):
+    store("repeat:s:17", "waiting-children")
+    store("c", "wait")
+    adopt("repeat:s:17", "c")
+    run(SCRIPT, queue, "c", True)
+    assert dump(queue)["wait"] == ["repeat:s:17"]
+
+
+def test_children_go_first_in_whatever_state_and_queue(run, queue, new_queue, client, store, adopt, dump, events):
+    other = new_queue()
+    store("p", "waiting-children")
+    for child, state, record in (("done", "completed", "processed"), ("ignored", "failed", "failed")):
+        store(child, state, 5)
+        client.hset(f"bull:{queue}:p:{record}", f"bull:{queue}:{child}", "1")
+    store("bad", "failed", 5)
+    client.zadd(f"bull:{queue}:p:unsuccessful", {f"bull:{queue}:bad": 5})
+    store("a:b:c", "wait", queue=other)
+    adopt("p", "a:b:c", child_queue=other)
+    store("grand", "delayed", 5)
+    adopt("a:b:c", "grand", parent_queue=other)
+    assert run(SCRIPT, queue, "p", True) == 1
+    assert dump(other) == {
+        "meta": {"opts.maxLenEvents": "10000"},
+        "events": [[("event", "removed"), ("jobId", "a:b:c"), ("prev", "wait")]],
+    }
+    assert events(queue) == [
+        "removed done completed",
+        "removed ignored failed",
+        "removed bad failed",
+        "waiting p waiting-children",
+        "removed grand delayed",
+        "removed p wait",
+    ]
+    assert set(dump(queue)) == {"meta", "events", "marker"}
+
+
+def test_children_stay_unless_asked(run, queue, store, adopt, dump):
+    store("p", "waiting-children")
+    store("c", "wait")
+    adopt("p", "c")
+    assert run(SCRIPT, queue, "p", False) == 1
+    assert dump(queue)["wait"] == ["c"]
+    assert dump(queue)["c"]["parentKey"] == f"bull:{queue}:p"
+
+
+@pytest.mark.parametrize(("children", "code"), [(True, 0), (False, 1)])
+def test_a_locked_descendant_protects_the_tree_only_if_it_would_go_too(
+    run, queue, client, store, adopt, children, code
+):
+    for job_id in ("p", "c"):
+        store(job_id, "waiting-children")
+    store("g", "active")
+    adopt("p", "c")
+    adopt("c", "g")
+    client.set(f"bull:{queue}:g:lock", "w:0")
+    assert run(SCRIPT, queue, "p", children) == code
+
+
+def test_jobs_that_depend_on_each_other_in_a_circle_do_not_trap_it(run, queue, store, adopt, dump):
+    for job_id in ("a", "b"):
+        store(job_id, "waiting-children")
+    adopt("a", "b")
+    adopt("b", "a")
+    assert run(SCRIPT, queue, "a", True) == 1
+    assert set(dump(queue)) == {"meta", "events", "marker"}
+
+
+def test_a_tree_of_a_thousand_floors_goes_at_once(run, queue, store, adopt, dump):
+    store("0", "waiting-children")
+    for n in range(1, 1000):
+        store(str(n), "waiting-children")
+        adopt(str(n - 1), str(n))
+    assert run(SCRIPT, queue, "0", True) == 1
+    assert set(dump(queue)) == {"meta", "events", "marker"}
+
+
+@pytest.mark.parametrize("parent", ["not json", json.dumps({"queueKey": 5}), "[]"])
+def test_a_parent_field_that_cannot_be_read_is_no_obstacle(run, queue, client, store, adopt, dump, parent):
+    store("p", "waiting-children")
+    store("c", "wait")
+    adopt("p", "c")
+    client.hset(f"bull:{queue}:c", "parent", parent)
+    assert run(SCRIPT, queue, "c", True) == 1
+    assert dump(queue)["wait"] == ["p"]
