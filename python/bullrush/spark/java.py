@@ -60,3 +60,7 @@ def _version(java: Path) -> int:
         return 0
     match = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(match[1]) if match else 0
+
+
+if __name__ == "__main__":  # `make` asks whether it has to bring a Java
+    use_java()
