@@ -66,19 +66,20 @@ def databases(redis_url: str, queue_name: str) -> Iterator[tuple[Any, Any]]:
         client.close()
 
 
+#: Makes the side under test for a database number and a queue name.
 MakeSide = Callable[[int, str], Any]
 
 
 @pytest.fixture
-def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str) -> Iterator[Callable[[MakeSide], Pair]]:
-    """Build a pair of real BullMQ 5.62.0 and the side that the given function makes for a database and a queue."""
+def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str) -> Iterator[Callable[..., Pair]]:
+    """Build a pair of real BullMQ 5.62.0 and the side under test: ``make_pair(make_side, queue=...)``."""
     node = node_fleet.get("bullmq5")
 
-    def build(make_side: MakeSide) -> Pair:
-        def open_queue(queue: str) -> Sides:
-            return Sides(NodeSide(node, 0, "bull", queue), make_side(1, queue), NodeSide(node, 1, "bull", queue))
+    def build(make_side: MakeSide, queue: str = queue_name) -> Pair:
+        def open_queue(name: str) -> Sides:
+            return Sides(NodeSide(node, 0, "bull", name), make_side(1, name), NodeSide(node, 1, "bull", name))
 
-        return Pair(open_queue, databases, queue_name)
+        return Pair(open_queue, databases, queue)
 
     yield build
     node.call("close", stem=queue_name)
@@ -86,6 +87,6 @@ def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str
 
 
 @pytest.fixture
-def pair(make_pair: Callable[[MakeSide], Pair], databases: tuple[Any, Any]) -> Pair:
+def pair(make_pair: Callable[..., Pair], databases: tuple[Any, Any]) -> Pair:
     """Real BullMQ 5.62.0 beside our Lua scripts."""
     return make_pair(lambda db, queue: ScriptSide(databases[db], "bull", queue))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .node_process import NodeError, NodeProcess
+from .state import coarse_ttl
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ class NodeSide:
         return self._job(id, "moveToDelayed", self.now + delay, token)
 
     def move_to_wait(self, id: str, token: str) -> Any:
-        return self.call("job", jobId=id, method="moveToWait", args=[token])
+        reply = self.call("job", jobId=id, method="moveToWait", args=[token])
+        return reply if isinstance(reply, Failed) else coarse_ttl(reply)
 
     def extend_locks(self, duration: int, held: dict[str, str]) -> Any:
         return self.call("extendLocks", jobIds=list(held), tokens=list(held.values()), duration=duration)

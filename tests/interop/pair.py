@@ -41,7 +41,7 @@ class Pair:
         self.now = EPOCH
         self._open_queue = open_queue
         self._queues: dict[str, Sides] = {}
-        self._clients = clients
+        self.clients = clients
         self._stem = f"bull:{queue}"
         self._history: list[str] = []
         self._on("")
@@ -69,13 +69,13 @@ class Pair:
     def expire(self, suffix: str) -> None:
         """Delete ``<queue>:<suffix>`` on both sides, as Redis does when its TTL has run out."""
         self._history.append(f"expire {suffix}")
-        for client in self._clients:
+        for client in self.clients:
             client.delete(f"{self._stem}:{suffix}")
 
     def command(self, *args: Any) -> None:
         """Run a plain command on both sides; ``{P}`` in an argument stands for the queue's prefix."""
         self._history.append(f"command {args}")
-        for client in self._clients:
+        for client in self.clients:
             client.execute_command(*(str(arg).replace("{P}", f"{self._stem}:") for arg in args))
 
     def __getattr__(self, step: str) -> Callable[..., Any]:
@@ -100,5 +100,5 @@ class Pair:
 
     def states(self) -> tuple[State, State]:
         """Read both key spaces."""
-        expected, actual = (read_state(client, self._stem) for client in self._clients)
+        expected, actual = (read_state(client, self._stem) for client in self.clients)
         return (by_job(expected), by_job(actual)) if self.batched else (expected, actual)

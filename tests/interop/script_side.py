@@ -10,6 +10,7 @@ import redis
 
 from .client_rules import keep_rule, retry_delay, stack_after, stored_options, to_json
 from .node_side import Failed
+from .state import coarse_ttl
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
 INCLUDE = re.compile(r"^--- @include (\w+)\s*$")
@@ -158,7 +159,7 @@ class ScriptSide:
 
     def move_to_wait(self, id: str, token: str) -> Any:
         reply = self._run("finish/move_to_wait", id, token)
-        return Failed(reply, "") if reply < 0 else reply
+        return Failed(reply, "") if reply < 0 else coarse_ttl(reply)
 
     def extend_locks(self, duration: int, held: dict[str, str]) -> Any:
         return self._run("lock/extend_locks", duration, *[part for pair in held.items() for part in pair])

@@ -32,7 +32,7 @@ def read_state(client: "redis.Redis[str]", stem: str) -> State:
             _queue_read(pipe, types[key], key)
         values = pipe.execute()
     return {
-        key.removeprefix(stem).removeprefix(":"): {"type": types[key], "value": _plain(types[key], value), "ttl": _coarse_ttl(ttl)}
+        key.removeprefix(stem).removeprefix(":"): {"type": types[key], "value": _plain(types[key], value), "ttl": coarse_ttl(ttl)}
         for key, value, ttl in zip(keys, values, described[1::2], strict=True)
     }
 
@@ -88,7 +88,8 @@ def as_stored_by_lua(value: Any) -> Any:
     return value
 
 
-def _coarse_ttl(ttl: int) -> int:
+def coarse_ttl(ttl: int) -> int:
+    """Round a remaining time up to the step in which TTLs are compared."""
     return ttl if ttl < 0 else math.ceil(ttl / TTL_STEP_MS) * TTL_STEP_MS
 
 
