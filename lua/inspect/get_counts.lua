@@ -1,6 +1,7 @@
 -- Count the jobs of each given state.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    type... (wait, paused, active, prioritized, delayed, completed, failed, waiting-children, repeat; `waiting` = wait alone)
+-- ARGV    type... (wait, paused, active, prioritized, delayed, completed, failed, waiting-children, repeat;
+--         `waiting` = wait alone)
 -- Returns one integer per type, in order; 0 for an unknown type
 -- Events  none
 local call = redis.call

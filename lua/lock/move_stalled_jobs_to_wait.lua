@@ -1,7 +1,9 @@
 -- Put jobs back to wait that were active at the last pass and hold no lock now, then mark the active jobs for the next pass.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    now (ms), max_stalled_count, stalled_interval (ms), limit (recoveries per call), continued (1 = go on with a pass that had more)
--- Returns [more (0/1), recovered id...]; with more = 1 the rest stays in `stalled`, nothing is marked yet, and the caller calls again with continued = 1
+-- ARGV    now (ms), max_stalled_count, stalled_interval (ms), limit (recoveries per call),
+--         continued (1 = go on with a pass that had more)
+-- Returns [more (0/1), recovered id...]; with more = 1 the rest stays in `stalled`, nothing is marked yet, and the
+--         caller calls again with continued = 1
 -- Events  per recovered job: waiting (jobId, prev=active), stalled (jobId)
 local call = redis.call
 --- @include get_target
