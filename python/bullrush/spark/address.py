@@ -1,0 +1,59 @@
+"""Where a queue is, as it travels from the driver to the executors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bullrush.errors import InvalidOptionError
+from bullrush.queue import Queue
+from bullrush.url import resolve
+
+
+@dataclass(frozen=True)
+class Address:
+    """One queue, addressed so that another machine can open it.
+
+    Attributes:
+        name: the queue's name.
+        url: a Redis URL, or ``env:NAME`` or ``file:/path`` of one; those two are read where the queue is opened, so that no
+            password travels with the code.
+        prefix: the prefix of its keys.
+    """
+
+    name: str
+    url: str = field(repr=False)
+    prefix: str
+
+    @classmethod
+    def on_driver(cls, queue: str, url: str | None, prefix: str | None) -> Address:
+        """Return the address of a queue that the caller named.
+
+        What only this process can know is settled now: the environment's URL, and an embedded server, which is started here.
+        """
+        indirect = url is not None and url.startswith(("env:", "file:"))
+        return cls(queue, str(url) if indirect else resolve(url), prefix or "bull")
+
+    def opened_url(self) -> str:
+        """Return the Redis URL, as this machine has it.
+
+        Raises:
+            InvalidOptionError: the variable or file is not there.
+        """
+        kind, _, place = self.url.partition(":")
+        if kind == "env":
+            if not (found := os.environ.get(place)):
+                raise InvalidOptionError(f"The environment variable {place} is not set on this machine")
+            return found
+        if kind == "file":
+            path = Path(place.removeprefix("//"))
+            try:
+                return path.read_text().strip()
+            except OSError as error:
+                raise InvalidOptionError(f"No Redis URL in {path} on this machine: {error.strerror}") from None
+        return self.url
+
+    def open(self) -> Queue:
+        """Return the queue. All queues of a process and a Redis share their connections, also from task to task."""
+        return Queue(self.name, url=self.opened_url(), prefix=self.prefix)

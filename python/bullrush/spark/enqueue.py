@@ -1,0 +1,126 @@
+"""DataFrames into queues: one job per row, encoded from Arrow by the core on the executors."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bullrush.arrow import ArrowWriter
+from bullrush.errors import InvalidOptionError
+from bullrush.options import JobOptions, OptionCompiler
+from bullrush.spark.address import Address
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import Column, DataFrame
+
+_NAME_COLUMN: Final = "__bullrush_name"
+
+
+class EnqueueStats(NamedTuple):
+    """What an `enqueue` did.
+
+    Attributes:
+        added: new jobs.
+        duplicates: rows whose job was there already, by an earlier call or by an earlier attempt of a task that was retried.
+        seconds: time from the call to the last job.
+    """
+
+    added: int
+    duplicates: int
+    seconds: float
+
+
+def enqueue(
+    df: DataFrame,
+    queue: str,
+    *,
+    url: str | None = None,
+    prefix: str | None = None,
+    name: str | Column | None = None,
+    data: Sequence[str] | None = None,
+    job_id: str | None = None,
+    batch_id: str | None = None,
+    opts: JobOptions | None = None,
+) -> EnqueueStats:
+    """Add one job per row and wait until all are there.
+
+    A task that Spark retries or runs twice adds nothing twice: its rows get the same ids again. That holds as long as the
+    jobs of the first attempt are still in Redis, so be careful with ``remove_on_complete``. The rows of a partition may come
+    in another order, but the partition must have the same rows again; a DataFrame with random content needs ``job_id``.
+
+    Args:
+        df: the rows.
+        queue: the queue's name.
+        url: where Redis is, as seen from the executors; ``env:NAME`` and ``file:/path`` are read there. Default as for `Queue`.
+        prefix: the prefix of the queue's keys, ``bull`` by default.
+        name: the job name: the name of a column of ``df``, a Column, or else one name for all. The queue's name by default.
+        data: the columns that become the job's data, all by default. `bullrush.arrow.ArrowWriter` says how they look as JSON.
+        job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``. Without it
+            ids are made from this call's batch id, the partition and the row's content.
+        batch_id: what tells this call from others that may have equal rows; random by default. Calls with the same one, the
+            same rows and the same partitions add them once: give it the day, or a streaming batch's number.
+        opts: options of all jobs, as for ``Queue.add``.
+
+    Returns:
+        How many jobs are new and how many were there already.
+
+    Raises:
+        InvalidOptionError: an option or a column is wrong. Found on an executor, it arrives inside Spark's own exception.
+    """
+    if isinstance(data, str):
+        raise InvalidOptionError(f"data is a list of columns: [{data!r}]")
+    columns = list(df.columns)
+    for column in [*(data or ()), *([job_id] if job_id is not None else ())]:
+        if column not in columns:
+            raise InvalidOptionError(f"No column {column!r}; there are {', '.join(columns)}")
+    OptionCompiler(opts).compile({})
+    address = Address.on_driver(queue, url, prefix)
+    name_column = None
+    if isinstance(name, str) and name in columns:
+        name, name_column = None, name
+    elif name is not None and not isinstance(name, str):
+        df = df.withColumn(_NAME_COLUMN, name.cast("string"))
+        name, name_column, data = None, _NAME_COLUMN, data or columns
+    scope = batch_id or uuid.uuid4().hex[:16]
+    add = _AddPartition(address, name, name_column, data, job_id, scope, opts)
+    started = time.monotonic()
+    counts = df.mapInArrow(add, "added long, duplicates long").collect()
+    seconds = time.monotonic() - started
+    return EnqueueStats(sum(row.added for row in counts), sum(row.duplicates for row in counts), seconds)
+
+
+@dataclass(frozen=True)
+class _AddPartition:
+    """Adds the rows of one partition; runs on executors."""
+
+    address: Address
+    name: str | None
+    name_column: str | None
+    data: Sequence[str] | None
+    job_id: str | None
+    scope: str
+    opts: JobOptions | None
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        # Imported here: this file is also imported where there is no Spark.
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        with ArrowWriter(
+            self.address.open(),
+            name=self.name,
+            name_column=self.name_column,
+            data=self.data,
+            job_id=self.job_id,
+            id_scope=f"{self.scope}.{partition}",
+            opts=self.opts,
+        ) as writer:
+            for batch in batches:
+                writer.write(batch)
+        yield pa.RecordBatch.from_pydict({"added": [writer.added], "duplicates": [writer.duplicates]})

@@ -1,0 +1,124 @@
+"""One worker inside one task: works a queue and yields what became of its jobs while it goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from bullrush.errors import InvalidOptionError
+from bullrush.job import JobCalls
+from bullrush.spark.address import Address
+from bullrush.spark.outbox import Outbox
+from bullrush.spark.results import SCHEMA, JobResult, to_batch
+from bullrush.spark.stopwatch import Stopwatch
+from bullrush.worker import Worker
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_NOTHING: Final = object()
+
+
+def worker(
+    queue: str,
+    handler: Callable[[Any], Any] | None = None,
+    *,
+    url: str | None = None,
+    prefix: str | None = None,
+    until: Literal["empty", "drained"] | None = "drained",
+    max_jobs: int | None = None,
+    max_seconds: float | None = None,
+    horizon: int = 60_000,
+    **options: Any,
+) -> PartitionWorker:
+    """Return a function that works a queue inside a Spark task, for ``rdd.mapPartitions`` or ``df.mapInArrow``.
+
+    ``sc.parallelize(range(16), 16).mapPartitions(worker("emails", send, max_seconds=600))`` gives an RDD of `JobResult`;
+    ``df.mapInArrow(fn, fn.schema)`` gives the same as columns, with ``result`` as JSON. The content of the partitions does not
+    matter, but an empty one gets no worker. Spark runs it again with each action on what it returns: `drain` runs it once.
+
+    Args:
+        queue: the queue's name.
+        handler: called with each job, as for `Worker`. Leave it out to give ``batch_handler``.
+        url: where Redis is, as seen from the executors; ``env:NAME`` and ``file:/path`` are read there. Default as for `Queue`.
+        prefix: the prefix of the queue's keys, ``bull`` by default.
+        until: ``drained`` waits for jobs of other workers too, and for what is due within ``horizon``; ``empty`` ends when there
+            is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
+        max_jobs: the number of jobs after which the worker ends.
+        max_seconds: the time after which it ends.
+        horizon: ms ahead that count as due.
+        options: more options of `Worker`: ``concurrency``, ``batch_handler``, ``lock_duration``, ``limiter``...
+
+    Raises:
+        InvalidOptionError: an option is wrong, or there is no way to end.
+    """
+    if until is None and max_jobs is None and max_seconds is None:
+        raise InvalidOptionError("a worker in a task needs an end: until, max_jobs or max_seconds")
+    address = Address.on_driver(queue, url, prefix)
+    stop = {"until": until, "max_jobs": max_jobs, "max_seconds": max_seconds, "horizon": horizon}
+    # Made for its checks: what is wrong with the options shows now, not in a task.
+    Worker(address.name, handler, prefix=address.prefix, **options)
+    return PartitionWorker(address, handler, options, stop)
+
+
+class PartitionWorker:
+    """What `worker` returns. It pickles as its configuration; the worker itself is made by the call."""
+
+    #: The columns that ``mapInArrow`` gets from it.
+    schema: Final = SCHEMA
+
+    def __init__(
+        self, address: Address, handler: Callable[[Any], Any] | None, options: dict[str, Any], stop: dict[str, Any]
+    ) -> None:
+        self._address = address
+        self._handler = handler
+        self._options = options
+        self._stop = stop
+
+    def __call__(self, rows: Iterator[Any]) -> Iterator[Any]:
+        """Work the queue; rows in give `JobResult`, Arrow batches in give batches of `schema`."""
+        first = next(rows, _NOTHING)
+        if first is _NOTHING:
+            return
+        for _ in rows:
+            pass  # Spark's writer waits for a reader
+        if hasattr(first, "__arrow_c_array__"):
+            yield from self._batches()
+        else:
+            for results in self._results():
+                yield from results
+
+    def _batches(self) -> Iterator[pyarrow.RecordBatch]:
+        # An empty batch first: Spark wants the columns even of a worker that got no job.
+        yield to_batch([])
+        yield from map(to_batch, self._results())
+
+    def _results(self) -> Iterator[list[JobResult]]:
+        """Yield results as they come. Ends with the worker, or ends the worker when nobody reads on."""
+        stopwatch = Stopwatch()
+        timed = {"handler": self._handler, "batch_handler": self._options.get("batch_handler")}
+        timed = {name: stopwatch.around(function) for name, function in timed.items() if function is not None}
+        options = {**self._options, **timed, "url": self._address.opened_url(), "prefix": self._address.prefix}
+        worker = Worker(self._address.name, options.pop("handler", None), **options)
+        outbox = Outbox[JobResult](full=worker.pause, empty=worker.resume)
+
+        def completed(job: JobCalls, result: Any) -> None:
+            ms = stopwatch.take(job.id)
+            outbox.put(JobResult(job.id, job.name, "completed", result, None, job.attempts_made, ms))
+
+        def failed(job: JobCalls, error: BaseException) -> None:
+            ms = stopwatch.take(job.id)
+            if job.finished_on is not None:  # else it is tried again
+                outbox.put(JobResult(job.id, job.name, "failed", None, str(error), job.attempts_made, ms))
+
+        worker.on("completed", completed)
+        worker.on("failed", failed)
+        running = threading.Thread(target=outbox.feed, args=(lambda: worker.run(**self._stop),), name="bullrush-run")
+        running.start()
+        try:
+            yield from outbox
+        finally:
+            # Unstarted jobs go back to the queue also when a `limit` or an error downstream cut this short.
+            worker.close()
+            running.join()

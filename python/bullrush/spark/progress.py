@@ -1,0 +1,81 @@
+"""A progress bar for what executors do, read from Redis: it works with any session, and from another program too."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Literal
+
+from bullrush.queue import Queue
+from bullrush.spark.address import Address
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+_OPEN: Final = ("waiting", "paused", "prioritized", "delayed", "active", "waiting-children")
+_DONE: Final = ("completed", "failed")
+
+
+@contextmanager
+def progress(
+    queue: str,
+    *,
+    url: str | None = None,
+    prefix: str | None = None,
+    count: Literal["added", "finished"] = "finished",
+    total: int | None = None,
+    every: float = 0.5,
+) -> Iterator[tqdm[None]]:
+    """Show how a queue changes during the block: a bar with rate and time left, and the number of jobs per state.
+
+    Args:
+        queue: the queue's name.
+        url: where Redis is, as seen from here.
+        prefix: the prefix of the queue's keys, ``bull`` by default.
+        count: what moves the bar: jobs that finish, or jobs that are added.
+        total: jobs at the end of the bar; by default, for ``finished``, those that are in the queue now.
+        every: seconds between two looks.
+
+    Raises:
+        ImportError: tqdm is missing; ``bullrush[spark]`` has it.
+    """
+    # Imported here: only those who look at bars need it.
+    from tqdm import tqdm
+
+    counters = _Counters(Address.on_driver(queue, url, prefix).open())
+    start = counters.read()
+    opened = sum(start[state] for state in _OPEN)
+    if total is None and count == "finished":
+        total = opened
+    done = threading.Event()
+    with tqdm(total=total, desc=f"{count} {counters.queue.name}", unit=" jobs", unit_scale=True) as bar:
+
+        def show() -> None:
+            now = counters.read()
+            open_, finished = sum(now[s] for s in _OPEN), sum(now[s] - start[s] for s in _DONE)
+            # Finished jobs may be removed at once; then only their absence shows.
+            moved = open_ + finished - opened if count == "added" else max(finished, (total or 0) - open_)
+            bar.set_postfix({state: now[state] for state in ("waiting", "active", *_DONE)}, refresh=False)
+            bar.update(max(0, moved - bar.n))
+
+        def watch() -> None:
+            while not done.wait(every):
+                show()
+
+        watcher = threading.Thread(target=watch, name="bullrush-progress", daemon=True)
+        watcher.start()
+        try:
+            yield bar
+        finally:
+            done.set()
+            watcher.join()
+            show()
+
+
+class _Counters:
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+
+    def read(self) -> dict[str, int]:
+        return self.queue.get_job_counts(*_OPEN, *_DONE)

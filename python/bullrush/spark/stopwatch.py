@@ -1,0 +1,55 @@
+"""Measures how long a handler takes for each job."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from bullrush.job import JobCalls
+from bullrush.processor import is_async
+
+_MS = 1_000
+
+
+class Stopwatch:
+    """Wraps handlers of every kind and keeps the last time of each job until it is taken."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, float] = {}
+
+    def take(self, job_id: str) -> float:
+        """Return the ms of a job's last attempt; 0 if its handler was never called."""
+        return self._times.pop(job_id, 0.0)
+
+    def around(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return a handler that does the same and is timed; of a batch every job gets its share of the time."""
+        if is_async(handler):
+
+            @functools.wraps(handler)
+            async def timed_async(given: JobCalls | Sequence[JobCalls]) -> object:
+                began = perf_counter()
+                try:
+                    return await handler(given)
+                finally:
+                    self._note(given, (perf_counter() - began) * _MS)
+
+            return timed_async
+
+        @functools.wraps(handler)
+        def timed(given: JobCalls | Sequence[JobCalls]) -> object:
+            began = perf_counter()
+            try:
+                return handler(given)
+            finally:
+                self._note(given, (perf_counter() - began) * _MS)
+
+        return timed
+
+    def _note(self, given: JobCalls | Sequence[JobCalls], ms: float) -> None:
+        if isinstance(given, JobCalls):
+            self._times[given.id] = ms
+        else:
+            for job in given:
+                self._times[job.id] = ms / len(given)
