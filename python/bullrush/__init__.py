@@ -1,0 +1,24 @@
+"""bullrush: a job queue for Python and Spark that speaks the BullMQ wire protocol."""
+
+from bullrush import aio, errors
+from bullrush._core import __version__
+from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
+from bullrush.job import Job
+from bullrush.queue import Queue
+from bullrush.worker import Worker
+from bullrush.worker_run import RunStats
+
+__all__ = [
+    "DelayedError",
+    "Job",
+    "Queue",
+    "RateLimitError",
+    "RunStats",
+    "UnrecoverableError",
+    "WaitingChildrenError",
+    "WaitingError",
+    "Worker",
+    "__version__",
+    "aio",
+    "errors",
+]

@@ -1,0 +1,7 @@
+"""bullrush for asyncio: the same names, the same arguments, awaited."""
+
+from bullrush.aio.job import Job
+from bullrush.aio.queue import Queue
+from bullrush.aio.worker import Worker
+
+__all__ = ["Job", "Queue", "Worker"]

@@ -1,0 +1,99 @@
+"""A worker that runs in the caller's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from bullrush.aio.job import Job
+from bullrush.checks import Duration
+from bullrush.listeners import LoopListeners
+from bullrush.operation import Awaited
+from bullrush.runners import LoopRunner
+from bullrush.worker import HORIZON, Until, WorkerCalls
+from bullrush.worker_options import Handler, WorkerOptions
+from bullrush.worker_run import RunStats, WorkerRun, closed_by_signals
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+
+class Worker(Awaited, WorkerCalls[Job]):
+    """A worker, for asyncio: `bullrush.Worker` with its calls awaited.
+
+    Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on that loop
+    and may be coroutine functions.
+    """
+
+    _job_type = Job
+    _loop_runner = LoopRunner
+    _listeners: LoopListeners
+
+    def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
+        super().__init__(queue_name, handler, **options)
+        if self._settings.autorun:
+            self._background = asyncio.get_running_loop().create_task(self.run())
+
+    def _new_listeners(self) -> LoopListeners:
+        return LoopListeners()
+
+    async def run(
+        self,
+        *,
+        until: Until | None = None,
+        max_jobs: int | None = None,
+        max_seconds: float | None = None,
+        horizon: Duration = HORIZON,
+    ) -> RunStats:
+        """Run jobs; see `bullrush.Worker.run`. Cancelling it closes the worker: gracefully at first, by force if cancelled again."""
+        self._listeners.attach()
+        run = self._begin(until, max_jobs, max_seconds, horizon)
+        with closed_by_signals(run):
+            run.start()
+            await _ended(run)
+        stats = self._end(run)
+        await self._listeners.settled()
+        return stats
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        await self.close()
+
+
+async def _ended(run: WorkerRun) -> None:
+    """Supervise a run from a thread of its own, which may block, and wait for its end."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def end(error: BaseException | None) -> None:
+        if error is None:
+            ended.set_result(None)
+        else:
+            ended.set_exception(error)
+
+    def supervise() -> None:
+        try:
+            run.supervise()
+        except Exception as error:
+            loop.call_soon_threadsafe(end, error)
+        else:
+            loop.call_soon_threadsafe(end, None)
+
+    threading.Thread(target=supervise, name="bullrush-run", daemon=False).start()
+    try:
+        await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        run.begin_close()
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            run.begin_close(0, force=True)
+            await asyncio.shield(ended)
+        raise

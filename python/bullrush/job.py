@@ -1,0 +1,276 @@
+"""A job and the calls that change it or ask about it."""
+
+from __future__ import annotations
+
+import time
+from typing import Final, Literal
+
+from bullrush import checks
+from bullrush.checks import Duration
+from bullrush.encoding import JSON, encode
+from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
+from bullrush.operation import Awaited, Blocking, operation, reply, seconds
+from bullrush.record import JobFields
+
+#: The token that stands for "do not check the lock".
+_UNCHECKED: Final = "0"
+_DEFAULT_KEPT_LOGS: Final = 100
+_FULL_PROGRESS: Final = 100
+_FIRST_POLL: Final = 0.005
+_LONGEST_POLL: Final = 0.5
+
+
+class JobCalls(JobFields):
+    """The calls of a job, whichever way they are waited for."""
+
+    __slots__ = ()
+
+    @operation
+    async def update_data(self, data: JSON) -> None:
+        """Replace the job's data.
+
+        Raises:
+            DataError: a part of it is not JSON.
+            JobNotFoundError: the job is gone.
+        """
+        encoded = encode(data, "data")
+        await reply(self._source.core.update_data(self.id, encoded))
+        self._data = data
+
+    @operation
+    async def update_progress(self, progress: JSON, *, strict: bool = True) -> None:
+        """Report progress, which others see at once.
+
+        Args:
+            progress: a number from 0 to 100, or any other JSON value.
+            strict: False lets numbers beyond 0 to 100 pass.
+
+        Raises:
+            InvalidOptionError: a number out of range.
+            JobNotFoundError: the job is gone.
+        """
+        encoded = encode_progress(progress, strict=strict)
+        await reply(self._source.core.update_progress(self.id, encoded))
+        self._change(progress=encoded)
+        if self._source.progressed is not None:
+            self._source.progressed(self, progress)
+
+    @operation
+    async def log(self, row: str) -> int:
+        """Append a row to the job's log and return how many rows it has.
+
+        The log keeps the last ``keep_logs`` rows of the job's options: 100 if that was not given, all of them if it is 0.
+        """
+        kept = self.opts.get("keep_logs", _DEFAULT_KEPT_LOGS)
+        return await reply(self._source.core.add_log(self.id, str(row), kept or None))
+
+    @operation
+    async def clear_logs(self, keep_logs: int | None = None) -> None:
+        """Remove the job's log, all but the last ``keep_logs`` rows."""
+        await reply(self._source.core.clear_logs(self.id, keep_logs))
+
+    @operation
+    async def change_delay(self, delay: Duration) -> None:
+        """Make a delayed job due ``delay`` ms from now.
+
+        Raises:
+            JobNotFoundError: the job is gone.
+            JobStateError: it is not delayed.
+        """
+        until = checks.milliseconds("delay", delay)
+        await reply(self._source.core.change_delay(self.id, until))
+        self._change(delay=b"%d" % until)
+
+    @operation
+    async def change_priority(self, *, priority: int = 0, lifo: bool = False) -> None:
+        """Change the job's priority; 0 takes it away.
+
+        Args:
+            priority: 1 is the most urgent.
+            lifo: put it before the jobs of the same priority.
+
+        Raises:
+            JobNotFoundError: the job is gone.
+        """
+        number = checks.priority("priority", priority)
+        await reply(self._source.core.change_priority(self.id, number, checks.boolean("lifo", lifo)))
+        self._change(priority=b"%d" % number)
+
+    @operation
+    async def promote(self) -> None:
+        """Make a delayed job run now.
+
+        Raises:
+            JobStateError: it is not delayed.
+        """
+        await reply(self._source.core.promote(self.id))
+        self._change(delay=b"0")
+
+    @operation
+    async def remove(self, *, remove_children: bool = True) -> None:
+        """Remove the job, and by default its children.
+
+        Raises:
+            JobLockMismatchError: a worker runs it.
+            SchedulerJobError: a job scheduler made it.
+        """
+        if not await reply(self._source.core.remove(self.id, remove_children)):
+            raise JobLockMismatchError(f"Job {self.id} could not be removed because it is locked by another worker")
+
+    @operation
+    async def retry(self, state: Literal["failed", "completed"] = "failed") -> None:
+        """Run a finished job once more. Attempts made and stack traces stay.
+
+        Raises:
+            JobNotFoundError: the job is gone.
+            JobStateError: it is not in ``state``.
+        """
+        if state not in {"failed", "completed"}:
+            raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
+        await reply(self._source.core.retry(self.id, state, bool(self.opts.get("lifo"))))
+        self._change(finishedOn=None, processedOn=None, failedReason=None, returnvalue=None)
+
+    @operation
+    async def move_to_delayed(self, timestamp: int, token: str | None = None) -> None:
+        """Delay the job that is running; its handler then raises `DelayedError`.
+
+        Args:
+            timestamp: when it may run again, in ms since 1970.
+            token: the lock token; the job's own by default.
+
+        Raises:
+            JobLockMissingError, JobLockMismatchError: the job is no longer held.
+        """
+        delay = max(0, checks.whole("timestamp", timestamp) - now())
+        await reply(self._source.core.move_to_delayed(self.id, token or self.token or _UNCHECKED, delay))
+        self._change(delay=b"%d" % delay)
+
+    @operation
+    async def move_to_wait(self, token: str | None = None) -> int:
+        """Put the running job back, to run next; its handler then raises `WaitingError`.
+
+        Returns:
+            ms for which the queue is rate limited, 0 if it is not.
+
+        Raises:
+            JobLockMissingError, JobLockMismatchError: the job is no longer held.
+        """
+        return await reply(self._source.core.move_to_wait(self.id, token or self.token or _UNCHECKED))
+
+    @operation
+    async def extend_lock(self, token: str | None, duration: Duration) -> bool:
+        """Set the lock's time to live. Workers do this by themselves.
+
+        Returns:
+            False if the lock is no longer held.
+        """
+        lasting = checks.positive_milliseconds("duration", duration)
+        return await reply(self._source.core.extend_lock(self.id, token or self.token or _UNCHECKED, lasting))
+
+    def discard(self) -> None:
+        """Do not retry the job if its running attempt fails."""
+        self.discarded = True
+
+    @operation
+    async def get_state(self) -> str:
+        """Return completed, failed, delayed, prioritized, active, waiting, waiting-children or unknown."""
+        return await self._state()
+
+    @operation
+    async def is_completed(self) -> bool:
+        """Tell whether the job is completed."""
+        return await self._state() == "completed"
+
+    @operation
+    async def is_failed(self) -> bool:
+        """Tell whether the job has failed for good."""
+        return await self._state() == "failed"
+
+    @operation
+    async def is_delayed(self) -> bool:
+        """Tell whether the job is delayed."""
+        return await self._state() == "delayed"
+
+    @operation
+    async def is_active(self) -> bool:
+        """Tell whether a worker has the job."""
+        return await self._state() == "active"
+
+    @operation
+    async def is_waiting(self) -> bool:
+        """Tell whether the job waits, in a running or a paused queue."""
+        return await self._state() == "waiting"
+
+    @operation
+    async def is_waiting_children(self) -> bool:
+        """Tell whether the job waits for its children."""
+        return await self._state() == "waiting-children"
+
+    @operation
+    async def wait_until_finished(self, timeout: Duration | None = None) -> JSON:
+        """Wait until the job is completed and return its result.
+
+        Args:
+            timeout: ms to wait; None waits for ever.
+
+        Raises:
+            JobFailedError: the job failed; the message is its reason.
+            JobNotFoundError: the job is gone, or was removed when it finished.
+            TimeoutError: not finished in time; the job goes on.
+
+        Redis:
+            One ``get_state`` per poll, every 5 ms at first and every 500 ms in the end.
+        """
+        limit = None if timeout is None else checks.milliseconds("timeout", timeout)
+        deadline = None if limit is None else time.monotonic() + limit / 1000
+        interval = _FIRST_POLL
+        while (state := await self._state()) not in {"completed", "failed"}:
+            if state == "unknown":
+                raise from_code(-1, f"Missing key for job {self.id}. isFinished")
+            left = _LONGEST_POLL if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                msg = f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
+                raise TimeoutError(msg)
+            await seconds(min(interval, left))
+            interval = min(interval * 1.5, _LONGEST_POLL)
+        record = await reply(self._source.core.get_job(self.id))
+        if record is None:
+            raise from_code(-1, f"Missing key for job {self.id}. isFinished")
+        finished = JobFields(record, self._source)
+        if state == "failed":
+            raise JobFailedError(finished.failed_reason or "null")
+        return finished.returnvalue
+
+    async def _state(self) -> str:
+        return await reply(self._source.core.get_state(self.id))
+
+
+class Job(Blocking, JobCalls):
+    """A job. Its calls block; `bullrush.aio.Job` has the same ones to be awaited."""
+
+    __slots__ = ()
+
+
+class AsyncJob(Awaited, JobCalls):
+    """A job, for asyncio: `bullrush.Job` with its calls awaited."""
+
+    __slots__ = ()
+
+
+def encode_progress(progress: JSON, *, strict: bool = True) -> bytes:
+    """Return a progress as JSON.
+
+    Raises:
+        InvalidOptionError: a number below 0 or above 100, and ``strict``.
+    """
+    encoded = encode(progress, "progress")
+    if strict and isinstance(progress, int | float) and not 0 <= progress <= _FULL_PROGRESS:
+        raise InvalidOptionError(
+            f"progress must be between 0 and {_FULL_PROGRESS}, not {progress}; strict=False lets it pass"
+        )
+    return encoded
+
+
+def now() -> int:
+    """Return the wall clock in ms, the time of every BullMQ field."""
+    return time.time_ns() // 1_000_000

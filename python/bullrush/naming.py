@@ -1,0 +1,148 @@
+"""Names a caller gives: queues, jobs, options. The rules and texts are BullMQ's where it has them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable
+from typing import Final, NoReturn
+
+from bullrush.errors import InvalidOptionError, QueueNameError, UnknownOptionError
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ID_PARTS: Final = 3
+
+#: Keys of the queue itself. A job of that name would overwrite one of them.
+RESERVED_IDS: Final = frozenset(
+    [
+        "id",
+        "wait",
+        "paused",
+        "active",
+        "prioritized",
+        "pc",
+        "delayed",
+        "completed",
+        "failed",
+        "waiting-children",
+        "stalled",
+        "stalled-check",
+        "limiter",
+        "meta",
+        "events",
+        "marker",
+        "repeat",
+        "priority",
+        "delay",
+        "metrics",
+        "de",
+        "dn",
+        "ext",
+    ]
+)
+_RESERVED_FAMILIES: Final = ("metrics:", "repeat:", "de:", "dn:", "ext:")
+
+
+def check_queue_name(name: object) -> str:
+    """Return the name of a queue.
+
+    Raises:
+        QueueNameError: it is empty or has a colon or control characters.
+    """
+    if not isinstance(name, str) or not name:
+        msg = "Queue name must be provided"
+        raise QueueNameError(msg)
+    if ":" in name:
+        msg = "Queue name cannot contain :"
+        raise QueueNameError(msg)
+    if _CONTROL.search(name):
+        msg = f"Queue name cannot contain control characters: {name!r}"
+        raise QueueNameError(msg)
+    return name
+
+
+def check_prefix(prefix: object) -> str:
+    """Return the prefix of the queue's keys.
+
+    Raises:
+        InvalidOptionError: it is empty or has control characters.
+    """
+    if not isinstance(prefix, str) or not prefix or _CONTROL.search(prefix):
+        msg = f"prefix must be a text without control characters, not {prefix!r}"
+        raise InvalidOptionError(msg)
+    return prefix
+
+
+def check_job_name(name: object) -> str:
+    """Return the name of a job.
+
+    Raises:
+        InvalidOptionError: it is not a str.
+    """
+    if not isinstance(name, str):
+        msg = f"Job name must be a str, not {type(name).__name__}"
+        raise InvalidOptionError(msg)
+    return name
+
+
+def check_job_id(job_id: object) -> str:
+    """Return a custom job id; ``""`` stands for an automatic one.
+
+    Raises:
+        InvalidOptionError: BullMQ, or the queue's own keys, would confuse it with something else.
+    """
+    if not isinstance(job_id, str):
+        if isinstance(job_id, int) and not isinstance(job_id, bool):
+            msg = "Custom Id cannot be integers"
+        else:
+            msg = f"Custom Id must be a str, not {type(job_id).__name__}"
+        raise InvalidOptionError(msg)
+    if job_id == "0" or job_id.startswith("0:"):
+        msg = "JobId cannot be '0' or start with 0:"
+        raise InvalidOptionError(msg)
+    if _INTEGER.fullmatch(job_id):
+        msg = "Custom Id cannot be integers"
+        raise InvalidOptionError(msg)
+    if ":" in job_id and job_id.count(":") + 1 != _ID_PARTS:
+        msg = "Custom Id cannot contain :"
+        raise InvalidOptionError(msg)
+    if job_id in RESERVED_IDS or job_id.startswith(_RESERVED_FAMILIES):
+        msg = f"Custom Id cannot be {job_id!r}: that key belongs to the queue"
+        raise InvalidOptionError(msg)
+    return job_id
+
+
+def check_known(given: Iterable[str], known: Collection[str], subject: str, later: Collection[str] = ()) -> None:
+    """Refuse options that do not exist.
+
+    Args:
+        given: the names the caller used.
+        known: the names there are.
+        subject: what takes the options, for the message.
+        later: names of BullMQ that this version does not support yet.
+
+    Raises:
+        UnknownOptionError: a name is not known.
+    """
+    for name in given:
+        if name not in known:
+            _refuse(str(name), known, subject, later)
+
+
+def _refuse(name: str, known: Collection[str], subject: str, later: Collection[str]) -> NoReturn:
+    snake = _CAMEL.sub("_", name).lower()
+    if snake in later:
+        msg = f"{subject} does not support {snake!r} yet"
+    elif snake in known:
+        msg = f"{subject} has no option {name!r}: options are snake_case here, use {snake!r}"
+    else:
+        msg = f"{subject} has no option {name!r}.{nearest(snake, known)}"
+    raise UnknownOptionError(msg)
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return a sentence that helps someone who got a name wrong."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(known))}"

@@ -1,0 +1,199 @@
+"""Options of a job: their names, their checks, and what of them is stored in Redis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final, NamedTuple, TypedDict
+
+import orjson
+
+from bullrush import checks
+from bullrush.checks import Check, Duration
+from bullrush.encoding import JSON, NULL, encode
+from bullrush.naming import check_job_id, check_known
+
+
+class BackoffOptions(TypedDict, total=False):
+    """How long a failed job waits before its next attempt.
+
+    ``type`` is ``fixed``, ``exponential`` or the name of a custom strategy; ``delay`` in ms; ``jitter`` 0 to 1.
+    """
+
+    type: str
+    delay: Duration
+    jitter: float
+
+
+class KeepOptions(TypedDict, total=False):
+    """Which finished jobs stay: the newest ``count``, and none older than ``age`` seconds."""
+
+    age: int | timedelta
+    count: int
+    limit: int
+
+
+class JobOptions(TypedDict, total=False):
+    """Options of one job.
+
+    Attributes:
+        attempts: how often the job may run in all; 0 and 1 mean once.
+        backoff: wait before the next attempt: ms for a fixed one, or `BackoffOptions`.
+        delay: ms before the job may run.
+        job_id: the job's own id. A job whose id exists already is not added again.
+        keep_logs: how many log rows stay.
+        lifo: run before the jobs that wait already.
+        priority: 1 is the most urgent, 2,097,152 the least; 0 is none and runs before all of them.
+        remove_on_complete: True removes the job, a number keeps the newest so many, a dict also goes by age.
+        remove_on_fail: the same for failed jobs.
+        size_limit: bytes of JSON that the data may have.
+        stack_trace_limit: how many stack traces stay.
+        timestamp: ms since 1970 to store as the time of the add; now by default.
+    """
+
+    attempts: int | None
+    backoff: Duration | BackoffOptions | None
+    delay: Duration | None
+    job_id: str | None
+    keep_logs: int | None
+    lifo: bool | None
+    priority: int | None
+    remove_on_complete: bool | int | KeepOptions | None
+    remove_on_fail: bool | int | KeepOptions | None
+    size_limit: int | None
+    stack_trace_limit: int | None
+    timestamp: int | None
+
+
+#: Name here -> name in the stored JSON, and the check of its value.
+_STORED: Final[dict[str, tuple[str, Check]]] = {
+    "attempts": ("attempts", checks.at_least(0)),
+    "backoff": ("backoff", checks.backoff),
+    "delay": ("delay", checks.milliseconds),
+    "keep_logs": ("kl", checks.at_least(0)),
+    "lifo": ("lifo", checks.boolean),
+    "priority": ("priority", checks.priority),
+    "remove_on_complete": ("removeOnComplete", checks.keep),
+    "remove_on_fail": ("removeOnFail", checks.keep),
+    "size_limit": ("sizeLimit", checks.at_least(0)),
+    "stack_trace_limit": ("stackTraceLimit", checks.at_least(0)),
+    "timestamp": ("timestamp", checks.at_least(0)),
+}
+_KNOWN: Final = frozenset([*_STORED, "job_id"])
+_LATER: Final = frozenset(
+    [
+        "deduplication",
+        "parent",
+        "fail_parent_on_failure",
+        "continue_parent_on_failure",
+        "ignore_dependency_on_failure",
+        "remove_dependency_on_failure",
+        "telemetry",
+        "repeat",
+    ]
+)
+
+#: Short names that only reading meets yet.
+_LONG: Final[dict[str, str]] = {
+    "de": "deduplication",
+    "fpof": "fail_parent_on_failure",
+    "cpof": "continue_parent_on_failure",
+    "idof": "ignore_dependency_on_failure",
+    "rdof": "remove_dependency_on_failure",
+    "jobId": "job_id",
+    **{wire: name for name, (wire, _) in _STORED.items()},
+}
+_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class CompiledOptions(NamedTuple):
+    """Checked options of any number of jobs, ready to be sent with each."""
+
+    stored: bytes
+    timestamp: int
+    delay: int
+    priority: int
+    lifo: bool
+    size_limit: int | None
+
+    def stored_with(self, job_id: str) -> bytes:
+        """Return the stored JSON of the job that has this custom id."""
+        return b'%s,"jobId":%s}' % (self.stored[:-1], encode(job_id, "job_id"))
+
+
+class OptionCompiler:
+    """Turns options into their stored form, once for all jobs that have the same ones."""
+
+    _CACHED: Final = 256
+
+    def __init__(self, defaults: JobOptions | None = None) -> None:
+        """Take a queue's default options, which an add's own ones overrule."""
+        self._defaults: dict[str, object] = dict(defaults or {})
+        self._cache: dict[bytes, CompiledOptions] = {}
+        check_known(self._defaults, _KNOWN, "default_job_options", _LATER)
+        _compile(self._defaults)
+
+    def compile(self, options: Mapping[str, object]) -> tuple[CompiledOptions, str | None]:
+        """Return the compiled options and the custom job id.
+
+        Raises:
+            UnknownOptionError: an option does not exist.
+            InvalidOptionError: an option has a value that cannot be used.
+        """
+        merged = {**self._defaults, **options}
+        job_id = merged.pop("job_id", None)
+        key = _cache_key(merged)
+        compiled = self._cache.get(key) if key else None
+        if compiled is None:
+            compiled = _compile(merged)
+            if key:
+                if len(self._cache) >= self._CACHED:
+                    self._cache.clear()
+                self._cache[key] = compiled
+        return compiled, None if job_id is None else check_job_id(job_id) or None
+
+
+def _cache_key(options: Mapping[str, object]) -> bytes | None:
+    """Return the options as JSON: equal options have equal JSON, and that is quicker to get than checking them again.
+
+    None when the JSON says too little: a null may stand for None or for NaN.
+    """
+    try:
+        key = orjson.dumps(options)
+    except TypeError:
+        return None
+    return None if NULL in key else key
+
+
+def _compile(options: Mapping[str, object]) -> CompiledOptions:
+    check_known(options, _KNOWN, "add()", _LATER)
+    stored: dict[str, JSON] = {"attempts": 0}
+    for name, value in options.items():
+        if value is not None and name in _STORED:
+            wire, check = _STORED[name]
+            stored[wire] = check(name, value)
+    return CompiledOptions(
+        orjson.dumps(stored),
+        stored.get("timestamp", 0),
+        stored.get("delay", 0),
+        stored.get("priority", 0),
+        stored.get("lifo", False),
+        stored.get("sizeLimit"),
+    )
+
+
+def read_options(stored: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return stored options under their names here. Options that only other clients know come through as they are."""
+    options: dict[str, JSON] = {}
+    for wire, value in stored.items():
+        if wire in {"tm", "omc"}:
+            options.setdefault("telemetry", {})["metadata" if wire == "tm" else "omit_context"] = value
+        else:
+            name = _LONG.get(wire) or _CAPITAL.sub("_", wire).lower()
+            options[name] = {_snake(key): member for key, member in value.items()} if isinstance(value, dict) else value
+    return options
+
+
+def _snake(name: str) -> str:
+    return _CAPITAL.sub("_", name).lower()

@@ -1,0 +1,363 @@
+"""A queue: adding jobs to it and managing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
+
+from bullrush import checks
+from bullrush._core import AutoIds
+from bullrush.checks import Check, Duration
+from bullrush.encoding import JSON, encode
+from bullrush.errors import InvalidOptionError
+from bullrush.inspection import JobT, QueueInspection
+from bullrush.job import Job, encode_progress, now
+from bullrush.naming import check_job_name, check_known
+from bullrush.operation import Blocking, operation, reply
+from bullrush.options import JobOptions, OptionCompiler
+from bullrush.record import AddedRecord
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Required, Self, Unpack
+
+    from bullrush import _core
+
+#: What is stored for a job without data.
+NO_DATA: Final[Mapping[str, JSON]] = {}
+_DEFAULT_MAX_LEN_EVENTS: Final = 10_000
+_DEFAULT_TIMEOUT: Final = 10_000
+_DEFAULT_COUNT: Final = 1_000
+
+
+class NewJob(TypedDict, total=False):
+    """One job of `Queue.add_bulk`."""
+
+    name: Required[str]
+    data: JSON
+    opts: JobOptions
+
+
+class QueueOptions(TypedDict, total=False):
+    """Options of a queue object.
+
+    Attributes:
+        url: where Redis is: ``redis://``, ``rediss://``, ``unix://`` or ``embedded://[dir]``. By default ``BULLRUSH_URL``, then
+            ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``.
+        prefix: how all keys begin; ``bull`` as in BullMQ. On Redis Cluster it needs a hash tag: ``{bull}``.
+        default_job_options: options of every job added here that does not say otherwise.
+        streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps.
+        skip_metas_update: True leaves the queue's settings in Redis alone.
+        timeout: ms that a call waits for a connection, 10,000 by default; None waits for ever.
+    """
+
+    url: str | None
+    prefix: str
+    default_job_options: JobOptions | None
+    streams: dict[Literal["events"], dict[Literal["max_len"], int]] | None
+    skip_metas_update: bool
+    timeout: Duration | None
+
+
+_KNOWN: Final = frozenset(QueueOptions.__annotations__)
+_LATER: Final = frozenset({"telemetry"})
+_NEW_JOB: Final = frozenset({"name", "data", "opts"})
+_EVENTS: Final[dict[str, Check]] = {"max_len": checks.at_least(1)}
+_STREAMS: Final[dict[str, Check]] = {"events": lambda name, value: checks.members(name, value, _EVENTS)}
+
+
+class AddedIds(list[str]):
+    """The ids of added jobs, in order.
+
+    Attributes:
+        duplicates: the positions whose id existed already, so that nothing was added.
+    """
+
+    def __init__(self, ids: Iterable[str], duplicates: Sequence[int]) -> None:
+        super().__init__(ids)
+        self.duplicates = duplicates
+
+
+class QueueCalls(QueueInspection[JobT]):
+    """The calls of a queue, whichever way they are waited for."""
+
+    def __init__(self, name: str, **options: Unpack[QueueOptions]) -> None:
+        """Name a queue. Nothing is sent before the first call.
+
+        Raises:
+            QueueNameError: the name is empty or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has a bad value.
+        """
+        check_known(options, _KNOWN, type(self).__name__, _LATER)
+        timeout = options.get("timeout", _DEFAULT_TIMEOUT)
+        streams = checks.members("streams", options.get("streams") or {}, _STREAMS)
+        super().__init__(
+            name,
+            options.get("url"),
+            options.get("prefix", "bull"),
+            max_len_events=streams.get("events", {}).get("max_len", _DEFAULT_MAX_LEN_EVENTS),
+            skip_metas_update=checks.boolean("skip_metas_update", options.get("skip_metas_update", False)),
+            timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
+        )
+        # The URL as resolved: unpickled elsewhere, the queue is still the same one.
+        self._options: QueueOptions = {**options, "url": self._url}
+        self._compiler = OptionCompiler(options.get("default_job_options"))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"name": self._name, "options": self._options}
+
+    def __setstate__(self, state: dict[str, JSON]) -> None:
+        QueueCalls.__init__(self, state["name"], **state["options"])
+
+    @operation
+    async def add(self, name: str, data: JSON = NO_DATA, **options: Unpack[JobOptions]) -> JobT:
+        """Add a job.
+
+        Args:
+            name: what the job is; a worker decides by it what to do.
+            data: any JSON value.
+            options: see `JobOptions`.
+
+        Raises:
+            DataError: a part of the data is not JSON; the message names its path.
+            InvalidOptionError: an option does not exist or has a bad value.
+            ConnectionLostError: Redis could not be reached; the job was not added.
+            OutcomeUnknownError: the connection broke; the job may have been added.
+
+        Redis:
+            One script; ``add/add_jobs``.
+        """
+        return (await self._added([self._prepared(name, data, options, now())]))[0]
+
+    @operation
+    async def add_bulk(self, jobs: Iterable[NewJob]) -> list[JobT]:
+        """Add many jobs at once: each as by `add`, but thousands in a round trip.
+
+        Args:
+            jobs: dicts of ``name``, ``data`` and ``opts``.
+
+        Returns:
+            The jobs in the order given.
+
+        Raises:
+            DataError, InvalidOptionError: a job cannot be added, so none was.
+            ConnectionLostError, OutcomeUnknownError: earlier jobs may have been added.
+
+        Redis:
+            ``add/add_jobs`` for up to 250 jobs at a time. Each job is stored atomically; all of them together are not.
+        """
+        timestamp = now()
+        prepared = []
+        for job in jobs:
+            if not job.keys() <= _NEW_JOB:
+                check_known(job, _NEW_JOB, "A job of add_bulk()")
+            prepared.append(self._prepared(job.get("name"), job.get("data", NO_DATA), job.get("opts") or {}, timestamp))
+        return await self._added(prepared)
+
+    @operation
+    async def add_arrow(
+        self,
+        source: object,
+        name: str | None = None,
+        *,
+        name_column: str | None = None,
+        data: Sequence[str] | None = None,
+        job_id: str | None = None,
+        id_scope: str | None = None,
+        opts: JobOptions | None = None,
+    ) -> AddedIds:
+        """Add one job per row of Arrow data, encoded outside of Python.
+
+        Args:
+            source: a table, a batch or a stream: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+            name: the name of all jobs.
+            name_column: instead of ``name``: the column that has each job's name.
+            data: the columns that become the job's data; all by default. `bullrush.arrow` says how they look as JSON.
+            job_id: the column that has each job's id. BullMQ refuses whole numbers as ids: ``17`` in a column ``order`` becomes
+                ``order-17``.
+            id_scope: instead of ``job_id``: ids made of this text and each row's content, whatever the order of rows, so that rows
+                added twice are there once. `bullrush.arrow.ArrowWriter` does the same over many calls.
+            opts: options of all jobs.
+
+        Returns:
+            The ids in row order; their ``duplicates`` tells which existed already.
+        """
+        if (name is None) == (name_column is None):
+            raise InvalidOptionError("add_arrow() needs either name or name_column")
+        if job_id is not None and id_scope is not None:
+            raise InvalidOptionError("add_arrow() takes job_id or id_scope, not both")
+        compiled, own_id = self._compiler.compile(opts or {})
+        if own_id is not None:
+            raise InvalidOptionError("add_arrow() takes the column of job ids as job_id=, not in opts")
+        auto_ids = None if id_scope is None else AutoIds(id_scope)
+        pending = self.core.add_arrow(
+            source,
+            name,
+            name_column,
+            data,
+            job_id,
+            auto_ids,
+            compiled.stored,
+            compiled.timestamp or now(),
+            compiled.delay,
+            compiled.priority,
+            compiled.lifo,
+        )
+        return AddedIds(*await reply(pending))
+
+    def _prepared(self, name: object, data: JSON, options: Mapping[str, object], timestamp: int) -> _core.NewJob:
+        """Return a job as the core takes it, or raise: everything is checked before anything is sent."""
+        name = check_job_name(name)
+        compiled, job_id = self._compiler.compile(options)
+        stored, own_timestamp, delay, priority, lifo, size_limit = compiled
+        encoded = encode(data, "data")
+        if size_limit is not None and len(encoded) > size_limit:
+            raise InvalidOptionError(f"The size of job {name} exceeds the limit {size_limit} bytes")
+        if job_id is not None:
+            stored = compiled.stored_with(job_id)
+        return (name, encoded, stored, job_id, own_timestamp or timestamp, delay, priority, lifo)
+
+    async def _added(self, jobs: list[_core.NewJob]) -> list[JobT]:
+        if not jobs:
+            return []
+        ids, _ = await reply(self.core.add_jobs(jobs))
+        return [self._job(AddedRecord(job_id, job)) for job_id, job in zip(ids, jobs, strict=True)]
+
+    @operation
+    async def wait_until_ready(self) -> None:
+        """Connect now, check the server and the queue, and write the queue's settings.
+
+        Raises:
+            ConnectionLostError: Redis could not be reached in time.
+            RedisVersionError: the server is too old.
+            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
+        """
+        await reply(self.core.prepare())
+
+    @operation
+    async def pause(self) -> None:
+        """Pause the queue, for all workers: they finish what they have and take no more."""
+        await reply(self.core.pause())
+
+    @operation
+    async def resume(self) -> None:
+        """Resume a paused queue."""
+        await reply(self.core.resume())
+
+    @operation
+    async def remove(self, job_id: str, *, remove_children: bool = True) -> int:
+        """Remove a job and, by default, its children.
+
+        Returns:
+            0 if a worker has it, else 1, also when there was no such job.
+
+        Raises:
+            SchedulerJobError: a job scheduler made it.
+        """
+        return await reply(self.core.remove(job_id, remove_children))
+
+    @operation
+    async def retry_jobs(
+        self,
+        *,
+        state: Literal["failed", "completed"] = "failed",
+        count: int = _DEFAULT_COUNT,
+        timestamp: int | None = None,
+    ) -> None:
+        """Run all finished jobs of a state once more.
+
+        Args:
+            state: which.
+            count: how many per script call.
+            timestamp: only those that finished up to this time, in ms since 1970; now by default.
+        """
+        if state not in {"failed", "completed"}:
+            raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
+        until = now() if timestamp is None else checks.whole("timestamp", timestamp)
+        await reply(self.core.retry_jobs(state, checks.at_least(1)("count", count), until))
+
+    @operation
+    async def promote_jobs(self, *, count: int = _DEFAULT_COUNT) -> None:
+        """Make all delayed jobs run now, ``count`` per script call."""
+        await reply(self.core.promote_jobs(checks.at_least(1)("count", count)))
+
+    @operation
+    async def drain(self, delayed: bool = False) -> None:
+        """Remove all waiting jobs, and with ``delayed=True`` the delayed ones, too. Active jobs go on."""
+        await reply(self.core.drain(delayed))
+
+    @operation
+    async def obliterate(self, *, force: bool = False, count: int = _DEFAULT_COUNT) -> None:
+        """Pause the queue and remove it from Redis, with all its jobs.
+
+        Args:
+            force: also with active jobs.
+            count: how many jobs per script call.
+
+        Raises:
+            BullrushError: jobs are active and ``force`` is not set; the queue stays paused.
+        """
+        await reply(self.core.obliterate(force, checks.at_least(1)("count", count)))
+
+    @operation
+    async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:
+        """Set a job's progress; see `Job.update_progress`."""
+        await reply(self.core.update_progress(job_id, encode_progress(progress, strict=strict)))
+
+    @operation
+    async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
+        """Append a row to a job's log, keep the last ``keep_logs`` if given, and return how many rows it has.
+
+        Raises:
+            JobNotFoundError: there is no such job.
+        """
+        return await reply(self.core.add_log(job_id, str(row), keep_logs or None))
+
+    @operation
+    async def rate_limit(self, expire_time: Duration) -> None:
+        """Let no job start for some ms. It holds for workers with a limiter and for those whose handler raises `RateLimitError`."""
+        await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
+
+    @operation
+    async def set_global_concurrency(self, concurrency: int) -> None:
+        """Let at most so many jobs be active at a time, over all workers."""
+        await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
+
+    @operation
+    async def remove_global_concurrency(self) -> None:
+        """Let any number of jobs be active."""
+        await reply(self.core.set_global_concurrency(None))
+
+    @operation
+    async def set_global_rate_limit(self, max: int, duration: Duration) -> None:
+        """Let at most ``max`` jobs start per ``duration`` ms, over all workers."""
+        most = checks.at_least(1)("max", max)
+        await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
+
+    @operation
+    async def remove_global_rate_limit(self) -> None:
+        """Lift the rate limit over all workers."""
+        await reply(self.core.set_global_rate_limit(None))
+
+    @operation
+    async def close(self) -> None:
+        """Give the queue object up. Calls after this raise `ClosedError`; the queue in Redis stays as it is."""
+        self._core = None
+
+
+class Queue(Blocking, QueueCalls[Job]):
+    """A queue. Its calls block; `bullrush.aio.Queue` has the same ones to be awaited.
+
+    It pickles as its configuration and may be used on both sides of a fork.
+    """
+
+    _job_type = Job
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.close()

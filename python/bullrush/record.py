@@ -1,0 +1,324 @@
+"""What Redis holds of a job, as Python values. Fields are decoded when they are asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from orjson import loads
+
+from bullrush.encoding import JSON, decode
+from bullrush.errors import MalformedJobError
+from bullrush.options import read_options
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreQueue, NewJob
+
+_FIELDS_OF_AN_ADD: Final = ("timestamp", "delay", "priority")
+
+
+class Record(Protocol):
+    """The raw fields of a job: those the core fetched, or those just sent."""
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+
+    @property
+    def data(self) -> bytes:
+        """The data, JSON."""
+
+    @property
+    def opts(self) -> bytes:
+        """The options, JSON under their short names."""
+
+    @property
+    def token(self) -> str | None:
+        """The lock token, if a worker of this process has the job."""
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the job's outcome will not count."""
+
+    def get(self, field: str) -> bytes | None:
+        """Return any other field, None if the job does not have it."""
+
+
+class AddedRecord:
+    """The raw fields of a job as they were sent to Redis."""
+
+    __slots__ = ("data", "id", "name", "numbers", "opts")
+
+    cancelled = False
+    token = None
+
+    def __init__(self, job_id: str, sent: NewJob) -> None:
+        self.id = job_id
+        self.name, self.data, self.opts, _, *self.numbers = sent
+
+    def get(self, field: str) -> bytes | None:
+        """Return any other field, None if the job does not have it."""
+        if field not in _FIELDS_OF_AN_ADD:
+            return None
+        return b"%d" % self.numbers[_FIELDS_OF_AN_ADD.index(field)]
+
+
+class Source(Protocol):
+    """What jobs come from and call back to: a queue, or a worker."""
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the queue's keys."""
+
+    @property
+    def core(self) -> CoreQueue:
+        """The compiled side of the queue."""
+
+    @property
+    def progressed(self) -> Progressed | None:
+        """Told of the progress of its jobs."""
+
+
+Progressed: TypeAlias = "Callable[[JobFields, JSON], None]"
+
+
+class JobFields:
+    """The attributes of a job. They are as of the moment it was read, plus what was changed through this object."""
+
+    __slots__ = ("_changed", "_data", "_source", "_stored", "discarded", "record")
+
+    # Unset until decoded.
+    _data: JSON
+    _stored: dict[str, JSON]
+
+    def __init__(self, record: Record, source: Source) -> None:
+        self.record = record
+        self._source = source
+        self._changed: dict[str, bytes | None] | None = None
+        self.discarded = False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.name!r} of queue {self.queue_name!r}>"
+
+    def read(self) -> None:
+        """Decode data and options now, as a worker does before it calls the handler.
+
+        Raises:
+            MalformedJobError: one of them is not JSON, or the job's hash is gone.
+        """
+        record = self.record
+        try:
+            self._data = loads(record.data)
+            self._stored = stored = loads(record.opts)
+        except ValueError:
+            stored = None
+        if stored.__class__ is not dict:
+            self._read_with_care()
+
+    def _read_with_care(self) -> None:
+        """Read what `read` could not: absent fields have defaults, as in Node; broken ones are named."""
+        record = self.record
+        if not record.data and not record.name:
+            raise MalformedJobError(f"Malformed job {record.id}: it has no name and no data, so its hash was removed")
+        self._data = decode(record.data or b"{}", "data", record.id)
+        stored = decode(record.opts or b"{}", "opts", record.id)
+        if not isinstance(stored, dict):
+            raise MalformedJobError(f"Malformed job {record.id}: its opts are not an object")
+        self._stored = stored
+
+    def finish(self, *, final: bool, returnvalue: str | None = None, failedReason: str | None = None) -> None:  # noqa: N803 - Redis' names
+        """Note how the attempt ended, as Redis has it now; ``final``: no other attempt follows."""
+        made = b"%d" % (self.attempts_made + 1)
+        if final:
+            self._change(finishedOn=b"%d" % (time.time_ns() // 1_000_000))
+        if returnvalue is not None:
+            self._change(atm=made, attemptsMade=None, returnvalue=returnvalue.encode())
+        elif failedReason is not None:
+            self._change(atm=made, attemptsMade=None, failedReason=failedReason.encode())
+
+    def _field(self, name: str) -> bytes | None:
+        if self._changed is not None and name in self._changed:
+            return self._changed[name]
+        return self.record.get(name)
+
+    def _change(self, **fields: bytes | None) -> None:
+        self._changed = {**(self._changed or {}), **fields}
+
+    def _number(self, name: str) -> int | None:
+        raw = self._field(name)
+        try:
+            return None if raw is None else int(float(raw))
+        except ValueError:
+            return None
+
+    def _text(self, name: str) -> str | None:
+        raw = self._field(name)
+        return None if raw is None else raw.decode(errors="replace")
+
+    def _json(self, name: str) -> JSON:
+        raw = self._field(name)
+        try:
+            return None if raw is None else loads(raw)
+        except ValueError:
+            return None
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.record.id
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.record.name
+
+    @property
+    def data(self) -> JSON:
+        """The job's data, decoded once.
+
+        Raises:
+            MalformedJobError: it is not JSON.
+        """
+        try:
+            return self._data
+        except AttributeError:
+            self._read_with_care()
+            return self._data
+
+    @property
+    def opts(self) -> dict[str, JSON]:
+        """The options given when the job was added, under their names here."""
+        try:
+            stored = self._stored
+        except AttributeError:
+            self._read_with_care()
+            stored = self._stored
+        return read_options(stored)
+
+    @property
+    def queue_name(self) -> str:
+        """The name of the job's queue."""
+        return self._source.name
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the queue's keys."""
+        return self._source.prefix
+
+    @property
+    def queue_qualified_name(self) -> str:
+        """Prefix and name of the queue: how its keys begin."""
+        return f"{self._source.prefix}:{self._source.name}"
+
+    @property
+    def token(self) -> str | None:
+        """The lock token, for a job that a worker of this process runs."""
+        return self.record.token
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the job's outcome will not count: its lock is lost, or the worker's deadline to close has passed."""
+        return self.record.cancelled
+
+    @property
+    def timestamp(self) -> int | None:
+        """When the job was added, in ms."""
+        return self._number("timestamp")
+
+    @property
+    def delay(self) -> int:
+        """How long the job waits before it may run, in ms."""
+        return self._number("delay") or 0
+
+    @property
+    def priority(self) -> int:
+        """0 is none; else lower runs first."""
+        return self._number("priority") or 0
+
+    @property
+    def progress(self) -> JSON:
+        """What the handler last reported; 0 before that."""
+        return 0 if self._field("progress") is None else self._json("progress")
+
+    @property
+    def returnvalue(self) -> JSON:
+        """The handler's result, once the job is completed."""
+        return self._json("returnvalue")
+
+    @property
+    def failed_reason(self) -> str | None:
+        """The text of the last failure; a retry leaves it."""
+        return self._text("failedReason")
+
+    @property
+    def stacktrace(self) -> list[str]:
+        """One text per failure, the last one last."""
+        traces = self._json("stacktrace")
+        return traces if isinstance(traces, list) else []
+
+    @property
+    def deferred_failure(self) -> str | None:
+        """Why the job will fail instead of running when it is taken next."""
+        return self._text("defa")
+
+    @property
+    def attempts_made(self) -> int:
+        """How many attempts have ended. During the first it is 0."""
+        # A legacy field; where it is present other clients trust it, not the new one.
+        made = self._number("attemptsMade")
+        return (self._number("atm") or 0) if made is None else made
+
+    @property
+    def attempts_started(self) -> int:
+        """How many attempts have begun."""
+        return self._number("ats") or 0
+
+    @property
+    def stalled_counter(self) -> int:
+        """How often the job was taken back from a worker that went silent."""
+        return self._number("stc") or 0
+
+    @property
+    def processed_on(self) -> int | None:
+        """When its last attempt began, in ms."""
+        return self._number("processedOn")
+
+    @property
+    def finished_on(self) -> int | None:
+        """When it completed or failed, in ms."""
+        return self._number("finishedOn")
+
+    @property
+    def processed_by(self) -> str | None:
+        """The name of the worker that took it last, if that has one."""
+        return self._text("pb")
+
+    @property
+    def parent_key(self) -> str | None:
+        """The key of its parent."""
+        return self._text("parentKey")
+
+    @property
+    def parent(self) -> dict[str, JSON] | None:
+        """Its parent's ``id`` and ``queueKey``."""
+        parent = self._json("parent")
+        return parent if isinstance(parent, dict) else None
+
+    @property
+    def deduplication_id(self) -> str | None:
+        """The id that keeps further jobs like it away."""
+        return self._text("deid")
+
+    @property
+    def repeat_job_key(self) -> str | None:
+        """The job scheduler that made it."""
+        return self._text("rjk")

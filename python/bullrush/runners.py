@@ -1,0 +1,231 @@
+"""Where handlers run: on threads, or as tasks of an event loop. Both take jobs from the core until there are no more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreWorker, JobRecord
+
+#: How long an idle thread waits in one go; the end of the run wakes it sooner.
+_WAIT_MS: Final = 5_000
+
+_log: Final = logging.getLogger("bullrush")
+
+
+class Runner(Protocol):
+    """Runs handlers until the core has no more jobs, then calls ``ended``."""
+
+    ended: Callable[[], None]
+
+    def start(self) -> None:
+        """Start taking jobs."""
+
+    def resize(self, slots: int) -> None:
+        """Run so many jobs, or batches, at a time."""
+
+    def cancel(self, job_id: str) -> None:
+        """Stop a job whose outcome will not count, if a running function can be stopped."""
+
+    def cancel_all(self) -> None:
+        """Stop all jobs that still run: the worker's deadline to close has passed."""
+
+    def join(self) -> None:
+        """Wait until the last handler has returned."""
+
+    def is_current(self) -> bool:
+        """Tell whether a handler asks."""
+
+
+class ThreadRunner:
+    """Runs plain functions: one thread per slot. The core decides whom to wake, so fast handlers share one thread."""
+
+    def __init__(
+        self, core: CoreWorker, process: Callable[[list[JobRecord]], None], slots: int, batch_size: int, name: str
+    ) -> None:
+        self.ended: Callable[[], None] = _nothing
+        self._core = core
+        self._process = process
+        self._slots = slots
+        self._batch_size = batch_size
+        self._name = name
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._alive = 0
+
+    def start(self) -> None:
+        """Start all threads."""
+        self.resize(self._slots)
+
+    def resize(self, slots: int) -> None:
+        """Start what is missing. Threads beyond ``slots`` stay and idle: the core hands out no more jobs than slots."""
+        with self._lock:
+            while len(self._threads) < slots:
+                # Not daemons: a handler is not cut off in mid-job when the interpreter exits.
+                thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=False)
+                self._threads.append(thread)
+                self._alive += 1
+                thread.start()
+
+    def cancel(self, job_id: str) -> None:
+        """Do nothing: a thread cannot be stopped; its job's ``cancelled`` tells the handler."""
+
+    def cancel_all(self) -> None:
+        """Do nothing; see `cancel`."""
+
+    def join(self) -> None:
+        """Wait until the last handler has returned."""
+        for thread in self._threads:
+            thread.join()
+
+    def is_current(self) -> bool:
+        """Tell whether a handler asks."""
+        return threading.current_thread() in self._threads
+
+    def _work(self) -> None:
+        take, process, batch_size = self._core.take, self._process, self._batch_size
+        try:
+            while (records := take(batch_size, _WAIT_MS)) is not None:
+                process(records)
+        except Exception:
+            _log.exception("A handler thread of %s broke down", self._name)
+        finally:
+            with self._lock:
+                self._alive -= 1
+                last = self._alive == 0
+            if last:
+                self.ended()
+
+
+class LoopRunner:
+    """Runs coroutine functions: one task per job, or per batch, on the loop that runs `serve`."""
+
+    def __init__(
+        self,
+        core: CoreWorker,
+        process: Callable[[list[JobRecord]], Coroutine[object, object, None]],
+        slots: int,
+        batch_size: int,
+    ) -> None:
+        self.ended: Callable[[], None] = _nothing
+        self._core = core
+        self._process = process
+        self._slots = slots
+        self._batch_size = batch_size
+        self._tasks: dict[asyncio.Task[None], str] = {}
+        self._filling = False
+        self._exhausted = False
+
+    async def serve(self) -> None:
+        """Run jobs until there are no more."""
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.create_future()
+        descriptor = self._core.fileno()
+        self._loop.add_reader(descriptor, self._wake)
+        try:
+            self._fill()
+            await self._last
+        finally:
+            self._loop.remove_reader(descriptor)
+            self.ended()
+
+    def start(self) -> None:
+        """Serve on the running loop."""
+        self._serving = asyncio.get_running_loop().create_task(self.serve())
+
+    def resize(self, slots: int) -> None:
+        """Run so many tasks at a time."""
+        self._slots = slots
+        self._loop.call_soon_threadsafe(self._fill)
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel the task of a job whose outcome will not count."""
+        self._loop.call_soon_threadsafe(self._cancel, job_id)
+
+    def cancel_all(self) -> None:
+        """Cancel all tasks: the worker's deadline to close has passed."""
+        self._loop.call_soon_threadsafe(self._cancel, None)
+
+    def join(self) -> None:
+        """Do nothing: the loop goes on, and `ended` was called after the last task."""
+
+    def is_current(self) -> bool:
+        """Tell whether a handler asks."""
+        try:
+            return asyncio.current_task() in self._tasks
+        except RuntimeError:
+            return False
+
+    def _wake(self) -> None:
+        # First rearm, then take: what comes in between makes the descriptor readable again.
+        self._core.rearm()
+        self._fill()
+
+    def _fill(self) -> None:
+        self._filling = False
+        while not self._exhausted and (free := self._slots - len(self._tasks)) > 0:
+            records = self._core.take(free if self._batch_size == 1 else self._batch_size, 0)
+            if records is None:
+                self._exhausted = True
+            elif not records:
+                return
+            elif self._batch_size == 1:
+                for record in records:
+                    self._spawn([record])
+            else:
+                self._spawn(records)
+        if self._exhausted and not self._tasks and not self._last.done():
+            self._last.set_result(None)
+
+    def _spawn(self, records: list[JobRecord]) -> None:
+        task = self._loop.create_task(self._process(records))
+        self._tasks[task] = records[0].id if self._batch_size == 1 else ""
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        # One round of taking for all tasks that end in this turn of the loop.
+        if not self._filling:
+            self._filling = True
+            self._loop.call_soon(self._fill)
+
+    def _cancel(self, job_id: str | None) -> None:
+        for task, running in list(self._tasks.items()):
+            if job_id is None or running == job_id:
+                task.cancel()
+
+
+class LoopThreadRunner(LoopRunner):
+    """Runs coroutine functions on an event loop of its own, on a thread of its own."""
+
+    def start(self) -> None:
+        """Start the thread and its loop."""
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="bullrush-loop", daemon=False)
+        self._thread.start()
+        self._ready.wait()
+
+    def join(self) -> None:
+        """Wait until the loop has ended."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._announce_and_serve())
+        except Exception:
+            _log.exception("The event loop of a worker broke down")
+        finally:
+            self._ready.set()
+
+    async def _announce_and_serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ready.set()
+        await self.serve()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,198 @@
+"""Options of a worker: their names, checks and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
+
+from bullrush import checks
+from bullrush.checks import Check, Duration
+from bullrush.encoding import JSON
+from bullrush.errors import InvalidOptionError
+from bullrush.job import AsyncJob, Job, JobCalls
+from bullrush.naming import check_known
+from bullrush.options import KeepOptions
+
+#: Gets a job, returns a JSON value. A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
+Handler: TypeAlias = "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
+
+#: Gets jobs, returns as many results or exceptions in the same order.
+BatchHandler: TypeAlias = (
+    "Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]"
+)
+
+#: Gets attempts made, backoff type, error and job; returns ms to wait, 0 for none, -1 to fail the job.
+BackoffStrategy: TypeAlias = Callable[[int, str, BaseException, JobCalls], "Duration"]
+
+
+class LimiterOptions(TypedDict):
+    """At most ``max`` jobs start per ``duration`` ms, over all workers that have a limiter."""
+
+    max: int
+    duration: Duration
+
+
+class MetricsOptions(TypedDict):
+    """Counts finished jobs per minute, for so many minutes back."""
+
+    max_data_points: int
+
+
+class WorkerOptions(TypedDict, total=False):
+    """Options of a worker. Durations are ms or timedeltas.
+
+    Attributes:
+        url: where Redis is; see `QueueOptions`.
+        prefix: how all keys begin; ``bull``.
+        concurrency: how many jobs, or batches, run at a time; 1.
+        batch_handler: instead of a handler: gets up to ``batch_size`` jobs at once, returns a list of results or exceptions.
+        batch_size: how many jobs a batch has at most; 1.
+        prefetch: how many jobs are claimed ahead. None adapts to how long jobs take, 0 claims none.
+        lock_duration: how long a job stays claimed without a sign of life; 30,000.
+        lock_renew_time: how old a lock is when it is renewed; half of ``lock_duration``.
+        stalled_interval: time between two checks for jobs whose worker has gone silent; 30,000.
+        max_stalled_count: how often a job may be taken back from such a worker before it fails; 1.
+        max_started_attempts: how often a job may be started at all.
+        limiter: a rate limit.
+        drain_delay: how long one wait for new jobs lasts; 5,000.
+        remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
+        remove_on_fail: the same for failed jobs.
+        metrics: counts for `Queue.get_metrics`.
+        max_backoff: the longest wait before a retry; 3,600,000. None is no limit, as in BullMQ.
+        name: shown as the ``processed_by`` of its jobs and in the list of workers.
+        autorun: True starts a background thread at once. Without it call `Worker.run`.
+        skip_stalled_check: True leaves the check for silent workers to others.
+        skip_lock_renewal: True never renews locks.
+        backoff_strategy: how long to wait before a retry, for jobs with a backoff type of your own.
+    """
+
+    url: str | None
+    prefix: str
+    concurrency: int
+    batch_handler: BatchHandler | None
+    batch_size: int
+    prefetch: int | None
+    lock_duration: Duration
+    lock_renew_time: Duration | None
+    stalled_interval: Duration
+    max_stalled_count: int
+    max_started_attempts: int | None
+    limiter: LimiterOptions | None
+    drain_delay: Duration
+    remove_on_complete: bool | int | KeepOptions | None
+    remove_on_fail: bool | int | KeepOptions | None
+    metrics: MetricsOptions | None
+    max_backoff: Duration | None
+    name: str | None
+    autorun: bool
+    skip_stalled_check: bool
+    skip_lock_renewal: bool
+    backoff_strategy: BackoffStrategy | None
+    timeout: Duration | None
+    isolation: Literal["thread", "process"]
+    telemetry: None
+
+
+def check_concurrency(name: str, value: object) -> int:
+    """Return how many jobs may run at a time."""
+    try:
+        return cast("int", checks.at_least(1)(name, value))
+    except InvalidOptionError:
+        raise InvalidOptionError(f"{name} must be a finite number greater than 0") from None
+
+
+def _callable(name: str, value: object) -> Any:
+    if not callable(value):
+        raise InvalidOptionError(f"{name} must be a function, not {value!r}")
+    return value
+
+
+_LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}
+_METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
+
+
+def _limiter(name: str, value: object) -> tuple[int, int]:
+    limiter = checks.members(name, value, _LIMITER)
+    if limiter.keys() != _LIMITER.keys():
+        raise InvalidOptionError(f"{name} needs max and duration")
+    return limiter["max"], limiter["duration"]
+
+
+def _metrics(name: str, value: object) -> int | None:
+    return checks.members(name, value, _METRICS).get("max_data_points")
+
+
+def _keep(name: str, value: object) -> tuple[int, int | None]:
+    """Return (count, age in seconds); a count of -1 keeps all."""
+    rule = checks.keep(name, value)
+    if isinstance(rule, bool):
+        return (0 if rule else -1), None
+    if isinstance(rule, int):
+        return rule, None
+    return rule.get("count", -1), rule.get("age")
+
+
+def _rule(check: Check, *, nullable: bool) -> dict[str, object]:
+    return {"check": check, "nullable": nullable}
+
+
+def _option(default: Any, check: Check, *, nullable: bool = False) -> Any:
+    """Describe an option. None is allowed where it is the default, or where it says so."""
+    return field(default=default, metadata=_rule(check, nullable=nullable or default is None))
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """Checked options of a worker, in the units of the core."""
+
+    url: str | None = _option(None, checks.text)
+    prefix: str = _option("bull", checks.text)
+    concurrency: int = _option(1, check_concurrency)
+    batch_handler: BatchHandler | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    batch_size: int = _option(1, checks.at_least(1))
+    prefetch: int | None = _option(None, checks.at_least(0))
+    lock_duration: int = _option(30_000, checks.positive_milliseconds)
+    lock_renew_time: int | None = _option(None, checks.positive_milliseconds)
+    stalled_interval: int = _option(30_000, checks.positive_milliseconds)
+    max_stalled_count: int = _option(1, checks.at_least(0))
+    max_started_attempts: int | None = _option(None, checks.at_least(0))
+    limiter: tuple[int, int] | None = _option(None, _limiter)
+    drain_delay: int = _option(5_000, checks.positive_milliseconds)
+    remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
+    remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
+    metrics: int | None = _option(None, _metrics)
+    max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
+    name: str | None = _option(None, checks.text)
+    autorun: bool = _option(default=False, check=checks.boolean)
+    skip_stalled_check: bool = _option(default=False, check=checks.boolean)
+    skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
+    backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
+
+
+#: Not there yet; their defaults say nothing and pass.
+_LATER: Final[dict[str, object]] = {"timeout": None, "isolation": "thread", "telemetry": None}
+_KNOWN: Final = frozenset(WorkerOptions.__annotations__)
+
+
+def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
+    """Check the options of a worker and fill in defaults.
+
+    Raises:
+        UnknownOptionError: an option does not exist.
+        InvalidOptionError: an option has a value that cannot be used.
+    """
+    check_known(options, _KNOWN, "Worker")
+    for name, default in _LATER.items():
+        if options.get(name, default) != default:
+            raise InvalidOptionError(f"{name}={options[name]!r} is not supported yet")
+    checked: dict[str, Any] = {}
+    for option in fields(WorkerSettings):
+        value = options.get(option.name, option.default)
+        if value is not None or not option.metadata["nullable"]:
+            value = option.metadata["check"](option.name, value)
+        checked[option.name] = value
+    settings = WorkerSettings(**checked)
+    if settings.batch_handler is None and settings.batch_size != 1:
+        raise InvalidOptionError("batch_size needs a batch_handler")
+    return settings

@@ -1,0 +1,162 @@
+"""One run of a worker: from the first fetch to the last outcome."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bullrush.runners import Runner
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from bullrush._core import CoreWorker, Pending, WorkerEvent
+
+#: How long the supervising thread stays away from Python at most, so that it meets signals soon.
+_WAIT_MS: Final = 100
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+_log: Final = logging.getLogger("bullrush")
+
+
+@dataclass(frozen=True)
+class RunStats:
+    """What a run did.
+
+    Attributes:
+        completed: jobs completed.
+        failed: jobs failed for good.
+        retried: attempts that failed and will be repeated.
+        seconds: how long it took.
+    """
+
+    completed: int
+    failed: int
+    retried: int
+    seconds: float
+
+
+class WorkerRun:
+    """Supervises one run: reports what the core tells, and closes the core when the handlers are done or someone asks."""
+
+    def __init__(self, core: CoreWorker, runner: Runner, report: Callable[[WorkerEvent], None]) -> None:
+        self.core = core
+        self.runner = runner
+        self._report = report
+        self._pid = os.getpid()
+        self._began = time.monotonic()
+        self._closing: Pending[None] | None = None
+        self._forced = False
+        self._lock = threading.Lock()
+        self._supervisor: threading.Thread | None = None
+        self._finished = threading.Event()
+        runner.ended = self.begin_close
+        _runs.add(self)
+
+    @property
+    def finished(self) -> bool:
+        """True once the last outcome is stored."""
+        return self._finished.is_set()
+
+    @property
+    def closing(self) -> bool:
+        """True once no more jobs are taken."""
+        return self._closing is not None
+
+    def begin_close(self, timeout_ms: int | None = None, *, force: bool = False) -> None:
+        """Take no more jobs and end the run, without waiting for it.
+
+        Args:
+            timeout_ms: how long running handlers may go on; None: as long as they want.
+            force: do not wait for them at all.
+        """
+        with self._lock:
+            if self._closing is None or (force and not self._forced) or timeout_ms is not None:
+                self._forced = force
+                self._closing = self.core.close(timeout_ms, force)
+
+    def start(self) -> None:
+        """Start handlers."""
+        try:
+            self.runner.start()
+        except BaseException:
+            self.begin_close(0, force=True)
+            raise
+
+    def supervise(self) -> None:
+        """Report events until the run has ended."""
+        self._supervisor = threading.current_thread()
+        try:
+            while True:
+                event = self.core.next_event(_WAIT_MS)
+                if event is not None:
+                    self._report(event)
+                elif self._closing is not None and self._closing.done():
+                    break
+            self._closing.result()
+        finally:
+            self._finished.set()
+            _runs.discard(self)
+        # Past a deadline handlers may still run. Tasks can be stopped; threads end when their function returns.
+        self.runner.cancel_all()
+
+    def is_inside(self) -> bool:
+        """Tell whether a handler or a listener of this run asks: the run cannot end while that waits for it."""
+        return threading.current_thread() is self._supervisor or self.runner.is_current()
+
+    def stats(self) -> RunStats:
+        """Return what was done up to now."""
+        counts = self.core.stats()
+        return RunStats(counts["completed"], counts["failed"], counts["retried"], time.monotonic() - self._began)
+
+    def close_at_exit(self) -> None:
+        """Let the threads of a run end that nobody closed. In a forked child there are none."""
+        if self._pid == os.getpid():
+            self.begin_close()
+
+
+@contextlib.contextmanager
+def closed_by_signals(run: WorkerRun) -> Iterator[None]:
+    """Close a run on SIGTERM or SIGINT: gracefully on the first, by force on the second. Only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received = 0
+
+    def close(number: int, _frame: FrameType | None) -> None:
+        nonlocal received
+        received += 1
+        if received == 1:
+            _log.info("%s: closing after the running jobs; once more closes now", signal.Signals(number).name)
+            run.begin_close()
+        else:
+            _log.warning("%s: closing now; running jobs will run again elsewhere", signal.Signals(number).name)
+            run.begin_close(0, force=True)
+
+    previous = {number: signal.signal(number, close) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+_runs: weakref.WeakSet[WorkerRun] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for run in list(_runs):
+        run.close_at_exit()
+
+
+# The interpreter joins all threads before it calls what atexit holds, so that would be too late for a worker in the background.
+getattr(threading, "_register_atexit", atexit.register)(_close_all)
