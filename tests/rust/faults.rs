@@ -1,0 +1,145 @@
+//! The link on a bad day: lost connections, lost replies, servers that refuse or fall silent.
+
+use std::time::Duration;
+
+use bullrush::connection::{Link, LinkOptions, LinkState, Retry};
+use bullrush::error::Error;
+use redis::Value;
+
+use crate::proxy::Proxy;
+use crate::server::{endpoint, number, patient, run, text, until, Server};
+
+fn through(proxy: &Proxy, options: LinkOptions) -> Link {
+    Link::open(endpoint(&format!("redis://127.0.0.1:{}/0", proxy.port)), options)
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_server_that_starts_late() {
+    let mut server = Server::reserve(&[]);
+    let link = server.link();
+    let call = tokio::spawn({
+        let link = link.clone();
+        async move { link.call(redis::cmd("INCR").arg("count").clone(), Retry::Never).await }
+    });
+    let mut states = link.watch();
+    let failed = |state: &LinkState| matches!(state, LinkState::Connecting { error: Some(_), .. });
+    states.wait_for(failed).await.unwrap();
+    server.run();
+    assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));
+}
+
+#[tokio::test]
+async fn an_idle_link_notices_a_lost_connection_and_keeps_its_name() {
+    let server = Server::start();
+    let observer = server.link();
+    let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("named".into()), ..patient(5_000) });
+    run(&link, "PING").await;
+    let mut states = link.watch();
+    run(&observer, "CLIENT KILL TYPE normal SKIPME yes").await;
+    states.wait_for(|state| *state == LinkState::Connected { generation: 2 }).await.unwrap();
+    assert_eq!(text(&link, "CLIENT GETNAME").await, "named");
+}
+
+#[tokio::test]
+async fn a_restart_of_the_server_loses_no_call_that_may_be_repeated() {
+    let mut server = Server::start();
+    let link = server.link();
+    run(&link, "PING").await;
+    for _ in 0..3 {
+        server.kill();
+        let calls: Vec<_> = (0..20)
+            .map(|_| {
+                let link = link.clone();
+                tokio::spawn(async move { link.call(redis::cmd("PING"), Retry::Safe).await })
+            })
+            .collect();
+        server.run();
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Ok(Value::SimpleString("PONG".into())));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_reply_is_reported_or_the_command_repeated() {
+    let server = Server::start();
+    let observer = server.link();
+    let proxy = Proxy::to(server.port()).await;
+    let link = through(&proxy, patient(10_000));
+    for (retry, executions) in [(Retry::Never, 1), (Retry::Safe, 2)] {
+        run(&observer, "SET count 0").await;
+        // Connected, so that the lost reply is not one of the handshake.
+        run(&link, "PING").await;
+        let mut incr = redis::cmd("INCR");
+        incr.arg("count");
+        let (reply, ()) = tokio::join!(link.call(incr, retry), proxy.lose_a_reply());
+        match (retry, reply) {
+            (Retry::Never, Err(Error::OutcomeUnknown(_))) | (Retry::Safe, Ok(Value::Int(2))) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(text(&observer, "GET count").await, executions.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_silent_server_is_left_after_two_timeouts() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    let options = LinkOptions { response_timeout: Some(Duration::from_millis(100)), ..patient(10_000) };
+    let link = through(&proxy, options);
+    run(&link, "PING").await;
+    let mut states = link.watch();
+    proxy.swallow(true);
+    let unknown = link.call(redis::cmd("PING"), Retry::Never).await;
+    assert!(matches!(unknown, Err(Error::OutcomeUnknown(_))), "{unknown:?}");
+    let call = tokio::spawn({
+        let link = link.clone();
+        async move { link.call(redis::cmd("PING"), Retry::Safe).await }
+    });
+    states.wait_for(|state| matches!(state, LinkState::Connecting { .. })).await.unwrap();
+    proxy.swallow(false);
+    proxy.cut();
+    assert!(call.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_read_only_server_is_left_until_it_takes_writes() {
+    let server = Server::start();
+    let admin = server.link();
+    run(&admin, "REPLICAOF 127.0.0.1 1").await;
+    let link = server.link();
+    let mut states = link.watch();
+    let call = tokio::spawn({
+        let link = link.clone();
+        async move { link.call(redis::cmd("INCR").arg("count").clone(), Retry::Never).await }
+    });
+    let reconnected = |state: &LinkState| matches!(state, LinkState::Connected { generation: 2.. });
+    states.wait_for(reconnected).await.unwrap();
+    run(&admin, "REPLICAOF NO ONE").await;
+    assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));
+}
+
+#[tokio::test]
+async fn a_busy_server_is_waited_for() {
+    let server = Server::start_with(&["--lua-time-limit", "20"]);
+    let (stuck, link, killer) = (server.link(), server.link(), server.link());
+    for link in [&stuck, &link, &killer] {
+        run(link, "PING").await;
+    }
+    let endless = tokio::spawn(async move {
+        let mut eval = redis::cmd("EVAL");
+        eval.arg("while true do end").arg(0);
+        stuck.call(eval, Retry::Never).await
+    });
+    // Once the limit is over every client hears BUSY, the impatient one as an error.
+    let impatient = link.with_patience(Some(Duration::ZERO));
+    let busy = || async {
+        let reply = impatient.call(redis::cmd("DBSIZE"), Retry::Never).await;
+        matches!(reply, Err(Error::Server { code, .. }) if code == "BUSY")
+    };
+    until("the server is busy", busy).await;
+    let call = tokio::spawn(async move { number(&link, "DBSIZE").await });
+    run(&killer, "SCRIPT KILL").await;
+    assert_eq!(call.await.unwrap(), 0);
+    assert!(endless.await.unwrap().is_err());
+}

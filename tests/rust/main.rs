@@ -1,0 +1,11 @@
+//! Tests of the core against a private Redis server; they need `redis-server` on PATH.
+
+mod blocking;
+mod cron;
+mod faults;
+mod link;
+mod protocol;
+mod proxy;
+mod queue;
+mod scripts;
+mod server;

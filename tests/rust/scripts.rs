@@ -1,0 +1,169 @@
+//! The typed script calls, end to end through the real scripts.
+
+use std::sync::Arc;
+
+use bullrush::connection::{Link, Retry};
+use bullrush::error::Error;
+use bullrush::protocol::{JobBatch, Keep, Keys};
+use bullrush::scripts::fetch::{move_to_active, recover_active, FetchPlan};
+use bullrush::scripts::finish::{self, move_to_finished, refusal, Failure, Finished, Outcome};
+use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
+use bullrush::scripts::{eval_many, inspect, lua, manage, Call, ALL};
+
+use crate::queue::{job, queue};
+use crate::server::{number, run, text, Server};
+
+fn keys() -> Keys {
+    Keys::new("bull", "q").unwrap()
+}
+
+const PLAN: FetchPlan<'static> =
+    FetchPlan { count: 10, token: "t:1", lock_duration: 30_000, limiter: None, worker_name: Some("w") };
+
+async fn filled(link: &Link, count: usize) {
+    let mut batch = JobBatch::new();
+    for _ in 0..count {
+        batch.push(job(r#"{"a":1}"#));
+    }
+    queue(link).add_jobs(batch).await.unwrap();
+}
+
+fn completed(id: &str) -> Finished {
+    let outcome = Outcome::Completed { value: b"42".to_vec() };
+    Finished { id: id.into(), token: Arc::from("t:1"), keep: Keep::ALL, outcome }
+}
+
+#[tokio::test]
+async fn every_script_compiles_under_the_hash_computed_at_build_time() {
+    let server = Server::start();
+    let link = server.link();
+    assert!(ALL.len() > 20);
+    for script in ALL {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(script.source);
+        let sha = link.call(load, Retry::Safe).await.unwrap_or_else(|error| panic!("{}: {error}", script.name));
+        assert_eq!(bullrush::protocol::reply::text(sha).unwrap(), script.sha, "{}", script.name);
+    }
+}
+
+#[tokio::test]
+async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 3).await;
+    let fetched = move_to_active(&link, &keys, 1_000, &PLAN).await.unwrap();
+    let ids: Vec<&str> = fetched.jobs.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!(ids, ["1", "2", "3"]);
+    let first = &fetched.jobs[0];
+    assert_eq!((first.name(), first.data(), first.ats(), first.atm()), ("job", &br#"{"a":1}"#[..], 1, 0));
+    assert_eq!((first.text("pb"), first.number("processedOn")), (Some("w"), 1_000));
+
+    filled(&link, 1).await;
+    let failed = Finished {
+        outcome: Outcome::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 },
+        ..completed("3")
+    };
+    let jobs = [completed("1"), Finished { token: Arc::from("other"), ..completed("2") }, failed, completed("nope")];
+    let reply = move_to_finished(&link, &keys, 2_000, 0, Some(&PLAN), &jobs).await.unwrap();
+    assert_eq!(reply.failures, [(1, -6), (3, -1)]);
+    assert_eq!(reply.fetched.jobs[0].id, "4");
+    let message = "Lock mismatch for job 2. Cmd moveToFinished from active";
+    assert_eq!(refusal("2", -6), Error::Code { code: -6, message: message.into() });
+    assert_eq!(inspect::get_counts(&link, &keys, &["completed", "failed", "active"]).await.unwrap(), [1, 1, 2]);
+    assert_eq!(inspect::get_state(&link, &keys, "3").await.unwrap(), "failed");
+    assert_eq!(text(&link, "HGET bull:q:3 failedReason").await, "boom");
+}
+
+#[tokio::test]
+async fn jobs_of_a_lost_fetch_are_found_by_their_token() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 3).await;
+    move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
+    let found = recover_active(&link, &keys, "t:1", ["2"]).await.unwrap();
+    let ids: Vec<&str> = found.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!(ids, ["1", "3"]);
+    assert_eq!(found[0].name(), "job");
+}
+
+#[tokio::test]
+async fn an_active_job_goes_back_in_three_ways() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 4).await;
+    move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
+    let failure = Some(Failure { reason: "boom", stack: b"[]" });
+    finish::retry_job(&link, &keys, 2, "1", "t:1", false, failure).await.unwrap();
+    finish::move_to_delayed(&link, &keys, 2, "2", "t:1", 5_000, false, failure).await.unwrap();
+    let back = finish::move_many_to_wait(&link, &keys, &[("3", "t:1"), ("4", "wrong")]).await.unwrap();
+    assert_eq!(back[0], Ok(0));
+    assert!(matches!(back[1], Err(Error::Code { code: -6, .. })));
+    assert_eq!(finish::move_to_wait(&link, &keys, "4", "t:1").await.unwrap(), 0);
+    assert_eq!(inspect::get_counts(&link, &keys, &["wait", "delayed", "active"]).await.unwrap(), [3, 1, 0]);
+    let error = finish::retry_job(&link, &keys, 2, "1", "t:1", false, None).await.unwrap_err();
+    assert_eq!(error.to_string(), "Missing lock for job 1. retryJob");
+}
+
+#[tokio::test]
+async fn locks_are_renewed_released_and_missed() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 3).await;
+    move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
+    assert!(release_lock(&link, &keys, "1", "t:1").await.unwrap());
+    assert!(!release_lock(&link, &keys, "1", "t:1").await.unwrap());
+    let lost = extend_locks(&link, &keys, 60_000, [("1", "t:1"), ("2", "t:1"), ("3", "x")]).await.unwrap();
+    assert_eq!(lost, ["1", "3"]);
+    let plan = StalledPlan { max_stalled_count: 1, stalled_interval: 1, limit: 1_000 };
+    move_stalled_jobs_to_wait(&link, &keys, 1, plan, false).await.unwrap();
+    run(&link, "DEL bull:q:stalled-check").await;
+    let recovered = move_stalled_jobs_to_wait(&link, &keys, 2, plan, false).await.unwrap();
+    assert_eq!(recovered, (false, vec!["1".to_owned()]));
+}
+
+#[tokio::test]
+async fn management_calls_reach_their_scripts() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 2).await;
+    manage::update_data(&link, &keys, "1", b"[1]").await.unwrap();
+    manage::update_progress(&link, &keys, "1", b"50").await.unwrap();
+    assert_eq!(manage::add_log(&link, &keys, "1", "row", Some(1)).await.unwrap(), 1);
+    manage::clear_logs(&link, &keys, "1", None).await.unwrap();
+    manage::change_priority(&link, &keys, "1", 5, false).await.unwrap();
+    assert_eq!(inspect::get_state(&link, &keys, "1").await.unwrap(), "prioritized");
+    manage::pause(&link, &keys).await.unwrap();
+    manage::resume(&link, &keys).await.unwrap();
+    assert_eq!(inspect::get_ranges(&link, &keys, 0, -1, false, &["wait", "prioritized"]).await.unwrap(), ["2", "1"]);
+    let error = manage::promote(&link, &keys, "1").await.unwrap_err();
+    assert_eq!(error.to_string(), "Job 1 is not in the delayed state. promote");
+    let error = manage::update_data(&link, &keys, "nope", b"1").await.unwrap_err();
+    assert_eq!(error.to_string(), "Missing key for job nope. updateData");
+    let error = manage::obliterate(&link, &keys, 10, false).await.unwrap_err();
+    assert_eq!(error.to_string(), "Cannot obliterate non-paused queue");
+    assert_eq!(manage::remove(&link, &keys, "1", false).await.unwrap(), 1);
+    manage::drain(&link, &keys, true).await.unwrap();
+    assert!(inspect::is_drained(&link, &keys, 1, 1_000).await.unwrap());
+    queue(&link).obliterate(100, false).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_flushed_script_cache_goes_unnoticed() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 1).await;
+    run(&link, "SCRIPT FLUSH").await;
+    assert_eq!(inspect::get_state(&link, &keys, "1").await.unwrap(), "waiting");
+    run(&link, "SCRIPT FLUSH").await;
+    let calls: Vec<Call> = (0..3)
+        .map(|n| {
+            let mut call = Call::new(&lua::manage::ADD_LOG, &keys);
+            call.arg("1").arg(n).arg("");
+            call
+        })
+        .chain([Call::new(&lua::manage::PAUSE, &keys)])
+        .collect();
+    let replies = eval_many(&link, &calls, Retry::Never).await.unwrap();
+    assert!(replies.iter().all(Result::is_ok), "{replies:?}");
+    assert_eq!(number(&link, "LLEN bull:q:1:logs").await, 3);
+}
