@@ -15,7 +15,7 @@ local call = redis.call
 --- @include call_many
 
 local P = string.sub(KEYS[1], 1, -5)
-local ARGV = ARGV
+local ARGV, format = ARGV, string.format
 local size = #ARGV
 
 local from = 1
@@ -44,7 +44,7 @@ local at = 1
 while at <= size do
   local count, name, opts, timestamp = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local delay, priority, custom = ARGV[at + 4], ARGV[at + 5], ARGV[at + 7] == '1'
-  local due = tonumber(delay) > 0 and string.format('%.17g', timestamp + delay)
+  local due = tonumber(delay) > 0 and format('%.17g', timestamp + delay)
   local lifo = ARGV[at + 6] == '1'
   at = at + 8
 
@@ -63,7 +63,7 @@ while at <= size do
       duplicates[#duplicates + 1] = i
     else
       if not id or id == '' then
-        id = first + i .. ''
+        id = format('%d', first + i)
       end
       call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', opts, 'timestamp', timestamp, 'delay', delay,
         'priority', priority)

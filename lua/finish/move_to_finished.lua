@@ -31,7 +31,7 @@ if not tonumber(now) or not max_points or not fetch_count or size < 8 then
 end
 
 -- Check the form of all runs and collect every key whose existence decides, before anything is written.
-local lock_keys, child_keys = {}, {}
+local lock_keys, child_keys, completing = {}, {}, 0
 local from, jobs = 9, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
@@ -46,8 +46,9 @@ while from <= size do
     jobs = jobs + 1
     lock_keys[jobs] = job_key .. ':lock'
     if completed then
-      child_keys[#child_keys + 1] = job_key .. ':dependencies'
-      child_keys[#child_keys + 1] = job_key .. ':unsuccessful'
+      completing = completing + 2
+      child_keys[completing - 1] = job_key .. ':dependencies'
+      child_keys[completing] = job_key .. ':unsuccessful'
     end
   end
   from = from + 5 + count * width
@@ -60,22 +61,22 @@ for first = 1, jobs, 1000 do
     locks[first + i - 1] = held[i]
   end
 end
-for first = 1, #child_keys, 1000 do
-  if call('EXISTS', unpack(child_keys, first, math.min(first + 999, #child_keys))) > 0 then
+for first = 1, completing, 1000 do
+  if call('EXISTS', unpack(child_keys, first, math.min(first + 999, completing))) > 0 then
     parents_present = true
   end
 end
 
 local active, events = P .. 'active', P .. 'events'
 local refused, unlocked, unlocked_keys, seen = {}, {}, {}, {}
-local any_finished = false
+local released, any_finished = 0, false
 local index, at = 0, 9
 while at <= size do
   local count, target, token = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
   local keep_count, keep_age = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local completed = target == 'completed'
   local width = completed and 2 or 4
-  local entries, finished = {}, 0
+  local entries, kept, finished = {}, 0, 0
   at = at + 5
 
   for i = 1, count do
@@ -83,7 +84,7 @@ while at <= size do
     at = at + width
     index = index + 1
     local job_key = P .. id
-    local job = call('HMGET', job_key, 'name', 'atm', 'parentKey', 'parent', 'deid', 'defa')
+    local job = call('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
 
     local code = 0
     if not job[1] and call('EXISTS', job_key) == 0 then
@@ -98,8 +99,8 @@ while at <= size do
         code = held and -6 or -2
       else
         seen[id] = true
-        unlocked[#unlocked + 1] = id
-        unlocked_keys[#unlocked_keys + 1] = lock_keys[index]
+        released = released + 1
+        unlocked[released], unlocked_keys[released] = id, lock_keys[index]
       end
     end
     if code == 0 and call('LREM', active, -1, id) == 0 then
@@ -115,11 +116,12 @@ while at <= size do
       if index == jobs then -- the trim of the last of N single calls makes those before it redundant
         call('XTRIM', events, 'MAXLEN', '~', max_len_events(P))
       end
-      if job[5] then
-        release_deduplication(P, id, job[5])
+      if job[4] then
+        release_deduplication(P, id, job[4])
       end
+      local parent_json = job[3] and call('HGET', job_key, 'parent')
       if job[3] then
-        local parent = read_parent(job[3], job[4])
+        local parent = read_parent(job[3], parent_json)
         if not completed then
           fail_dependency(parent, job_key, value, now)
         elseif call('SREM', parent.key .. ':dependencies', job_key) == 1 then
@@ -131,23 +133,21 @@ while at <= size do
       attempts_made = job[2] and (tonumber(job[2]) or 0) + 1 .. '' or '1'
       if keep_count == 0 then
         remove_job_keys(job_key)
-        detach_child(P, job_key, job[3], job[4], false)
+        detach_child(P, job_key, job[3], parent_json, false)
       else
-        entries[#entries + 1] = now
-        entries[#entries + 1] = id
+        kept = kept + 1
+        entries[2 * kept - 1], entries[2 * kept] = now, id
         if completed then
           call('HSET', job_key, 'atm', attempts_made, 'returnvalue', value, 'finishedOn', now)
         else
           call('HSET', job_key, 'atm', attempts_made, 'failedReason', value, 'stacktrace', stacktrace, 'finishedOn', now)
-          if job[6] then
-            call('HDEL', job_key, 'defa')
-          end
+          call('HDEL', job_key, 'defa')
         end
       end
     end
 
     -- The whole run enters its set before the last event, where a single job has its pruning.
-    if i == count and entries[1] then
+    if i == count and kept > 0 then
       call_many('ZADD', P .. target, entries)
       if keep_count > 0 or keep_age then
         prune_finished(P, P .. target, now, keep_count, keep_age)
@@ -172,11 +172,13 @@ while at <= size do
   end
 end
 
-if unlocked[1] then
-  for first = 1, #unlocked_keys, 1000 do
-    call('DEL', unpack(unlocked_keys, first, math.min(first + 999, #unlocked_keys)))
+if released > 0 then
+  for first = 1, released, 1000 do
+    call('DEL', unpack(unlocked_keys, first, math.min(first + 999, released)))
   end
-  call_many('SREM', P .. 'stalled', unlocked)
+  if call('EXISTS', P .. 'stalled') == 1 then -- seldom: one cheap question instead of N arguments
+    call_many('SREM', P .. 'stalled', unlocked)
+  end
 end
 
 local reply = { refused }

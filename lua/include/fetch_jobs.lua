@@ -39,6 +39,7 @@ local function fetch_jobs(P, reply, now, token, lock_duration, limiter_max, limi
     wanted = math.min(wanted, settings[2] - call('LLEN', P .. 'active'))
   end
 
+  local byte = string.byte
   local ids, taken = {}, 0
   while taken < wanted do
     local popped = call('RPOP', P .. 'wait', wanted - taken)
@@ -47,7 +48,7 @@ local function fetch_jobs(P, reply, now, token, lock_duration, limiter_max, limi
     end
     for i = 1, #popped do
       local id = popped[i]
-      if string.sub(id, 1, 2) ~= '0:' then -- wake-up markers of old versions are not jobs
+      if byte(id, 2) ~= 58 or byte(id) ~= 48 then -- `0:`, wake-up markers of old versions are not jobs
         taken = taken + 1
         ids[taken] = id
       end
@@ -112,8 +113,8 @@ local function fetch_jobs(P, reply, now, token, lock_duration, limiter_max, limi
         hash[at_worker and at_worker - 1 or size + 1], hash[at_worker or size + 2] = 'pb', worker_name
         call('HSET', job_key, 'processedOn', now, 'ats', started, 'pb', worker_name)
       end
-      reply[#reply + 1] = id
-      reply[#reply + 1] = hash
+      reply[head + 1 + 2 * i] = id
+      reply[head + 2 + 2 * i] = hash
     end
     call('ZADD', P .. 'marker', '0', '0')
   end
