@@ -1,0 +1,125 @@
+"""The partition function without Spark: it gets an iterator and gives one."""
+
+import pickle
+import threading
+
+import pyarrow as pa
+import pytest
+
+from bullrush import Queue
+from bullrush.arrow import ArrowWriter
+from bullrush.errors import InvalidOptionError
+from bullrush.spark import JobResult, worker
+from bullrush.spark.address import Address
+from bullrush.spark.outbox import Outbox
+from bullrush.spark.results import to_batch
+
+
+def add(queue: Queue, count: int) -> None:
+    with ArrowWriter(queue, name="n") as writer:
+        writer.write(pa.table({"n": list(range(count))}))
+    assert writer.added == count
+
+
+def test_rows_in_give_job_results_out(queue: Queue, redis_url: str) -> None:
+    add(queue, 20)
+    results = list(worker(queue.name, lambda job: {"n": job.data["n"]}, url=redis_url)(iter(["any row"])))
+    assert {type(result) for result in results} == {JobResult}
+    assert sorted(result.result["n"] for result in results) == list(range(20))
+
+
+def test_batches_in_give_batches_out(queue: Queue, redis_url: str) -> None:
+    add(queue, 20)
+    seed = pa.RecordBatch.from_pydict({"id": [1]})
+    batches = list(worker(queue.name, lambda job: job.data["n"], url=redis_url)(iter([seed])))
+    table = pa.Table.from_batches(batches)
+    assert table.column_names == list(JobResult._fields)
+    assert sorted(map(int, table["result"].to_pylist())) == list(range(20))
+
+
+def test_an_empty_partition_gets_no_worker(queue: Queue, redis_url: str) -> None:
+    add(queue, 1)
+    assert list(worker(queue.name, lambda job: None, url=redis_url)(iter([]))) == []
+    assert queue.get_job_counts("waiting")["waiting"] == 1
+
+
+def test_the_function_pickles_as_its_configuration(queue: Queue, redis_url: str) -> None:
+    add(queue, 3)
+    work = pickle.loads(pickle.dumps(worker(queue.name, len_of_name, url=redis_url)))
+    assert {result.result for result in work(iter([0]))} == {1}
+    assert redis_url not in repr(Address.on_driver("q", redis_url, None))
+
+
+def len_of_name(job):
+    return len(job.name)
+
+
+def test_closing_the_generator_ends_the_worker_and_returns_its_jobs(queue: Queue, redis_url: str) -> None:
+    add(queue, 100)
+    results = worker(queue.name, lambda job: None, url=redis_url, until=None, max_seconds=60)(iter([0]))
+    next(results)
+    results.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("bullrush-run")]
+    counts = queue.get_job_counts("waiting", "active", "completed")
+    assert counts["active"] == 0
+    assert counts["waiting"] + counts["completed"] == 100
+
+
+def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:
+    import time
+
+    add(queue, 3)
+    results = list(worker(queue.name, lambda job: time.sleep(0.02), url=redis_url, concurrency=3)(iter([0])))
+    assert [20 <= result.ms < 2_000 for result in results] == [True] * 3
+
+
+def test_a_broken_address_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_URL", raising=False)
+    with pytest.raises(InvalidOptionError, match="NO_SUCH_URL is not set"):
+        Address.on_driver("q", "env:NO_SUCH_URL", None).open()
+    with pytest.raises(InvalidOptionError, match="/no/such/file"):
+        Address.on_driver("q", "file:///no/such/file", None).open()
+
+
+def test_a_batch_is_counted_and_equal_rows_are_kept(queue: Queue) -> None:
+    table = pa.table({"x": [1, 1, 2]})
+    for expected in ((3, 0), (0, 3)):
+        with ArrowWriter(queue, id_scope="day.0") as writer:
+            writer.write(table.slice(0, 1))
+            writer.write(table.slice(1))
+        assert (writer.added, writer.duplicates) == expected
+
+
+def test_the_outbox_slows_the_writer_when_nobody_reads() -> None:
+    calls: list[str] = []
+    outbox = Outbox[int](full=lambda: calls.append("full"), empty=lambda: calls.append("empty"))
+    for number in range(60_000):
+        outbox.put(number)
+    assert calls == ["full"]
+    reader = iter(outbox)
+    assert len(next(reader)) == 60_000
+    assert calls == ["full", "empty"]
+
+
+def test_the_outbox_raises_what_stopped_the_writer() -> None:
+    outbox = Outbox[int](full=lambda: None, empty=lambda: None)
+
+    def run() -> None:
+        outbox.put(1)
+        raise ConnectionError("gone")
+
+    outbox.feed(run)
+    reader = iter(outbox)
+    assert next(reader) == [1]
+    with pytest.raises(ConnectionError, match="gone"):
+        next(reader)
+
+
+def test_results_of_every_kind_fit_the_schema() -> None:
+    results = [
+        JobResult("1", "a", "completed", {"deep": [1, None]}, None, 1, 0.5),
+        JobResult("2", "a", "completed", None, None, 1, 0.5),
+        JobResult("3", "a", "failed", None, "why", 2, 0.0),
+    ]
+    assert to_batch(results)["result"].to_pylist() == ['{"deep":[1,null]}', "null", None]
+    assert to_batch([]).schema == to_batch(results).schema
