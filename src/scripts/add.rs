@@ -57,3 +57,40 @@ pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -
     };
     reply::array(reply)?.into_iter().zip(custom_ids).map(read).collect()
 }
+
+/// The iteration that follows a taken scheduler job.
+#[derive(Clone, Copy, Debug)]
+pub struct NextIteration<'a> {
+    pub scheduler_id: &'a str,
+    /// The id of the taken job.
+    pub producer_id: &'a str,
+    /// When the cron pattern fires (ms); `None` for `every`, whose slot the script computes.
+    pub cron_next: Option<i64>,
+    /// Milliseconds between iterations, as the taken job has it.
+    pub every: Option<i64>,
+    pub name: &'a str,
+    pub data: &'a [u8],
+    pub opts: &'a str,
+    pub priority: i64,
+    pub lifo: bool,
+}
+
+/// Produces the next iteration of a scheduler, once per taken iteration. Returns its id, `None` if there is none to make.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn add_scheduler_iteration(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    next: &NextIteration<'_>,
+) -> Result<Option<String>> {
+    let mut call = Call::new(&lua::add::ADD_SCHEDULER_ITERATION, keys);
+    call.arg(now).arg(next.scheduler_id).arg(next.producer_id);
+    call.optional(next.cron_next).optional(next.every).arg(next.name).arg(next.data);
+    call.arg(next.opts).arg(next.priority).arg(flag(next.lifo));
+    match eval(link, &call, Retry::Safe).await? {
+        Value::Nil => Ok(None),
+        id => reply::text(id).map(Some),
+    }
+}

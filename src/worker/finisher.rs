@@ -84,6 +84,7 @@ struct Moving {
 enum Step {
     Retry { reason: String, stack: String, lifo: bool },
     Delay { reason: String, stack: String, delay: i64 },
+    Defer { delay: i64 },
     GiveBack,
     Release,
 }
@@ -182,6 +183,10 @@ impl Finisher {
                     let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, false, Some(failure));
                     moved.await.map(|()| 0)
                 }
+                Step::Defer { delay } => {
+                    let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, true, None);
+                    moved.await.map(|()| 0)
+                }
                 Step::GiveBack => finish::move_to_wait(link, keys, id, token).await,
                 Step::Release => Ok(0),
             };
@@ -216,7 +221,7 @@ impl Moving {
             (Err(error), _) => Went::Lost(error),
             (Ok(_), Step::Retry { reason, .. } | Step::Delay { reason, .. }) => Went::Retried { reason },
             (Ok(limit_ttl), Step::GiveBack) => Went::GivenBack { limit_ttl },
-            (Ok(_), Step::Release) => Went::Released,
+            (Ok(_), Step::Release | Step::Defer { .. }) => Went::Released,
         };
         Settled { job: moving.job, went }
     }
@@ -254,6 +259,7 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
                 moving.push(Moving { job, step });
             }
             Outcome::GivenBack { job } => moving.push(Moving { job, step: Step::GiveBack }),
+            Outcome::Deferred { job, delay } => moving.push(Moving { job, step: Step::Defer { delay } }),
             Outcome::Released { job } => moving.push(Moving { job, step: Step::Release }),
         }
     }

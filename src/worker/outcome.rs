@@ -14,6 +14,8 @@ pub enum Outcome {
     Released { job: Arc<HeldJob> },
     /// To the front of `wait`, without an attempt made.
     GivenBack { job: Arc<HeldJob> },
+    /// To `delayed` for so many ms, without an attempt made.
+    Deferred { job: Arc<HeldJob>, delay: i64 },
 }
 
 impl Outcome {
@@ -22,7 +24,8 @@ impl Outcome {
             Self::Completed { job, .. }
             | Self::Failed { job, .. }
             | Self::Released { job }
-            | Self::GivenBack { job } => job,
+            | Self::GivenBack { job }
+            | Self::Deferred { job, .. } => job,
         }
     }
 }

@@ -1,12 +1,88 @@
 //! Keeps a job scheduler's chain going: its next iteration exists before this one runs.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
 
 use super::held::HeldJob;
+use super::outcome::Outcome;
 use super::shared::Shared;
 use crate::connection::Link;
+use crate::error::{Error, Result};
+use crate::protocol::schedule::Repeat;
 use crate::protocol::Keys;
+use crate::scripts::add::{add_scheduler_iteration, NextIteration};
+use crate::timers::now_ms;
 
-pub async fn produce_next(shared: Arc<Shared>, _link: Link, _keys: Keys, job: Arc<HeldJob>) {
-    shared.handout.push([job]);
+const TRIES: usize = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(2500);
+/// The longest a job waits whose successor could not be made.
+const LONGEST_DELAY: i64 = 300_000;
+
+/// Make the job's successor, then hand the job out. A job whose successor cannot be made is delayed, not run: running
+/// it would end the chain.
+pub async fn produce_next(shared: Arc<Shared>, link: Link, keys: Keys, job: Arc<HeldJob>) {
+    let mut tries = 1;
+    let error = loop {
+        match produce(&link, &keys, &job).await {
+            Ok(()) => return shared.handout.push([job]),
+            Err(Error::Closed) => return,
+            Err(error) if tries < TRIES && !matches!(error, Error::InvalidOption(_)) => {
+                tries += 1;
+                shared.error(error.to_string());
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            Err(error) => break error,
+        }
+    };
+    shared.error(format!("Failed to add repeatable job for next iteration: {error}"));
+    let doubled = 1000_i64.saturating_mul(1 << job.record.ats().clamp(0, 20));
+    shared.submit(Outcome::Deferred { job, delay: doubled.min(LONGEST_DELAY) });
+}
+
+async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
+    let record = &job.record;
+    let Some(scheduler_id) = record.text("rjk") else { return Ok(()) };
+    let Ok(Value::Object(mut opts)) = serde_json::from_slice(record.opts()) else { return Ok(()) };
+    let Some(Value::Object(repeat)) = opts.get("repeat").cloned() else { return Ok(()) };
+    let previous = opts.get("prevMillis").and_then(Value::as_i64);
+    let now = now_ms();
+    let rule = Repeat::read(&repeat);
+    let Some(iteration) = rule.next(now, previous)? else { return Ok(()) };
+
+    let priority = opts.get("priority").and_then(Value::as_i64).unwrap_or(0);
+    let lifo = opts.get("lifo").and_then(Value::as_bool).unwrap_or(false);
+    let opts = successor_options(&mut opts, repeat, scheduler_id, now, iteration.count);
+    let next = NextIteration {
+        scheduler_id,
+        producer_id: &record.id,
+        cron_next: iteration.cron_next,
+        every: rule.every,
+        name: record.name(),
+        data: record.data(),
+        opts: &opts,
+        priority,
+        lifo,
+    };
+    add_scheduler_iteration(link, keys, now, &next).await.map(drop)
+}
+
+/// The options of the next job; the script adds what depends on its slot.
+fn successor_options(
+    opts: &mut Map<String, Value>,
+    mut repeat: Map<String, Value>,
+    scheduler_id: &str,
+    now: i64,
+    count: i64,
+) -> String {
+    for slot_member in ["jobId", "delay", "prevMillis"] {
+        opts.remove(slot_member);
+    }
+    repeat.insert("count".to_owned(), count.into());
+    opts.insert("repeat".to_owned(), Value::Object(repeat));
+    opts.insert("repeatJobKey".to_owned(), scheduler_id.into());
+    opts.insert("timestamp".to_owned(), now.into());
+    opts.entry("attempts").or_insert_with(|| 0.into());
+    serde_json::to_string(opts).unwrap_or_else(|_| "{}".to_owned())
 }
