@@ -59,3 +59,12 @@ def stack_after(stored: str | None, opts: dict[str, Any], message: str) -> str:
     if limit is not None:
         stack = stack[-limit:] if limit else []
     return to_json(stack)
+
+
+def next_iteration_options(opts: dict[str, Any], scheduler_id: str, now: int) -> dict[str, Any] | None:
+    """Return the options of a scheduler's next job, made from those of the job taken; None when the series is over."""
+    repeat = {**opts["repeat"], "count": opts["repeat"].get("count", 0) + 1}
+    if repeat["count"] > repeat.get("limit", math.inf) or now > repeat.get("endDate", math.inf):
+        return None
+    kept = {name: value for name, value in opts.items() if name not in ("jobId", "delay", "prevMillis")}
+    return {"attempts": 0, **kept, "repeat": repeat, "repeatJobKey": scheduler_id, "timestamp": now}

@@ -72,14 +72,15 @@ MakeSide = Callable[[int, str], Any]
 
 @pytest.fixture
 def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str) -> Iterator[Callable[..., Pair]]:
-    """Build a pair of real BullMQ 5.62.0 and the side under test: ``make_pair(make_side, queue=...)``."""
+    """Build a pair of real BullMQ 5.62.0 and the side under test: ``make_pair(make_side, queue=..., ...)``."""
     node = node_fleet.get("bullmq5")
 
-    def build(make_side: MakeSide, queue: str = queue_name) -> Pair:
+    def build(make_side: MakeSide, queue: str = queue_name, *, words: bool = False, **options: Any) -> Pair:
         def open_queue(name: str) -> Sides:
-            return Sides(NodeSide(node, 0, "bull", name), make_side(1, name), NodeSide(node, 1, "bull", name))
+            expected, foreign = (NodeSide(node, db, "bull", name, words) for db in (0, 1))
+            return Sides(expected, make_side(1, name), foreign)
 
-        return Pair(open_queue, databases, queue)
+        return Pair(open_queue, databases, queue, **options)
 
     yield build
     node.call("close", stem=queue_name)
@@ -87,6 +88,18 @@ def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str
 
 
 @pytest.fixture
-def pair(make_pair: Callable[..., Pair], databases: tuple[Any, Any]) -> Pair:
+def script_side(node_fleet: NodeFleet, databases: tuple[Any, Any]) -> MakeSide:
+    """Our Lua scripts alone; cron patterns are read by BullMQ's own parser."""
+    node = node_fleet.get("bullmq5")
+
+    def cron(after: int, repeat: dict[str, Any]) -> int | None:
+        firing: int | None = node.call("cron", after=after, repeat=repeat)
+        return firing
+
+    return lambda db, queue: ScriptSide(databases[db], "bull", queue, cron)
+
+
+@pytest.fixture
+def pair(make_pair: Callable[..., Pair], script_side: MakeSide) -> Pair:
     """Real BullMQ 5.62.0 beside our Lua scripts."""
-    return make_pair(lambda db, queue: ScriptSide(databases[db], "bull", queue))
+    return make_pair(script_side)

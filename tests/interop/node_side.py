@@ -9,10 +9,10 @@ from .state import coarse_ttl
 
 @dataclass(frozen=True)
 class Failed:
-    """The result of a step that was refused; sides are compared by the code alone."""
+    """The result of a step that was refused. Our scripts know only codes; in words it is compared at the API."""
 
     code: int | None
-    message: str = field(compare=False)
+    message: str = ""
 
 
 @dataclass
@@ -20,13 +20,15 @@ class NodeSide:
     """Real BullMQ on one queue of one Redis database.
 
     ``worker`` options in a step are BullMQ's (``name``, ``lockDuration``, ``limiter``, ``metrics``, keep rules).
+    Without ``words`` a refusal is told by its code alone.
     """
 
     node: NodeProcess
     db: int
     prefix: str
     queue: str
-    now: int = field(default=0, init=False)
+    words: bool = False
+    now: int | None = field(default=None, init=False)
 
     @property
     def at(self) -> dict[str, Any]:
@@ -36,7 +38,7 @@ class NodeSide:
         self._queue("waitUntilReady")
         self.call("queue", method="count", args=[])
 
-    def set_clock(self, now: int) -> None:
+    def set_clock(self, now: int | None) -> None:
         self.now = now
 
     def call(self, op: str, **args: Any) -> Any:
@@ -44,7 +46,7 @@ class NodeSide:
         try:
             return self.node.call(op, at=self.at, **args)
         except NodeError as error:
-            return Failed(error.code, str(error))
+            return Failed(error.code, str(error) if self.words else "")
 
     def _queue(self, method: str, *args: Any) -> Any:
         result = self.call("queue", method=method, args=list(args))
@@ -103,7 +105,15 @@ class NodeSide:
         for id, reason in reasons.items():
             self.fail(id, reason, token, **worker)
 
+    def work(self, **worker: Any) -> Any:
+        """Fetch and run jobs, each with the next one, until nothing can be fetched; return the ids in order."""
+        worked: list[str] = []
+        while batch := self.call("work", token="t:0", worker=worker, fetchNext=True):
+            worked += batch
+        return worked
+
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
+        assert self.now is not None
         return self._job(id, "moveToDelayed", self.now + delay, token)
 
     def move_to_wait(self, id: str, token: str) -> Any:
@@ -130,7 +140,8 @@ class NodeSide:
         return self._queue("obliterate", {"force": force, "count": count})
 
     def retry_jobs(self, state: str = "failed", count: int = 1000, timestamp: int | None = None) -> Any:
-        return self._queue("retryJobs", {"state": state, "count": count, "timestamp": timestamp or self.now})
+        limit = {} if timestamp is None else {"timestamp": timestamp}
+        return self._queue("retryJobs", {"state": state, "count": count, **limit})
 
     def promote_jobs(self, count: int = 1000) -> Any:
         return self._queue("promoteJobs", {"count": count})

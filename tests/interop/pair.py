@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-from .state import State, by_job, differences, read_state
+from .state import State, differences, read_state
 
 #: Where the stopped clock starts: any moment that is not the present.
 EPOCH = 1_800_000_000_000
@@ -34,11 +34,26 @@ class Pair:
     """
 
     def __init__(
-        self, open_queue: Callable[[str], Sides], clients: tuple["redis.Redis[str]", "redis.Redis[str]"], queue: str
+        self,
+        open_queue: Callable[[str], Sides],
+        clients: tuple["redis.Redis[str]", "redis.Redis[str]"],
+        queue: str,
+        *,
+        clock: int | None = EPOCH,
+        view: Callable[[State], State] = lambda state: state,
     ) -> None:
+        """Open ``queue`` on both sides.
+
+        Args:
+            open_queue: makes the sides of a queue.
+            clients: plain clients on the two key spaces.
+            queue: the queue's name.
+            clock: where the stopped clock stands; None leaves both sides on the real one.
+            view: what of a key space is compared.
+        """
         self.queue = queue
-        self.batched = False
-        self.now = EPOCH
+        self.view = view
+        self.now = clock
         self._open_queue = open_queue
         self._queues: dict[str, Sides] = {}
         self.clients = clients
@@ -61,6 +76,7 @@ class Pair:
 
     def tick(self, ms: int) -> None:
         """Move both clocks on."""
+        assert self.now is not None
         self.now += ms
         for sides in self._queues.values():
             for side in (sides.expected, sides.actual, sides.foreign):
@@ -99,6 +115,6 @@ class Pair:
             raise StateDiffers(f"after\n{steps}\n" + "\n".join(f"    {line}" for line in found))
 
     def states(self) -> tuple[State, State]:
-        """Read both key spaces."""
-        expected, actual = (read_state(client, self._stem) for client in self.clients)
-        return (by_job(expected), by_job(actual)) if self.batched else (expected, actual)
+        """Read what is compared of both key spaces."""
+        expected, actual = (self.view(read_state(client, self._stem)) for client in self.clients)
+        return expected, actual

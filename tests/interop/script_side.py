@@ -2,19 +2,23 @@
 
 import json
 import re
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import redis
 
-from .client_rules import keep_rule, retry_delay, stack_after, stored_options, to_json
+from .client_rules import keep_rule, next_iteration_options, retry_delay, stack_after, stored_options, to_json
 from .node_side import Failed
 from .state import coarse_ttl
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
 INCLUDE = re.compile(r"^--- @include (\w+)\s*$")
 WAKE_UP = 9007199254740991
+
+#: Gets a moment in ms and the repeat options; returns when the pattern fires next, or None.
+Cron = Callable[[int, dict[str, Any]], int | None]
 
 
 def flatten(script: str) -> str:
@@ -35,10 +39,11 @@ def flatten(script: str) -> str:
 
 
 class ScriptSide:
-    """Our scripts on one queue, called through a plain client."""
+    """Our scripts on one queue, called through a plain client. ``cron`` tells when a pattern fires next."""
 
-    def __init__(self, client: "redis.Redis[str]", prefix: str, queue: str) -> None:
+    def __init__(self, client: "redis.Redis[str]", prefix: str, queue: str, cron: Cron) -> None:
         self._client = client
+        self._cron = cron
         self._base = f"{prefix}:{queue}:"
         self._shas: dict[str, str] = {}
         self._now = 0
@@ -98,7 +103,31 @@ class ScriptSide:
 
     def fetch_many(self, count: int, token: str, **worker: Any) -> Any:
         reply = self._run("fetch/move_to_active", self._now, token, *_fetch_options(worker), count)
-        return reply[2::2]
+        return self._taken(reply[2:])
+
+    def _taken(self, pairs: list[Any]) -> list[str]:
+        """Do the worker's duty for jobs just fetched, given as ids and flat hashes; return the ids."""
+        for id, flat in zip(pairs[::2], pairs[1::2], strict=True):
+            job = dict(zip(flat[::2], flat[1::2], strict=True))
+            if "rjk" in job:
+                self._produce_next(id, job)
+        return pairs[::2]
+
+    def _produce_next(self, id: str, job: dict[str, str]) -> None:
+        opts, scheduler = json.loads(job["opts"]), job["rjk"]
+        following = next_iteration_options(opts, scheduler, self._now)
+        if following is None:
+            return
+        firing: int | str | None = ""
+        if "pattern" in opts["repeat"]:
+            firing = self._cron(max(self._now, opts.get("prevMillis", 0)), opts["repeat"])
+            if firing is None:
+                return
+        every, place = opts["repeat"].get("every", ""), (opts.get("priority", 0), opts.get("lifo", False))
+        self._run(
+            "add/add_scheduler_iteration",
+            *(self._now, scheduler, id, firing, every, job["name"], job["data"], to_json(following), *place),
+        )
 
     def complete(self, id: str, value: Any, token: str, fetch_next: bool = False, **worker: Any) -> Any:
         ids = self._finish("completed", {id: [to_json(value)]}, token, int(fetch_next), worker)
@@ -152,14 +181,15 @@ class ScriptSide:
         failures, _, _, *fetched = self._run(
             "finish/move_to_finished", self._now, points, fetch, token, duration, *limits, *args
         )
-        return Failed(int(failures[1]), "") if failures else fetched[::2]
+        ids = self._taken(fetched)
+        return Failed(int(failures[1])) if failures else ids
 
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
         return self._checked("finish/move_to_delayed", self._now, id, token, delay, True, "", "")
 
     def move_to_wait(self, id: str, token: str) -> Any:
         reply = self._run("finish/move_to_wait", id, token)
-        return Failed(reply, "") if reply < 0 else coarse_ttl(reply)
+        return Failed(reply) if reply < 0 else coarse_ttl(reply)
 
     def extend_locks(self, duration: int, held: dict[str, str]) -> Any:
         return self._run("lock/extend_locks", duration, *[part for pair in held.items() for part in pair])
@@ -183,7 +213,7 @@ class ScriptSide:
         while (reply := self._run("manage/obliterate", count, force)) == 1:
             pass
         # BullMQ refuses in words only, without a code.
-        return Failed(None, "") if reply < 0 else None
+        return Failed(None) if reply < 0 else None
 
     def retry_jobs(self, state: str = "failed", count: int = 1000, timestamp: int | None = None) -> Any:
         while self._run("manage/retry_jobs", state, count, timestamp or self._now) == 1:
@@ -195,7 +225,7 @@ class ScriptSide:
 
     def remove(self, id: str, remove_children: bool = True) -> Any:
         reply = self._run("manage/remove", id, remove_children)
-        return Failed(reply, "") if reply < 0 else reply
+        return Failed(reply) if reply < 0 else reply
 
     def rate_limit(self, ms: int) -> Any:
         self._client.set(self._base + "limiter", WAKE_UP, px=ms)
@@ -230,7 +260,7 @@ class ScriptSide:
 
     def add_log(self, id: str, row: str, keep: int | None = None) -> Any:
         reply = self._run("manage/add_log", id, row, keep)
-        return Failed(reply, "") if reply < 0 else reply
+        return Failed(reply) if reply < 0 else reply
 
     def clear_logs(self, id: str, keep: int | None = None) -> Any:
         return self._checked("manage/clear_logs", id, keep)
@@ -262,4 +292,4 @@ def _consecutive(first: int, count: int) -> list[str]:
 
 
 def _refusal(reply: int) -> Failed | None:
-    return Failed(reply, "") if reply < 0 else None
+    return Failed(reply) if reply < 0 else None

@@ -3,6 +3,7 @@
 import pytest
 
 from .starting import start
+from .state import by_job
 
 
 @pytest.mark.parametrize("value", [None, {"ok": True}, "text", 0, False, [], {}, ["☃", {"n": None}]])
@@ -176,7 +177,7 @@ def test_many_completed_at_once_are_many_completed_singly(pair):
     for n in range(6):
         pair.add("work", {"n": n})
     pair.fetch_many(3, "t:0")
-    pair.batched = True
+    pair.view = by_job
     pair.complete_many({"1": 1, "2": 2, "3": 3}, "t:0")
     assert pair.fetch_many(3, "t:0") == ["4", "5", "6"]
     pair.complete_many({"6": 1, "4": 2, "5": 3}, "t:0", removeOnComplete={"count": 4})
@@ -188,7 +189,7 @@ def test_many_completed_at_once_bring_as_many_new_ones(pair):
     pair.add("later", {}, delay=1000)
     pair.fetch_many(3, "t:0")
     pair.tick(1000)
-    pair.batched = True
+    pair.view = by_job
     pair.complete_many({"1": 1, "2": 2, "3": 3}, "t:0", fetch_next=True, metrics={"maxDataPoints": 5})
 
 
@@ -196,5 +197,5 @@ def test_many_failed_at_once_are_many_failed_singly(pair):
     for n in range(4):
         pair.add("work", {"n": n}, attempts=1 if n else 0, stackTraceLimit=2)
     pair.fetch_many(4, "t:0")
-    pair.batched = True
+    pair.view = by_job
     pair.fail_many({"1": "a", "3": "b", "2": "c"}, "t:0", removeOnFail={"count": 2}, metrics={"maxDataPoints": 5})

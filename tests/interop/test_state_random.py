@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from .pair import Pair
-from .script_side import ScriptSide
 
 LIMITER = {"max": 2, "duration": 10_000}
 
@@ -143,8 +142,8 @@ class Story:
 
 
 @pytest.fixture
-def new_pair(make_pair, databases):
-    return lambda queue: make_pair(lambda db, name: ScriptSide(databases[db], "bull", name), queue)
+def new_pair(make_pair, script_side):
+    return lambda queue: make_pair(script_side, queue)
 
 
 @pytest.mark.timeout(300)

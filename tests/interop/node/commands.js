@@ -44,6 +44,8 @@ const commands = {
     return node.job.id;
   },
 
+  cron: ({ bullmq }, { after, repeat }) => bullmq.defaultRepeatStrategy(after, repeat),
+
   fetch: (session, { at, worker, token }) => session.handWorker(at, worker).getNextJob(token, { block: false }),
 
   async complete(session, { at, worker, jobId, value, token, fetchNext }) {

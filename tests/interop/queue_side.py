@@ -1,0 +1,151 @@
+"""The steps of a sequence, done by bullrush as its users call it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from bullrush import Queue, Worker
+from bullrush.errors import BullrushError
+
+from .node_side import Failed
+from .scripted import scripted
+
+
+def snake(name: str) -> str:
+    """Spell an option as Python does: ``removeOnFail`` is ``remove_on_fail``."""
+    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
+
+
+def snaked(options: dict[str, Any]) -> dict[str, Any]:
+    return {snake(name): snaked(value) if isinstance(value, dict) else value for name, value in options.items()}
+
+
+def refusals_as_results(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn what bullrush raises into the result that a refused step has on every side."""
+
+    def attempt(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return step(*args, **kwargs)
+        except BullrushError as error:
+            return Failed(getattr(error, "code", None), str(error))
+
+    return attempt
+
+
+class QueueSide:
+    """Our queue and worker, on the real clock."""
+
+    def __init__(self, url: str, queue: str) -> None:
+        self._url = url
+        self._name = queue
+        self._queue = Queue(queue, url=url)
+
+    def __getattribute__(self, name: str) -> Any:
+        attribute = super().__getattribute__(name)
+        return refusals_as_results(attribute) if not name.startswith("_") and callable(attribute) else attribute
+
+    def prepare(self) -> None:
+        self._queue.wait_until_ready()
+
+    def set_clock(self, now: int) -> None:
+        """Our side has only the real clock; a pair on real clocks never moves it."""
+
+    def _job(self, id: str) -> Any:
+        job = self._queue.get_job(id)
+        assert job is not None
+        return job
+
+    # producers
+    def add(self, name: str, data: Any = None, **opts: Any) -> Any:
+        return self._queue.add(name, data, **snaked(opts)).id
+
+    def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
+        jobs = [{**job, "opts": snaked(job.get("opts", {}))} for job in jobs]
+        return [job.id for job in self._queue.add_bulk(jobs)]
+
+    # workers
+    def work(self, **options: Any) -> Any:
+        """Work until nothing can be fetched; return the ids in the order in which they ran."""
+        worked: list[str] = []
+        handler = scripted(self._queue.rate_limit)
+
+        def noting(job: Any) -> Any:
+            worked.append(job.id)
+            return handler(job)
+
+        options = {"skip_stalled_check": True, "prefetch": 0, **snaked(options)}
+        with Worker(self._name, noting, url=self._url, **options) as worker:
+            worker.run(until="empty")
+        return worked
+
+    # management
+    def pause(self) -> Any:
+        self._queue.pause()
+
+    def resume(self) -> Any:
+        self._queue.resume()
+
+    def drain(self, delayed: bool = False) -> Any:
+        self._queue.drain(delayed)
+
+    def obliterate(self, force: bool = False, count: int = 1000) -> Any:
+        self._queue.obliterate(force=force, count=count)
+
+    def retry_jobs(self, state: str = "failed", count: int = 1000) -> Any:
+        self._queue.retry_jobs(state=state, count=count)
+
+    def promote_jobs(self, count: int = 1000) -> Any:
+        self._queue.promote_jobs(count=count)
+
+    def remove(self, id: str, remove_children: bool = True) -> Any:
+        return self._queue.remove(id, remove_children=remove_children)
+
+    def rate_limit(self, ms: int) -> Any:
+        self._queue.rate_limit(ms)
+
+    def set_global_concurrency(self, concurrency: int) -> Any:
+        self._queue.set_global_concurrency(concurrency)
+
+    def remove_global_concurrency(self) -> Any:
+        self._queue.remove_global_concurrency()
+
+    def set_global_rate_limit(self, max: int, duration: int) -> Any:
+        self._queue.set_global_rate_limit(max, duration)
+
+    def remove_global_rate_limit(self) -> Any:
+        self._queue.remove_global_rate_limit()
+
+    # one job
+    def promote(self, id: str) -> Any:
+        self._job(id).promote()
+
+    def change_delay(self, id: str, delay: int) -> Any:
+        self._job(id).change_delay(delay)
+
+    def change_priority(self, id: str, priority: int, lifo: bool = False) -> Any:
+        self._job(id).change_priority(priority=priority, lifo=lifo)
+
+    def update_data(self, id: str, data: Any) -> Any:
+        self._job(id).update_data(data)
+
+    def update_progress(self, id: str, progress: Any) -> Any:
+        self._queue.update_job_progress(id, progress)
+
+    def add_log(self, id: str, row: str, keep: int | None = None) -> Any:
+        return self._queue.add_job_log(id, row, keep)
+
+    def clear_logs(self, id: str, keep: int | None = None) -> Any:
+        self._job(id).clear_logs(keep)
+
+    def retry(self, id: str, state: str = "failed") -> Any:
+        self._job(id).retry(state)
+
+    # getters
+    def counts(self, *types: str) -> Any:
+        return self._queue.get_job_counts(*types)
+
+    def ranges(self, types: list[str], start: int = 0, end: int = -1, asc: bool = False) -> Any:
+        return self._queue.get_ranges(types, start, end, asc)
+
+    def state(self, id: str) -> Any:
+        return self._queue.get_job_state(id)
