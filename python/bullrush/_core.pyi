@@ -141,7 +141,7 @@ class CoreQueue:
 
 #: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
 #: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
-#: "error" (text), "lock_lost" (record), "reconnecting" (text), "connected", "closed".
+#: "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected", "closed".
 WorkerEvent = tuple[str, JobRecord | None, str, int]
 
 @final
@@ -189,7 +189,11 @@ class CoreWorker:
     def rearm(self) -> None:
         """Clear the descriptor; call before draining with ``take(n, 0)``."""
     def complete(self, record: JobRecord, value: bytes) -> None:
-        """Hand in a result (JSON)."""
+        """Hand in a result (JSON).
+
+        Raises:
+            ClosedError: the worker has ended without waiting for this job; another worker will run it again.
+        """
     def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None) -> None:
         """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry)."""
     def needs_strategy(self, record: JobRecord) -> str | None:

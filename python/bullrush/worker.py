@@ -175,11 +175,11 @@ class WorkerCalls(Handle, Generic[JobT]):
         elif kind == "stalled":
             _log.warning("Job %s had stalled: its worker went silent", text)
             emit(kind, text)
-        elif kind == "lock_lost" and record is not None:
-            lost = JobLockMissingError(f"could not renew lock for job {record.id}")
+        elif kind == "lock_lost":
+            lost = JobLockMissingError(f"could not renew lock for job {text}")
             _log.warning("%s", lost)
             if self._run is not None:
-                self._run.runner.cancel(record.id)
+                self._run.runner.cancel(text)
             emit("error", lost)
         elif kind == "error":
             _log.error("Queue %r: %s", self.name, text)

@@ -115,7 +115,7 @@ impl CoreQueue {
     fn add_arrow(
         &self,
         source: &Bound<'_, PyAny>,
-        name: &str,
+        name: Option<&str>,
         name_column: Option<String>,
         data_columns: Option<Vec<String>>,
         id_column: Option<String>,
@@ -128,6 +128,8 @@ impl CoreQueue {
     ) -> PyResult<Pending> {
         let plan = RowPlan { name: name_column, id: id_column, data: data_columns };
         let rows = arrow::rows(source, &plan, auto_ids)?;
+        // Unused when a column gives the names.
+        let name = name.unwrap_or_default();
         let common = NewJob { name, data: b"", opts: opts.as_bytes(), id: None, timestamp, delay, priority, lifo };
         let batch = source.py().detach(|| {
             let bytes = rows.iter().map(|rows| rows.len() * 128).sum();

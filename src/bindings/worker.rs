@@ -10,11 +10,12 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::convert::Reply;
 use super::endpoint::{client_name, endpoint, keys};
-use super::errors::forked;
+use super::errors::{forked, to_py_err};
 use super::pending::Pending;
 use super::record::PyJobRecord;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
+use crate::error::Error;
 use crate::protocol::backoff::Delay;
 use crate::protocol::{JobOptions, Keep, Keys};
 use crate::worker::handout::Taken;
@@ -41,9 +42,18 @@ impl CoreWorker {
         self.owned.get().ok_or_else(forked)
     }
 
-    fn submit(&self, record: &PyJobRecord, outcome: impl FnOnce(Arc<HeldJob>) -> Outcome) -> PyResult<()> {
+    fn submit(
+        &self,
+        py: Python<'_>,
+        record: &PyJobRecord,
+        outcome: impl FnOnce(Arc<HeldJob>) -> Outcome,
+    ) -> PyResult<()> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
-        self.shared()?.submit(outcome(job.clone()));
+        let shared = self.shared()?;
+        if shared.has_ended() {
+            return Err(to_py_err(py, &Error::Closed));
+        }
+        shared.submit(outcome(job.clone()));
         Ok(())
     }
 }
@@ -173,15 +183,23 @@ impl CoreWorker {
         wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    fn complete(&self, record: &PyJobRecord, value: &Bound<'_, PyBytes>) -> PyResult<()> {
+    fn complete(&self, py: Python<'_>, record: &PyJobRecord, value: &Bound<'_, PyBytes>) -> PyResult<()> {
         let value = value.as_bytes().to_vec();
-        self.submit(record, |job| Outcome::Completed { job, value })
+        self.submit(py, record, |job| Outcome::Completed { job, value })
     }
 
     #[pyo3(signature = (record, reason, stack, retry, delay))]
-    fn fail(&self, record: &PyJobRecord, reason: String, stack: String, retry: bool, delay: Option<i64>) -> PyResult<()> {
+    fn fail(
+        &self,
+        py: Python<'_>,
+        record: &PyJobRecord,
+        reason: String,
+        stack: String,
+        retry: bool,
+        delay: Option<i64>,
+    ) -> PyResult<()> {
         let failure = Failure { reason, stack, retry, delay };
-        self.submit(record, |job| Outcome::Failed { job, failure })
+        self.submit(py, record, |job| Outcome::Failed { job, failure })
     }
 
     fn needs_strategy(&self, record: &PyJobRecord) -> PyResult<Option<String>> {
@@ -198,12 +216,12 @@ impl CoreWorker {
         }))
     }
 
-    fn release(&self, record: &PyJobRecord) -> PyResult<()> {
-        self.submit(record, |job| Outcome::Released { job })
+    fn release(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+        self.submit(py, record, |job| Outcome::Released { job })
     }
 
-    fn rate_limited(&self, record: &PyJobRecord) -> PyResult<()> {
-        self.submit(record, |job| Outcome::GivenBack { job })
+    fn rate_limited(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+        self.submit(py, record, |job| Outcome::GivenBack { job })
     }
 
     fn next_event(&self, py: Python<'_>, wait_ms: u64) -> PyResult<Option<WorkerEvent>> {

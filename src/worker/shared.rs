@@ -164,6 +164,10 @@ impl Shared {
         self.ended.send_replace(true);
     }
 
+    pub fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
     pub async fn ended(&self) {
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
