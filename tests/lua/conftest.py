@@ -1,18 +1,15 @@
 """Runs the Lua scripts on a real Redis, one at a time, without the compiled core."""
 
-import os
 import re
-import shutil
-import socket
-import subprocess
-import time
 import uuid
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import redis
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
+NOW = 1795225366409
 INCLUDE = re.compile(r"^--- @include (\w+)\s*$")
 
 
@@ -31,43 +28,6 @@ def flatten(script):
                 yield from lines_of(LUA / "include" / f"{found[1]}.lua")
 
     return "\n".join(lines_of(LUA / f"{script}.lua")) + "\n"
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.fixture(scope="session")
-def redis_url(tmp_path_factory):
-    """A Redis for the whole session: BULLRUSH_TEST_URL, or a private server that ends with it."""
-    if os.environ.get("BULLRUSH_TEST_URL"):
-        yield os.environ["BULLRUSH_TEST_URL"]
-        return
-    binary = shutil.which("redis-server")
-    if not binary:
-        pytest.skip("needs redis-server on PATH or BULLRUSH_TEST_URL")
-    port = _free_port()
-    server = subprocess.Popen(
-        [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-        cwd=tmp_path_factory.mktemp("redis"),
-        stdout=subprocess.DEVNULL,
-    )
-    url = f"redis://127.0.0.1:{port}/0"
-    client = redis.Redis.from_url(url)
-    try:
-        for _ in range(200):
-            try:
-                client.ping()
-                break
-            except redis.ConnectionError:
-                time.sleep(0.02)
-        yield url
-    finally:
-        client.close()
-        server.terminate()
-        server.wait()
 
 
 @pytest.fixture(scope="session")
@@ -163,3 +123,56 @@ def new_queue(client):
 def queue(new_queue):
     """One unique queue name."""
     return new_queue()
+
+
+class Fetched(NamedTuple):
+    """A fetch reply, unpacked."""
+
+    limit_ttl: int
+    next_delayed: int
+    jobs: dict
+
+    @classmethod
+    def of(cls, reply):
+        ttl, due, *jobs = reply
+        pairs = zip(jobs[::2], jobs[1::2], strict=True)
+        return cls(ttl, due, {job_id: dict(zip(flat[::2], flat[1::2], strict=True)) for job_id, flat in pairs})
+
+
+@pytest.fixture
+def add(run):
+    """`add(queue, "data", ...)`: one run of add_jobs; with ids=[...] they are custom ids."""
+
+    def jobs(queue, *data, ids=None, name="n", opts="{}", timestamp=NOW, delay=0, priority=0, lifo=False):
+        each = data if ids is None else [value for pair in zip(ids, data, strict=True) for value in pair]
+        head = [len(data), name, opts, timestamp, delay, priority, lifo, ids is not None]
+        return run("add/add_jobs", queue, *head, *each)[0]
+
+    return jobs
+
+
+@pytest.fixture
+def fetch(run):
+    """`fetch(queue, count)`: moves jobs to active."""
+
+    def jobs(queue, count=1, now=NOW, token="t", lock=30_000, limit=("", ""), worker=""):
+        return Fetched.of(run("fetch/move_to_active", queue, now, token, lock, *limit, worker, count))
+
+    return jobs
+
+
+@pytest.fixture
+def finish(run):
+    """`finish(queue, [...], ...)`: completes or fails jobs; each job is (id, value) or (id, reason, stack, attempts).
+
+    Returns {index: code} of what was refused, and what was fetched.
+    """
+
+    def jobs(queue, *each, target="completed", now=NOW, token="t", keep=-1, age="", fetch=0, points=0, limit=("", "")):
+        head = [now, points, fetch, token, 30_000, *limit, ""]
+        first = [len(each), target, token, keep, age] if each else []
+        reply = run("finish/move_to_finished", queue, *head, *first, *[value for job in each for value in job])
+        refused, *fetched = reply
+        return dict(zip(refused[::2], refused[1::2], strict=True)), Fetched.of(fetched)
+
+    return jobs
