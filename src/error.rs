@@ -25,6 +25,9 @@ pub enum Error {
     /// A negative BullMQ result code, with BullMQ's message.
     #[error("{message}")]
     Code { code: i64, message: String },
+    /// The queue is not in a state for it. BullMQ says so in words and has no code.
+    #[error("{0}")]
+    Refused(String),
     /// An error reply of the server: `OOM`, `NOPERM`, `WRONGTYPE`, `ERR`...
     #[error("{code} {message}")]
     Server { code: String, message: String },

@@ -160,17 +160,16 @@ pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64) -> Result<bool> 
 /// Removes the queue, up to `count` jobs per call. Returns whether more are left.
 ///
 /// # Errors
-/// [`Error::Code`] -1 (not paused), -2 (active jobs, without `force`).
+/// [`Error::Refused`]: the queue is not paused, or has active jobs, without `force`.
 pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Result<bool> {
     let mut call = Call::new(&lua::manage::OBLITERATE, keys);
     call.arg(count).arg(flag(force));
-    let code = reply::integer(run(link, &call, Retry::Safe).await?)?;
-    let message = match code {
+    let message = match reply::integer(run(link, &call, Retry::Safe).await?)? {
         -1 => "Cannot obliterate non-paused queue",
         -2 => "Cannot obliterate queue with active jobs",
         more => return Ok(more == 1),
     };
-    Err(Error::Code { code, message: message.into() })
+    Err(Error::Refused(message.into()))
 }
 
 /// Removes all waiting jobs, and with `delayed` the delayed ones too.
