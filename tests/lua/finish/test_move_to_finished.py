@@ -10,17 +10,6 @@ NOW = 1795225366409
 HEAD = [NOW, 0, 0, "t", 30_000, "", "", ""]
 
 
-@pytest.fixture
-def active(add, fetch):
-    """`active(queue, n)`: n jobs, taken under the token "t"."""
-
-    def prepare(queue, count=1, **options):
-        add(queue, *["{}"] * count, **options)
-        return list(fetch(queue, count, now=NOW - 10).jobs)
-
-    return prepare
-
-
 def test_no_runs_finish_nothing(finish, queue, dump):
     assert finish(queue) == ({}, (0, 0, {}))
     assert dump(queue) == {}
@@ -159,7 +148,9 @@ def test_the_next_jobs_come_with_the_same_call(active, add, finish, queue, dump,
         (1, False, {"max": 1, "duration": 60_000}, False),
     ],
 )
-def test_drained_is_told_when_nothing_is_left_to_do(active, add, finish, client, queue, events, take, delayed, meta, drained):
+def test_drained_is_told_when_nothing_is_left_to_do(
+    active, add, finish, client, queue, events, take, delayed, meta, drained
+):
     active(queue)
     if delayed:
         add(queue, "later", delay=60_000)
@@ -199,7 +190,9 @@ def test_the_lock_of_the_next_job_is_the_token_of_the_call(active, add, run, que
     assert dump(queue)["2"]["pb"] == "w"
 
 
-@pytest.mark.parametrize(("target", "keep"), [("completed", -1), ("failed", -1), ("completed", 0), ("completed", 2), ("failed", 1)])
+@pytest.mark.parametrize(
+    ("target", "keep"), [("completed", -1), ("failed", -1), ("completed", 0), ("completed", 2), ("failed", 1)]
+)
 @pytest.mark.parametrize("take", [0, 1])
 def test_a_batch_leaves_what_single_finishes_leave(active, add, finish, client, new_queue, dump, target, keep, take):
     batch, singles = new_queue(), new_queue()

@@ -1,0 +1,16 @@
+"""Jobs in the state in which they can be finished or given back."""
+
+import pytest
+
+NOW = 1795225366409
+
+
+@pytest.fixture
+def active(add, fetch):
+    """`active(queue, n)`: n jobs, taken under the token "t"."""
+
+    def prepare(queue, count=1, **options):
+        add(queue, *["{}"] * count, **options)
+        return list(fetch(queue, count, now=NOW - 10).jobs)
+
+    return prepare
