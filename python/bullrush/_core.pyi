@@ -1,14 +1,15 @@
 """The compiled core: connections, scripts, timers and the worker engine, all off the GIL."""
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, final
+from types import GenericAlias
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
-T = TypeVar("T", covariant=True)
+_T = TypeVar("_T", covariant=True)
 
 __version__: str
 
 #: One job to add: name, data (JSON), opts (JSON, short names), custom id or None, timestamp, delay, priority, lifo.
-NewJob = tuple[str, bytes, bytes, str | None, int, int, int, bool]
+NewJob: TypeAlias = tuple[str, bytes, bytes, str | None, int, int, int, bool]
 
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""
@@ -24,17 +25,18 @@ class Completions:
         """Return the tokens that became ready and clear the descriptor."""
 
 @final
-class Pending(Generic[T]):
+class Pending(Generic[_T]):
     """One operation in flight."""
 
-    def wait(self, timeout_ms: int | None = None) -> T:
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    def wait(self, timeout_ms: int | None = None) -> _T:
         """Block without the GIL until the result is there; signals are honoured in the main thread.
 
         Raises:
             TimeoutError: not done within ``timeout_ms``; the operation goes on.
         """
     def done(self) -> bool: ...
-    def result(self) -> T:
+    def result(self) -> _T:
         """Return the result or raise the error of a finished operation."""
     def notify(self, completions: Completions, token: int) -> None:
         """Hand ``token`` to ``completions`` when done (at once if it is done already)."""
@@ -81,7 +83,7 @@ class CoreQueue:
         *,
         max_len_events: int = 10_000,
         skip_metas_update: bool = False,
-        timeout_ms: int | None = 10_000,
+        timeout_ms: int | None = ...,
     ) -> CoreQueue:
         """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
     # add: one id per job in order; the second list holds the positions that already existed
@@ -142,7 +144,7 @@ class CoreQueue:
 #: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
 #: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
 #: "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected", "closed".
-WorkerEvent = tuple[str, JobRecord | None, str, int]
+WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
 
 @final
 class CoreWorker:
