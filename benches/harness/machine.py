@@ -1,0 +1,50 @@
+"""What the figures were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from benches.harness.server import BenchServer
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine and its server."""
+
+    cpu: str
+    cores: int
+    system: str
+    python: str
+    server: str
+    load: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cpu}, {self.cores} cores, {self.system}, Python {self.python}\n"
+            f"{self.server}; load average before the run: {self.load:.1f}"
+        )
+
+
+def describe(server: BenchServer) -> Machine:
+    """Return what this machine is."""
+    persistence = "append-only file, fsync every second" if server.persistence else "no persistence"
+    return Machine(
+        cpu=_cpu_model(),
+        cores=os.cpu_count() or 1,
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        python=platform.python_version(),
+        server=f"Redis {server.version}, private, {persistence}, TCP on this machine",
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
+    )
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown CPU"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

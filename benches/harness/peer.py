@@ -1,0 +1,116 @@
+"""One contender's process.
+
+It says who it is in one line of JSON. Then, for each task: the harness sends an order (JSON), the peer gets ready (connects, makes the
+data) and says ``ready``; at ``go`` it starts. A producer says ``done`` when all jobs are acknowledged. A worker goes on until ``stop``
+and says ``done`` when it has closed. ``done`` is followed by a JSON object. The end of its input ends the peer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+from typing_extensions import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+NODE_MODULES = ROOT / "tests" / "interop" / "node_modules"
+
+
+class PeerError(Exception):
+    """A peer broke down, hung or did not do its work."""
+
+
+class Peer:
+    """A running peer."""
+
+    def __init__(self, name: str, command: tuple[str, ...]) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "NODE_PATH": str(NODE_MODULES), "NODE_ENV": "production"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        self._usage = psutil.Process(self._process.pid)
+        with self.limited(30):
+            self.identity: str = json.loads(self._line())["identity"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._process.kill()
+        with self._process:  # closes its input, which ends it, and waits
+            pass
+
+    def prepare(self, order: Mapping[str, object]) -> None:
+        """Give an order and wait until the peer is ready."""
+        self._send(json.dumps(order))
+        self._expect("ready")
+
+    def go(self) -> None:
+        """Start the work."""
+        self._send("go")
+
+    def stop(self) -> None:
+        """Let a worker close."""
+        self._send("stop")
+
+    def done(self) -> dict[str, Any]:
+        """Wait for the end of the work and return what the peer tells about it."""
+        found: dict[str, Any] = json.loads(self._expect("done"))
+        return found
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time the process has used so far."""
+        times = self._usage.cpu_times()
+        return float(times.user + times.system)
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[None]:
+        """Kill the peer when a block lasts too long, so that whoever waits for it gets a `PeerError`."""
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    @property
+    def alive(self) -> bool:
+        """True while the process runs."""
+        return self._process.poll() is None
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(line + "\n")
+        except BrokenPipeError:
+            raise PeerError(f"{self.name} has ended") from None
+
+    def _expect(self, word: str) -> str:
+        found, _, rest = self._line().partition(" ")
+        if found != word:
+            raise PeerError(f"{self.name} said {found!r} instead of {word!r}")
+        return rest
+
+    def _line(self) -> str:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            raise PeerError(f"{self.name} broke down or took too long (exit code {self._process.wait()})")
+        return line.strip()

@@ -1,0 +1,91 @@
+"""The server of a run: private, and asked how much it had to work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import redis
+from typing_extensions import Self
+
+from bullrush.embedded import EmbeddedRedis
+
+#: How often a command ran, and the microseconds it took. Commands that scripts call count for themselves, and in ``evalsha``.
+CommandStats = dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the server had done at some moment."""
+
+    cpu_us: float
+    commands: CommandStats
+
+    def until(self, later: Load) -> Load:
+        """Return what it did from this moment to a later one."""
+        commands: CommandStats = {}
+        for name, (calls, microseconds) in later.commands.items():
+            calls_before, microseconds_before = self.commands.get(name, (0, 0))
+            if calls > calls_before:
+                commands[name] = (calls - calls_before, microseconds - microseconds_before)
+        return Load(later.cpu_us - self.cpu_us, commands)
+
+
+class BenchServer:
+    """A real Redis for one run, on a TCP port as in production: all peers reach it the same way."""
+
+    def __init__(self, *, persistence: bool) -> None:
+        self._embedded = EmbeddedRedis(port=0, persistence=persistence)
+        self.url = self._embedded.url
+        self.pid = self._embedded.pid
+        self.persistence = persistence
+        # redis-py types every answer as something that might be awaitable.
+        self._client: Any = redis.Redis.from_url(self.url)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self._embedded.stop()
+
+    @property
+    def version(self) -> str:
+        """What the server says of itself."""
+        return str(self._info("server")["redis_version"])
+
+    def load(self) -> Load:
+        """Return what the server has done so far: CPU time of the thread that runs commands, and commands."""
+        cpu = self._info("cpu")
+        main = "_main_thread" if "used_cpu_user_main_thread" in cpu else ""
+        seconds = float(cpu[f"used_cpu_user{main}"]) + float(cpu[f"used_cpu_sys{main}"])
+        stats = self._info("commandstats")
+        return Load(
+            seconds * 1e6,
+            {name.removeprefix("cmdstat_"): (int(of["calls"]), int(of["usec"])) for name, of in stats.items()},
+        )
+
+    def empty(self) -> None:
+        """Remove all keys, outside of what is measured."""
+        self.command("FLUSHALL", "SYNC")
+
+    def command(self, *words: object) -> Any:
+        """Send a command and return the answer."""
+        return self._client.execute_command(*words)
+
+    def hashes(self, keys: Iterable[str]) -> list[dict[str, str]]:
+        """Read hashes in one round trip."""
+        pipeline = self._client.pipeline(transaction=False)
+        for key in keys:
+            pipeline.hgetall(key)
+        return [
+            {str(name, "utf-8"): str(value, "utf-8") for name, value in found.items()} for found in pipeline.execute()
+        ]
+
+    def _info(self, section: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._client.info(section)
+        return found

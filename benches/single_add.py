@@ -1,0 +1,25 @@
+"""How fast do jobs get into a queue one at a time, each acknowledged before the next one is sent?
+
+This is the round trip: the wire, one small script and what the client does around it.
+"""
+
+from __future__ import annotations
+
+from benches.contenders import NODE, bullrush, node, official_python
+from benches.harness.question import Goal, Question
+
+QUESTIONS = (
+    Question(
+        name="single_add",
+        title="Single add: jobs per second, one after another",
+        work="add",
+        contenders=(
+            node("add"),
+            official_python("add", share=0.5),
+            bullrush("Queue.add", "add"),
+            bullrush("aio.Queue.add", "add_async"),
+        ),
+        goals=(Goal("bullrush, Queue.add", NODE, at_least=1.0, aim=1.0),),
+        share=0.15,
+    ),
+)
