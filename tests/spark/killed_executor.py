@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
 import sys
+from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from bullrush import Queue
@@ -63,7 +66,10 @@ def main() -> None:
     rows = results.collect()
     counts = Queue(name, url=url).get_job_counts("waiting", "active", "completed", "failed")
     print(json.dumps({"enqueued": enqueued.added, "rows": [[row.jobId, row.state, row.n] for row in rows], **counts}))
+    # A local cluster keeps its executors' files inside the installed package.
+    files = Path(pyspark.__file__).parent / "work" / spark.sparkContext.applicationId
     spark.stop()
+    shutil.rmtree(files, ignore_errors=True)
 
 
 if __name__ == "__main__":

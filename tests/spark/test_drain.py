@@ -100,13 +100,14 @@ def test_a_drain_ends_after_max_jobs_and_leaves_the_rest(spark: SparkSession, qu
 def test_a_reader_that_stops_early_stops_the_worker_and_nothing_is_lost(
     spark: SparkSession, queue: Queue, redis_url: str
 ) -> None:
-    enqueue(spark.range(50), queue.name, url=redis_url)
-    work = worker(queue.name, lambda job: job.data["id"], url=redis_url, until=None, max_seconds=60)
+    # Enough results that they do not all fit into the buffers on the way.
+    enqueue(spark.range(20_000), queue.name, url=redis_url)
+    work = worker(queue.name, lambda job: "x" * 200, url=redis_url, until=None, max_seconds=100)
     rows = spark.range(0, 1, 1, 1).mapInArrow(work, work.schema).limit(5).collect()
     assert len(rows) == 5
     drain(spark, queue.name, lambda job: None, url=redis_url)
     counts = queue.get_job_counts("waiting", "active", "completed")
-    assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 0, 50)
+    assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 0, 20_000)
 
 
 def test_what_is_wrong_shows_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str) -> None:

@@ -104,16 +104,17 @@ def test_a_task_that_fails_half_way_and_is_retried_adds_nothing_twice(
 
         from bullrush import Queue
 
-        first_attempt = TaskContext.get().attemptNumber() == 0
         for number, batch in enumerate(batches):
-            if first_attempt and number == 3:
+            if number == 5 and TaskContext.get().attemptNumber() == 0:
                 deadline = time.monotonic() + 30
                 while not Queue(name, url=redis_url).get_waiting_count() and time.monotonic() < deadline:
                     time.sleep(0.01)
                 raise RuntimeError("broken on purpose")
             yield batch
 
-    rows = spark.range(0, 2000, 1, 2).mapInArrow(breaks_once, "id long")
+    # Wide rows: five batches of small ones would stay in Spark's buffers between the two functions.
+    wide = spark.range(0, 2000, 1, 2).withColumn("text", f.repeat(f.lit("x"), 2_000))
+    rows = wide.mapInArrow(breaks_once, wide.schema)
     stats = enqueue(rows, name, url=redis_url)
     assert queue.get_job_counts("waiting")["waiting"] == 2000
     assert stats.added + stats.duplicates == 2000

@@ -63,8 +63,6 @@ def drain(
     Raises:
         InvalidOptionError: no way to end was given, or an option is wrong.
     """
-    if until is None and max_jobs is None and max_seconds is None:
-        raise InvalidOptionError("a drain needs an end: until, max_jobs or max_seconds")
     typed = _typed_columns(spark, returns) if returns else []
     partition = worker(
         queue,

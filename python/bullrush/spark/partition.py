@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import InvalidOptionError
@@ -53,6 +53,8 @@ def worker(
     Raises:
         InvalidOptionError: an option is wrong, or there is no way to end.
     """
+    if until not in (None, "empty", "drained"):
+        raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
     if until is None and max_jobs is None and max_seconds is None:
         raise InvalidOptionError("a worker in a task needs an end: until, max_jobs or max_seconds")
     address = Address.on_driver(queue, url, prefix)
@@ -76,8 +78,9 @@ class PartitionWorker:
         self._options = options
         self._stop = stop
 
-    def __call__(self, rows: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
         """Work the queue; rows in give `JobResult`, Arrow batches in give batches of `schema`."""
+        rows = iter(rows)
         first = next(rows, _NOTHING)
         if first is _NOTHING:
             return
