@@ -79,21 +79,28 @@ if more == 0 and #recovered > 1 then
 end
 
 local target, blocked = get_target(P)
+local returned = {}
 for _, id in ipairs(recovered) do
   local job_key = P .. id
-  -- A scheduler's job is exempt: failing it for its worker's crashes would end the series.
-  if call('HINCRBY', job_key, 'stc', 1) > max_stalled_count and not is_repeated(job_key) then
-    call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
+  -- An id whose key is no hash is no job: it only leaves active, or it would break every pass to come.
+  local stalled = redis.pcall('HINCRBY', job_key, 'stc', 1)
+  if type(stalled) == 'number' then
+    -- A scheduler's job is exempt: failing it for its worker's crashes would end the series.
+    if stalled > max_stalled_count and not is_repeated(job_key) then
+      call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
+    end
+    call('XADD', events_key, '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
+    call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
+    returned[#returned + 1] = id
   end
-  call('XADD', events_key, '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
-  call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
 end
 for first = 1, #recovered, 1000 do
-  local last = math.min(first + 999, #recovered)
-  call('RPUSH', target, unpack(recovered, first, last))
-  call('SREM', stalled_key, unpack(recovered, first, last))
+  call('SREM', stalled_key, unpack(recovered, first, math.min(first + 999, #recovered)))
 end
-if #recovered > 0 then
+for first = 1, #returned, 1000 do
+  call('RPUSH', target, unpack(returned, first, math.min(first + 999, #returned)))
+end
+if #returned > 0 then
   add_marker(P, blocked)
 end
 
@@ -104,5 +111,5 @@ if more == 0 then
   end
 end
 
-table.insert(recovered, 1, more)
-return recovered
+table.insert(returned, 1, more)
+return returned

@@ -168,3 +168,15 @@ def test_malformed_numbers_change_nothing(run, queue, client, activate, dump, br
     with pytest.raises(redis.ResponseError):
         run(SCRIPT, queue, NOW, *broken, False)
     assert dump(queue) == before
+
+
+def test_an_id_whose_key_is_no_hash_leaves_active_and_holds_nobody_up(sweep, queue, client, activate, dump):
+    activate(queue, "1")
+    client.set(f"bull:{queue}:bad", "not a job")
+    client.lpush(f"bull:{queue}:active", "bad")
+    client.sadd(f"bull:{queue}:stalled", "1", "bad")
+    assert sweep() == [0, "1"]
+    after = dump(queue)
+    assert after["wait"] == ["1"]
+    assert "active" not in after
+    assert after["bad"] == "not a job"
