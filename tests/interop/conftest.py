@@ -1,5 +1,6 @@
 """Real BullMQ in Node processes, and pairs of key spaces that are compared after every step."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair, Sides
 from .script_side import ScriptSide
+from .state import by_job
+from .timeless import without_times, without_wake_ups
 
 HERE = Path(__file__).parent
 
@@ -103,3 +106,24 @@ def script_side(node_fleet: NodeFleet, databases: tuple[Any, Any]) -> MakeSide:
 def pair(make_pair: Callable[..., Pair], script_side: MakeSide) -> Pair:
     """Real BullMQ 5.62.0 beside our Lua scripts."""
     return make_pair(script_side)
+
+
+@pytest.fixture
+def api_pair(make_pair: Callable[..., Pair], redis_url: str) -> Pair:
+    """Real BullMQ 5.62.0 beside bullrush as its users call it, both on the real clock."""
+    from .queue_side import QueueSide
+
+    origin = time.time_ns() // 1_000_000
+    return make_pair(
+        lambda db, queue: QueueSide(f"{server_of(redis_url)}/{db}", queue),
+        words=True,
+        clock=None,
+        view=lambda state: by_job(without_wake_ups(without_times(state, origin))),
+    )
+
+
+@pytest.fixture(params=["scripts", "api"])
+def any_pair(request: pytest.FixtureRequest) -> Pair:
+    """First our Lua scripts, then the whole of bullrush; for sequences that only manage what BullMQ works."""
+    pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "api_pair")
+    return pair

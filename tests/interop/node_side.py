@@ -61,7 +61,8 @@ class NodeSide:
         return _id(self.call("queue", method="add", args=[name, data, opts]))
 
     def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
-        return [_id(job) for job in self.call("queue", method="addBulk", args=[jobs])]
+        added = self.call("queue", method="addBulk", args=[jobs])
+        return added if isinstance(added, Failed) else [_id(job) for job in added]
 
     def add_flow(self, flow: dict[str, Any]) -> Any:
         return self.call("flow", flow=flow)
@@ -105,12 +106,15 @@ class NodeSide:
         for id, reason in reasons.items():
             self.fail(id, reason, token, **worker)
 
-    def work(self, **worker: Any) -> Any:
-        """Fetch and run jobs, each with the next one, until nothing can be fetched; return the ids in order."""
-        worked: list[str] = []
-        while batch := self.call("work", token="t:0", worker=worker, fetchNext=True):
-            worked += batch
-        return worked
+    def work(self, at_most: int | None = None, **worker: Any) -> Any:
+        """Fetch and run jobs, each with the next one, until nothing can be fetched; return the ids that ran, in order.
+
+        ``at_most`` is for our worker, which would wait for a rate limit to run out.
+        """
+        ran: list[str] = []
+        while (turn := self.call("work", token="t:0", worker=worker))["found"]:
+            ran += turn["ran"]
+        return ran if worker.get("concurrency", 1) == 1 else sorted(ran)
 
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
         assert self.now is not None

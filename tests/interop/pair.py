@@ -1,6 +1,7 @@
 """One sequence of steps, done by two sides on two key spaces that are compared after every step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,16 @@ class Pair:
         for sides in self._queues.values():
             for side in (sides.expected, sides.actual, sides.foreign):
                 side.set_clock(self.now)
+
+    @contextmanager
+    def stopped_abroad(self, now: int) -> Iterator[None]:
+        """Stop the clocks of real BullMQ at one moment on both sides, so that it derives the same times and names."""
+        theirs = [side for sides in self._queues.values() for side in (sides.expected, sides.foreign)]
+        for side in theirs:
+            side.set_clock(now)
+        yield
+        for side in theirs:
+            side.set_clock(self.now)
 
     def expire(self, suffix: str) -> None:
         """Delete ``<queue>:<suffix>`` on both sides, as Redis does when its TTL has run out."""

@@ -39,6 +39,7 @@ class QueueSide:
         self._url = url
         self._name = queue
         self._queue = Queue(queue, url=url)
+        self._added: dict[str, Any] = {}
 
     def __getattribute__(self, name: str) -> Any:
         attribute = super().__getattribute__(name)
@@ -51,21 +52,22 @@ class QueueSide:
         """Our side has only the real clock; a pair on real clocks never moves it."""
 
     def _job(self, id: str) -> Any:
-        job = self._queue.get_job(id)
-        assert job is not None
-        return job
+        """Return the job as Redis holds it, or what its producer still has of a job that is gone."""
+        return self._queue.get_job(id) or self._added[id]
 
     # producers
     def add(self, name: str, data: Any = None, **opts: Any) -> Any:
-        return self._queue.add(name, data, **snaked(opts)).id
+        job = self._queue.add(name, data, **snaked(opts))
+        self._added[job.id] = job
+        return job.id
 
     def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
         jobs = [{**job, "opts": snaked(job.get("opts", {}))} for job in jobs]
         return [job.id for job in self._queue.add_bulk(jobs)]
 
     # workers
-    def work(self, **options: Any) -> Any:
-        """Work until nothing can be fetched; return the ids in the order in which they ran."""
+    def work(self, at_most: int | None = None, **options: Any) -> Any:
+        """Work until nothing can be fetched; return the ids that ran, in order."""
         worked: list[str] = []
         handler = scripted(self._queue.rate_limit)
 
@@ -73,10 +75,10 @@ class QueueSide:
             worked.append(job.id)
             return handler(job)
 
-        options = {"skip_stalled_check": True, "prefetch": 0, **snaked(options)}
-        with Worker(self._name, noting, url=self._url, **options) as worker:
-            worker.run(until="empty")
-        return worked
+        settings = {"skip_stalled_check": True, "prefetch": 0, **snaked(options)}
+        with Worker(self._name, noting, url=self._url, **settings) as worker:
+            worker.run(until="empty", max_jobs=at_most)
+        return worked if options.get("concurrency", 1) == 1 else sorted(worked)
 
     # management
     def pause(self) -> Any:

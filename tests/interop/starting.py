@@ -10,3 +10,10 @@ def start(pair: Pair, *, token: str = "t:0", **opts: Any) -> str:
     id: str = pair.add("work", {}, **opts)
     assert pair.fetch(token) == id
     return id
+
+
+def start_abroad(pair: Pair, *, token: str = "t:0", **opts: Any) -> str:
+    """Add a job and let real BullMQ fetch it on both sides; return its id."""
+    id: str = pair.add("work", {}, **opts)
+    assert pair.foreign_fetch(token) == id
+    return id

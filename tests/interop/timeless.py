@@ -38,14 +38,17 @@ def without_times(state: State, origin: int) -> State:
         if isinstance(value, list | tuple):
             return [plain(item) for item in value]
         if isinstance(value, dict):
-            return {text(key): plain(item) for key, item in value.items()}
+            return {text(key): coarse(item) if key == "delay" else plain(item) for key, item in value.items()}
         return value
+
+    def coarse(delay: Any) -> Any:
+        return round(float(delay) / STEP_MS) * STEP_MS
 
     compared = {}
     for key, entry in state.items():
         value = plain(entry["value"])
-        if entry["type"] == "zset":
-            # The scores of one step are equal now; their order is what is left of them.
+        if key.endswith("delayed"):
+            # Scores of one step are equal now; the order of their members is what is left of them.
             value = [[text(member), value[text(member)]] for member in entry["value"]]
         elif key.endswith(":lock"):
             value = "token"
@@ -53,3 +56,8 @@ def without_times(state: State, origin: int) -> State:
             value["stacktrace"] = f"{len(json.loads(value['stacktrace']))} traces"
         compared[text(key)] = {**entry, "value": value}
     return compared
+
+
+def without_wake_ups(state: State) -> State:
+    """Drop the marker: whether an idle worker has taken it already is a matter of luck."""
+    return {key: entry for key, entry in state.items() if not key.endswith("marker")}

@@ -60,16 +60,20 @@ const commands = {
     return nextJob(owner, await job.moveToFailed(errorFrom(session, error), token, fetchNext), token);
   },
 
-  /** Fetches one job and runs it through the worker's own pipeline; false when there was none. */
-  async work(session, { at, worker, token, fetchNext }) {
+  /** Fetches one job and runs it, and those that come with its outcome, through the worker's own pipeline. */
+  async work(session, { at, worker, token }) {
     const owner = session.handWorker(at, worker);
+    const ran = [];
+    owner.processFn = (job, lock) => {
+      ran.push(job.id);
+      return session.process(job, lock);
+    };
     let job = await owner.getNextJob(token, { block: false });
-    const worked = [];
+    const found = Boolean(job);
     while (job) {
-      worked.push(job.id);
-      job = await owner.processJob(job, token, () => fetchNext, new Set());
+      job = await owner.processJob(job, token, () => true, new Set());
     }
-    return worked;
+    return { found, ran };
   },
 
   async stalled(session, { at, worker }) {
