@@ -1,0 +1,235 @@
+"""A relay in front of Redis that can be told to misbehave: cut, reset, swallow, lose or cut the reply to one script."""
+
+import asyncio
+import contextlib
+import hashlib
+import re
+import socket
+import struct
+import threading
+import uuid
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_NAME = re.compile(rb"ERR (\w+): malformed")
+#: Closing such a socket sends RST instead of FIN.
+_RESET = struct.pack("ii", 1, 0)
+
+
+@dataclass
+class Trap:
+    """Waits for a call of one script, lets it be executed, and breaks the connection instead of delivering the reply."""
+
+    script: str
+    #: How much of the reply gets through.
+    share: float
+    when: Callable[[list[bytes]], bool]
+    sprung: threading.Event = field(default_factory=threading.Event)
+    #: Sent behind the call: its echo proves that the call was executed.
+    mark: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode())
+
+
+class Proxy:
+    """Relays connections to a local server, on a thread of its own."""
+
+    def __init__(self, port: int) -> None:
+        self._server_port = port
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._connections: set[_Connection] = set()
+        self._refuses = False
+        self._swallows = False
+        self._swallows_waits = False
+        #: How many connections were made, and how many waits for jobs were swallowed.
+        self.accepted = 0
+        self.swallowed = 0
+        self._trap: Trap | None = None
+        self._scripts: dict[bytes, str] = {}
+        self._listener = self._run(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/0"
+
+    def __enter__(self) -> "Proxy":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def cut(self) -> None:
+        """Close all connections."""
+        self._call(lambda: [connection.end() for connection in self._connections])
+
+    def reset(self) -> None:
+        """Reset all connections."""
+        self._call(lambda: [connection.end(reset=True) for connection in self._connections])
+
+    def refuse(self, on: bool) -> None:
+        """Reset connections as soon as they are made."""
+        self._refuses = on
+
+    def swallow(self, on: bool) -> None:
+        """Let nothing through, new connections included, and say nothing about it."""
+        self._swallows = on
+
+    def swallow_waits(self, on: bool) -> None:
+        """Let no wait for jobs through, as if only that connection were half open."""
+        self._swallows_waits = on
+
+    def lose_reply(self, script: str, share: float = 0.0, when: Callable[[list[bytes]], bool] = lambda _: True) -> Trap:
+        """Break the connection after the next execution of a script.
+
+        Args:
+            script: its name; it must have been loaded through this relay before the call.
+            share: how much of the reply gets through, 0 to 1.
+            when: looks at the arguments of a call and tells whether it is the one.
+        """
+        trap = Trap(script, share, when)
+        self._trap = trap
+        return trap
+
+    def learn(self, command: list[bytes]) -> None:
+        """Note the name of a script that a client loads."""
+        if command[:2] == [b"SCRIPT", b"LOAD"] and (name := _NAME.search(command[2])):
+            self._scripts[hashlib.sha1(command[2]).hexdigest().encode()] = name[1].decode()
+
+    def springs(self, command: list[bytes]) -> Trap | None:
+        """Tell whether a command is the one that the trap waits for."""
+        trap = self._trap
+        if trap is None or command[0] != b"EVALSHA" or self._scripts.get(command[1]) != trap.script:
+            return None
+        if not trap.when(command[4:]):
+            return None
+        self._trap = None
+        return trap
+
+    def swallows(self, command: list[bytes] | None = None) -> bool:
+        """Tell whether a command, or whatever comes, gets through."""
+        if self._swallows_waits and command is not None and command[0] == b"BZPOPMIN":
+            self.swallowed += 1
+            return True
+        return self._swallows
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = _Connection(self, reader, writer)
+        self.accepted += 1
+        if self._refuses:
+            connection.end(reset=True)
+            return
+        self._connections.add(connection)
+        try:
+            await connection.relay(self._server_port)
+        finally:
+            self._connections.discard(connection)
+
+    async def _close(self) -> None:
+        self._listener.close()
+        for connection in list(self._connections):
+            connection.end()
+        while self._connections:
+            await asyncio.sleep(0.001)
+
+    def _run(self, step: Coroutine[object, object, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
+
+    def _call(self, function: Callable[[], object]) -> None:
+        async def call() -> None:
+            function()
+
+        self._run(call())
+
+
+class _Connection:
+    def __init__(self, proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._proxy = proxy
+        self._client = (reader, writer)
+        self._server: asyncio.StreamWriter | None = None
+        self._trap: Trap | None = None
+
+    def end(self, *, reset: bool = False) -> None:
+        client = self._client[1]
+        if reset:
+            client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        for writer in (client, self._server):
+            if writer is not None:
+                writer.transport.abort() if reset else writer.close()
+
+    async def relay(self, port: int) -> None:
+        with contextlib.suppress(OSError):
+            reader, self._server = await asyncio.open_connection("127.0.0.1", port)
+            requests = asyncio.ensure_future(self._requests(self._server))
+            replies = asyncio.ensure_future(self._replies(reader))
+            await asyncio.wait((requests, replies), return_when=asyncio.FIRST_COMPLETED)
+            requests.cancel()
+            replies.cancel()
+            await asyncio.gather(requests, replies, return_exceptions=True)
+        self.end()
+
+    async def _requests(self, server: asyncio.StreamWriter) -> None:
+        buffer = b""
+        while data := await self._client[0].read(65536):
+            if self._trap is not None:
+                continue
+            buffer += data
+            done = 0
+            for command, end in commands(buffer):
+                self._proxy.learn(command)
+                # Asked before the server gets the command: a trap may look at the state that the command meets.
+                self._trap = self._proxy.springs(command)
+                if not self._proxy.swallows(command):
+                    server.write(buffer[done:end])
+                done = end
+                if self._trap is not None:
+                    break
+            buffer = buffer[done:]
+            if self._trap is not None:
+                server.write(b"*2\r\n$4\r\nECHO\r\n$32\r\n" + self._trap.mark + b"\r\n")
+            await server.drain()
+
+    async def _replies(self, server: asyncio.StreamReader) -> None:
+        kept = b""
+        while data := await server.read(65536):
+            if self._proxy.swallows():
+                continue
+            trap = self._trap
+            if trap is None:
+                self._client[1].write(data)
+                await self._client[1].drain()
+                continue
+            kept += data
+            if (end := kept.find(trap.mark)) >= 0:
+                self._client[1].write(kept[: int(end * trap.share)])
+                await self._client[1].drain()
+                self.end()
+                trap.sprung.set()
+                return
+
+
+def commands(buffer: bytes) -> Iterator[tuple[list[bytes], int]]:
+    """Yield the whole commands at the start of a buffer, each with the position behind it."""
+    at = 0
+    while (command := _command(buffer, at)) is not None:
+        yield command
+        at = command[1]
+
+
+def _command(buffer: bytes, at: int) -> tuple[list[bytes], int] | None:
+    line = buffer.find(b"\r\n", at)
+    if line < 0:
+        return None
+    count, at, words = int(buffer[at + 1 : line]), line + 2, []
+    for _ in range(count):
+        line = buffer.find(b"\r\n", at)
+        if line < 0:
+            return None
+        end = line + 2 + int(buffer[at + 1 : line])
+        if len(buffer) < end + 2:
+            return None
+        words.append(buffer[line + 2 : end])
+        at = end + 2
+    return words, at

@@ -1,0 +1,135 @@
+"""A script is executed and its reply never comes: the worker asks Redis what happened and never does anything twice."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bullrush import Queue, Worker, errors
+
+from .handlers import Handlers
+from .ledger import completions
+from .waiting import until
+
+#: Of a reply: nothing, or a part that a careless reader would take for something.
+SHARES = pytest.mark.parametrize("share", [0.0, 0.6], ids=["none_of_it", "a_part_of_it"])
+
+
+class Reporting(Worker):
+    """A worker that keeps which jobs it reported as completed."""
+
+    def __init__(self, *arguments, **options) -> None:
+        super().__init__(*arguments, **options)
+        self.reported: list[str] = []
+        self.on("completed", lambda job, _: self.reported.append(job.id))
+
+
+@pytest.fixture
+def work(proxy, ledger, queue) -> Iterator[Callable[..., Reporting]]:
+    """Return a function that starts a worker behind the relay and waits until it is idle, its scripts loaded."""
+    running: list[tuple[Reporting, threading.Thread]] = []
+
+    def start(**options) -> Reporting:
+        # No lock expires and no check runs in this time: what was lost is found by asking, or not at all.
+        worker = Reporting(queue.name, Handlers(ledger), url=proxy.url, lock_duration=60_000, skip_stalled_check=True, **options)
+        thread = threading.Thread(target=worker.run)
+        running.append((worker, thread))
+        thread.start()
+        for name in ("quick", "failing"):
+            done = queue.add(name, attempts=2 if name == "failing" else 1)
+            until("the worker has warmed up", lambda done=done: done.get_state() in ("completed", "failed"))
+        return worker
+
+    yield start
+    for worker, thread in running:
+        worker.close()
+        thread.join()
+
+
+def settled(queue: Queue, count: int) -> Callable[[], bool]:
+    return lambda: queue.get_completed_count() == 1 + count and queue.get_active_count() == 0
+
+
+@SHARES
+def test_jobs_of_a_lost_fetch_are_found_by_its_token(queue, own_redis, proxy, work, ledger, share):
+    work(concurrency=5)
+    trap = proxy.lose_reply("move_to_active", share, when=lambda _: own_redis.llen("bull:work:wait") > 0)
+    queue.pause()
+    jobs = queue.add_bulk([{"name": "quick"}] * 5)
+    queue.resume()
+    until("all jobs are done", settled(queue, 5))
+    assert trap.sprung.is_set()
+    assert sorted(ledger.begun[-5:]) == [job.id for job in jobs]
+    assert [queue.get_job(job.id).attempts_started for job in jobs] == [1] * 5
+
+
+@SHARES
+def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, work, ledger, share):
+    worker = work(metrics={"max_data_points": 10})
+    trap = proxy.lose_reply("move_to_finished", share)
+    job = queue.add("quick")
+    until("it is done", settled(queue, 1))
+    until("the worker reports it", lambda: worker.reported[1:] == [job.id])
+    assert trap.sprung.is_set()
+    assert ledger.begun.count(job.id) == 1
+    assert completions(own_redis, queue.name)[job.id] == 1
+    assert own_redis.hget("bull:work:metrics:completed", "count") == "2"
+    after = queue.add("quick")
+    until("the worker goes on", lambda: after.get_state() == "completed")
+
+
+@SHARES
+def test_jobs_that_came_with_a_lost_outcome_reply_are_not_stranded(queue, own_redis, proxy, work, ledger, tmp_path, share):
+    work(concurrency=1, prefetch=0)
+    gate = tmp_path / "gate"
+    first = queue.add("gated", {"gate": str(gate)})
+    until("the first one runs", lambda: ledger.begun[-1] == first.id)
+    rest = queue.add_bulk([{"name": "quick"}] * 3)
+    trap = proxy.lose_reply("move_to_finished", share)
+    gate.touch()
+    until("all jobs are done", settled(queue, 4))
+    assert trap.sprung.is_set()
+    assert [job_id for job_id in ledger.begun if job_id in {job.id for job in rest}] == [job.id for job in rest]
+
+
+@SHARES
+def test_a_job_that_removes_itself_on_completion_counts_as_completed(queue, proxy, work, share):
+    worker = work()
+    trap = proxy.lose_reply("move_to_finished", share)
+    job = queue.add("quick", remove_on_complete=True)
+    until("the worker reports it", lambda: worker.reported[1:] == [job.id])
+    assert trap.sprung.is_set()
+    assert queue.get_job(job.id) is None
+
+
+@SHARES
+@pytest.mark.parametrize("backoff", [0, 50], ids=["at_once", "after_a_delay"])
+def test_a_retry_whose_reply_got_lost_is_one_retry(queue, proxy, work, ledger, share, backoff):
+    work()
+    warm = queue.add("failing", attempts=2, backoff=1)
+    until("all scripts are known", lambda: warm.get_state() == "failed")
+    trap = proxy.lose_reply("move_to_delayed" if backoff else "retry_job", share)
+    job = queue.add("failing", attempts=3, backoff=backoff)
+    until("it has failed for good", lambda: job.get_state() == "failed")
+    assert trap.sprung.is_set()
+    stored = queue.get_job(job.id)
+    assert (stored.attempts_made, stored.attempts_started, ledger.begun.count(job.id)) == (3, 3, 3)
+    assert len(stored.stacktrace) == 3
+
+
+def test_a_producer_is_told_when_it_cannot_know(queue, own_redis, proxy):
+    treacherous = Queue(queue.name, url=proxy.url)
+    treacherous.add("quick")
+    proxy.lose_reply("add_jobs")
+    with pytest.raises(errors.OutcomeUnknownError, match="may or may not"):
+        treacherous.add("quick")
+    assert queue.get_waiting_count() == 2, "it was added all the same"
+
+
+def test_a_producer_that_names_its_jobs_adds_each_once(queue, proxy):
+    treacherous = Queue(queue.name, url=proxy.url)
+    treacherous.add("quick")
+    trap = proxy.lose_reply("add_jobs")
+    treacherous.add_bulk([{"name": "quick", "opts": {"job_id": f"mine-{n}"}} for n in range(10)])
+    assert trap.sprung.is_set()
+    assert queue.get_waiting_count() == 11

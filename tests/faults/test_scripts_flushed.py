@@ -1,0 +1,38 @@
+"""The server forgets all scripts, again and again, under load: nobody notices."""
+
+import threading
+
+from bullrush import Worker
+from redis import Redis
+
+from .handlers import Handlers
+from .waiting import until
+
+
+def test_flushed_scripts_are_loaded_again_in_mid_load(queue, own_redis, ledger, server):
+    done = threading.Event()
+
+    def flush() -> None:
+        with Redis.from_url(server.url) as client:
+            while not done.wait(0.003):
+                client.script_flush()
+
+    flushing = threading.Thread(target=flush)
+    worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=4)
+    working = threading.Thread(target=worker.run)
+    flushing.start()
+    working.start()
+    try:
+        for _ in range(60):
+            ledger.acknowledge([queue.add("quick").id])
+            ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "quick"}] * 20))
+        until("all jobs are done", lambda: queue.get_completed_count() == 60 * 21)
+    finally:
+        done.set()
+        worker.close()
+        flushing.join()
+        working.join()
+    assert ledger.begun.count(ledger.acknowledged[0]) == 1
+    ledger.check(own_redis, queue.name, duplicates=0)
+    order = list(map(int, ledger.acknowledged))
+    assert order == sorted(order), "jobs of one producer keep their order"
