@@ -7,6 +7,7 @@ pub mod job;
 pub mod keys;
 pub mod options;
 pub mod reply;
+pub mod schedule;
 
 pub use batch::{JobBatch, NewJob};
 pub use job::JobRecord;

@@ -1,1 +1,133 @@
-//! placeholder
+//! Cron patterns fire when cron-parser 4.9 says so.
+
+use bullrush::error::Error;
+use bullrush::protocol::cron::Cron;
+use bullrush::protocol::schedule::{Iteration, Repeat};
+use chrono::{DateTime, SecondsFormat};
+
+fn millis(time: &str) -> i64 {
+    DateTime::parse_from_rfc3339(time).unwrap().timestamp_millis()
+}
+
+fn next(pattern: &str, tz: &str, after: &str) -> Option<String> {
+    let next = Cron::parse(pattern, Some(tz)).unwrap().next_after(millis(after))?;
+    let shown = DateTime::from_timestamp_millis(next).unwrap().to_rfc3339_opts(SecondsFormat::AutoSi, true);
+    Some(shown)
+}
+
+fn check(rows: &[(&str, &str, &str, &str)]) {
+    for (pattern, tz, after, expected) in rows {
+        assert_eq!(next(pattern, tz, after).as_deref(), Some(*expected), "{pattern} {tz} after {after}");
+    }
+}
+
+#[test]
+fn the_days_of_month_and_week_are_combined_as_documented() {
+    check(&[
+        ("0 0 13 * 5", "UTC", "2025-01-01T00:00:00Z", "2025-01-03T00:00:00Z"),
+        ("0 0 13 * *", "UTC", "2025-01-01T00:00:00Z", "2025-01-13T00:00:00Z"),
+        ("0 0 1-31 * 5", "UTC", "2025-01-01T00:00:00Z", "2025-01-03T00:00:00Z"),
+        ("0 0 * * 1#2", "UTC", "2025-02-01T00:00:00Z", "2025-02-10T00:00:00Z"),
+        ("0 0 * * 5L", "UTC", "2025-02-01T00:00:00Z", "2025-02-28T00:00:00Z"),
+        ("0 0 L * *", "UTC", "2024-02-01T00:00:00Z", "2024-02-29T00:00:00Z"),
+        ("0 0 * * 7", "UTC", "2025-01-01T00:00:00Z", "2025-01-05T00:00:00Z"),
+        ("0 0 * feb mon-wed", "UTC", "2025-01-30T00:00:00Z", "2025-02-03T00:00:00Z"),
+        ("0 0 29 2 *", "UTC", "2025-01-01T00:00:00Z", "2028-02-29T00:00:00Z"),
+    ]);
+}
+
+#[test]
+fn seconds_steps_lists_and_names_are_understood() {
+    check(&[
+        ("*/10 * * * * *", "UTC", "2025-01-01T00:00:00Z", "2025-01-01T00:00:10Z"),
+        ("* * * * * *", "UTC", "2025-01-01T00:00:00.500Z", "2025-01-01T00:00:01Z"),
+        ("5/20 * * * *", "UTC", "2025-01-01T00:05:00Z", "2025-01-01T00:25:00Z"),
+        ("1,31 8-9 * * *", "UTC", "2025-01-01T08:31:00Z", "2025-01-01T09:01:00Z"),
+        ("@hourly", "UTC", "2025-01-01T00:00:00Z", "2025-01-01T01:00:00Z"),
+        ("@daily", "Europe/Paris", "2025-01-01T00:00:00Z", "2025-01-01T23:00:00Z"),
+        ("@weekly", "UTC", "2025-01-01T00:00:00Z", "2025-01-05T00:00:00Z"),
+        ("@monthly", "UTC", "2025-01-01T00:00:00Z", "2025-02-01T00:00:00Z"),
+        ("@yearly", "UTC", "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+    ]);
+}
+
+#[test]
+fn a_skipped_hour_fires_one_hour_later() {
+    check(&[
+        ("30 2 * * *", "Europe/Madrid", "2025-03-29T12:00:00Z", "2025-03-30T01:30:00Z"),
+        ("30 2 * * *", "Europe/Madrid", "2025-03-30T01:30:00Z", "2025-03-31T00:30:00Z"),
+        ("30 3 * * *", "Europe/Madrid", "2025-03-29T12:00:00Z", "2025-03-30T01:30:00Z"),
+        ("30 * * * *", "Europe/Madrid", "2025-03-30T00:30:00Z", "2025-03-30T01:30:00Z"),
+        ("30 2 * * *", "America/New_York", "2025-03-08T12:00:00Z", "2025-03-09T07:30:00Z"),
+    ]);
+}
+
+#[test]
+fn a_repeated_hour_fires_once_unless_every_hour_fires() {
+    check(&[
+        ("30 2 * * *", "Europe/Madrid", "2025-10-25T12:00:00Z", "2025-10-26T00:30:00Z"),
+        ("30 2 * * *", "Europe/Madrid", "2025-10-26T00:30:00Z", "2025-10-27T01:30:00Z"),
+        ("0 * * * *", "Europe/Madrid", "2025-10-25T23:00:00Z", "2025-10-26T00:00:00Z"),
+        ("0 * * * *", "Europe/Madrid", "2025-10-26T00:00:00Z", "2025-10-26T01:00:00Z"),
+        ("0 * * * *", "Europe/Madrid", "2025-10-26T01:00:00Z", "2025-10-26T02:00:00Z"),
+        ("*/30 * * * *", "Europe/Madrid", "2025-10-26T00:30:00Z", "2025-10-26T01:00:00Z"),
+    ]);
+}
+
+#[test]
+fn what_cron_parser_refuses_is_refused() {
+    for pattern in ["0 0 ? * *", "60 * * * *", "* * * * * * *", "0 0 15W * *", "a b c d e", "0 0 * * +5", "5-1 * * * *"] {
+        let error = Cron::parse(pattern, None).unwrap_err();
+        assert!(matches!(&error, Error::InvalidOption(text) if text.contains("cron pattern")), "{pattern}: {error}");
+    }
+    assert!(Cron::parse("* * * * *", Some("Mars/Olympus")).unwrap_err().to_string().contains("Mars/Olympus"));
+    assert_eq!(next("0 0 31 2 *", "UTC", "2025-01-01T00:00:00Z"), None);
+}
+
+#[test]
+fn a_pattern_without_a_zone_uses_that_of_the_process() {
+    let cron = Cron::parse("0 * * * *", None).unwrap();
+    let after = millis("2025-06-01T10:30:00Z");
+    let next = cron.next_after(after).unwrap();
+    assert!(next > after && next <= after + 3_600_000);
+}
+
+fn repeat(json: &str) -> Repeat {
+    Repeat::read(serde_json::from_str::<serde_json::Value>(json).unwrap().as_object().unwrap())
+}
+
+#[test]
+fn a_start_date_shifts_the_first_firing() {
+    let repeat = repeat(&format!(r#"{{"pattern":"0 0 1 1 *","utc":true,"startDate":{}}}"#, millis("2027-06-01T00:00:00Z")));
+    let next = repeat.next(millis("2025-01-01T00:00:00Z"), None).unwrap().unwrap();
+    assert_eq!(next, Iteration { count: 1, cron_next: Some(millis("2028-01-01T00:00:00Z")) });
+}
+
+#[test]
+fn a_schedule_ends_with_its_limit_or_its_end_date() {
+    let now = millis("2025-01-01T12:00:00Z");
+    let next = |json: &str, previous| repeat(json).next(now, previous).unwrap();
+    assert_eq!(next(r#"{"every":1000,"count":4,"limit":5}"#, None), Some(Iteration { count: 5, cron_next: None }));
+    assert_eq!(next(r#"{"every":1000,"count":5,"limit":5}"#, None), None);
+    assert_eq!(next(&format!(r#"{{"every":1000,"endDate":{}}}"#, now - 1), None), None);
+    assert!(next(&format!(r#"{{"every":1000,"endDate":{now}}}"#), None).is_some());
+    let end = millis("2025-01-02T00:00:00Z");
+    let daily = |end| format!(r#"{{"pattern":"0 0 * * *","tz":"UTC","endDate":{end}}}"#);
+    assert_eq!(next(&daily(end), None).unwrap().cron_next, Some(end));
+    assert_eq!(next(&daily(end - 1), None), None);
+    // A job that was made ahead of its time is followed by the firing after its own.
+    assert_eq!(next(&daily(end + 86_400_000), Some(end)).unwrap().cron_next, Some(end + 86_400_000));
+}
+
+#[test]
+fn random_patterns_fire_as_in_cron_parser() {
+    for row in include_str!("cron_parser.txt").lines().skip(1) {
+        let [pattern, tz, after, expected] = row.split('|').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let cron = Cron::parse(pattern, Some(tz)).unwrap();
+        let mut at = after.parse().unwrap();
+        for firing in expected.split(',') {
+            at = cron.next_after(at).unwrap();
+            assert_eq!(at.to_string(), firing, "{row}");
+        }
+    }
+}

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bullrush::connection::{Link, Retry};
 use bullrush::error::Error;
-use bullrush::protocol::{JobBatch, Keep, Keys};
+use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
+use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
 use bullrush::scripts::fetch::{move_to_active, recover_active, FetchPlan};
 use bullrush::scripts::finish::{self, move_to_finished, refusal, Failure, Finished, Outcome};
 use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
@@ -166,4 +167,33 @@ async fn a_flushed_script_cache_goes_unnoticed() {
     let replies = eval_many(&link, &calls, Retry::Never).await.unwrap();
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
     assert_eq!(number(&link, "LLEN bull:q:1:logs").await, 3);
+}
+
+#[tokio::test]
+async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    run(&link, "ZADD bull:q:repeat 1000 nightly").await;
+    run(&link, "HSET bull:q:repeat:nightly name report every 500 offset 0 ic 1").await;
+    let opts = br#"{"attempts":0,"repeat":{"every":500,"count":1}}"#;
+    let mut batch = JobBatch::new();
+    batch.push(NewJob { id: Some("repeat:nightly:1000"), opts, ..job("{}") });
+    queue(&link).add_jobs(batch).await.unwrap();
+    let taken = move_to_active(&link, &keys, 1_000, &PLAN).await.unwrap().jobs.remove(0);
+    let next = NextIteration {
+        scheduler_id: "nightly",
+        producer_id: &taken.id,
+        cron_next: None,
+        every: Some(500),
+        name: taken.name(),
+        data: taken.data(),
+        opts: r#"{"attempts":0,"repeat":{"every":500,"count":2}}"#,
+        priority: 0,
+        lifo: false,
+    };
+    let produced = add_scheduler_iteration(&link, &keys, 1_000, &next).await.unwrap();
+    assert_eq!(produced.as_deref(), Some("repeat:nightly:1500"));
+    assert_eq!(add_scheduler_iteration(&link, &keys, 1_000, &next).await.unwrap(), None);
+    let job = queue(&link).get_job("repeat:nightly:1500").await.unwrap().unwrap();
+    assert_eq!((job.name(), job.text("rjk"), job.number("delay")), ("report", Some("nightly"), 500));
 }
