@@ -14,5 +14,5 @@ if not tonumber(ARGV[1]) or not count or count < 1 then
   return redis.error_reply('ERR move_to_active: malformed arguments')
 end
 local reply = {}
-fetch_jobs(P, reply, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], count)
+fetch_jobs(P, reply, nil, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], count)
 return reply

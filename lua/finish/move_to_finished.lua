@@ -11,6 +11,7 @@
 ---         dependencies, -9 failed children.
 --- Events  completed or failed [, retries-exhausted] per job; those of released parents; those of the fetch; drained
 local call = redis.call
+--- @include get_target
 --- @include read_parent
 --- @include settle_parent
 --- @include fail_dependency
@@ -20,6 +21,8 @@ local call = redis.call
 --- @include max_len_events
 --- @include collect_metrics
 --- @include prune_finished
+--- @include count_active
+--- @include rewrite_active
 --- @include fetch_jobs
 
 local P = string.sub(KEYS[1], 1, -5)
@@ -68,6 +71,11 @@ for first = 1, completing, 1000 do
 end
 
 local active, events = P .. 'active', P .. 'events'
+local _, _, settings = get_target(P)
+local left, active_ids
+if not settings[2] then -- with a global concurrency the length of active decides along the way
+  left, active_ids = count_active(P, jobs)
+end
 local refused, unlocked, unlocked_keys, seen = {}, {}, {}, {}
 local released, any_finished = 0, false
 local index, at = 0, 9
@@ -103,10 +111,14 @@ while at <= size do
         unlocked[released], unlocked_keys[released] = id, lock_keys[index]
       end
     end
-    if code == 0 and call('LREM', active, -1, id) == 0 then
-      code = -3
-      if not completed then -- as in BullMQ, the failure is on record all the same
-        call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)
+    if code == 0 then
+      if left and (left[id] or 0) > 0 then
+        left[id] = left[id] - 1
+      elseif left or call('LREM', active, -1, id) == 0 then
+        code = -3
+        if not completed then -- as in BullMQ, the failure is on record all the same
+          call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)
+        end
       end
     end
 
@@ -114,7 +126,7 @@ while at <= size do
     if code == 0 then
       finished, any_finished = finished + 1, true
       if index == jobs then -- the trim of the last of N single calls makes those before it redundant
-        call('XTRIM', events, 'MAXLEN', '~', max_len_events(P))
+        call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
       end
       if job[4] then
         release_deduplication(P, id, job[4])
@@ -172,6 +184,9 @@ while at <= size do
   end
 end
 
+if left then
+  rewrite_active(P, left, active_ids)
+end
 if released > 0 then
   for first = 1, released, 1000 do
     call('DEL', unpack(unlocked_keys, first, math.min(first + 999, released)))
@@ -184,7 +199,7 @@ end
 local reply = { refused }
 local idle = true
 if fetch_count > 0 then
-  idle = fetch_jobs(P, reply, now, ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], fetch_count)
+  idle = fetch_jobs(P, reply, settings, now, ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], fetch_count)
 else
   reply[2], reply[3] = 0, 0
 end

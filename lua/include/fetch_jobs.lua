@@ -3,9 +3,10 @@
 --- @include call_many
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
 -- limiter ttl, next due ms, then id, flat hash of each job. N jobs leave the state of N single fetches.
--- now, token, lock_duration are the caller's strings. Returns true when there was nothing to do at all.
-local function fetch_jobs(P, reply, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count)
-  local target, blocked, settings = get_target(P)
+-- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true when there was nothing
+-- to do at all.
+local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count)
+  local target, blocked, settings = get_target(P, known)
   promote_delayed(P, now, target, blocked)
 
   local head = #reply
@@ -75,7 +76,7 @@ local function fetch_jobs(P, reply, now, token, lock_duration, limiter_max, limi
       local id = ids[i]
       local job_key = P .. id
       if token ~= '0' then
-        call('SET', job_key .. ':lock', token, 'PX', lock_duration)
+        call('PSETEX', job_key .. ':lock', lock_duration, token)
       end
       call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
 
