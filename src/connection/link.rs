@@ -1,28 +1,21 @@
 //! A shared, self-repairing connection for pipelined commands.
 
 use std::borrow::Borrow;
+use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Value};
-use tokio::sync::{watch, Notify};
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::fault::{inspect, Fault};
+use super::keeper::{Keeper, Shared};
 use super::pace::Pace;
-use super::wire::{Lost, Refused, Wire};
+use super::wire::{Lost, Wire};
 use super::{Endpoint, LinkState, Retry, ServerInfo};
 use crate::error::{Error, Result};
-
-const RECONNECT_CAP: Duration = Duration::from_secs(5);
-/// An owed reply and not a byte for two of these in a row: the peer is a black hole.
-const SILENCE: Duration = Duration::from_secs(10);
-/// What calls in flight get when the link leaves a server that refuses writes.
-const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How a link is set up.
 #[derive(Clone, Debug, Default)]
@@ -51,20 +44,6 @@ impl Drop for Guard {
     }
 }
 
-struct Shared {
-    endpoint: Arc<Endpoint>,
-    options: LinkOptions,
-    current: ArcSwapOption<Wire>,
-    state: watch::Sender<LinkState>,
-    /// Why the server will not have us, as long as it will not.
-    refusal: Mutex<Option<Error>>,
-    server: Mutex<Option<ServerInfo>>,
-    /// The first call asks for the first connection.
-    demand: Notify,
-    /// The current wire leads to the wrong server.
-    condemned: Notify,
-}
-
 /// The state of one call over its tries.
 struct Trial {
     deadline: Option<Instant>,
@@ -79,19 +58,9 @@ impl Link {
     /// Makes a link that connects when first used. Call inside a tokio runtime.
     #[must_use]
     pub fn open(endpoint: Arc<Endpoint>, options: LinkOptions) -> Self {
-        let (state, _) = watch::channel(LinkState::Connecting { attempt: 0, error: None });
         let patience = options.patience;
-        let shared = Arc::new(Shared {
-            endpoint,
-            options,
-            current: ArcSwapOption::empty(),
-            state,
-            refusal: Mutex::new(None),
-            server: Mutex::new(None),
-            demand: Notify::new(),
-            condemned: Notify::new(),
-        });
-        tokio::spawn(Keeper { shared: shared.clone(), pace: Pace::new(RECONNECT_CAP), generation: 0 }.run());
+        let shared = Arc::new(Shared::new(endpoint, options));
+        tokio::spawn(Keeper::new(shared.clone()).run());
         Link { _guard: Arc::new(Guard(shared.clone())), shared, patience }
     }
 
@@ -125,7 +94,7 @@ impl Link {
 
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        *self.shared.state.borrow() == LinkState::Closed
+        self.shared.is_closed()
     }
 
     /// Waits until the link is connected.
@@ -204,7 +173,10 @@ impl Link {
         Trial { deadline, spoilt: 0, sent: false, busy: Pace::new(Duration::from_secs(1)) }
     }
 
-    async fn patiently<T>(&self, reply: impl std::future::Future<Output = std::result::Result<T, Lost>>) -> std::result::Result<T, Lost> {
+    async fn patiently<T>(
+        &self,
+        reply: impl Future<Output = std::result::Result<T, Lost>>,
+    ) -> std::result::Result<T, Lost> {
         match self.shared.options.response_timeout {
             None => reply.await,
             Some(limit) => match tokio::time::timeout(limit, reply).await {
@@ -291,168 +263,6 @@ impl Link {
                 "Redis at {} did not answer ({reason}): the command may or may not have been executed",
                 self.shared.endpoint
             ))),
-        }
-    }
-}
-
-impl Shared {
-    fn wire_after(&self, spoilt: u64) -> Option<Arc<Wire>> {
-        self.current.load_full().filter(|wire| wire.generation > spoilt)
-    }
-
-    async fn next_wire(&self, spoilt: u64) -> Result<Arc<Wire>> {
-        let mut states = self.state.subscribe();
-        self.demand.notify_one();
-        loop {
-            match &*states.borrow_and_update() {
-                LinkState::Closed => return Err(Error::Closed),
-                LinkState::Connecting { .. } => {
-                    if let Some(refusal) = self.refusal.lock().clone() {
-                        return Err(refusal);
-                    }
-                }
-                LinkState::Connected { .. } => {
-                    if let Some(wire) = self.wire_after(spoilt) {
-                        return Ok(wire);
-                    }
-                }
-            }
-            if states.changed().await.is_err() {
-                return Err(Error::Closed);
-            }
-        }
-    }
-
-    /// Stops using a wire; what is in flight there may still be answered.
-    fn leave(&self, wire: &Arc<Wire>, reason: &str) {
-        let previous = self.current.compare_and_swap(wire, None);
-        if previous.as_ref().is_some_and(|current| Arc::ptr_eq(current, wire)) {
-            tracing::warn!(endpoint = %self.endpoint, reason, "leaving the server");
-            let driver = wire.abort_handle();
-            tokio::spawn(async move {
-                tokio::time::sleep(FAREWELL).await;
-                driver.abort();
-            });
-            self.condemned.notify_one();
-        }
-    }
-
-    fn is_closed(&self) -> bool {
-        *self.state.borrow() == LinkState::Closed
-    }
-
-    fn close(&self) {
-        self.state.send_replace(LinkState::Closed);
-        if let Some(wire) = self.current.swap(None) {
-            wire.kill();
-        }
-        // The keeper looks at the state whenever one of these wakes it.
-        self.demand.notify_one();
-        self.condemned.notify_one();
-    }
-
-    /// Publishes a state unless the link was closed meanwhile; false if it was.
-    fn publish(&self, next: LinkState) -> bool {
-        self.state.send_if_modified(|state| {
-            let open = *state != LinkState::Closed;
-            if open {
-                *state = next;
-            }
-            open
-        })
-    }
-}
-
-/// Keeps a link connected.
-struct Keeper {
-    shared: Arc<Shared>,
-    pace: Pace,
-    generation: u64,
-}
-
-impl Keeper {
-    async fn run(mut self) {
-        self.shared.demand.notified().await;
-        let mut error = None;
-        while let Some((wire, driver)) = self.connect(error.take()).await {
-            let ended = self.attend(&wire, driver).await;
-            self.shared.current.store(None);
-            if wire.proven.load(Ordering::Relaxed) {
-                self.pace.reset();
-            }
-            self.pace.failed();
-            error = Some(ended);
-        }
-        self.shared.close();
-    }
-
-    /// Tries until there is a connection; `None` when the link was closed.
-    async fn connect(&mut self, mut error: Option<String>) -> Option<(Arc<Wire>, JoinHandle<()>)> {
-        let shared = self.shared.clone();
-        let mut states = shared.state.subscribe();
-        loop {
-            let attempt = self.pace.failures();
-            if !shared.publish(LinkState::Connecting { attempt, error: error.take() }) {
-                return None;
-            }
-            let name = shared.options.client_name.as_deref();
-            let generation = self.generation + 1;
-            let tried = async {
-                self.pace.wait().await;
-                Wire::connect(&shared.endpoint, name, generation).await
-            };
-            let outcome = tokio::select! {
-                outcome = tried => outcome,
-                _ = states.wait_for(|state| *state == LinkState::Closed) => return None,
-            };
-            match outcome {
-                Ok((wire, driver)) => {
-                    self.generation = generation;
-                    *shared.refusal.lock() = None;
-                    *shared.server.lock() = Some(wire.server.clone());
-                    let wire = Arc::new(wire);
-                    shared.current.store(Some(wire.clone()));
-                    return shared.publish(LinkState::Connected { generation }).then_some((wire, driver));
-                }
-                Err(Refused::Later(reason)) => error = Some(reason),
-                Err(Refused::Fatal(refusal)) => {
-                    error = Some(refusal.to_string());
-                    *shared.refusal.lock() = Some(refusal);
-                }
-            }
-            tracing::debug!(endpoint = %shared.endpoint, attempt, error, "cannot connect");
-            self.pace.failed();
-        }
-    }
-
-    /// Watches a connection until it is over; returns why.
-    async fn attend(&self, wire: &Arc<Wire>, mut driver: JoinHandle<()>) -> String {
-        let mut tick = tokio::time::interval(self.shared.options.response_timeout.unwrap_or(SILENCE));
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut heard = None;
-        let mut silent = 0;
-        loop {
-            tokio::select! {
-                _ = &mut driver => return "the connection was closed".into(),
-                () = self.shared.condemned.notified() => {
-                    if self.shared.is_closed() {
-                        wire.kill();
-                        return "closed".into();
-                    }
-                    if self.shared.current.load().as_ref().is_none_or(|current| !Arc::ptr_eq(current, wire)) {
-                        return "the server refused to write".into();
-                    }
-                }
-                _ = tick.tick() => {
-                    let now = wire.awaiting();
-                    silent = if now.is_some() && now == heard { silent + 1 } else { 0 };
-                    heard = now;
-                    if silent >= 2 {
-                        wire.kill();
-                        return "the server fell silent".into();
-                    }
-                }
-            }
         }
     }
 }

@@ -3,6 +3,7 @@
 mod blocking;
 mod endpoint;
 mod fault;
+mod keeper;
 mod link;
 mod pace;
 mod pool;
@@ -27,9 +28,14 @@ pub enum Retry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkState {
     /// Not connected (yet); `error` is why the last attempt failed or the last connection ended.
-    Connecting { attempt: u32, error: Option<String> },
+    Connecting {
+        attempt: u32,
+        error: Option<String>,
+    },
     /// Connected for the `generation`-th time.
-    Connected { generation: u64 },
+    Connected {
+        generation: u64,
+    },
     Closed,
 }
 

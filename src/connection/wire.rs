@@ -64,7 +64,11 @@ impl Drop for Wire {
 
 impl Wire {
     /// Connects, authenticates, names the connection and checks the server's version.
-    pub async fn connect(endpoint: &Endpoint, name: Option<&str>, generation: u64) -> Result<(Self, JoinHandle<()>), Refused> {
+    pub async fn connect(
+        endpoint: &Endpoint,
+        name: Option<&str>,
+        generation: u64,
+    ) -> Result<(Self, JoinHandle<()>), Refused> {
         let setup = Self::set_up(endpoint, name, generation);
         match tokio::time::timeout(CONNECT_TIMEOUT, setup).await {
             Ok(result) => result,
@@ -72,7 +76,11 @@ impl Wire {
         }
     }
 
-    async fn set_up(endpoint: &Endpoint, name: Option<&str>, generation: u64) -> Result<(Self, JoinHandle<()>), Refused> {
+    async fn set_up(
+        endpoint: &Endpoint,
+        name: Option<&str>,
+        generation: u64,
+    ) -> Result<(Self, JoinHandle<()>), Refused> {
         let meter = Arc::new(Meter::default());
         let later = |error: io::Error| Refused::Later(error.to_string());
         let stream = Metered { inner: open(endpoint.addr()).await.map_err(later)?, meter: meter.clone() };
@@ -82,8 +90,7 @@ impl Wire {
             .set_pipeline_buffer_size(1024)
             .set_write_backpressure_boundary(512 * 1024);
         let settings = endpoint.settings();
-        let (conn, driver) =
-            MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(refused)?;
+        let (conn, driver) = MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(refused)?;
         let driver = tokio::spawn(driver);
         let mut wire = Wire {
             generation,
@@ -188,9 +195,10 @@ fn refused(error: RedisError) -> Refused {
     let fatal = |code: &str| Refused::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
     match code.as_str() {
         "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => Refused::Later(format!("{code} {text}")),
-        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => {
-            Refused::Fatal(Error::Server { code: "WRONGPASS".into(), message: "Redis refused the user or the password".into() })
-        }
+        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => Refused::Fatal(Error::Server {
+            code: "WRONGPASS".into(),
+            message: "Redis refused the user or the password".into(),
+        }),
         "" => Refused::Later(describe(&error)),
         code => fatal(code),
     }

@@ -52,10 +52,12 @@ impl Cron {
         let zone = match tz {
             None => Zone::Local,
             Some(name) => Zone::Named(
-                name.parse().map_err(|_| Error::InvalidOption(format!("Unknown time zone {name:?} of a cron pattern")))?,
+                name.parse()
+                    .map_err(|_| Error::InvalidOption(format!("Unknown time zone {name:?} of a cron pattern")))?,
             ),
         };
-        let mut fields = fields(pattern).ok_or_else(|| invalid("it has more than six fields or an unknown character"))?;
+        let mut fields =
+            fields(pattern).ok_or_else(|| invalid("it has more than six fields or an unknown character"))?;
         let nth = take_nth(&mut fields[5]).ok_or_else(|| invalid("# takes one weekday and a number from 1 to 5"))?;
         let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Disallowed).build();
         let pattern = parser.parse(&fields.join(" ")).map_err(|error| invalid(&error.to_string()))?;
@@ -99,7 +101,8 @@ impl Cron {
         let passes: &[Pass] = if self.every_hour { &[Pass::First, Pass::Second] } else { &[Pass::First] };
         hours.flat_map(|hour| passes.iter().map(move |&pass| (hour, pass))).find_map(|(hour, pass)| {
             // An hour that the zone skips: whoever asks for it by name gets the next one instead.
-            let skipped = !self.every_hour && [0, 59].iter().all(|&minute| instant(zone, date, (hour, minute, 59), pass).is_none());
+            let skipped = !self.every_hour
+                && [0, 59].iter().all(|&minute| instant(zone, date, (hour, minute, 59), pass).is_none());
             let hour = if skipped { hour + 1 } else { hour };
             self.first_of_hour(after, |minute, second| instant(zone, date, (hour, minute, second), pass))
         })

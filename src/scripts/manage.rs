@@ -12,14 +12,7 @@ async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
 }
 
 /// Runs a script that answers with a BullMQ result code for job `id`.
-async fn run_on_job(
-    link: &Link,
-    call: &Call,
-    retry: Retry,
-    id: &str,
-    command: &str,
-    state: &str,
-) -> Result<i64> {
+async fn run_on_job(link: &Link, call: &Call, retry: Retry, id: &str, command: &str, state: &str) -> Result<i64> {
     reply::checked(run(link, call, retry).await?, id, command, state)
 }
 

@@ -28,7 +28,8 @@ async fn a_wait_that_is_given_up_takes_no_marker() {
     let server = Server::start();
     let link = server.link();
     let mut blocking = BlockingLink::new(server.endpoint(), Some("waiter".into()));
-    let given_up = tokio::time::timeout(Duration::from_millis(50), blocking.wait_marker(KEY, Duration::from_secs(60))).await;
+    let given_up =
+        tokio::time::timeout(Duration::from_millis(50), blocking.wait_marker(KEY, Duration::from_secs(60))).await;
     assert!(given_up.is_err());
     until("the socket is closed", || async { !text(&link, "CLIENT LIST").await.contains("waiter") }).await;
     run(&link, &format!("ZADD {KEY} 0 0")).await;

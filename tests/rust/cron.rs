@@ -76,7 +76,8 @@ fn a_repeated_hour_fires_once_unless_every_hour_fires() {
 
 #[test]
 fn what_cron_parser_refuses_is_refused() {
-    for pattern in ["0 0 ? * *", "60 * * * *", "* * * * * * *", "0 0 15W * *", "a b c d e", "0 0 * * +5", "5-1 * * * *"] {
+    for pattern in ["0 0 ? * *", "60 * * * *", "* * * * * * *", "0 0 15W * *", "a b c d e", "0 0 * * +5", "5-1 * * * *"]
+    {
         let error = Cron::parse(pattern, None).unwrap_err();
         assert!(matches!(&error, Error::InvalidOption(text) if text.contains("cron pattern")), "{pattern}: {error}");
     }
@@ -98,7 +99,8 @@ fn repeat(json: &str) -> Repeat {
 
 #[test]
 fn a_start_date_shifts_the_first_firing() {
-    let repeat = repeat(&format!(r#"{{"pattern":"0 0 1 1 *","utc":true,"startDate":{}}}"#, millis("2027-06-01T00:00:00Z")));
+    let repeat =
+        repeat(&format!(r#"{{"pattern":"0 0 1 1 *","utc":true,"startDate":{}}}"#, millis("2027-06-01T00:00:00Z")));
     let next = repeat.next(millis("2025-01-01T00:00:00Z"), None).unwrap().unwrap();
     assert_eq!(next, Iteration { count: 1, cron_next: Some(millis("2028-01-01T00:00:00Z")) });
 }

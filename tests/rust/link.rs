@@ -69,7 +69,9 @@ async fn patience_ends_with_an_error_that_names_the_server_and_hides_the_passwor
     let Error::ConnectionLost(text) = &error else { panic!("{error:?}") };
     assert!(text.contains(&format!("127.0.0.1:{}", server.port())), "{text}");
     assert!(text.contains("refused"), "{text}");
-    for shown in [text.clone(), format!("{:?} {}", link.endpoint(), link.endpoint()), format!("{:?}", link.watch().borrow())] {
+    for shown in
+        [text.clone(), format!("{:?} {}", link.endpoint(), link.endpoint()), format!("{:?}", link.watch().borrow())]
+    {
         assert!(!shown.contains("s3cret"), "{shown}");
     }
 }
@@ -112,10 +114,7 @@ async fn a_closed_link_fails_all_calls_at_once() {
 async fn the_last_clone_closes_the_connection() {
     let server = Server::start();
     let observer = server.link();
-    let link = Link::open(
-        server.endpoint(),
-        LinkOptions { client_name: Some("short-lived".into()), ..patient(5_000) },
-    );
+    let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("short-lived".into()), ..patient(5_000) });
     let clone = link.with_patience(None);
     drop(link);
     run(&clone, "PING").await;

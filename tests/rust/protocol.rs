@@ -13,7 +13,10 @@ fn queue_names_are_checked_as_in_bullmq() {
     assert_eq!(text(""), "Queue name must be provided");
     assert_eq!(text("a:b"), "Queue name cannot contain :");
     let keys = Keys::new("bull", "mail").unwrap();
-    assert_eq!((keys.meta(), keys.marker(), keys.job("7").as_str()), ("bull:mail:meta", "bull:mail:marker", "bull:mail:7"));
+    assert_eq!(
+        (keys.meta(), keys.marker(), keys.job("7").as_str()),
+        ("bull:mail:meta", "bull:mail:marker", "bull:mail:7")
+    );
 }
 
 #[test]
@@ -27,7 +30,13 @@ fn a_hash_tag_needs_something_in_its_braces() {
 
 #[test]
 fn endpoints_that_are_not_supported_say_so() {
-    for url in ["redis+sentinel://:s3cret@h/x", "redis+cluster://:s3cret@h", "http://:s3cret@h", "redis://:s3cret@h/db", "s3cret"] {
+    for url in [
+        "redis+sentinel://:s3cret@h/x",
+        "redis+cluster://:s3cret@h",
+        "http://:s3cret@h",
+        "redis://:s3cret@h/db",
+        "s3cret",
+    ] {
         let error = Endpoint::parse(url).unwrap_err();
         assert!(matches!(error, Error::InvalidOption(_)));
         assert!(!error.to_string().contains("s3cret"), "{error}");
@@ -49,7 +58,9 @@ fn keep_rules_follow_bullmqs_table() {
 
 #[test]
 fn job_options_are_read_and_nonsense_counts_as_absent() {
-    let opts = JobOptions::parse(br#"{"attempts":3,"lifo":true,"kl":5,"stackTraceLimit":2,"backoff":500,"repeat":{"count":1}}"#);
+    let opts = JobOptions::parse(
+        br#"{"attempts":3,"lifo":true,"kl":5,"stackTraceLimit":2,"backoff":500,"repeat":{"count":1}}"#,
+    );
     assert_eq!((opts.attempts, opts.lifo, opts.keep_logs, opts.stack_trace_limit), (3, true, Some(5), Some(2)));
     assert_eq!(opts.backoff, Some(Backoff { kind: "fixed".into(), delay: 500.0, jitter: 0.0 }));
     assert_eq!(opts.repeat.unwrap()["count"], 1);
