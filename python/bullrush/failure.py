@@ -81,8 +81,11 @@ def _text(error: BaseException) -> str:
 
 
 def _stack(error: BaseException) -> str:
-    """Return the error on the first line, as Node does, and then Python's own traceback."""
-    report = traceback.TracebackException.from_exception(error, limit=-_MOST_FRAMES)
+    """Return the error on the first line, as Node does, and then Python's own traceback, from the handler on."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):
+        trace = trace.tb_next
+    report = traceback.TracebackException(type(error), error, trace, limit=-_MOST_FRAMES, compact=True)
     title = "".join(report.format_exception_only()).rstrip("\n")
     return _sendable(f"{title}\n{''.join(report.format())}".rstrip("\n"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from orjson import loads
 
@@ -47,6 +47,9 @@ class Record(Protocol):
 
     def get(self, field: str) -> bytes | None:
         """Return any other field, None if the job does not have it."""
+
+
+JobT = TypeVar("JobT", bound="JobFields")
 
 
 class AddedRecord:
@@ -113,7 +116,7 @@ class JobFields:
         """Decode data and options now, as a worker does before it calls the handler.
 
         Raises:
-            MalformedJobError: one of them is not JSON, or the job's hash is gone.
+            MalformedJobError: one of them is not JSON.
         """
         record = self.record
         try:
@@ -127,13 +130,17 @@ class JobFields:
     def _read_with_care(self) -> None:
         """Read what `read` could not: absent fields have defaults, as in Node; broken ones are named."""
         record = self.record
-        if not record.data and not record.name:
-            raise MalformedJobError(f"Malformed job {record.id}: it has no name and no data, so its hash was removed")
         self._data = decode(record.data or b"{}", "data", record.id)
         stored = decode(record.opts or b"{}", "opts", record.id)
         if not isinstance(stored, dict):
             raise MalformedJobError(f"Malformed job {record.id}: its opts are not an object")
         self._stored = stored
+
+    def as_type(self, job_type: Callable[[Record, Source], JobT]) -> JobT:
+        """Return the same job as an object of another class."""
+        job = job_type(self.record, self._source)
+        job._changed = self._changed
+        return job
 
     def finish(self, *, final: bool, returnvalue: str | None = None, failedReason: str | None = None) -> None:  # noqa: N803 - Redis' names
         """Note how the attempt ended, as Redis has it now; ``final``: no other attempt follows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Coroutine
@@ -140,15 +141,15 @@ class LoopRunner:
     def resize(self, slots: int) -> None:
         """Run so many tasks at a time."""
         self._slots = slots
-        self._loop.call_soon_threadsafe(self._fill)
+        self._on_loop(self._fill)
 
     def cancel(self, job_id: str) -> None:
         """Cancel the task of a job whose outcome will not count."""
-        self._loop.call_soon_threadsafe(self._cancel, job_id)
+        self._on_loop(self._cancel, job_id)
 
     def cancel_all(self) -> None:
         """Cancel all tasks: the worker's deadline to close has passed."""
-        self._loop.call_soon_threadsafe(self._cancel, None)
+        self._on_loop(self._cancel, None)
 
     def join(self) -> None:
         """Do nothing: the loop goes on, and `ended` was called after the last task."""
@@ -159,6 +160,11 @@ class LoopRunner:
             return asyncio.current_task() in self._tasks
         except RuntimeError:
             return False
+
+    def _on_loop(self, function: Callable[..., None], *arguments: object) -> None:
+        # A loop that has closed has no task left to change.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function, *arguments)
 
     def _wake(self) -> None:
         # First rearm, then take: what comes in between makes the descriptor readable again.

@@ -160,7 +160,7 @@ class WorkerCalls(Handle, Generic[JobT]):
             self._errors[job.id] = error
 
     def _announce(self, event: str, job: JobFields, *arguments: object) -> None:
-        self._listeners.emit(event, self._job_type(job.record, self), *arguments)
+        self._listeners.emit(event, job.as_type(self._job_type), *arguments)
 
     def _report(self, event: WorkerEvent) -> None:
         """Pass on what the core tells: to listeners, and without payloads to the log."""
@@ -182,12 +182,12 @@ class WorkerCalls(Handle, Generic[JobT]):
                 self._run.runner.cancel(text)
             emit("error", lost)
         elif kind == "error":
-            _log.error("Queue %r: %s", self.name, text)
+            _log.error("%r: %s", self, text)
             emit(kind, BullrushError(text))
         elif kind == "reconnecting":
-            _log.warning("Queue %r: %s", self.name, text)
+            _log.warning("%r: %s", self, text)
         elif kind == "connected":
-            _log.info("Queue %r: connected", self.name)
+            _log.info("%r: connected", self)
             emit("ready")
         elif kind == "drained":
             emit(kind)
@@ -214,10 +214,10 @@ class WorkerCalls(Handle, Generic[JobT]):
                 msg = "Worker is already running."
                 raise RuntimeError(msg)
             core = self._new_core()
+            if self._paused:
+                core.pause()
+            core.start(until=until, max_jobs=most, max_seconds=max_seconds, horizon=ahead)
             self._run = run = WorkerRun(core, self._new_runner(core), self._report)
-        if self._paused:
-            core.pause()
-        core.start(until=until, max_jobs=most, max_seconds=max_seconds, horizon=ahead)
         return run
 
     def _new_core(self) -> CoreWorker:
@@ -369,7 +369,7 @@ class Worker(Blocking, WorkerCalls[Job]):
             run.start()
             run.supervise()
         except Exception:
-            _log.exception("The worker of queue %r broke down", self.name)
+            _log.exception("%r broke down", self)
         finally:
             self._end(run)
 

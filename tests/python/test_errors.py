@@ -1,0 +1,43 @@
+"""Errors: their codes, their kinds, and that they travel between processes."""
+
+import inspect
+import pickle
+
+import pytest
+
+from bullrush import errors
+
+CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.BullrushError)]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_error_pickles_with_its_text_and_code(kind: type[errors.BullrushError]) -> None:
+    error = kind("OOM", "no memory") if kind is errors.RedisServerError else kind("text")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.code) == (kind, str(error), error.code)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (-1, "JobNotFoundError"), (-2, "JobLockMissingError"), (-3, "JobStateError"), (-4, "PendingDependenciesError"),
+        (-5, "ParentNotFoundError"), (-6, "JobLockMismatchError"), (-7, "ParentReplacedError"), (-8, "SchedulerJobError"),
+        (-9, "FailedChildrenError"), (-10, "SchedulerCollisionError"), (-11, "SchedulerCollisionError"),
+        (-99, "ResultCodeError"),
+    ],
+)  # fmt: skip
+def test_every_result_code_has_its_class(code: int, name: str) -> None:
+    error = pickle.loads(pickle.dumps(errors.from_code(code, "text")))
+    assert (type(error).__name__, error.code, str(error)) == (name, code, "text")
+
+
+def test_errors_of_handlers_have_bullmqs_texts() -> None:
+    assert str(errors.RateLimitError()) == "bullmq:rateLimitExceeded"
+    assert str(errors.UnrecoverableError()) == "bullmq:unrecoverable"
+    assert str(errors.UnrecoverableError("mine")) == "mine"
+
+
+def test_errors_are_also_the_builtin_kind_that_callers_expect() -> None:
+    assert issubclass(errors.ConnectionLostError, ConnectionError)
+    assert issubclass(errors.InvalidOptionError, ValueError)
+    assert issubclass(errors.UnknownOptionError, TypeError)

@@ -1,0 +1,203 @@
+"""Adding jobs, and managing a queue."""
+
+import logging
+import pickle
+from collections.abc import Callable
+
+import orjson
+import pyarrow as pa
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Worker, errors
+
+
+def test_add_stores_the_job_and_returns_it(queue: Queue, redis: Redis) -> None:
+    job = queue.add(
+        "render", {"videoId": 7}, priority=1, attempts=3, backoff=1000, job_id="v7", timestamp=1_700_000_000_000
+    )
+    assert (job.id, job.name, job.data, job.priority, job.delay) == ("v7", "render", {"videoId": 7}, 1, 0)
+    assert (job.timestamp, job.attempts_made, job.progress, job.stacktrace) == (1_700_000_000_000, 0, 0, [])
+    assert job.opts["backoff"] == {"type": "fixed", "delay": 1000}
+    assert job.queue_qualified_name == f"bull:{queue.name}"
+    held = redis.hgetall(f"bull:{queue.name}:v7")
+    assert orjson.loads(held["data"]) == {"videoId": 7}
+    assert orjson.loads(held["opts"]) == {
+        "attempts": 3, "priority": 1, "backoff": {"type": "fixed", "delay": 1000}, "jobId": "v7", "timestamp": 1_700_000_000_000,
+    }  # fmt: skip
+
+
+def test_a_job_that_was_added_and_the_one_that_is_read_are_alike(queue: Queue) -> None:
+    added = queue.add("n", {"x": (1, 2)}, delay=60_000, priority=3)
+    read = queue.get_job(added.id)
+    assert read is not None
+    for name in ("id", "name", "data", "opts", "timestamp", "delay", "priority", "progress", "returnvalue", "token"):
+        assert getattr(added, name) == getattr(read, name), name
+
+
+def test_no_data_is_an_empty_object_and_none_is_null(queue: Queue, redis: Redis) -> None:
+    one, two = queue.add("a"), queue.add("a", None)
+    assert redis.hget(f"bull:{queue.name}:{one.id}", "data") == "{}"
+    assert redis.hget(f"bull:{queue.name}:{two.id}", "data") == "null"
+
+
+def test_add_bulk_keeps_the_order_and_default_options_apply(redis_url: str, queue_name: str) -> None:
+    queue = Queue(queue_name, url=redis_url, default_job_options={"attempts": 4})
+    jobs = queue.add_bulk([{"name": "n", "data": i, "opts": {"job_id": f"j{i}"} if i % 2 else {}} for i in range(600)])
+    assert [job.data for job in jobs] == list(range(600))
+    assert [job.id for job in jobs[1::2]] == [f"j{i}" for i in range(1, 600, 2)]
+    assert {job.opts["attempts"] for job in jobs} == {4}
+    assert queue.get_job_counts("waiting") == {"waiting": 600, "paused": 0}
+    assert queue.add_bulk([]) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        ({"name": "n", "data": {"a": {1}}}, errors.DataError),
+        ({"name": "n", "opts": {"priority": 1.5}}, errors.InvalidOptionError),
+        ({"name": "n", "data": "x" * 100, "opts": {"size_limit": 10}}, errors.InvalidOptionError),
+        ({"data": 1}, errors.InvalidOptionError),
+        ({"name": "n", "options": {}}, TypeError),
+    ],
+)
+def test_one_bad_job_of_a_bulk_leaves_nothing_behind(queue: Queue, redis: Redis, bad: dict, error: type) -> None:
+    with pytest.raises(error):
+        queue.add_bulk([{"name": "good"}, bad])
+    assert list(redis.scan_iter(f"bull:{queue.name}:*")) == []
+
+
+def test_a_job_that_is_too_large_is_refused_with_bullmqs_text(queue: Queue) -> None:
+    with pytest.raises(errors.InvalidOptionError, match="^The size of job big exceeds the limit 10 bytes$"):
+        queue.add("big", "0123456789", size_limit=10)
+
+
+def test_a_duplicate_id_adds_nothing_and_returns_the_job(queue: Queue) -> None:
+    queue.add("n", 1, job_id="same")
+    assert queue.add("n", 2, job_id="same").id == "same"
+    job = queue.get_job("same")
+    assert job is not None
+    assert job.data == 1
+    assert queue.get_waiting_count() == 1
+
+
+def test_arrow_rows_become_jobs(queue: Queue) -> None:
+    table = pa.table({"flight": ["a", "b"], "miles": [1, 2]})
+    ids = queue.add_arrow(table, "fly", job_id="flight", opts={"attempts": 2})
+    assert (ids, ids.duplicates) == (["a", "b"], [])
+    job = queue.get_job("b")
+    assert job is not None
+    assert (job.name, job.data, job.opts["attempts"]) == ("fly", {"flight": "b", "miles": 2}, 2)
+    assert queue.add_arrow(table, "fly", job_id="flight").duplicates == [0, 1]
+
+
+def test_arrow_ids_of_a_scope_do_not_depend_on_row_order(queue: Queue) -> None:
+    first = queue.add_arrow(pa.table({"x": [1, 2, 2]}), "n", id_scope="day1")
+    again = queue.add_arrow(pa.table({"x": [2, 1, 2]}), "n", id_scope="day1")
+    assert sorted(first) == sorted(again)
+    assert list(again.duplicates) == [0, 1, 2]
+    with pytest.raises(errors.InvalidOptionError, match="either name or name_column"):
+        queue.add_arrow(pa.table({"x": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("", "Queue name must be provided"), (None, "Queue name must be provided"), ("a:b", "Queue name cannot contain :"),
+     ("a\nb", "Queue name cannot contain control characters")],
+)  # fmt: skip
+def test_a_bad_queue_name_is_refused(name: str, message: str) -> None:
+    for kind in (Queue, lambda name: Worker(name, print)):
+        with pytest.raises(errors.QueueNameError, match=message):
+            kind(name)
+
+
+def test_an_unknown_queue_option_is_a_type_error_that_helps() -> None:
+    with pytest.raises(TypeError, match="use 'default_job_options'"):
+        Queue("q", defaultJobOptions={})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Did you mean 'attempts'"):
+        Queue("q", default_job_options={"attempt": 1})  # type: ignore[typeddict-unknown-key]
+
+
+def test_pause_resume_drain_and_obliterate(queue: Queue, redis: Redis) -> None:
+    queue.add_bulk([{"name": "n"}, {"name": "n", "opts": {"priority": 1}}, {"name": "n", "opts": {"delay": 60_000}}])
+    queue.pause()
+    assert queue.is_paused()
+    queue.resume()
+    assert not queue.is_paused()
+    queue.drain()
+    assert queue.get_job_count_by_types("waiting", "prioritized") == 0
+    assert queue.get_delayed_count() == 1
+    queue.drain(delayed=True)
+    assert queue.count() == 0
+    queue.add("n")
+    queue.obliterate()
+    assert list(redis.scan_iter(f"bull:{queue.name}:*")) in ([], [f"bull:{queue.name}:marker"])
+
+
+def test_promote_jobs_and_remove(queue: Queue) -> None:
+    delayed = queue.add("n", delay=60_000)
+    queue.promote_jobs()
+    assert queue.get_job_state(delayed.id) == "waiting"
+    assert queue.remove(delayed.id) == 1
+    assert queue.get_job(delayed.id) is None
+    assert queue.get_job_state(delayed.id) == "unknown"
+
+
+def test_retry_jobs_runs_failed_jobs_once_more(queue: Queue, worker: Callable[..., Worker]) -> None:
+    queue.add_bulk([{"name": "n", "data": i} for i in range(5)])
+    worker(lambda job: 1 / 0).run(until="drained")
+    assert queue.get_failed_count() == 5
+    queue.retry_jobs(state="failed")
+    assert (queue.get_failed_count(), queue.get_waiting_count()) == (0, 5)
+
+
+def test_global_limits_are_set_read_and_removed(queue: Queue) -> None:
+    assert (queue.get_global_concurrency(), queue.get_global_rate_limit(), queue.is_maxed()) == (None, None, False)
+    queue.set_global_concurrency(3)
+    queue.set_global_rate_limit(10, 1000)
+    assert queue.get_global_concurrency() == 3
+    assert queue.get_global_rate_limit() == {"max": 10, "duration": 1000}
+    queue.remove_global_concurrency()
+    queue.remove_global_rate_limit()
+    assert (queue.get_global_concurrency(), queue.get_global_rate_limit()) == (None, None)
+
+
+def test_the_settings_in_redis_are_those_of_bullmq(queue: Queue) -> None:
+    queue.wait_until_ready()
+    assert queue.get_version() == "bullmq:5.62.0"
+    assert queue.get_meta()["opts.maxLenEvents"] == "10000"
+
+
+def test_a_queue_pickles_as_its_configuration(redis_url: str, queue_name: str) -> None:
+    queue = Queue(queue_name, url=redis_url, prefix="other", default_job_options={"attempts": 3}, timeout=None)
+    queue.add("n")
+    copy = pickle.loads(pickle.dumps(queue))
+    assert (copy.name, copy.prefix, copy.get_waiting_count()) == (queue_name, "other", 1)
+    assert copy.add("n").opts["attempts"] == 3
+
+
+def test_repr_hides_the_password() -> None:
+    assert repr(Queue("q", url="redis://me:secret@host:1/0")) == "<Queue 'q' at redis://me:***@host:1/0>"
+    assert "secret" not in repr(Queue("q", url="redis://:secret@host"))
+
+
+def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://second")
+    assert "redis://second" in repr(Queue("q"))
+    monkeypatch.setenv("BULLRUSH_URL", "redis://first")
+    assert "redis://first" in repr(Queue("q"))
+
+
+def test_a_closed_queue_says_so(queue: Queue) -> None:
+    queue.close()
+    with pytest.raises(errors.ClosedError):
+        queue.add("n")
+
+
+def test_no_redis_is_a_clear_error_after_the_deadline_and_nothing_secret_in_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue = Queue("q", url="redis://:secret@127.0.0.1:1/0", timeout=200)
+    with caplog.at_level(logging.DEBUG), pytest.raises(errors.ConnectionLostError, match="127.0.0.1:1") as lost:
+        queue.add("n")
+    assert "secret" not in str(lost.value) + caplog.text
