@@ -152,7 +152,8 @@ while at <= size do
         if completed then
           call('HSET', job_key, 'atm', attempts_made, 'returnvalue', value, 'finishedOn', now)
         else
-          call('HSET', job_key, 'atm', attempts_made, 'failedReason', value, 'stacktrace', stacktrace, 'finishedOn', now)
+          call('HSET', job_key, 'atm', attempts_made, 'failedReason', value, 'stacktrace', stacktrace,
+            'finishedOn', now)
           call('HDEL', job_key, 'defa')
         end
       end

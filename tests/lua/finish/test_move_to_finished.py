@@ -209,6 +209,21 @@ def test_a_batch_leaves_what_single_finishes_leave(active, add, finish, client, 
     assert fetched == codes[-1][1]
 
 
+def test_a_large_batch_in_any_order_takes_only_its_own_jobs_out_of_active(active, finish, client, new_queue, dump):
+    batch, singles = new_queue(), new_queue()
+    for queue in (batch, singles):
+        active(queue, 24)
+        client.lpush(f"bull:{queue}:active", "foreign", "5")
+        client.rpush(f"bull:{queue}:active", "oldest")
+        client.lrem(f"bull:{queue}:active", 1, "7")
+    results = [(str(n), "null") for n in (*range(20, 0, -2), *range(1, 20, 2))]
+    refused, _ = finish(batch, *results)
+    codes = [finish(singles, result)[0] for result in results]
+    assert refused == {index: code[0] for index, code in enumerate(codes) if code} == {13: -3}
+    assert dump(batch) == dump(singles)
+    assert dump(batch)["active"] == ["5", "foreign", "24", "23", "22", "21", "oldest"]
+
+
 def test_completed_and_failed_runs_share_a_call(active, run, queue, dump):
     active(queue, 3)
     completed = [1, "completed", "t", -1, "", "1", "null"]
