@@ -76,6 +76,18 @@ local left, active_ids
 if not settings[2] then -- with a global concurrency the length of active decides along the way
   left, active_ids = count_active(P, jobs)
 end
+
+-- What touches keys of other jobs runs under pcall: a key of an unexpected type must not stop a batch half-way.
+local function tell_parent(job_key, parent_key, parent_json, completed, value)
+  local parent = read_parent(parent_key, parent_json)
+  if not completed then
+    fail_dependency(parent, job_key, value, now)
+  elseif call('SREM', parent.key .. ':dependencies', job_key) == 1 then
+    call('HSET', parent.key .. ':processed', job_key, value)
+    settle_parent(parent.P, parent.id, now)
+  end
+end
+
 local refused, unlocked, unlocked_keys, seen = {}, {}, {}, {}
 local released, any_finished = 0, false
 local index, at = 0, 9
@@ -92,10 +104,12 @@ while at <= size do
     at = at + width
     index = index + 1
     local job_key = P .. id
-    local job = call('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
+    local job = redis.pcall('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
 
     local code = 0
-    if not job[1] and call('EXISTS', job_key) == 0 then
+    if job.err then -- the key is no hash any more
+      code = -1
+    elseif not job[1] and call('EXISTS', job_key) == 0 then
       code = -1
     elseif completed and parents_present and call('SCARD', job_key .. ':dependencies') > 0 then
       code = -4
@@ -129,23 +143,17 @@ while at <= size do
         call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
       end
       if job[4] then
-        release_deduplication(P, id, job[4])
+        pcall(release_deduplication, P, id, job[4])
       end
       local parent_json = job[3] and call('HGET', job_key, 'parent')
       if job[3] then
-        local parent = read_parent(job[3], parent_json)
-        if not completed then
-          fail_dependency(parent, job_key, value, now)
-        elseif call('SREM', parent.key .. ':dependencies', job_key) == 1 then
-          call('HSET', parent.key .. ':processed', job_key, value)
-          settle_parent(parent.P, parent.id, now)
-        end
+        pcall(tell_parent, job_key, job[3], parent_json, completed, value)
       end
 
       attempts_made = job[2] and (tonumber(job[2]) or 0) + 1 .. '' or '1'
       if keep_count == 0 then
         remove_job_keys(job_key)
-        detach_child(P, job_key, job[3], parent_json, false)
+        pcall(detach_child, P, job_key, job[3], parent_json, false)
       else
         kept = kept + 1
         entries[2 * kept - 1], entries[2 * kept] = now, id
@@ -163,7 +171,7 @@ while at <= size do
     if i == count and kept > 0 then
       call_many('ZADD', P .. target, entries)
       if keep_count > 0 or keep_age then
-        prune_finished(P, P .. target, now, keep_count, keep_age)
+        pcall(prune_finished, P, P .. target, now, keep_count, keep_age)
       end
     end
 

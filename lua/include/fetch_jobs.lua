@@ -75,46 +75,51 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     for i = 1, taken do
       local id = ids[i]
       local job_key = P .. id
-      if token ~= '0' then
-        call('PSETEX', job_key .. ':lock', lock_duration, token)
-      end
-      call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
-
       -- Read first, then write everything in one command; the copy we return is patched to match.
-      local hash = call('HGETALL', job_key)
-      local size = #hash
-      local at_started, at_processed, at_worker
-      for field = 1, size, 2 do
-        local name = hash[field]
-        if name == 'ats' then
-          at_started = field + 1
-        elseif name == 'processedOn' then
-          at_processed = field + 1
-        elseif name == 'pb' then
-          at_worker = field + 1
+      local hash = redis.pcall('HGETALL', job_key)
+      reply[head + 1 + 2 * i] = id
+      if hash.err then
+        -- No hash, no job: it only leaves active, or it would stop every batch it is part of.
+        call('LREM', P .. 'active', 1, id)
+        hash = {}
+      else
+        if token ~= '0' then
+          call('PSETEX', job_key .. ':lock', lock_duration, token)
+        end
+        call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
+        local size = #hash
+        local at_started, at_processed, at_worker
+        for field = 1, size, 2 do
+          local name = hash[field]
+          if name == 'ats' then
+            at_started = field + 1
+          elseif name == 'processedOn' then
+            at_processed = field + 1
+          elseif name == 'pb' then
+            at_worker = field + 1
+          end
+        end
+        local started = '1'
+        if at_started then
+          started = (tonumber(hash[at_started]) or 0) + 1 .. ''
+          hash[at_started] = started
+        else
+          hash[size + 1], hash[size + 2] = 'ats', started
+          size = size + 2
+        end
+        if at_processed then
+          hash[at_processed] = now
+        else
+          hash[size + 1], hash[size + 2] = 'processedOn', now
+          size = size + 2
+        end
+        if worker_name == '' then
+          call('HSET', job_key, 'processedOn', now, 'ats', started)
+        else
+          hash[at_worker and at_worker - 1 or size + 1], hash[at_worker or size + 2] = 'pb', worker_name
+          call('HSET', job_key, 'processedOn', now, 'ats', started, 'pb', worker_name)
         end
       end
-      local started = '1'
-      if at_started then
-        started = (tonumber(hash[at_started]) or 0) + 1 .. ''
-        hash[at_started] = started
-      else
-        hash[size + 1], hash[size + 2] = 'ats', started
-        size = size + 2
-      end
-      if at_processed then
-        hash[at_processed] = now
-      else
-        hash[size + 1], hash[size + 2] = 'processedOn', now
-        size = size + 2
-      end
-      if worker_name == '' then
-        call('HSET', job_key, 'processedOn', now, 'ats', started)
-      else
-        hash[at_worker and at_worker - 1 or size + 1], hash[at_worker or size + 2] = 'pb', worker_name
-        call('HSET', job_key, 'processedOn', now, 'ats', started, 'pb', worker_name)
-      end
-      reply[head + 1 + 2 * i] = id
       reply[head + 2 + 2 * i] = hash
     end
     call('ZADD', P .. 'marker', '0', '0')

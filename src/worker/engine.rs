@@ -198,14 +198,14 @@ impl Engine {
     }
 
     fn receive(&mut self, batch: Batch) {
-        let count = batch.jobs.len();
-        if count == 0 && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
+        let nothing = batch.jobs.is_empty();
+        if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.shared.emit(Event::Drained);
         }
+        let count = self.intake.accept(batch, &mut self.tasks);
         self.fetched += count as u64;
         self.shared.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
         self.count_in_hand(self.in_hand + count);
-        self.intake.accept(batch, &mut self.tasks);
     }
 
     fn count_in_hand(&mut self, count: usize) {

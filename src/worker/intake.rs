@@ -21,9 +21,16 @@ pub struct Intake {
 }
 
 impl Intake {
-    pub fn accept(&self, batch: Batch, tasks: &mut JoinSet<()>) {
+    /// Returns how many jobs this worker holds now.
+    pub fn accept(&self, batch: Batch, tasks: &mut JoinSet<()>) -> usize {
+        let mut held = 0;
         let mut ready = Vec::with_capacity(batch.jobs.len());
         for record in batch.jobs {
+            if record.is_missing() {
+                self.shared.error(format!("{} is not a job: its key is no hash. It was taken off the queue", record.id));
+                continue;
+            }
+            held += 1;
             let job = Arc::new(HeldJob::new(record, batch.token.clone(), batch.sent));
             self.locks.insert(job.id(), batch.token.clone(), batch.sent, job.cancel_flag());
             if let Some(reason) = self.refusal(&job) {
@@ -38,6 +45,7 @@ impl Intake {
             }
         }
         self.shared.handout.push(ready);
+        held
     }
 
     /// Why a job must fail without being run.

@@ -219,3 +219,14 @@ def test_concurrent_workers_never_take_the_same_job(add, fetch, client, queue):
     assert sorted(taken, key=int) == [str(n) for n in range(1, 401)]
     for number, jobs in enumerate(batches):
         assert all(client.get(f"bull:{queue}:{job_id}:lock") == f"t{number}" for job_id in jobs)
+
+
+def test_an_id_whose_key_is_no_hash_leaves_the_queue_and_holds_nobody_up(add, fetch, queue, client, dump):
+    add(queue, "1", "2")
+    client.set(f"bull:{queue}:bad", "not a job")
+    client.rpush(f"bull:{queue}:wait", "bad")
+    assert fetch(queue, 3).jobs.keys() == {"bad", "1", "2"}
+    after = dump(queue)
+    assert after["active"] == ["2", "1"]
+    assert "bad:lock" not in after
+    assert after["bad"] == "not a job"

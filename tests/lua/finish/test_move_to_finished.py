@@ -249,3 +249,18 @@ def test_of_two_workers_that_claim_the_same_jobs_each_job_accepts_one(active, fi
     assert sum(len(refused) for refused, _ in replies) == 60
     assert len(dump(queue)["completed"]) == 60
     assert all(dump(queue)[job]["atm"] == "1" for job in ids)
+
+
+def test_keys_of_an_unexpected_type_stop_neither_their_job_nor_the_batch(add, fetch, finish, queue, client, dump):
+    add(queue, "1", "2", "3", "4")
+    fetch(queue, 4)
+    client.delete(f"bull:{queue}:2")
+    client.set(f"bull:{queue}:2", "not a job")
+    client.hset(f"bull:{queue}:3", mapping={"parentKey": f"bull:{queue}:p", "parent": "{}", "deid": "d"})
+    client.set(f"bull:{queue}:p:dependencies", "not a set")
+    client.rpush(f"bull:{queue}:de:d", "not a string")
+    refused, _ = finish(queue, ("1", "1"), ("2", "2"), ("3", "3"), ("4", "4"))
+    assert refused == {1: -1}
+    after = dump(queue)
+    assert [job for job, _ in after["completed"]] == ["1", "3", "4"]
+    assert after["active"] == ["2"]
