@@ -209,6 +209,10 @@ class CoreWorker:
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:
-        """Stop fetching, give back unstarted jobs, wait for running ones up to the deadline, cancel, flush outcomes, stop the heartbeat."""
+        """Stop fetching, give back unstarted jobs, wait for running ones up to the deadline, cancel, flush outcomes, stop the heartbeat.
+
+        Raises:
+            BullrushError: why the worker could not work at all (legacy queue, server too old...).
+        """
     def stats(self) -> dict[str, int]:
         """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, in_hand."""

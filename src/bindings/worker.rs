@@ -273,7 +273,7 @@ impl CoreWorker {
         }
         Ok(Pending::start(async move {
             if started {
-                shared.ended().await;
+                shared.ended().await?;
             }
             Ok(Reply::Nothing)
         }))

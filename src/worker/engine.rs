@@ -17,7 +17,9 @@ use super::outcome::Outcome;
 use super::shared::{Closing, Event, Shared};
 use super::tasks;
 use crate::connection::{BlockingLink, Link};
+use crate::error::Result;
 use crate::protocol::Keys;
+use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
 use crate::timers::lock_extender::HeldLocks;
 use crate::timers::now_ms;
@@ -37,7 +39,7 @@ const AFTER_ERROR: Duration = Duration::from_secs(1);
 /// Start a worker's engine on the current runtime.
 pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
     let locks = Arc::new(HeldLocks::default());
-    let tasks = tasks::start(&shared, &link, &keys, &locks);
+    let tasks = tasks::watch_connection(&shared, &link);
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
     let engine = Engine {
         fetcher: Fetcher::new(link.clone(), keys.clone(), waiter),
@@ -91,8 +93,22 @@ impl Engine {
         self.tasks.shutdown().await;
     }
 
+    /// Look before the first write whether this is a queue of BullMQ's on a server that can serve it.
+    async fn check(&self) -> Result<()> {
+        let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
+        QueueHandle::new(self.link.clone(), self.link.clone(), self.keys.clone(), options).ready().await
+    }
+
     /// Work until asked to close or until the run's end is reached.
     async fn work(&mut self) {
+        let mut closing = self.shared.watch_closing();
+        tokio::select! {
+            checked = self.check() => if let Err(error) = checked {
+                return self.shared.refuse(error);
+            },
+            _ = closing.wait_for(|closing| *closing != Closing::No) => return,
+        }
+        tasks::start(&mut self.tasks, &self.shared, &self.link, &self.keys, &self.locks);
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
             let room = self.room();
             self.fetcher.heed_popped(room > 0).await;

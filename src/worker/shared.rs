@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -12,6 +12,7 @@ use super::handout::Handout;
 use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::Outcome;
+use crate::error::{Error, Result};
 
 /// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
 const MAX_NOTICES: usize = 1000;
@@ -64,6 +65,7 @@ pub struct Shared {
     event_ready: Condvar,
     closing: watch::Sender<Closing>,
     ended: watch::Sender<bool>,
+    refusal: OnceLock<Error>,
 }
 
 impl Shared {
@@ -79,6 +81,7 @@ impl Shared {
             event_ready: Condvar::new(),
             closing: watch::Sender::new(Closing::No),
             ended: watch::Sender::new(false),
+            refusal: OnceLock::new(),
             options,
         }
     }
@@ -168,8 +171,18 @@ impl Shared {
         *self.ended.borrow()
     }
 
-    pub async fn ended(&self) {
+    /// The queue or the server cannot be worked with; the run ends with this error.
+    pub fn refuse(&self, error: Error) {
+        let _ = self.refusal.set(error);
+    }
+
+    /// Wait for the end.
+    ///
+    /// # Errors
+    /// Why the worker could not work at all.
+    pub async fn ended(&self) -> Result<()> {
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+        self.refusal.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
     pub fn in_hand(&self) -> usize {

@@ -10,9 +10,15 @@ use crate::protocol::Keys;
 use crate::timers::lock_extender::{HeldLocks, LockExtender};
 use crate::timers::stalled_checker::StalledChecker;
 
-pub fn start(shared: &Arc<Shared>, link: &Link, keys: &Keys, locks: &Arc<HeldLocks>) -> JoinSet<()> {
-    let options = &shared.options;
+/// What may run before the queue has been checked.
+pub fn watch_connection(shared: &Arc<Shared>, link: &Link) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
+    tasks.spawn(report_connection(shared.clone(), link.clone()));
+    tasks
+}
+
+pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &Keys, locks: &Arc<HeldLocks>) {
+    let options = &shared.options;
     if !options.skip_lock_renewal {
         let extender = LockExtender {
             link: link.clone(),
@@ -43,8 +49,6 @@ pub fn start(shared: &Arc<Shared>, link: &Link, keys: &Keys, locks: &Arc<HeldLoc
     }
     let ramped = shared.clone();
     tasks.spawn(async move { ramped.handout.ramp().await });
-    tasks.spawn(report_connection(shared.clone(), link.clone()));
-    tasks
 }
 
 /// Say when the connection is lost, why, and when it is back.
