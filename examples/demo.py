@@ -144,7 +144,7 @@ def main() -> None:
         with progress(QUEUE, url=url):
             results = drain(spark, QUEUE, work, url=url, workers=WORKERS, concurrency=1, returns=RETURNS)
         worked = time.monotonic() - started
-        counts = queue.get_job_counts("completed", "failed", "waiting", "active", "delayed")
+        counts = queue.get_job_counts()
         say(f"{counts['completed']:,} completed, {counts['failed']:,} failed: {total / worked:,.0f} jobs/s")
         print("Counts in Redis:", ", ".join(f"{state} {number:,}" for state, number in counts.items()))
 
@@ -158,7 +158,7 @@ def main() -> None:
     if not (same and done):
         sys.exit("The demo failed: " + ("jobs are missing" if same else "the two aggregates differ"))
     print(
-        "Next: docs/job-lifecycle.md follows one job through Lua, Rust and Python; docs/architecture.md has the map; make help."
+        "Next: docs/spark.md for more of this, docs/job-lifecycle.md to follow one job through Lua, Rust and Python, make help."
     )
 
 

@@ -110,6 +110,11 @@ def test_a_reader_that_stops_early_stops_the_worker_and_nothing_is_lost(
     assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 0, 20_000)
 
 
+def test_a_server_that_is_not_there_fails_the_drain(spark: SparkSession, queue_name: str, tmp_path) -> None:
+    with pytest.raises(Exception, match="ConnectionLostError"):
+        drain(spark, queue_name, lambda job: None, url=f"unix://{tmp_path}/no.sock", workers=1)
+
+
 def test_what_is_wrong_shows_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     wrong = (
         {"until": None},
@@ -132,4 +137,4 @@ def test_the_progress_bar_counts_what_happens_in_redis(
     with progress(queue.name, url=redis_url) as finished:
         drain(spark, queue.name, lambda job: None, url=redis_url, remove_on_complete=True)
     assert (finished.n, finished.total) == (300, 300)
-    assert "completed=0" in capsys.readouterr().err
+    assert "0 waiting, 0 active, 0 completed, 0 failed" in capsys.readouterr().err

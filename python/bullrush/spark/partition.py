@@ -99,6 +99,8 @@ class PartitionWorker:
 
     def _results(self) -> Iterator[list[JobResult]]:
         """Yield results as they come. Ends with the worker, or ends the worker when nobody reads on."""
+        with self._address.open() as queue:
+            queue.wait_until_ready()  # a worker would wait for Redis for ever, and the task with it
         stopwatch = Stopwatch()
         timed = {"handler": self._handler, "batch_handler": self._options.get("batch_handler")}
         timed = {name: stopwatch.around(function) for name, function in timed.items() if function is not None}

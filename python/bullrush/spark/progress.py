@@ -56,7 +56,8 @@ def progress(
             open_, finished = sum(now[s] for s in _OPEN), sum(now[s] - start[s] for s in _DONE)
             # Finished jobs may be removed at once; then only their absence shows.
             moved = open_ + finished - opened if count == "added" else max(finished, (total or 0) - open_)
-            bar.set_postfix({state: now[state] for state in ("waiting", "active", *_DONE)}, refresh=False)
+            shown = (f"{now[state]:,} {state}" for state in ("waiting", "active", *_DONE))
+            bar.set_postfix_str(", ".join(shown), refresh=False)
             bar.update(max(0, moved - bar.n))
 
         def watch() -> None:
