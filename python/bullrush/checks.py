@@ -83,6 +83,14 @@ def positive_milliseconds(name: str, value: object) -> int:
     return duration
 
 
+def span(name: str, value: object) -> float:
+    """Return a time in seconds, more than none, for arguments that Python people give in seconds."""
+    length = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length < float("inf"):
+        raise refuse(f"{name} must be seconds greater than 0 or a timedelta, not {value!r}")
+    return length
+
+
 def seconds(name: str, value: object) -> int:
     """Return an age in seconds, the unit of BullMQ's keep rules."""
     if isinstance(value, timedelta):
@@ -93,8 +101,7 @@ def seconds(name: str, value: object) -> int:
 def priority(name: str, value: object) -> int:
     """Return a job's priority: 0 is none, else lower runs first."""
     if isinstance(value, float) and not value.is_integer():
-        msg = "Priority should not be float"
-        raise refuse(msg)
+        raise refuse("Priority should not be float")
     number = whole(name, value)
     if not 0 <= number <= MAX_PRIORITY:
         raise refuse(f"Priority should be between 0 and {MAX_PRIORITY}")

@@ -229,8 +229,9 @@ class JobCalls(JobFields):
                 raise from_code(-1, f"Missing key for job {self.id}. isFinished")
             left = _LONGEST_POLL if deadline is None else deadline - time.monotonic()
             if left <= 0:
-                msg = f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
-                raise TimeoutError(msg)
+                raise TimeoutError(
+                    f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
+                )
             await seconds(min(interval, left))
             interval = min(interval * 1.5, _LONGEST_POLL)
         record = await reply(self._source.core.get_job(self.id))

@@ -52,14 +52,11 @@ def check_queue_name(name: object) -> str:
         QueueNameError: it is empty or has a colon or control characters.
     """
     if not isinstance(name, str) or not name:
-        msg = "Queue name must be provided"
-        raise QueueNameError(msg)
+        raise QueueNameError("Queue name must be provided")
     if ":" in name:
-        msg = "Queue name cannot contain :"
-        raise QueueNameError(msg)
+        raise QueueNameError("Queue name cannot contain :")
     if _CONTROL.search(name):
-        msg = f"Queue name cannot contain control characters: {name!r}"
-        raise QueueNameError(msg)
+        raise QueueNameError(f"Queue name cannot contain control characters: {name!r}")
     return name
 
 
@@ -70,8 +67,7 @@ def check_prefix(prefix: object) -> str:
         InvalidOptionError: it is empty or has control characters.
     """
     if not isinstance(prefix, str) or not prefix or _CONTROL.search(prefix):
-        msg = f"prefix must be a text without control characters, not {prefix!r}"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError(f"prefix must be a text without control characters, not {prefix!r}")
     return prefix
 
 
@@ -82,8 +78,7 @@ def check_job_name(name: object) -> str:
         InvalidOptionError: it is not a str.
     """
     if not isinstance(name, str):
-        msg = f"Job name must be a str, not {type(name).__name__}"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError(f"Job name must be a str, not {type(name).__name__}")
     return name
 
 
@@ -93,24 +88,18 @@ def check_job_id(job_id: object) -> str:
     Raises:
         InvalidOptionError: BullMQ, or the queue's own keys, would confuse it with something else.
     """
+    if isinstance(job_id, int) and not isinstance(job_id, bool):
+        raise InvalidOptionError("Custom Id cannot be integers")
     if not isinstance(job_id, str):
-        if isinstance(job_id, int) and not isinstance(job_id, bool):
-            msg = "Custom Id cannot be integers"
-        else:
-            msg = f"Custom Id must be a str, not {type(job_id).__name__}"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError(f"Custom Id must be a str, not {type(job_id).__name__}")
     if job_id == "0" or job_id.startswith("0:"):
-        msg = "JobId cannot be '0' or start with 0:"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError("JobId cannot be '0' or start with 0:")
     if _INTEGER.fullmatch(job_id):
-        msg = "Custom Id cannot be integers"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError("Custom Id cannot be integers")
     if ":" in job_id and job_id.count(":") + 1 != _ID_PARTS:
-        msg = "Custom Id cannot contain :"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError("Custom Id cannot contain :")
     if job_id in RESERVED_IDS or job_id.startswith(_RESERVED_FAMILIES):
-        msg = f"Custom Id cannot be {job_id!r}: that key belongs to the queue"
-        raise InvalidOptionError(msg)
+        raise InvalidOptionError(f"Custom Id cannot be {job_id!r}: that key belongs to the queue")
     return job_id
 
 
@@ -134,12 +123,10 @@ def check_known(given: Iterable[str], known: Collection[str], subject: str, late
 def _refuse(name: str, known: Collection[str], subject: str, later: Collection[str]) -> NoReturn:
     snake = _CAMEL.sub("_", name).lower()
     if snake in later:
-        msg = f"{subject} does not support {snake!r} yet"
-    elif snake in known:
-        msg = f"{subject} has no option {name!r}: options are snake_case here, use {snake!r}"
-    else:
-        msg = f"{subject} has no option {name!r}.{nearest(snake, known)}"
-    raise UnknownOptionError(msg)
+        raise UnknownOptionError(f"{subject} does not support {snake!r} yet")
+    if snake in known:
+        raise UnknownOptionError(f"{subject} has no option {name!r}: options are snake_case here, use {snake!r}")
+    raise UnknownOptionError(f"{subject} has no option {name!r}.{nearest(snake, known)}")
 
 
 def nearest(name: str, known: Collection[str]) -> str:

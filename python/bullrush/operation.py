@@ -93,8 +93,7 @@ class operation(Generic[P, T]):  # noqa: N801 - a decorator
         return self._undecided(owner)
 
     def _undecided(self, owner: type) -> NoReturn:
-        msg = f"{owner.__name__} is neither Blocking nor Awaited"
-        raise TypeError(msg)
+        raise TypeError(f"{owner.__name__} is neither Blocking nor Awaited")
 
 
 def _operations(cls: type) -> list[tuple[str, operation[Any, Any]]]:

@@ -106,8 +106,11 @@ class WorkerRun:
         finally:
             self._finished.set()
             _runs.discard(self)
-        # Past a deadline handlers may still run. Tasks can be stopped; threads end when their function returns.
-        self.runner.cancel_all()
+        if self.core.stats()["in_hand"]:
+            # The deadline has passed. Tasks can be stopped; threads end when their function returns.
+            self.runner.cancel_all()
+        else:
+            self.runner.join()
 
     def is_inside(self) -> bool:
         """Tell whether a handler or a listener of this run asks: the run cannot end while that waits for it."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine
 
 import pytest
+from redis import Redis
 
 import bullrush
 from bullrush import aio, errors
@@ -166,5 +167,26 @@ def test_a_worker_closes_from_its_own_handler(redis_url: str, queue_name: str, r
         worker = aio.Worker(queue_name, handler, url=redis_url)
         await aio.Queue(queue_name, url=redis_url).add("n")
         assert (await worker.run()).completed == 1
+
+    run(main())
+
+
+def test_a_lost_lock_cancels_the_task(redis_url: str, queue_name: str, redis: Redis, run: Callable) -> None:
+    async def main() -> None:
+        happened = []
+
+        async def handler(job: aio.Job) -> None:
+            redis.set(f"bull:{queue_name}:{job.id}:lock", "someone else")
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                happened.append(job.cancelled)
+                raise
+
+        queue = aio.Queue(queue_name, url=redis_url)
+        await queue.add("n")
+        await aio.Worker(queue_name, handler, url=redis_url, lock_duration=400).run(max_jobs=1)
+        assert happened == [True]
+        assert await queue.get_active_count() == 1
 
     run(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bullrush.aio.job import Job
@@ -45,7 +46,7 @@ class Worker(Awaited, WorkerCalls[Job]):
         *,
         until: Until | None = None,
         max_jobs: int | None = None,
-        max_seconds: float | None = None,
+        max_seconds: float | timedelta | None = None,
         horizon: Duration = HORIZON,
     ) -> RunStats:
         """Run jobs; see `bullrush.Worker.run`. Cancelling it closes the worker: gracefully at first, by force if cancelled again."""
