@@ -8,11 +8,13 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Texts;
 use crate::error::Error;
 
-/// Suffixes of a queue's own keys. A job lives under `<prefix>:<queue>:<id>`, so such an id would destroy the queue.
-const QUEUE_KEYS: [&str; 17] = [
-    "active", "completed", "delayed", "events", "failed", "id", "limiter", "marker", "meta", "paused", "pc",
-    "prioritized", "repeat", "stalled", "stalled-check", "wait", "waiting-children",
+/// Keys of the queue itself, as in Python's `naming.py`: a job of that name would overwrite one of them.
+#[rustfmt::skip]
+const QUEUE_KEYS: [&str; 23] = [
+    "active", "completed", "de", "delay", "delayed", "dn", "events", "ext", "failed", "id", "limiter", "marker", "meta",
+    "metrics", "paused", "pc", "prioritized", "priority", "repeat", "stalled", "stalled-check", "wait", "waiting-children",
 ];
+const QUEUE_FAMILIES: [&str; 5] = ["metrics:", "repeat:", "de:", "dn:", "ext:"];
 
 /// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of the row in hex, `k` counts the equal rows before it.
 ///
@@ -87,8 +89,8 @@ fn check(id: &str) -> Result<(), &'static str> {
     if id.is_empty() {
         return Err("A custom id cannot be empty");
     }
-    if QUEUE_KEYS.contains(&id) {
-        return Err("The id is the name of one of the queue's own keys");
+    if QUEUE_KEYS.contains(&id) || QUEUE_FAMILIES.iter().any(|family| id.starts_with(family)) {
+        return Err("Custom Id cannot be a key of the queue");
     }
     if id.starts_with("0:") {
         return Err("JobId cannot be '0' or start with 0:");

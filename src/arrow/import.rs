@@ -17,7 +17,10 @@ use crate::error::Error;
 pub unsafe fn batch(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> Result<RecordBatch, Error> {
     let data = from_ffi(array, schema).map_err(refuse)?;
     if !matches!(data.data_type(), DataType::Struct(_)) {
-        return Err(Error::InvalidOption(format!("Jobs need record batches, this is an array of {}", data.data_type())));
+        return Err(Error::InvalidOption(format!(
+            "Jobs need record batches, this is an array of {}",
+            data.data_type()
+        )));
     }
     let rows = StructArray::from(data);
     if rows.null_count() > 0 {

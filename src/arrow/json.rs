@@ -61,7 +61,10 @@ impl EncoderFactory for JobJson {
             DataType::Timestamp(unit, zone) => Box::new(Moment::new(array, *unit, zone.is_some())),
             // arrow-json asks only the keys of a dictionary for nulls and would write what lies under a null value.
             DataType::Dictionary(_, _) if array.as_any_dictionary().values().null_count() > 0 => {
-                return Err(ArrowError::JsonError(format!("column {:?} is a dictionary with null values", field.name())))
+                return Err(ArrowError::JsonError(format!(
+                    "column {:?} is a dictionary with null values",
+                    field.name()
+                )))
             }
             _ => return Ok(None),
         };

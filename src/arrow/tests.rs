@@ -120,7 +120,7 @@ fn a_bad_id_or_column_refuses_the_batch_and_says_where() {
         (Arc::new(StringArray::from(vec!["ok", "a:b"])), "Custom Id cannot contain :: \"a:b\" in row 1"),
         (Arc::new(StringArray::from(vec![Some("ok"), None])), "\"id\" is null in row 1"),
         (Arc::new(StringArray::from(vec!["ok", ""])), "cannot be empty"),
-        (Arc::new(StringArray::from(vec!["ok", "wait"])), "queue's own keys: \"wait\" in row 1"),
+        (Arc::new(StringArray::from(vec!["ok", "wait"])), "a key of the queue: \"wait\" in row 1"),
         (Arc::new(Float64Array::from(vec![1.0, 2.0])), "cannot be the job id: it holds Float64"),
     ];
     for (array, expected) in cases {
@@ -162,14 +162,14 @@ fn automatic_ids_depend_on_content_and_not_on_order_or_batching() {
 #[test]
 fn a_name_from_a_column_is_part_of_the_automatic_id() {
     let ids = |names: Vec<&str>| {
-        let batch = table(vec![
-            ("kind", Arc::new(StringArray::from(names))),
-            ("x", Arc::new(Int64Array::from(vec![1, 1]))),
-        ]);
+        let batch =
+            table(vec![("kind", Arc::new(StringArray::from(names))), ("x", Arc::new(Int64Array::from(vec![1, 1])))]);
         let plan = RowPlan { name: Some("kind".into()), data: Some(vec!["x".into()]), ..RowPlan::default() };
         let rows = encode(&batch, &plan, Some(&mut AutoIds::new("s").unwrap())).unwrap();
-        BTreeSet::from([(rows.id(0).unwrap().to_owned(), rows.name(0).unwrap().to_owned()),
-                        (rows.id(1).unwrap().to_owned(), rows.name(1).unwrap().to_owned())])
+        BTreeSet::from([
+            (rows.id(0).unwrap().to_owned(), rows.name(0).unwrap().to_owned()),
+            (rows.id(1).unwrap().to_owned(), rows.name(1).unwrap().to_owned()),
+        ])
     };
     assert_eq!(ids(vec!["a", "b"]), ids(vec!["b", "a"]));
 }
@@ -180,7 +180,8 @@ fn an_exported_stream_is_read_batch_by_batch() {
     let two = table(vec![("x", Arc::new(Int64Array::from(vec![3])))]);
     let schema = one.schema();
     let reader = RecordBatchIterator::new(vec![Ok(one), Ok(two)], schema);
-    let sizes: Vec<_> = stream(FFI_ArrowArrayStream::new(Box::new(reader))).unwrap().map(|b| b.unwrap().num_rows()).collect();
+    let sizes: Vec<_> =
+        stream(FFI_ArrowArrayStream::new(Box::new(reader))).unwrap().map(|b| b.unwrap().num_rows()).collect();
     assert_eq!(sizes, [2, 1]);
 }
 

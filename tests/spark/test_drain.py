@@ -110,11 +110,6 @@ def test_a_reader_that_stops_early_stops_the_worker_and_nothing_is_lost(
     assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 0, 20_000)
 
 
-def test_a_server_that_is_not_there_fails_the_drain(spark: SparkSession, queue_name: str, tmp_path) -> None:
-    with pytest.raises(Exception, match="ConnectionLostError"):
-        drain(spark, queue_name, lambda job: None, url=f"unix://{tmp_path}/no.sock", workers=1)
-
-
 def test_what_is_wrong_shows_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     wrong = (
         {"until": None},

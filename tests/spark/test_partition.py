@@ -8,7 +8,8 @@ import pytest
 
 from bullrush import Queue
 from bullrush.arrow import ArrowWriter
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import ConnectionLostError, InvalidOptionError
+from bullrush.naming import RESERVED_IDS
 from bullrush.spark import JobResult, worker
 from bullrush.spark.address import Address
 from bullrush.spark.outbox import Outbox
@@ -73,6 +74,12 @@ def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:
     assert [20 <= result.ms < 2_000 for result in results] == [True] * 3
 
 
+def test_a_server_that_is_not_there_fails_the_task(tmp_path) -> None:
+    work = worker("queue", lambda job: None, url=f"unix://{tmp_path}/no.sock")
+    with pytest.raises(ConnectionLostError):
+        list(work(iter([0])))
+
+
 def test_a_broken_address_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_URL", raising=False)
     with pytest.raises(InvalidOptionError, match="NO_SUCH_URL is not set"):
@@ -88,6 +95,14 @@ def test_a_batch_is_counted_and_equal_rows_are_kept(queue: Queue) -> None:
             writer.write(table.slice(0, 1))
             writer.write(table.slice(1))
         assert (writer.added, writer.duplicates) == expected
+
+
+@pytest.mark.parametrize("job_id", sorted(RESERVED_IDS | {"a:b", "0:1:2", "metrics:x:y", "", None}, key=str))
+def test_an_id_that_add_refuses_is_refused_in_a_column_too(queue: Queue, job_id: str | None) -> None:
+    table = pa.table({"key": pa.array(["fine", job_id], pa.string())})
+    with pytest.raises(InvalidOptionError, match="in row 1"), ArrowWriter(queue, job_id="key") as writer:
+        writer.write(table)
+    assert queue.get_job_counts("waiting")["waiting"] == 0
 
 
 def test_the_outbox_slows_the_writer_when_nobody_reads() -> None:
