@@ -9,9 +9,13 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
+from bullrush import Queue
+
+from .live import TheirQueue
 from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair, Sides
+from .queue_side import QueueSide
 from .script_side import ScriptSide
 from .state import by_job
 from .timeless import without_times, without_wake_ups
@@ -111,8 +115,6 @@ def pair(make_pair: Callable[..., Pair], script_side: MakeSide) -> Pair:
 @pytest.fixture
 def api_pair(make_pair: Callable[..., Pair], redis_url: str) -> Pair:
     """Real BullMQ 5.62.0 beside bullrush as its users call it, both on the real clock."""
-    from .queue_side import QueueSide
-
     origin = time.time_ns() // 1_000_000
     return make_pair(
         lambda db, queue: QueueSide(f"{server_of(redis_url)}/{db}", queue),
@@ -127,3 +129,24 @@ def any_pair(request: pytest.FixtureRequest) -> Pair:
     """First our Lua scripts, then the whole of bullrush; for sequences that only manage what BullMQ works."""
     pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "api_pair")
     return pair
+
+
+@pytest.fixture(params=["bullmq5", "bullmq6"])
+def node(request: pytest.FixtureRequest, node_fleet: NodeFleet) -> NodeProcess:
+    """Real BullMQ: 5.62.0, then the newest 6.x."""
+    return node_fleet.get(request.param)
+
+
+@pytest.fixture
+def theirs(node: NodeProcess, queue_name: str) -> Iterator[TheirQueue]:
+    """The test's queue in the hands of a Node process."""
+    queue = TheirQueue(node, queue_name)
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def ours(redis_url: str, queue_name: str, redis: Redis) -> Iterator[Queue]:
+    """The test's queue in our hands."""
+    with Queue(queue_name, url=redis_url) as queue:
+        yield queue

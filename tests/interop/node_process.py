@@ -66,11 +66,11 @@ class NodeProcess:
 
     def close(self) -> None:
         """End the process by closing its input."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
         self._finish()
 
     def _finish(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.wait(timeout=10)
         assert self._process.stdout is not None
         self._process.stdout.close()

@@ -55,6 +55,11 @@ const liveCommands = {
 
   heard: (session, { at }) => captures.get(at.queue).heard,
 
+  async waitUntilFinished(session, { at, jobId }) {
+    const job = await session.bullmq.Job.fromId(session.queue(at), jobId);
+    return job.waitUntilFinished(captures.get(at.queue).events, 10000).catch(error => ({ failed: error.message }));
+  },
+
   async unlisten(session, { at }) {
     const { events } = captures.get(at.queue);
     captures.delete(at.queue);

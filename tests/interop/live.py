@@ -1,0 +1,102 @@
+"""Both sides alive on one queue: real BullMQ in its process, bullrush in ours."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from bullrush import Worker
+
+from .node_process import NodeProcess
+from .scripted import scripted
+
+T = TypeVar("T")
+
+
+def eventually(look: Callable[[], T], seconds: float = 20) -> T:
+    """Look until there is something to see, and return it."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.01)
+    return seen
+
+
+class TheirQueue:
+    """One queue as a Node process uses it. Methods of BullMQ's ``Queue`` and ``Job`` go by their own names."""
+
+    def __init__(self, node: NodeProcess, queue: str) -> None:
+        self.node = node
+        self._at = {"db": 0, "prefix": "bull", "queue": queue}
+
+    def call(self, method: str, *args: Any) -> Any:
+        return self.node.call("queue", at=self._at, method=method, args=list(args))
+
+    def add(self, name: str, data: Any = None, **opts: Any) -> str:
+        id: str = self.call("add", name, data, opts)["id"]
+        return id
+
+    def job(self, id: str) -> dict[str, Any]:
+        job: dict[str, Any] = self.call("getJob", id)
+        return job
+
+    def on_job(self, id: str, method: str, *args: Any) -> Any:
+        return self.node.call("job", at=self._at, jobId=id, method=method, args=list(args))
+
+    def work(self, **worker: Any) -> None:
+        """Work off what can be fetched now."""
+        while self.node.call("work", at=self._at, token="their:0", worker=worker)["found"]:
+            pass
+
+    @contextmanager
+    def worker(self, **opts: Any) -> Iterator[str]:
+        """Run a worker of theirs."""
+        id = self.start_worker(**opts)
+        try:
+            yield id
+        finally:
+            self.node.call("closeWorker", workerId=id, force=False)
+
+    def start_worker(self, **opts: Any) -> str:
+        id = f"{self._at['queue']}:{time.monotonic_ns()}"
+        self.node.call("startWorker", at=self._at, workerId=id, opts=opts)
+        return id
+
+    def worker_log(self, worker: str) -> list[list[Any]]:
+        """Return the local events of a running worker: ``[event, job id, value or message]``."""
+        log: list[list[Any]] = self.node.call("workerLog", workerId=worker)
+        return log
+
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[], list[Any]]]:
+        """Record the queue's events from the first one; gives a function that returns those heard until now."""
+        self.node.call("listen", at=self._at)
+        try:
+            yield lambda: self.node.call("heard", at=self._at)
+        finally:
+            self.node.call("unlisten", at=self._at)
+
+    def wait_until_finished(self, id: str) -> Any:
+        """Return the job's result, or ``{"failed": reason}``; needs `listening`."""
+        return self.node.call("waitUntilFinished", at=self._at, jobId=id)
+
+    def close(self) -> None:
+        self.node.call("close", stem=self._at["queue"])
+
+
+@contextmanager
+def our_worker(queue: str, url: str, handler: Any = None, **options: Any) -> Iterator[Worker]:
+    """Run a worker of ours in the background, with the scripted handler by default."""
+    worker = Worker(queue, handler or scripted(), url=url, autorun=True, **options)
+    try:
+        yield worker
+    finally:
+        worker.close(timeout=5000)
+
+
+def work_off(queue: str, url: str, handler: Any = None, **options: Any) -> Any:
+    """Work off what can be fetched now, with the scripted handler by default."""
+    if handler is None and "batch_handler" not in options:
+        handler = scripted()
+    with Worker(queue, handler, url=url, **options) as worker:
+        return worker.run(until="empty")

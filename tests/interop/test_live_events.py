@@ -1,0 +1,97 @@
+"""Node's QueueEvents hears everything that we do, with the fields that it hears from Node."""
+
+from .live import eventually, our_worker, work_off
+
+
+def names(heard):
+    return [name for name, _ in heard]
+
+
+def of_job(heard, id):
+    """The events of one job; version 6 hands the delay out as a number, 5.62.0 as text."""
+    mine = [(name, fields) for name, fields in heard if fields.get("jobId") == id]
+    return [(name, {**fields, "delay": int(fields["delay"])} if "delay" in fields else fields) for name, fields in mine]
+
+
+def test_the_life_of_a_job_that_succeeds(ours, theirs, queue_name, redis_url):
+    with theirs.listening() as heard:
+        job = ours.add("work", {"runs": [[["progress", 50], ["progress", {"pct": 75}], ["return", {"ok": "☃"}]]]})
+        work_off(queue_name, redis_url)
+        eventually(lambda: "drained" in names(heard()))
+        assert of_job(heard(), job.id) == [
+            ("added", {"jobId": "1", "name": "work"}),
+            ("waiting", {"jobId": "1"}),
+            ("active", {"jobId": "1", "prev": "waiting"}),
+            ("progress", {"jobId": "1", "data": 50}),
+            ("progress", {"jobId": "1", "data": {"pct": 75}}),
+            ("completed", {"jobId": "1", "returnvalue": {"ok": "☃"}, "prev": "active"}),
+        ]
+        assert names(heard()).count("drained") == 1
+
+
+def test_the_life_of_a_job_that_fails_and_is_retried(ours, theirs, queue_name, redis_url, redis):
+    with theirs.listening() as heard:
+        data = {"runs": [[["throw", "one"]], [["throw", "two"]], [["throw", "three"]]]}
+        job = ours.add("work", data, attempts=3, backoff={"type": "exponential", "delay": 60_000})
+        work_off(queue_name, redis_url)
+        first_due = int(redis.zscore(f"bull:{queue_name}:delayed", job.id) // 4096)
+        job.promote()
+        work_off(queue_name, redis_url)
+        second_due = int(redis.zscore(f"bull:{queue_name}:delayed", job.id) // 4096)
+        job.promote()
+        work_off(queue_name, redis_url)
+        eventually(lambda: "retries-exhausted" in names(heard()))
+        assert of_job(heard(), job.id)[2:] == [
+            ("active", {"jobId": "1", "prev": "waiting"}),
+            ("delayed", {"jobId": "1", "delay": first_due}),
+            ("waiting", {"jobId": "1", "prev": "delayed"}),
+            ("active", {"jobId": "1", "prev": "waiting"}),
+            ("delayed", {"jobId": "1", "delay": second_due}),
+            ("waiting", {"jobId": "1", "prev": "delayed"}),
+            ("active", {"jobId": "1", "prev": "waiting"}),
+            ("failed", {"jobId": "1", "failedReason": "three", "prev": "active"}),
+            ("retries-exhausted", {"jobId": "1", "attemptsMade": "3"}),
+        ]
+
+
+def test_what_happens_to_the_queue(ours, theirs):
+    with theirs.listening() as heard:
+        ours.pause()
+        ours.resume()
+        ours.add("work", {}, job_id="mine", delay=60_000)
+        ours.add("work", {}, job_id="mine")
+        ours.remove("mine")
+        eventually(lambda: "removed" in names(heard()))
+        assert names(heard()) == ["paused", "resumed", "added", "delayed", "duplicated", "removed"]
+        assert heard()[-2:] == [
+            ["duplicated", {"jobId": "mine"}],
+            ["removed", {"jobId": "mine", "prev": "delayed"}],
+        ]
+
+
+def test_a_job_that_goes_back(ours, theirs, queue_name, redis_url):
+    with theirs.listening() as heard:
+        job = ours.add("work", {"runs": [[["throw", "boom"]], [["wait"]], [["return", 1]]]}, attempts=2)
+        work_off(queue_name, redis_url)
+        job.retry("completed")
+        eventually(lambda: names(heard()).count("waiting") == 4)
+        waiting = [fields for name, fields in heard() if name == "waiting"]
+        assert waiting == [
+            {"jobId": "1"},
+            {"jobId": "1", "prev": "active"},
+            {"jobId": "1", "prev": "active"},
+            {"jobId": "1", "prev": "completed"},
+        ]
+
+
+def test_node_waits_for_the_end_of_a_job_that_we_work(theirs, queue_name, redis_url):
+    with theirs.listening(), our_worker(queue_name, redis_url):
+        good = theirs.add("work", {"runs": [[["return", {"answer": 42}]]]})
+        bad = theirs.add("work", {"runs": [[["throw", "boom"]]]})
+        assert theirs.wait_until_finished(good) == {"answer": 42}
+        assert theirs.wait_until_finished(bad) == {"failed": "boom"}
+
+
+def test_we_wait_for_the_end_of_a_job_that_node_works(ours, theirs):
+    with theirs.worker():
+        assert ours.add("work", {"answer": 42}).wait_until_finished(timeout=10_000) == {"answer": 42}

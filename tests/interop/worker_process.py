@@ -1,0 +1,12 @@
+"""A worker of ours in a process of its own, to be killed: ``worker_process.py <url> <queue> <options as JSON>``."""
+
+import json
+import sys
+
+from bullrush import Worker
+
+from .scripted import scripted
+
+if __name__ == "__main__":
+    url, queue, options = sys.argv[1:]
+    Worker(queue, scripted(), url=url, **json.loads(options)).run()
