@@ -141,7 +141,10 @@ class OptionCompiler:
             UnknownOptionError: an option does not exist.
             InvalidOptionError: an option has a value that cannot be used.
         """
-        merged = {**self._defaults, **options}
+        try:
+            merged = {**self._defaults, **options}
+        except TypeError:
+            raise checks.refuse(f"opts must be a dict of options, not {options!r}") from None
         job_id = merged.pop("job_id", None)
         key = _cache_key(merged)
         compiled = self._cache.get(key) if key else None

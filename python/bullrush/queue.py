@@ -150,6 +150,8 @@ class QueueCalls(QueueInspection[JobT]):
         timestamp = now()
         prepared = []
         for job in jobs:
+            if not isinstance(job, Mapping):
+                raise InvalidOptionError(f"add_bulk() takes dicts of name, data and opts, not {type(job).__name__}")
             if not job.keys() <= _NEW_JOB:
                 check_known(job, _NEW_JOB, "A job of add_bulk()")
             prepared.append(self._prepared(job.get("name"), job.get("data", NO_DATA), job.get("opts") or {}, timestamp))

@@ -59,6 +59,8 @@ def test_add_bulk_keeps_the_order_and_default_options_apply(redis_url: str, queu
         ({"name": "n", "data": "x" * 100, "opts": {"size_limit": 10}}, errors.InvalidOptionError),
         ({"data": 1}, errors.InvalidOptionError),
         ({"name": "n", "options": {}}, TypeError),
+        ({"name": "n", "opts": 5}, errors.InvalidOptionError),
+        (("n", {}), errors.InvalidOptionError),
     ],
 )
 def test_one_bad_job_of_a_bulk_leaves_nothing_behind(queue: Queue, redis: Redis, bad: dict, error: type) -> None:
