@@ -17,12 +17,28 @@ const SLOW: Duration = Duration::from_millis(1);
 const RAMP_TICK: Duration = Duration::from_millis(1);
 /// Jobs per tick that show the awake threads to be quick enough.
 const KEEPS_UP: u64 = 20;
+/// Handlers quicker than this get more threads only when nothing at all moves for some ticks: a thread that was
+/// merely preempted needs no help, and every further thread costs switches of the GIL.
+const QUICK: Duration = Duration::from_micros(100);
+const PATIENT_TICKS: u32 = 6;
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Arc<HeldJob>>,
-    idle: usize,
+    /// Sleeping takers, the one that worked last on top: its caches are warm.
+    idle: Vec<Arc<Condvar>>,
     closed: bool,
+}
+
+impl State {
+    fn wake(&mut self, count: usize) {
+        for _ in 0..count {
+            match self.idle.pop() {
+                Some(taker) => taker.notify_one(),
+                None => return,
+            };
+        }
+    }
 }
 
 /// What a taker got.
@@ -38,7 +54,6 @@ pub enum Taken {
 /// thread, and `ramp` adds threads only while the awake ones do not keep up.
 pub struct Handout {
     state: Mutex<State>,
-    ready: Condvar,
     pushed: Notify,
     taken: AtomicU64,
     handler_nanos: AtomicU64,
@@ -55,7 +70,6 @@ impl Handout {
     pub fn new() -> Self {
         Self {
             state: Mutex::default(),
-            ready: Condvar::new(),
             pushed: Notify::new(),
             taken: AtomicU64::new(0),
             handler_nanos: AtomicU64::new(0),
@@ -82,24 +96,28 @@ impl Handout {
         state.closed || !state.jobs.is_empty()
     }
 
-    pub fn push(&self, jobs: impl IntoIterator<Item = Arc<HeldJob>>) {
+    /// False when it is closed: the takers may be gone, so nothing was pushed.
+    #[must_use]
+    pub fn push(&self, jobs: impl IntoIterator<Item = Arc<HeldJob>>) -> bool {
         let mut state = self.state.lock();
+        if state.closed {
+            return false;
+        }
         let before = state.jobs.len();
         state.jobs.extend(jobs);
         let added = state.jobs.len() - before;
         if added == 0 {
-            return;
+            return true;
         }
         let wake = if self.handler_time() >= SLOW { added } else { 1 };
-        for _ in 0..wake.min(state.idle) {
-            self.ready.notify_one();
-        }
+        state.wake(wake);
         drop(state);
         if let Some(wakeup) = self.wakeup.get() {
             wakeup.wake();
         } else {
             self.pushed.notify_one();
         }
+        true
     }
 
     /// Take up to `max` jobs that are there now; never blocks.
@@ -110,16 +128,16 @@ impl Handout {
     /// Take up to `max` jobs, waiting for the first one at most `wait`.
     pub fn take(&self, max: usize, wait: Duration) -> Taken {
         let deadline = Instant::now() + wait;
+        let awake = Arc::new(Condvar::new());
         let mut state = self.state.lock();
         loop {
             match Self::pop(&mut state, max, &self.taken) {
                 Taken::Nothing => {}
                 found => return found,
             }
-            state.idle += 1;
-            let timed_out = self.ready.wait_until(&mut state, deadline).timed_out();
-            state.idle -= 1;
-            if timed_out {
+            state.idle.push(awake.clone());
+            if awake.wait_until(&mut state, deadline).timed_out() {
+                state.idle.retain(|taker| !Arc::ptr_eq(taker, &awake));
                 return Self::pop(&mut state, max, &self.taken);
             }
         }
@@ -151,8 +169,10 @@ impl Handout {
 
     /// No job will come any more: takers get what is left, then `Closed`.
     pub fn close(&self) {
-        self.state.lock().closed = true;
-        self.ready.notify_all();
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.wake(usize::MAX);
+        drop(state);
         self.pushed.notify_one();
         if let Some(wakeup) = self.wakeup.get() {
             wakeup.wake();
@@ -172,27 +192,31 @@ impl Handout {
         Duration::from_nanos(self.handler_nanos.load(Ordering::Relaxed))
     }
 
-    /// Wake further threads, twice as many each tick, while jobs wait and the awake threads do not keep up.
+    /// Wake further threads, twice as many each time, while jobs wait and the awake threads do not keep up.
     pub async fn ramp(&self) {
         loop {
             self.pushed.notified().await;
-            let mut step = 1;
+            let (mut step, mut still) = (1, 0);
             loop {
-                let before = self.taken.load(Ordering::Relaxed);
+                let before = self.taken();
                 tokio::time::sleep(RAMP_TICK).await;
-                let state = self.state.lock();
+                let time = self.handler_time();
+                let quick = !time.is_zero() && time < QUICK;
+                let taken = self.taken() - before;
+                let mut state = self.state.lock();
                 if state.closed {
                     return;
                 }
-                let wake = state.jobs.len().min(state.idle).min(step);
-                if wake == 0 {
+                if state.jobs.is_empty() || state.idle.is_empty() {
                     break;
                 }
-                if self.taken.load(Ordering::Relaxed) - before < KEEPS_UP {
-                    for _ in 0..wake {
-                        self.ready.notify_one();
-                    }
+                still = if taken == 0 { still + 1 } else { 0 };
+                let behind = if quick { still >= PATIENT_TICKS } else { taken < KEEPS_UP };
+                if behind {
+                    let wake = state.jobs.len().min(step);
+                    state.wake(wake);
                     step *= 2;
+                    still = 0;
                 }
             }
         }
