@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
 use super::fetcher::{Batch, Fetcher};
-use super::finisher::{Fetching, Finisher, Ride, Settled, Went};
+use super::finisher::{is_passing, Fetching, Finisher, Ride, Settled, Went};
 use super::held::HeldJob;
 use super::intake::Intake;
 use super::marker_waiter::MarkerWaiter;
@@ -17,7 +17,7 @@ use super::outcome::Outcome;
 use super::shared::{Closing, Event, Shared};
 use super::tasks;
 use crate::connection::{BlockingLink, Link};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
@@ -33,6 +33,8 @@ const MOST_AHEAD: usize = 500;
 const STUCK: Duration = Duration::from_millis(200);
 /// How often a run that ends by itself looks whether the end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
+/// How long a look at the queue waits for a connection before the engine looks around again. Only outcomes wait longer.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Pause after a fetch that the server refused.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
@@ -41,17 +43,20 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
     let locks = Arc::new(HeldLocks::default());
     let tasks = tasks::watch_connection(&shared, &link);
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
+    let looking = link.with_patience(Some(PATIENCE));
     let engine = Engine {
-        fetcher: Fetcher::new(link.clone(), keys.clone(), waiter),
+        fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter),
         finisher: Finisher { link: link.clone(), keys: keys.clone(), shared: shared.clone() },
         intake: Intake { shared: shared.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
         deadline: limits.max_time.map(|time| Instant::now() + time),
         shared: shared.clone(),
         locks,
         link,
+        looking,
         keys,
         limits,
         tasks,
+        strays: Vec::new(),
         fetched: 0,
         in_hand: 0,
         worked: false,
@@ -68,6 +73,8 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
 struct Engine {
     shared: Arc<Shared>,
     link: Link,
+    /// The same link with little patience.
+    looking: Link,
     keys: Keys,
     limits: RunLimits,
     deadline: Option<Instant>,
@@ -76,6 +83,8 @@ struct Engine {
     intake: Intake,
     locks: Arc<HeldLocks>,
     tasks: JoinSet<()>,
+    /// Fetches whose reply got lost: their token, and when they were sent.
+    strays: Vec<(Arc<str>, Instant)>,
     fetched: u64,
     in_hand: usize,
     /// A job was settled since the last `drained` event.
@@ -84,10 +93,11 @@ struct Engine {
 
 impl Engine {
     async fn run(mut self) {
-        let mut closing = self.shared.watch_closing();
+        let shared = self.shared.clone();
         tokio::select! {
             () = async { self.work().await; self.wind_down().await } => {}
-            _ = closing.wait_for(|closing| *closing == Closing::Now) => self.locks.cancel_all(),
+            // Whatever it waits for, be it a server that is gone.
+            () = shared.end_demanded() => self.locks.cancel_all(),
         }
         // The heartbeat ends here, last of all.
         self.tasks.shutdown().await;
@@ -107,14 +117,19 @@ impl Engine {
                 return self.shared.refuse(error);
             },
             _ = closing.wait_for(|closing| *closing != Closing::No) => return,
+            () = sleep_until(self.deadline) => return,
         }
         tasks::start(&mut self.tasks, &self.shared, &self.link, &self.keys, &self.locks);
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
-            let room = self.room();
+            let room = if self.strays.is_empty() { self.room() } else { 0 };
             self.fetcher.heed_popped(room > 0).await;
             let outcomes = self.shared.take_outcomes(BATCH);
             if !outcomes.is_empty() {
                 self.settle(outcomes, room).await;
+            } else if !self.is_connected().await {
+                // Something else asked for attention first.
+            } else if !self.strays.is_empty() {
+                self.recover().await;
             } else if room > 0 && !self.fetcher.is_idle() && !self.fetcher.is_limited() {
                 self.fetch(room).await;
             } else if self.in_hand == 0 && self.has_ended().await {
@@ -122,6 +137,17 @@ impl Engine {
             } else {
                 self.rest(room).await;
             }
+        }
+    }
+
+    /// Wait for a connection, but not when something else asks for attention.
+    async fn is_connected(&self) -> bool {
+        tokio::select! {
+            biased;
+            // A server that refuses us is no reason to wait: the call that follows says why.
+            ready = self.looking.ready() => !matches!(ready, Err(Error::ConnectionLost(_))),
+            () = self.shared.bell.notified() => false,
+            () = sleep_until(self.deadline) => false,
         }
     }
 
@@ -149,6 +175,7 @@ impl Engine {
         // The slots of these outcomes are free again for the fetch that rides along.
         let count = match self.limits.max_jobs {
             _ if self.shared.paused.load(Ordering::Relaxed) || self.fetcher.is_limited() => 0,
+            _ if !self.strays.is_empty() => 0,
             None => (room + outcomes.len()).min(BATCH),
             Some(_) => room,
         };
@@ -164,10 +191,7 @@ impl Engine {
                 let batch = self.fetcher.note(fetched, ride.token, round.sent);
                 self.receive(batch);
             }
-            Fetching::Unknown => match self.fetcher.recover(ride.token, round.sent).await {
-                Ok(batch) => self.receive(batch),
-                Err(error) => self.shared.error(format!("could not recover a fetch: {error}")),
-            },
+            Fetching::Unknown => self.strays.push((ride.token, round.sent)),
             Fetching::None => {}
         }
     }
@@ -204,12 +228,31 @@ impl Engine {
 
     async fn fetch(&mut self, room: usize) {
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
-        match self.fetcher.fetch(&self.shared.options, room).await {
-            Ok(batch) => self.receive(batch),
+        let (token, sent) = (self.fetcher.token(), Instant::now());
+        match self.fetcher.fetch(&self.shared.options, &token, room).await {
+            Ok(fetched) => {
+                let batch = self.fetcher.note(fetched, token, sent);
+                self.receive(batch);
+            }
+            Err(Error::OutcomeUnknown(_)) => self.strays.push((token, sent)),
+            // The next turn waits for a connection.
+            Err(Error::ConnectionLost(_)) => {}
             Err(error) => {
                 self.shared.error(format!("could not fetch: {error}"));
                 tokio::time::sleep(AFTER_ERROR).await;
             }
+        }
+    }
+
+    /// Ask for the jobs of a fetch whose reply got lost.
+    async fn recover(&mut self) {
+        let Some((token, sent)) = self.strays.pop() else { return };
+        match self.fetcher.recover(token.clone(), sent).await {
+            Ok(batch) => self.receive(batch),
+            Err(error) if is_passing(&error) || matches!(error, Error::OutcomeUnknown(_)) => {
+                self.strays.push((token, sent));
+            }
+            Err(error) => self.shared.error(format!("could not recover a fetch: {error}")),
         }
     }
 
@@ -238,7 +281,7 @@ impl Engine {
             Until::Closed => false,
             Until::Empty => self.fetcher.is_idle() && !self.fetcher.is_limited(),
             Until::Drained => {
-                let ended = scripts::inspect::is_drained(&self.link, &self.keys, now_ms(), self.limits.horizon_ms);
+                let ended = scripts::inspect::is_drained(&self.looking, &self.keys, now_ms(), self.limits.horizon_ms);
                 ended.await.unwrap_or(false)
             }
         }
@@ -280,33 +323,28 @@ impl Engine {
         }
     }
 
-    /// Give back unstarted jobs, wait for running ones, cancel what is late, hand in every outcome.
+    /// Give back unstarted jobs, wait for running ones, hand in every outcome.
     async fn wind_down(&mut self) {
+        self.fetcher.stop().await;
+        for _ in 0..self.strays.len() {
+            self.recover().await;
+        }
+        if !self.strays.is_empty() {
+            let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
+            self.shared.error(text.to_owned());
+        }
         self.give_back();
         self.shared.handout.close();
-        let mut closing = self.shared.watch_closing();
         loop {
             let outcomes = self.shared.take_outcomes(BATCH);
             if !outcomes.is_empty() {
                 for settled in self.finisher.settle(outcomes, None).await.settled {
                     self.note(settled);
                 }
-                continue;
-            }
-            if self.in_hand == 0 {
+            } else if self.in_hand == 0 {
                 return;
-            }
-            let deadline = match *closing.borrow_and_update() {
-                Closing::Gracefully { deadline } => deadline,
-                Closing::No | Closing::Now => None,
-            };
-            tokio::select! {
-                () = self.shared.bell.notified() => {}
-                () = sleep_until(deadline) => {
-                    self.locks.cancel_all();
-                    return;
-                }
-                _ = closing.changed() => {}
+            } else {
+                self.shared.bell.notified().await;
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::marker_waiter::{MarkerWaiter, Woken};
 use super::options::WorkerOptions;
 use crate::connection::{Link, Retry};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::protocol::{JobRecord, Keys};
 use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
 use crate::timers::now_ms;
@@ -26,6 +26,8 @@ pub struct Fetcher {
     link: Link,
     keys: Keys,
     waiter: MarkerWaiter,
+    /// The marker popped last, until the next look.
+    popped: Option<(String, f64)>,
     worker_id: String,
     next_token: u64,
     /// The last look found nothing; only a marker or a timer makes another look worthwhile.
@@ -40,6 +42,7 @@ impl Fetcher {
             link,
             keys,
             waiter,
+            popped: None,
             worker_id: uuid::Uuid::new_v4().to_string(),
             next_token: 0,
             idle: false,
@@ -52,6 +55,7 @@ impl Fetcher {
     pub fn token(&mut self) -> Arc<str> {
         let token = format!("{}:{}", self.worker_id, self.next_token);
         self.next_token += 1;
+        self.popped = None;
         token.into()
     }
 
@@ -74,15 +78,8 @@ impl Fetcher {
         }
     }
 
-    pub async fn fetch(&mut self, options: &WorkerOptions, count: usize) -> Result<Batch> {
-        let token = self.token();
-        let sent = Instant::now();
-        let plan = fetch_plan(options, &token, count);
-        match move_to_active(&self.link, &self.keys, now_ms(), &plan).await {
-            Ok(fetched) => Ok(self.note(fetched, token, sent)),
-            Err(Error::OutcomeUnknown(_)) => self.recover(token, sent).await,
-            Err(error) => Err(error),
-        }
+    pub async fn fetch(&mut self, options: &WorkerOptions, token: &str, count: usize) -> Result<Fetched> {
+        move_to_active(&self.link, &self.keys, now_ms(), &fetch_plan(options, token, count)).await
     }
 
     /// Keep what a reply says about the time of the next look.
@@ -128,31 +125,48 @@ impl Fetcher {
 
     /// Look at a marker that was popped while the engine was busy.
     ///
-    /// A popped marker is either followed by a fetch or put back: other workers may be waiting for it.
+    /// A popped marker is either followed by a look or put back: other workers may be waiting for it.
     pub async fn heed_popped(&mut self, can_fetch: bool) {
-        match self.waiter.poll() {
-            Some(Ok(Some((member, score)))) if !can_fetch => {
-                let mut put_back = redis::cmd("ZADD");
-                put_back.arg(self.keys.marker()).arg(score).arg(member);
-                // Best effort: without it others wake at their next drain delay.
-                let _ = self.link.call(&put_back, Retry::Safe).await;
-            }
-            Some(woken) => self.heed(woken),
-            None => {}
+        if let Some(woken) = self.waiter.poll() {
+            self.heed(woken);
+        }
+        if !can_fetch {
+            self.put_back().await;
+        }
+    }
+
+    /// Wait for jobs no more.
+    pub async fn stop(&mut self) {
+        if let Some(woken) = self.waiter.stop() {
+            self.heed(woken);
+        }
+        self.put_back().await;
+    }
+
+    async fn put_back(&mut self) {
+        if let Some((member, score)) = self.popped.take() {
+            let mut put_back = redis::cmd("ZADD");
+            put_back.arg(self.keys.marker()).arg(score).arg(member);
+            // Best effort: without it others wake at their next drain delay.
+            let _ = self.link.call(&put_back, Retry::Safe).await;
         }
     }
 
     fn heed(&mut self, woken: Woken) {
-        match woken {
-            Ok(Some((_, score))) if score >= 1.0 => {
-                let due = score as i64;
-                self.due_at = Some(self.due_at.map_or(due, |known| known.min(due)));
-                if due <= now_ms() {
-                    self.idle = false;
-                }
+        let Ok(Some((member, score))) = woken else {
+            self.idle = false;
+            return;
+        };
+        if score >= 1.0 {
+            let due = score as i64;
+            self.due_at = Some(self.due_at.map_or(due, |known| known.min(due)));
+            if due <= now_ms() {
+                self.idle = false;
             }
-            _ => self.idle = false,
+        } else {
+            self.idle = false;
         }
+        self.popped = Some((member, score));
     }
 }
 

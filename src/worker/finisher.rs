@@ -138,10 +138,7 @@ impl Finisher {
                         reply.fetching = Fetching::Unknown;
                     }
                 }
-                Err(error) if is_passing(&error) => {
-                    self.shared.error(format!("outcomes wait: {error}"));
-                    tokio::time::sleep(AFTER_ERROR).await;
-                }
+                Err(error) if is_passing(&error) => self.wait_out(&error).await,
                 Err(error) if jobs.len() == 1 => {
                     reply.refused = vec![(0, error)];
                     return reply;
@@ -161,6 +158,11 @@ impl Finisher {
                 }
             }
         }
+    }
+
+    async fn wait_out(&self, error: &Error) {
+        self.shared.error(format!("outcomes wait: {error}"));
+        tokio::time::sleep(AFTER_ERROR).await;
     }
 
     async fn finish_call(&self, jobs: &[Finished], fetch: Option<&FetchPlan<'_>>) -> Result<FinishReply> {
@@ -194,6 +196,7 @@ impl Finisher {
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
                 // The first try was accepted, or the lock is lost: either way the job is on its way again.
                 Err(Error::Code { .. }) if repeated => return Ok(0),
+                Err(error) if is_passing(&error) => self.wait_out(&error).await,
                 result => return result,
             }
         }
@@ -295,7 +298,7 @@ fn refusal(error: Error, job: &Arc<HeldJob>, finished: &Finished) -> Went {
 }
 
 /// Errors of the server that pass by themselves or by an operator's hand.
-fn is_passing(error: &Error) -> bool {
+pub fn is_passing(error: &Error) -> bool {
     const PASSING: [&str; 9] =
         ["OOM", "MISCONF", "NOREPLICAS", "READONLY", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
     match error {

@@ -44,7 +44,7 @@ impl Intake {
                 ready.push(job);
             }
         }
-        self.shared.handout.push(ready);
+        self.shared.hand_out(ready);
         held
     }
 

@@ -58,6 +58,12 @@ impl MarkerWaiter {
         }
     }
 
+    /// Give up the pending wait and close its socket; returns what it had brought by then.
+    pub fn stop(&mut self) -> Option<Woken> {
+        self.results.close();
+        self.poll()
+    }
+
     /// What a pending wait has brought meanwhile.
     pub fn poll(&mut self) -> Option<Woken> {
         let woken = self.results.try_recv().ok()?;

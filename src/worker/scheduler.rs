@@ -26,7 +26,7 @@ pub async fn produce_next(shared: Arc<Shared>, link: Link, keys: Keys, job: Arc<
     let mut tries = 1;
     let error = loop {
         match produce(&link, &keys, &job).await {
-            Ok(()) => return shared.handout.push([job]),
+            Ok(()) => return shared.hand_out(vec![job]),
             Err(Error::Closed) => return,
             Err(error) if tries < TRIES && !matches!(error, Error::InvalidOption(_)) => {
                 tries += 1;

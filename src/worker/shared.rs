@@ -86,6 +86,15 @@ impl Shared {
         }
     }
 
+    /// Pass jobs to the handlers, or back to the queue when no handler will come for them.
+    pub fn hand_out(&self, jobs: Vec<Arc<HeldJob>>) {
+        if !self.handout.push(jobs.iter().cloned()) {
+            for job in jobs.into_iter().rev() {
+                self.submit(Outcome::GivenBack { job });
+            }
+        }
+    }
+
     /// Hand in what became of a job; only the first outcome of a job counts.
     pub fn submit(&self, outcome: Outcome) {
         let job = outcome.job();
@@ -158,6 +167,28 @@ impl Shared {
 
     pub fn watch_closing(&self) -> watch::Receiver<Closing> {
         self.closing.subscribe()
+    }
+
+    /// Wait until the engine must end at once: by force, or because the time for an orderly end is over.
+    pub async fn end_demanded(&self) {
+        let mut closing = self.closing.subscribe();
+        loop {
+            let deadline = match *closing.borrow_and_update() {
+                Closing::Now => return,
+                Closing::Gracefully { deadline } => deadline,
+                Closing::No => None,
+            };
+            let over = async {
+                match deadline {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => return,
+                _ = closing.changed() => {}
+            }
+        }
     }
 
     /// The engine has ended: nothing of it runs any more.

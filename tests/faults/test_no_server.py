@@ -1,0 +1,199 @@
+"""There is no Redis, not yet or no more: producers are told in time, workers keep trying, and nothing hangs."""
+
+import asyncio
+import socket
+import threading
+import time
+
+import pytest
+
+from bullrush import Queue, Worker, aio, errors
+from bullrush.embedded import EmbeddedRedis
+
+from .handlers import Handlers
+from .waiting import until
+
+
+@pytest.fixture
+def port() -> int:
+    """Return a port where nobody listens; below the range of outgoing connections, so that none takes it."""
+    for port in range(9000, 10000):
+        with socket.socket() as knock:
+            try:
+                knock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
+@pytest.fixture
+def url(port) -> str:
+    return f"redis://127.0.0.1:{port}/0"
+
+
+def test_a_producer_without_a_server_is_told_after_its_deadline(url, port):
+    queue = Queue("work", url=url, timeout=300)
+    began = time.monotonic()
+    with pytest.raises(errors.ConnectionLostError) as caught:
+        queue.add("quick")
+    assert 0.25 < time.monotonic() - began < 5
+    assert f"127.0.0.1:{port}" in str(caught.value)
+    assert "nothing was sent" in str(caught.value)
+
+
+def test_every_call_of_a_queue_keeps_the_deadline(url):
+    queue = Queue("work", url=url, timeout=100)
+    calls = [
+        lambda: queue.add_bulk([{"name": "quick"}] * 1000),
+        queue.wait_until_ready,
+        queue.get_job_counts,
+        lambda: queue.get_job("1"),
+        queue.pause,
+        lambda: queue.obliterate(force=True),
+        lambda: queue.get_jobs(["waiting"]),
+    ]
+    for call in calls:
+        began = time.monotonic()
+        with pytest.raises(errors.ConnectionLostError):
+            call()
+        assert time.monotonic() - began < 3
+
+
+def test_a_password_is_never_shown(port):
+    queue = Queue("work", url=f"redis://user:secret@127.0.0.1:{port}/0", timeout=50)
+    with pytest.raises(errors.ConnectionLostError) as caught:
+        queue.add("quick")
+    assert "secret" not in f"{caught.value!r} {queue!r}"
+
+
+def test_a_producer_of_asyncio_is_told_after_its_deadline(url):
+    async def add() -> None:
+        await aio.Queue("work", url=url, timeout=200).add("quick")
+
+    with pytest.raises(errors.ConnectionLostError):
+        asyncio.run(add())
+
+
+def test_a_producer_that_waits_for_a_late_server_gets_it(url, port):
+    queue = Queue("work", url=url, timeout=20_000)
+    added: list[str] = []
+    adding = threading.Thread(target=lambda: added.append(queue.add("quick").id))
+    adding.start()
+    with pytest.raises(errors.ConnectionLostError):
+        Queue("work", url=url, timeout=100).add("quick")
+    with EmbeddedRedis(port=port):
+        adding.join(20)
+    assert added == ["1"]
+
+
+def test_a_worker_without_a_server_says_so_and_works_once_there_is_one(url, port, ledger, caplog):
+    worker = Worker("work", Handlers(ledger), url=url)
+    ready = threading.Event()
+    worker.on("ready", ready.set)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    until("it says what is wrong", lambda: "refused" in caplog.text)
+    assert f"127.0.0.1:{port}" in caplog.text
+    with EmbeddedRedis(port=port) as server:
+        assert ready.wait(20)
+        job = Queue("work", url=server.url).add("quick")
+        until("it works", lambda: job.get_state() == "completed")
+        worker.close()
+        working.join()
+
+
+def ends_within(seconds: float, worker: Worker, end) -> None:
+    """Assert that a running worker without a server can be ended."""
+    outcomes: list[object] = []
+    working = threading.Thread(target=lambda: outcomes.append(worker.run()))
+    working.start()
+    until("it runs", worker.is_running)
+    end(worker)
+    working.join(seconds)
+    assert outcomes, "it hangs"
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["gracefully", "by_force"])
+def test_a_worker_without_a_server_can_be_closed(url, force):
+    ends_within(5, Worker("work", lambda job: None, url=url), lambda worker: worker.close(force=force))
+
+
+def test_a_worker_of_asyncio_without_a_server_can_be_closed(url):
+    async def handler(job) -> None: ...
+
+    async def run() -> None:
+        worker = aio.Worker("work", handler, url=url)
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.1)
+        await worker.close()
+        await running
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_a_worker_without_a_server_ends_after_its_time(url):
+    worker = Worker("work", lambda job: None, url=url)
+    began = time.monotonic()
+    worker.run(max_seconds=0.3)
+    assert time.monotonic() - began < 5
+
+
+def test_a_terminated_worker_without_a_server_ends(url, start_worker):
+    process = start_worker(url)
+    until("it says what is wrong", lambda: process.said("refused"))
+    process.terminate()
+    assert process.wait(10) == 0
+
+
+def test_a_worker_whose_server_is_gone_can_be_closed_when_idle(server, ledger, queue):
+    worker = Worker(queue.name, Handlers(ledger), url=server.url, drain_delay=300)
+    job = queue.add("quick")
+    working = threading.Thread(target=worker.run)
+    working.start()
+    until("it works", lambda: job.get_state() == "completed")
+    server.kill()
+    closing = threading.Thread(target=worker.close)
+    closing.start()
+    closing.join(10)
+    working.join(10)
+    assert not closing.is_alive()
+    assert not working.is_alive()
+
+
+def test_a_worker_whose_server_is_gone_keeps_its_outcomes_until_it_is_back(lasting_server, ledger, client_of, tmp_path):
+    gate = tmp_path / "gate"
+    queue = Queue("work", url=lasting_server.url)
+    worker = Worker(queue.name, Handlers(ledger), url=lasting_server.url, lock_duration=60_000)
+    job = queue.add("gated", {"gate": str(gate)})
+    working = threading.Thread(target=worker.run)
+    working.start()
+    until("the job runs", lambda: ledger.begun == [job.id])
+    lasting_server.kill()
+    gate.touch()
+    until("the handler has returned", lambda: ledger.ended == [job.id])
+    closing = threading.Thread(target=worker.close)
+    closing.start()
+    lasting_server.restart()
+    closing.join(20)
+    working.join(20)
+    assert job.get_state() == "completed"
+    assert ledger.begun == [job.id]
+
+
+def test_a_worker_whose_server_is_gone_ends_at_its_deadline_with_outcomes_in_hand(lasting_server, ledger, tmp_path):
+    gate = tmp_path / "gate"
+    queue = Queue("work", url=lasting_server.url)
+    worker = Worker(queue.name, Handlers(ledger), url=lasting_server.url)
+    job = queue.add("gated", {"gate": str(gate)})
+    working = threading.Thread(target=worker.run)
+    working.start()
+    until("the job runs", lambda: ledger.begun == [job.id])
+    lasting_server.kill()
+    gate.touch()
+    until("the handler has returned", lambda: ledger.ended == [job.id])
+    closing = threading.Thread(target=worker.close, kwargs={"timeout": 500})
+    closing.start()
+    closing.join(10)
+    working.join(10)
+    assert not working.is_alive()
