@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -113,15 +114,27 @@ def pair(make_pair: Callable[..., Pair], script_side: MakeSide) -> Pair:
 
 
 @pytest.fixture
-def api_pair(make_pair: Callable[..., Pair], redis_url: str) -> Pair:
-    """Real BullMQ 5.62.0 beside bullrush as its users call it, both on the real clock."""
-    origin = time.time_ns() // 1_000_000
-    return make_pair(
-        lambda db, queue: QueueSide(f"{server_of(redis_url)}/{db}", queue),
-        words=True,
-        clock=None,
-        view=lambda state: by_job(without_wake_ups(without_times(state, origin))),
-    )
+def new_api_pair(make_pair: Callable[..., Pair], redis_url: str, queue_name: str) -> Callable[[], Pair]:
+    """Make pairs of real BullMQ 5.62.0 and bullrush as its users call it, on the real clock, each on a queue of its own."""
+    numbers = count()
+
+    def make() -> Pair:
+        origin = time.time_ns() // 1_000_000
+        return make_pair(
+            lambda db, queue: QueueSide(f"{server_of(redis_url)}/{db}", queue),
+            f"{queue_name}-{next(numbers)}",
+            words=True,
+            clock=None,
+            view=lambda state: by_job(without_wake_ups(without_times(state, origin))),
+        )
+
+    return make
+
+
+@pytest.fixture
+def api_pair(new_api_pair: Callable[[], Pair]) -> Pair:
+    """One such pair."""
+    return new_api_pair()
 
 
 @pytest.fixture(params=["scripts", "api"])

@@ -81,9 +81,7 @@ class NodeSide:
         return ids
 
     def complete(self, id: str, value: Any, token: str, fetch_next: bool = False, **worker: Any) -> Any:
-        return _id(
-            self.call("complete", jobId=id, value=value, token=token, fetchNext=fetch_next, worker=worker)
-        )
+        return _id(self.call("complete", jobId=id, value=value, token=token, fetchNext=fetch_next, worker=worker))
 
     def complete_many(self, values: dict[str, Any], token: str, fetch_next: bool = False, **worker: Any) -> Any:
         results = [self.complete(id, value, token, fetch_next, **worker) for id, value in values.items()]

@@ -32,7 +32,11 @@ def read_state(client: "redis.Redis[str]", stem: str) -> State:
             _queue_read(pipe, types[key], key)
         values = pipe.execute()
     return {
-        key.removeprefix(stem).removeprefix(":"): {"type": types[key], "value": _plain(types[key], value), "ttl": coarse_ttl(ttl)}
+        key.removeprefix(stem).removeprefix(":"): {
+            "type": types[key],
+            "value": _plain(types[key], value),
+            "ttl": coarse_ttl(ttl),
+        }
         for key, value, ttl in zip(keys, values, described[1::2], strict=True)
     }
 

@@ -125,7 +125,11 @@ def test_logs(any_pair):
 
 
 def test_remove_in_every_state(any_pair):
-    completed, failed, active = start_abroad(any_pair), start_abroad(any_pair, token="t:1"), start_abroad(any_pair, token="t:2")
+    completed, failed, active = (
+        start_abroad(any_pair),
+        start_abroad(any_pair, token="t:1"),
+        start_abroad(any_pair, token="t:2"),
+    )
     any_pair.foreign_complete(completed, 1, "t:0")
     any_pair.foreign_fail(failed, "boom", "t:1")
     waiting = any_pair.add("waits", {})
@@ -243,7 +247,16 @@ def test_counts(any_pair, types):
     fill_every_state(any_pair)
     any_pair.pause()
     any_pair.add("paused", {})
-    types = types or ["active", "completed", "delayed", "failed", "paused", "prioritized", "waiting", "waiting-children"]
+    types = types or [
+        "active",
+        "completed",
+        "delayed",
+        "failed",
+        "paused",
+        "prioritized",
+        "waiting",
+        "waiting-children",
+    ]
     any_pair.counts(*types)
 
 

@@ -44,9 +44,13 @@ def test_immediate_retries(pair):
     pair.work()
 
 
-@pytest.mark.parametrize("backoff", [60_000, {"type": "fixed", "delay": 60_000}, {"type": "exponential", "delay": 60_000}])
+@pytest.mark.parametrize(
+    "backoff", [60_000, {"type": "fixed", "delay": 60_000}, {"type": "exponential", "delay": 60_000}]
+)
 def test_retries_after_a_backoff(pair, backoff):
-    id = pair.add("work", runs([["throw", "one"]], [["throw", "two"]], [["throw", "three"]]), attempts=3, backoff=backoff)
+    id = pair.add(
+        "work", runs([["throw", "one"]], [["throw", "two"]], [["throw", "three"]]), attempts=3, backoff=backoff
+    )
     for _ in range(2):
         pair.work()
         pair.promote(id)
@@ -65,7 +69,13 @@ def test_limited_stack_traces(pair, limit):
 
 
 def test_progress_logs_and_new_data(pair):
-    actions = [["progress", 50], ["log", "half way"], ["progress", {"pct": 75}], ["log", "☃"], ["update_data", {"n": 1}]]
+    actions = [
+        ["progress", 50],
+        ["log", "half way"],
+        ["progress", {"pct": 75}],
+        ["log", "☃"],
+        ["update_data", {"n": 1}],
+    ]
     pair.add("work", runs([*actions, ["return", "done"]]))
     pair.work()
 
@@ -125,7 +135,9 @@ def test_a_global_limit(pair):
 def test_many_jobs_on_many_slots(pair):
     """Batches interleave independent jobs in another order than single calls do; nothing else may differ."""
     jobs = [{"name": "good", "data": {"n": n}} for n in range(150)]
-    jobs += [{"name": "bad", "data": runs([["throw", "boom"]], [["return", n]]), "opts": {"attempts": 2}} for n in range(50)]
+    jobs += [
+        {"name": "bad", "data": runs([["throw", "boom"]], [["return", n]]), "opts": {"attempts": 2}} for n in range(50)
+    ]
     jobs += [{"name": "gone", "data": {}, "opts": {"removeOnComplete": True, "priority": 1 + n % 3}} for n in range(50)]
     pair.add_bulk(jobs)
     assert len(pair.work(concurrency=16, metrics={"maxDataPoints": 5})) == 300
@@ -166,7 +178,13 @@ def test_a_job_over_the_stalled_limit_fails_without_a_run(pair):
     assert pair.work(name="w1") == []
 
 
-POLICIES = ["", "failParentOnFailure", "continueParentOnFailure", "ignoreDependencyOnFailure", "removeDependencyOnFailure"]
+POLICIES = [
+    "",
+    "failParentOnFailure",
+    "continueParentOnFailure",
+    "ignoreDependencyOnFailure",
+    "removeDependencyOnFailure",
+]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
