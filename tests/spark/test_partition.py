@@ -1,7 +1,10 @@
 """The partition function without Spark: it gets an iterator and gives one."""
 
+import os
 import pickle
 import threading
+import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -66,9 +69,28 @@ def test_closing_the_generator_ends_the_worker_and_returns_its_jobs(queue: Queue
     assert counts["waiting"] + counts["completed"] == 100
 
 
-def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:
-    import time
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="counts threads and descriptors in /proc")
+def test_a_task_leaves_no_thread_and_no_connection_of_its_own(queue: Queue, redis_url: str) -> None:
+    def run() -> None:
+        add(queue, 5)
+        list(worker(queue.name, lambda job: None, url=redis_url)(iter([0])))
 
+    def held() -> list[int]:
+        return [len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd")]
+
+    run()  # makes the connections that all later tasks of this process share
+    threads, descriptors = held()
+    for _ in range(3):
+        run()
+    deadline = time.monotonic() + 5
+    while held()[0] > threads and time.monotonic() < deadline:
+        pass  # the last thread may be on its way out
+    now_threads, now_descriptors = held()
+    assert now_threads <= threads
+    assert now_descriptors <= descriptors
+
+
+def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:
     add(queue, 3)
     results = list(worker(queue.name, lambda job: time.sleep(0.02), url=redis_url, concurrency=3)(iter([0])))
     assert [20 <= result.ms < 2_000 for result in results] == [True] * 3
