@@ -35,7 +35,7 @@ $(VENV)/.tools: pyproject.toml
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
 	$(call need,cargo,cargo (Rust >= 1.83): install it with rustup)
 	$(call say,Building the extension (two to three minutes the first time))
-	@$(BIN)/maturin develop --release --quiet --extras embedded,spark
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras embedded,spark
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.tools
