@@ -143,7 +143,7 @@ class CoreQueue:
 
 #: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
 #: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
-#: "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected", "closed".
+#: "ready" (once per run), "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected" (again), "closed".
 WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
 
 @final

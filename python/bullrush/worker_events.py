@@ -124,8 +124,9 @@ class WorkerEvents(Handle, Generic[JobT]):
         elif kind == "reconnecting":
             _log.warning("%r: %s", self, text)
         elif kind == "connected":
-            _log.info("%r: connected", self)
-            emit("ready")
+            _log.info("%r: connected again", self)
+        elif kind == "ready":
+            emit(kind)
         elif kind == "drained":
             emit(kind)
 

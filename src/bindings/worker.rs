@@ -304,6 +304,7 @@ fn describe(event: Event) -> WorkerEvent {
         Event::Drained => ("drained", None, String::new(), 0),
         Event::Error { text } => ("error", None, text, 0),
         Event::LockLost { id } => ("lock_lost", None, id, 0),
+        Event::Ready => ("ready", None, String::new(), 0),
         Event::Reconnecting { text } => ("reconnecting", None, text, 0),
         Event::Connected => ("connected", None, String::new(), 0),
         Event::Closed => ("closed", None, String::new(), 0),

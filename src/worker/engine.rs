@@ -120,6 +120,7 @@ impl Engine {
             () = sleep_until(self.deadline) => return,
         }
         tasks::start(&mut self.tasks, &self.shared, &self.link, &self.keys, &self.locks);
+        self.shared.emit(Event::Ready);
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
             let room = if self.strays.is_empty() { self.room() } else { 0 };
             self.fetcher.heed_popped(room > 0).await;

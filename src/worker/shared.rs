@@ -25,6 +25,8 @@ pub enum Event {
     Drained,
     Error { text: String },
     LockLost { id: String },
+    /// The queue was found fit to work with; once per run.
+    Ready,
     Reconnecting { text: String },
     Connected,
     Closed,
