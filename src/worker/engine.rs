@@ -183,17 +183,26 @@ impl Engine {
         let ride = (count > 0).then(|| Ride { token: self.fetcher.token(), count });
         let round = self.finisher.settle(outcomes, ride.as_ref()).await;
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
+        // The ride did not see a job that went back to the queue in the same round trip.
+        let went_back =
+            |settled: &Settled| matches!(settled.went, Went::Retried { .. } | Went::GivenBack { .. } | Went::Released);
+        let look_again = round.settled.iter().any(went_back);
         for settled in round.settled {
             self.note(settled);
         }
-        let Some(ride) = ride else { return };
-        match round.fetching {
-            Fetching::Brought(fetched) => {
-                let batch = self.fetcher.note(fetched, ride.token, round.sent);
-                self.receive(batch);
+        let mut arrived = None;
+        match (round.fetching, ride) {
+            (Fetching::Brought(fetched), Some(ride)) => {
+                arrived = Some(self.fetcher.note(fetched, ride.token, round.sent));
             }
-            Fetching::Unknown => self.strays.push((ride.token, round.sent)),
-            Fetching::None => {}
+            (Fetching::Unknown, Some(ride)) => self.strays.push((ride.token, round.sent)),
+            _ => {}
+        }
+        if look_again {
+            self.fetcher.look_again();
+        }
+        if let Some(batch) = arrived {
+            self.receive(batch);
         }
     }
 
@@ -219,7 +228,7 @@ impl Engine {
                 }
             }
             Went::GivenBack { limit_ttl } => self.fetcher.limit_for(limit_ttl),
-            Went::Released => self.fetcher.look_again(),
+            Went::Released => {}
             Went::Lost(error) => self.shared.error(error.to_string()),
         }
         self.worked = true;
