@@ -15,7 +15,7 @@ from benches.harness.question import Contender, Work
 from benches.harness.server import BenchServer, CommandStats
 from bullrush import Queue
 
-_LONGEST = 120.0
+_LONGEST = 60.0
 #: Looking for the end: seldom at first, often towards the end, so that it costs the server nothing and is exact.
 _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.05
@@ -113,7 +113,7 @@ def _wait_until_completed(server: BenchServer, peer: Peer, queue: str, jobs: int
     key = f"bull:{queue}:completed"
     while (completed := int(server.command("ZCARD", key))) < jobs:
         if not peer.alive:
-            raise PeerError(f"{peer.name} ended with {completed} of {jobs} jobs completed")
+            raise PeerError(f"{peer.broken()}: {completed} of {jobs} jobs are completed")
         passed = time.perf_counter() - began
         remaining = passed * (jobs - completed) / completed if completed else _LONGEST_LOOK
         time.sleep(min(max(remaining / 2, _SHORTEST_LOOK), _LONGEST_LOOK))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,7 @@ class Peer:
             bufsize=1,
         )
         self._usage = psutil.Process(self._process.pid)
+        self._step = "start"
         with self.limited(30):
             self.identity: str = json.loads(self._line())["identity"]
 
@@ -59,15 +61,18 @@ class Peer:
 
     def prepare(self, order: Mapping[str, object]) -> None:
         """Give an order and wait until the peer is ready."""
+        self._step = "get ready"
         self._send(json.dumps(order))
         self._expect("ready")
 
     def go(self) -> None:
         """Start the work."""
+        self._step = "work"
         self._send("go")
 
     def stop(self) -> None:
         """Let a worker close."""
+        self._step = "close"
         self._send("stop")
 
     def done(self) -> dict[str, Any]:
@@ -77,6 +82,10 @@ class Peer:
 
     def cpu_seconds(self) -> float:
         """Return the CPU time the process has used so far."""
+        # Linux counts nanoseconds per thread; the process's own times only come in ticks of 10 ms.
+        threads = [statistic.read_text() for statistic in Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")]
+        if threads:
+            return sum(int(text.split()[0]) for text in threads) / 1e9
         times = self._usage.cpu_times()
         return float(times.user + times.system)
 
@@ -90,6 +99,12 @@ class Peer:
         finally:
             timer.cancel()
 
+    def broken(self) -> PeerError:
+        """Return the error of a peer that has ended."""
+        code = self._process.wait()
+        how = "took too long" if code == -signal.SIGKILL else f"ended with code {code}"
+        return PeerError(f"{self.name} {how} when it had to {self._step}")
+
     @property
     def alive(self) -> bool:
         """True while the process runs."""
@@ -100,7 +115,7 @@ class Peer:
         try:
             self._process.stdin.write(line + "\n")
         except BrokenPipeError:
-            raise PeerError(f"{self.name} has ended") from None
+            raise self.broken() from None
 
     def _expect(self, word: str) -> str:
         found, _, rest = self._line().partition(" ")
@@ -112,5 +127,5 @@ class Peer:
         assert self._process.stdout
         line = self._process.stdout.readline()
         if not line:
-            raise PeerError(f"{self.name} broke down or took too long (exit code {self._process.wait()})")
+            raise self.broken()
         return line.strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import itertools
 import platform
@@ -15,6 +16,8 @@ from benches.harness.payload import NAME, payloads
 from benches.peers import channel
 
 Order = Mapping[str, Any]
+
+_PATIENCE = 1.0
 
 
 async def add_bulk(order: Order) -> None:
@@ -49,8 +52,11 @@ async def process(order: Order) -> None:
     channel.ready()
     running = asyncio.ensure_future(worker.run())
     await asyncio.to_thread(channel.wait_for_stop)
-    await worker.close()
-    await running
+    # Now and then close() never returns, although no job is left to wait for.
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(worker.close(), _PATIENCE)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
     channel.done(handled=next(count))
 
 
