@@ -1,7 +1,8 @@
 --- Adds jobs: per job the hash, `added`, and its place in wait, prioritized or delayed.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    runs, one after another. Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
----         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic).
+---         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic). opts_json is an
+---         object without jobId, which is added here for custom ids.
 --- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
 ---         custom_ids "1" -> { 0-based positions whose id existed already }.
 ---         Note that every job consumes an id, also one with a custom id.
@@ -50,8 +51,10 @@ while at <= size do
 
   local first = call('INCRBY', P .. 'id', count) - count + 1
   local placed, duplicates = {}, {}
+  local opts_head = custom and (opts == '{}' and '{"jobId":' or string.sub(opts, 1, -2) .. ',"jobId":')
   for i = 0, count - 1 do
     local id
+    local stored = opts
     local exists = false
     if custom then
       id = ARGV[at]
@@ -64,8 +67,10 @@ while at <= size do
     else
       if not id or id == '' then
         id = format('%d', first + i)
+      else -- options are those of the whole run, but for the one that differs from job to job
+        stored = opts_head .. cjson.encode(id) .. '}'
       end
-      call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', opts, 'timestamp', timestamp, 'delay', delay,
+      call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', stored, 'timestamp', timestamp, 'delay', delay,
         'priority', priority)
       call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
       if due then

@@ -20,7 +20,8 @@ for first = 2, #ARGV, 2000 do
   for n, holder in ipairs(holders) do
     local id, token = ARGV[first + 2 * n - 2], ARGV[first + 2 * n - 1]
     if holder == token then
-      call('SET', lock_keys[n], token, 'PX', duration)
+      -- Not SET: a server that is out of memory refuses it, and the job would run twice.
+      call('PEXPIRE', lock_keys[n], duration)
       renewed[#renewed + 1] = id
     else
       failed[#failed + 1] = id

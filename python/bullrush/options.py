@@ -117,10 +117,6 @@ class CompiledOptions(NamedTuple):
     lifo: bool
     size_limit: int | None
 
-    def stored_with(self, job_id: str) -> bytes:
-        """Return the stored JSON of the job that has this custom id."""
-        return b'%s,"jobId":%s}' % (self.stored[:-1], encode(job_id, "job_id"))
-
 
 class OptionCompiler:
     """Turns options into their stored form, once for all jobs that have the same ones."""

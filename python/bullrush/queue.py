@@ -216,8 +216,6 @@ class QueueCalls(QueueInspection[JobT]):
         encoded = encode(data, "data")
         if size_limit is not None and len(encoded) > size_limit:
             raise InvalidOptionError(f"The size of job {name} exceeds the limit {size_limit} bytes")
-        if job_id is not None:
-            stored = compiled.stored_with(job_id)
         return (name, encoded, stored, job_id, own_timestamp or timestamp, delay, priority, lifo)
 
     async def _added(self, jobs: list[_core.NewJob]) -> list[JobT]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from orjson import loads
 
-from bullrush.encoding import JSON, decode
+from bullrush.encoding import JSON, decode, encode
 from bullrush.errors import MalformedJobError
 from bullrush.options import read_options
 
@@ -62,7 +62,10 @@ class AddedRecord:
 
     def __init__(self, job_id: str, sent: NewJob) -> None:
         self.id = job_id
-        self.name, self.data, self.opts, _, *self.numbers = sent
+        self.name, self.data, self.opts, custom_id, *self.numbers = sent
+        if custom_id is not None:
+            # As the script stores it, which takes the options of many jobs and the id of each.
+            self.opts = b'%s,"jobId":%s}' % (self.opts[:-1], encode(custom_id, "job_id"))
 
     def get(self, field: str) -> bytes | None:
         """Return any other field, None if the job does not have it."""

@@ -88,7 +88,7 @@ class ScriptSide:
         opts = job.get("opts", {})
         return (
             job["name"],
-            to_json(stored_options(opts)),
+            to_json({key: value for key, value in stored_options(opts).items() if key != "jobId"}),
             opts.get("timestamp", self._now),
             opts.get("delay", 0),
             opts.get("priority", 0),

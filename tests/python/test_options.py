@@ -12,8 +12,8 @@ from bullrush.options import OptionCompiler, read_options
 
 def stored(**options: Any) -> dict[str, Any]:
     compiled, job_id = OptionCompiler().compile(options)
-    result: dict[str, Any] = orjson.loads(compiled.stored if job_id is None else compiled.stored_with(job_id))
-    return result
+    result: dict[str, Any] = orjson.loads(compiled.stored)
+    return result if job_id is None else {**result, "jobId": job_id}
 
 
 @pytest.mark.parametrize(

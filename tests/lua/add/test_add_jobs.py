@@ -1,5 +1,6 @@
 """lua/add/add_jobs.lua: adding jobs in batches."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -175,3 +176,14 @@ def test_concurrent_producers_never_share_an_id(add, queue, client):
         firsts = list(pool.map(lambda _: add(queue, *["x"] * 20), range(40)))
     assert sorted(firsts) == list(range(1, 801, 20))
     assert len(set(client.lrange(f"bull:{queue}:wait", 0, -1))) == 800
+
+
+def test_a_custom_id_is_part_of_the_stored_options_and_an_automatic_one_is_not(run, queue, dump):
+    head = [1, "n", '{"attempts":3}', NOW, 0, 0, False, True]
+    run("add/add_jobs", queue, *head, 'a/"b', "{}")
+    run("add/add_jobs", queue, 1, "n", "{}", NOW, 0, 0, False, True, "c", "{}")
+    run("add/add_jobs", queue, *head, "", "{}")
+    state = dump(queue)
+    assert json.loads(state['a/"b']["opts"]) == {"attempts": 3, "jobId": 'a/"b'}
+    assert state["c"]["opts"] == '{"jobId":"c"}'
+    assert state["3"]["opts"] == '{"attempts":3}'
