@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::{join, join_all};
+use futures_util::future::{join3, join_all};
 
 use super::fetcher::fetch_plan;
 use super::held::HeldJob;
 use super::options::WorkerOptions;
-use super::shared::Shared;
 use super::outcome::{stacktrace, verdict, Failure, Outcome, Verdict};
+use super::shared::Shared;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, JobOptions, Keep, Keys};
@@ -22,11 +22,19 @@ const AFTER_ERROR: Duration = Duration::from_millis(500);
 
 /// What became of a job.
 pub enum Went {
-    Completed { value: Vec<u8> },
-    Failed { reason: String },
-    Retried { reason: String },
+    Completed {
+        value: Vec<u8>,
+    },
+    Failed {
+        reason: String,
+    },
+    Retried {
+        reason: String,
+    },
     /// Given back to `wait`; the limiter's remaining ms.
-    GivenBack { limit_ttl: i64 },
+    GivenBack {
+        limit_ttl: i64,
+    },
     /// The handler has moved it itself.
     Released,
     /// No longer this worker's.
@@ -85,21 +93,24 @@ enum Step {
     Retry { reason: String, stack: String, lifo: bool },
     Delay { reason: String, stack: String, delay: i64 },
     Defer { delay: i64 },
-    GiveBack,
     Release,
 }
 
 impl Finisher {
     /// Settle all outcomes, and fetch in the same round trip when there is a ride.
     pub async fn settle(&self, outcomes: Vec<Outcome>, ride: Option<&Ride>) -> Round {
-        let (finishing, moving) = plan(&self.shared.options, outcomes);
+        let Plan { finishing, moving, returning } = plan(&self.shared.options, outcomes);
         let (jobs, finished): (Vec<_>, Vec<_>) = finishing.into_iter().unzip();
 
         let sent = Instant::now();
         let moves = join_all(moving.iter().map(|moving| self.move_job(moving)));
-        let (reply, moved) = join(self.finish(&finished, ride), moves).await;
+        let (reply, moved, returned) = join3(self.finish(&finished, ride), moves, self.give_back(&returning)).await;
 
         let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
+        settled.extend(returning.into_iter().zip(returned).map(|(job, returned)| {
+            let went = returned.map_or_else(Went::Lost, |limit_ttl| Went::GivenBack { limit_ttl });
+            Settled { job, went }
+        }));
         let mut refused = reply.refused.into_iter().peekable();
         for (index, (job, finished)) in jobs.into_iter().zip(finished).enumerate() {
             let error = refused.next_if(|(at, _)| *at == index).map(|(_, error)| error);
@@ -124,7 +135,8 @@ impl Finisher {
         loop {
             match self.finish_call(jobs, fetch.as_ref()).await {
                 Ok(FinishReply { failures, fetched }) => {
-                    let error = |(index, code): (usize, i64)| Some((index, finish::refusal(&jobs.get(index)?.id, code)));
+                    let error =
+                        |(index, code): (usize, i64)| Some((index, finish::refusal(&jobs.get(index)?.id, code)));
                     reply.refused = failures.into_iter().filter_map(error).collect();
                     if fetch.is_some() {
                         reply.fetching = Fetching::Brought(fetched);
@@ -170,6 +182,38 @@ impl Finisher {
         finish::move_to_finished(&self.link, &self.keys, now_ms(), points, fetch, jobs).await
     }
 
+    /// Give jobs back, each in front of the one before, in one round trip.
+    async fn give_back(&self, jobs: &[Arc<HeldJob>]) -> Vec<Result<i64>> {
+        let mut results: Vec<Option<Result<i64>>> = vec![None; jobs.len()];
+        let mut repeated = false;
+        loop {
+            let open: Vec<usize> = (0..jobs.len()).filter(|&at| results[at].is_none()).collect();
+            if open.is_empty() {
+                return results.into_iter().flatten().collect();
+            }
+            let calls: Vec<_> = open.iter().map(|&at| (jobs[at].id(), &*jobs[at].token)).collect();
+            let mut passing = None;
+            match finish::move_many_to_wait(&self.link, &self.keys, &calls).await {
+                Ok(replies) => {
+                    for (at, reply) in open.into_iter().zip(replies) {
+                        match reply {
+                            Err(error) if is_passing(&error) => passing = Some(error),
+                            // As in `move_job`.
+                            Err(Error::Code { .. }) if repeated => results[at] = Some(Ok(0)),
+                            reply => results[at] = Some(reply),
+                        }
+                    }
+                }
+                Err(Error::OutcomeUnknown(_)) => repeated = true,
+                Err(error) if is_passing(&error) => passing = Some(error),
+                Err(error) => return vec![Err(error); jobs.len()],
+            }
+            if let Some(error) = passing {
+                self.wait_out(&error).await;
+            }
+        }
+    }
+
     async fn move_job(&self, moving: &Moving) -> Result<i64> {
         let (link, keys, id, token) = (&self.link, &self.keys, moving.job.id(), &*moving.job.token);
         let mut repeated = false;
@@ -189,7 +233,6 @@ impl Finisher {
                     let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, true, None);
                     moved.await.map(|()| 0)
                 }
-                Step::GiveBack => finish::move_to_wait(link, keys, id, token).await,
                 Step::Release => Ok(0),
             };
             match moved {
@@ -223,18 +266,22 @@ impl Moving {
         let went = match (moved, moving.step) {
             (Err(error), _) => Went::Lost(error),
             (Ok(_), Step::Retry { reason, .. } | Step::Delay { reason, .. }) => Went::Retried { reason },
-            (Ok(limit_ttl), Step::GiveBack) => Went::GivenBack { limit_ttl },
             (Ok(_), Step::Release | Step::Defer { .. }) => Went::Released,
         };
         Settled { job: moving.job, went }
     }
 }
 
-type Plan = (Vec<(Arc<HeldJob>, Finished)>, Vec<Moving>);
+/// Outcomes by the call that settles them.
+struct Plan {
+    finishing: Vec<(Arc<HeldJob>, Finished)>,
+    moving: Vec<Moving>,
+    returning: Vec<Arc<HeldJob>>,
+}
 
 fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
     let mut finishing = Vec::with_capacity(outcomes.len());
-    let mut moving = Vec::new();
+    let (mut moving, mut returning) = (Vec::new(), Vec::new());
     for outcome in outcomes {
         match outcome {
             Outcome::Completed { job, value } => {
@@ -261,14 +308,14 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
                 };
                 moving.push(Moving { job, step });
             }
-            Outcome::GivenBack { job } => moving.push(Moving { job, step: Step::GiveBack }),
+            Outcome::GivenBack { job } => returning.push(job),
             Outcome::Deferred { job, delay } => moving.push(Moving { job, step: Step::Defer { delay } }),
             Outcome::Released { job } => moving.push(Moving { job, step: Step::Release }),
         }
     }
     // Equal runs side by side, oldest fetch first: each run costs a header, and `active` is searched from its old end.
     finishing.sort_by_key(|(job, _)| job.fetched);
-    (finishing, moving)
+    Plan { finishing, moving, returning }
 }
 
 fn finished(job: &HeldJob, keep: Option<Keep>, outcome: finish::Outcome) -> Finished {

@@ -41,10 +41,13 @@ class Handlers:
         raise ValueError(f"failure-of-{job.id}")
 
     def gated(self, job: Job) -> str:
-        """Run until the test opens the gate."""
+        """Run until the test opens the gate; then fail the first time if asked to."""
         gate = Path(job.data["gate"])
         while not gate.exists():
             time.sleep(0.01)
+        if "fail" in job.data and job.attempts_made == 0:
+            self._ledger.end(job.id)
+            raise ValueError("asked to")
         return f"result-of-{job.id}"
 
     def hold_the_gil(self, _job: Job) -> None:

@@ -45,9 +45,7 @@ def work(proxy, queue, ledger) -> Iterator[Callable[..., Running]]:
 
 
 @pytest.mark.parametrize("break_", ["cut", "reset"])
-def test_broken_connections_under_load_lose_nothing_and_repeat_nothing(
-    queue, own_redis, proxy, work, ledger, break_
-):
+def test_broken_connections_under_load_lose_nothing_and_repeat_nothing(queue, own_redis, proxy, work, ledger, break_):
     work(concurrency=4)
     producer = Queue(queue.name, url=proxy.url)
     for round_ in range(10):

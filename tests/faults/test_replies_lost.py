@@ -31,7 +31,9 @@ def work(proxy, ledger, queue) -> Iterator[Callable[..., Reporting]]:
 
     def start(**options) -> Reporting:
         # No lock expires and no check runs in this time: what was lost is found by asking, or not at all.
-        worker = Reporting(queue.name, Handlers(ledger), url=proxy.url, lock_duration=60_000, skip_stalled_check=True, **options)
+        worker = Reporting(
+            queue.name, Handlers(ledger), url=proxy.url, lock_duration=60_000, skip_stalled_check=True, **options
+        )
         thread = threading.Thread(target=worker.run)
         running.append((worker, thread))
         thread.start()
@@ -79,7 +81,9 @@ def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, wo
 
 
 @SHARES
-def test_jobs_that_came_with_a_lost_outcome_reply_are_not_stranded(queue, own_redis, proxy, work, ledger, tmp_path, share):
+def test_jobs_that_came_with_a_lost_outcome_reply_are_not_stranded(
+    queue, own_redis, proxy, work, ledger, tmp_path, share
+):
     work(concurrency=1, prefetch=0)
     gate = tmp_path / "gate"
     first = queue.add("gated", {"gate": str(gate)})

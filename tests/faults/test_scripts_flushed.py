@@ -2,8 +2,9 @@
 
 import threading
 
-from bullrush import Worker
 from redis import Redis
+
+from bullrush import Worker
 
 from .handlers import Handlers
 from .waiting import until

@@ -19,7 +19,13 @@ class Load:
     def __init__(self, url: str, ledger, *, named: bool) -> None:
         self.queue = Queue("work", url=url, timeout=30_000)
         self.worker = Worker(
-            "work", Handlers(ledger), url=url, concurrency=CONCURRENCY, prefetch=0, lock_duration=2000, stalled_interval=300
+            "work",
+            Handlers(ledger),
+            url=url,
+            concurrency=CONCURRENCY,
+            prefetch=0,
+            lock_duration=2000,
+            stalled_interval=300,
         )
         self.unknown = 0
         self._named = named

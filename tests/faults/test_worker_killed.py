@@ -54,12 +54,16 @@ def test_a_worker_suspended_beyond_its_lock_is_fenced(queue, own_redis, ledger, 
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
-def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(queue, own_redis, ledger, start_worker, server, tmp_path):
+def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(
+    queue, own_redis, ledger, start_worker, server, tmp_path
+):
     """The sleeper's very first words after waking up are its outcome: the renewal that would tell it comes later."""
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
-    sleeper = start_worker(server.url, name="sleeper", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600)
+    sleeper = start_worker(
+        server.url, name="sleeper", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600
+    )
     until("the job runs", lambda: ledger.begun == [job.id])
     sleeper.stop()
     heir = start_worker(server.url, name="heir", **IMPATIENT)

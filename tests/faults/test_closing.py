@@ -1,0 +1,217 @@
+"""A worker closes: what has not begun goes back, what runs may finish, and what is too late is left to the stalled check."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bullrush import Queue, Worker, aio
+
+from .handlers import Handlers
+from .waiting import until
+from .worker_process import is_connected
+
+
+class Running:
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.outcome: list[object] = []
+        self._thread = threading.Thread(target=lambda: self.outcome.append(worker.run()))
+        self._thread.start()
+
+    def close(self, **how) -> float:
+        """Close the worker; return how long it took."""
+        began = time.monotonic()
+        self.worker.close(**how)
+        self._thread.join()
+        return time.monotonic() - began
+
+
+@pytest.fixture
+def gate(tmp_path) -> Iterator[Path]:
+    path = tmp_path / "gate"
+    yield path
+    path.touch()  # threads of handlers that were left behind
+
+
+@pytest.fixture
+def run(ledger, server, gate) -> Iterator[Callable[..., Running]]:
+    started: list[Running] = []
+
+    def start(**options) -> Running:
+        started.append(Running(Worker("work", Handlers(ledger), url=server.url, **options)))
+        return started[-1]
+
+    yield start
+    gate.touch()
+    for running in started:
+        running.close(force=True)
+
+
+def gated(queue: Queue, gate: Path, count: int, **options) -> list[str]:
+    jobs = [{"name": "gated", "data": {"gate": str(gate)}, "opts": options}] * count
+    return [job.id for job in queue.add_bulk(jobs)]
+
+
+@pytest.mark.parametrize("prefetch", [5, 200], ids=["a_few", "hundreds"])
+def test_jobs_claimed_ahead_go_back_to_the_front_in_their_order(queue, own_redis, run, gate, ledger, prefetch):
+    ids = gated(queue, gate, 1 + prefetch)
+    running = run(prefetch=prefetch)
+    until("all are claimed", lambda: own_redis.llen("bull:work:active") == 1 + prefetch)
+    until("one runs", lambda: ledger.begun == ids[:1])
+    later = [job.id for job in queue.add_bulk([{"name": "quick"}] * 3)]
+    closing = threading.Thread(target=running.close)
+    closing.start()
+    until("they are back", lambda: own_redis.lrange("bull:work:active", 0, -1) == ids[:1])
+    assert own_redis.lrange("bull:work:wait", 0, -1)[::-1] == ids[1:] + later
+    assert not any(own_redis.exists(f"bull:work:{job_id}:lock") for job_id in ids[1:])
+    gate.touch()
+    closing.join()
+    assert queue.get_job(ids[0]).get_state() == "completed"
+    assert {queue.get_job(job_id).attempts_made for job_id in ids[1:]} == {0}
+    assert ledger.begun == ids[:1]
+
+
+def test_jobs_with_a_priority_go_back_to_the_front_of_it(queue, own_redis, run, gate, ledger):
+    ids = gated(queue, gate, 4, priority=5)
+    later = queue.add("quick", priority=5).id
+    running = run(prefetch=3)
+    until("one runs", lambda: ledger.begun == ids[:1])
+    closing = threading.Thread(target=running.close)
+    closing.start()
+    until("they are back", lambda: own_redis.zcard("bull:work:prioritized") == 4)
+    gate.touch()
+    closing.join()
+    handed: list[str] = []
+    Worker("work", lambda job: handed.append(job.id), url=queue._url, prefetch=0).run(until="drained")
+    assert handed[-1] == later
+    assert sorted(handed) == sorted([*ids[1:], later])
+
+
+def test_running_jobs_finish_and_the_worker_waits_for_them(queue, run, gate, ledger):
+    ids = gated(queue, gate, 3)
+    running = run(concurrency=3)
+    until("all run", lambda: len(ledger.begun) == 3)
+    closing = threading.Thread(target=running.close)
+    closing.start()
+    until("it is closing", lambda: running.worker._closed)
+    assert not running.outcome
+    gate.touch()
+    closing.join()
+    assert [queue.get_job(job_id).get_state() for job_id in ids] == ["completed"] * 3
+    assert running.outcome[0].completed == 3
+
+
+def test_locks_are_renewed_until_the_last_job_has_finished(queue, own_redis, run, gate, ledger):
+    (job_id,) = gated(queue, gate, 1)
+    running = run(lock_duration=400, stalled_interval=100)
+    until("it runs", lambda: ledger.begun)
+    closing = threading.Thread(target=running.close)
+    closing.start()
+    lock = f"bull:work:{job_id}:lock"
+    for _ in range(6):  # by 100 ms each: together longer than the lock lasts
+        low = own_redis.pttl(lock)
+        until("the lock runs down", lambda low=low: own_redis.pttl(lock) < low)
+        low = own_redis.pttl(lock)
+        until("the lock is renewed", lambda low=low: own_redis.pttl(lock) > low)
+    gate.touch()
+    closing.join()
+    assert queue.get_job(job_id).get_state() == "completed"
+    assert ledger.begun == [job_id]
+
+
+@pytest.mark.parametrize("how", [{"timeout": 300}, {"force": True}], ids=["after_a_deadline", "by_force"])
+def test_jobs_that_take_too_long_are_left_to_the_stalled_check(queue, own_redis, run, gate, ledger, how):
+    ids = gated(queue, gate, 2)
+    impatient = {"lock_duration": 500, "stalled_interval": 200}
+    running = run(concurrency=2, **impatient)
+    until("both run", lambda: len(ledger.begun) == 2)
+    assert running.close(**how) < 5
+    assert sorted(own_redis.lrange("bull:work:active", 0, -1)) == ids
+    until("their locks expire", lambda: not any(own_redis.exists(f"bull:work:{job_id}:lock") for job_id in ids))
+    run(concurrency=2, **impatient)
+    until("they run again", lambda: len(ledger.begun) == 4)
+    gate.touch()
+    until("they are completed", lambda: queue.get_completed_count() == 2)
+    until("all handlers have returned", lambda: len(ledger.ended) == 4)
+    assert [queue.get_job(job_id).stalled_counter for job_id in ids] == [1, 1]
+    ledger.check(own_redis, "work", duplicates=2)
+
+
+def test_a_handler_sees_that_its_time_is_over(queue, server):
+    cancelled: list[bool] = []
+    runs = threading.Event()
+
+    def handle(job) -> None:
+        runs.set()
+        until("it is cancelled", lambda: job.cancelled)
+        cancelled.append(True)
+
+    queue.add("work")
+    running = Running(Worker("work", handle, url=server.url))
+    assert runs.wait(10)
+    running.close(timeout=100)
+    until("the handler has noticed", lambda: cancelled)
+
+
+def test_tasks_that_take_too_long_are_cancelled(queue, server):
+    ended: list[str] = []
+
+    async def handle(job) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append(job.id)
+            raise
+
+    async def run() -> None:
+        worker = aio.Worker("work", handle, url=server.url)
+        job = await aio.Queue("work", url=server.url).add("work")
+        running = asyncio.create_task(worker.run())
+        while await job.get_state() != "active":
+            await asyncio.sleep(0.01)
+        await worker.close(timeout=100)
+        await running
+        while not ended:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 15))
+    assert queue.get_active_count() == 1, "left to the stalled check"
+
+
+def test_a_closing_worker_wakes_nobody_in_vain_and_swallows_no_wake_up(queue, own_redis, run, gate, ledger):
+    """While one worker closes, slowly, another one hears of new jobs at once."""
+    gated(queue, gate, 1)
+    closing_worker = run(concurrency=2, drain_delay=60_000)
+    until("it runs a job and waits for another", lambda: ledger.begun and is_connected(own_redis))
+    closing = threading.Thread(target=closing_worker.close)
+    closing.start()
+    until("its wait is given up", lambda: not is_connected(own_redis))
+    run(drain_delay=60_000)
+    until("the other one waits", lambda: is_connected(own_redis))
+    job = queue.add("quick")
+    until("it hears of the job", lambda: job.get_state() == "completed", seconds=5)
+    gate.touch()
+    closing.join()
+
+
+def test_a_paused_worker_swallows_no_wake_up(queue, own_redis, run):
+    paused = run(drain_delay=60_000)
+    until("it waits", lambda: is_connected(own_redis))
+    paused.worker.pause()
+    job = queue.add("quick")
+    run(drain_delay=60_000)
+    until("the other one hears of the job", lambda: job.get_state() == "completed", seconds=5)
+
+
+def test_closing_twice_or_before_the_run_is_harmless(queue, server, run):
+    running = run()
+    running.close()
+    running.worker.close()
+    unused = Worker("work", lambda job: None, url=server.url)
+    unused.close()
+    with Worker("work", lambda job: None, url=server.url):
+        pass

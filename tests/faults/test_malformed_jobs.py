@@ -1,0 +1,162 @@
+"""What a queue holds may be damaged by anybody: such a job fails with a reason, the worker and the other jobs go on."""
+
+import asyncio
+import re
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Worker, aio
+
+Damage = Callable[[Redis, str], object]
+
+
+def put(**fields: str | bytes) -> Damage:
+    return lambda redis, key: redis.hset(key, mapping=fields)
+
+
+def lose(*fields: str) -> Damage:
+    return lambda redis, key: redis.hdel(key, *fields)
+
+
+#: What is wrong, and what the reason must say.
+FATAL: dict[str, tuple[Damage, str]] = {
+    "data that is not JSON": (put(data="{oops"), "its data is not valid JSON"),
+    "data cut in the middle of a character": (put(data=b'"\xc3'), "its data is not valid JSON"),
+    "opts that are not JSON": (put(opts="{oops"), "its opts is not valid JSON"),
+    "opts that are no object": (put(opts="[1]"), "its opts are not an object"),
+    "no name": (lose("name"), "Missing key for job|no name"),
+    "no name and no data": (lose("name", "data", "opts"), "Missing key for job|no name"),
+    "no hash": (lambda redis, key: redis.delete(key), "Missing key for job|no name"),
+}
+
+#: What Node reads with a default, and so do we.
+HARMLESS: dict[str, Damage] = {
+    "no data": lose("data"),
+    "no opts": lose("opts"),
+    "empty data and opts": put(data="", opts=""),
+    "no numbers": lose("timestamp", "delay", "priority"),
+    "numbers that are none": put(timestamp="x", delay="y", priority="z", atm="?", ats="!", stc="-"),
+    "a stacktrace that is no list": put(stacktrace="{}"),
+    "opts of other types": put(
+        opts='{"attempts":"many","backoff":[],"removeOnComplete":"no","lifo":"?","de":7,"kl":{}}'
+    ),
+    "surplus fields": put(surplus="1", opts='{"surplus":true}'),
+}
+
+NO_HASH: dict[str, Damage] = {
+    "a string": lambda redis, key: redis.set(key, "text"),
+    "a list": lambda redis, key: redis.rpush(key, "a"),
+    "a sorted set": lambda redis, key: redis.zadd(key, {"a": 1}),
+}
+
+
+@pytest.fixture
+def queue(redis_url: str, queue_name: str) -> Queue:
+    return Queue(queue_name, url=redis_url)
+
+
+def key(queue: Queue, name: str) -> str:
+    return f"{queue.qualified_name}:{name}"
+
+
+def surrounded(queue: Queue) -> tuple[str, list[str]]:
+    """Add a job that will be damaged between two sound ones, all for one fetch; return its id and the others'."""
+    first, middle, last = queue.add_bulk([{"name": "work", "data": n} for n in range(3)])
+    return middle.id, [first.id, last.id]
+
+
+def drain(queue: Queue, url: str) -> list[str]:
+    """Run all jobs; return the ids of those that reached the handler."""
+    seen: list[str] = []
+    worker = Worker(queue.name, lambda job: seen.append(job.id), url=url, concurrency=5)
+    worker.run(until="drained", max_seconds=20)
+    return sorted(seen)
+
+
+@pytest.mark.parametrize("wrong", FATAL)
+def test_a_damaged_job_fails_with_a_reason_and_the_others_complete(wrong, queue, redis_url, redis):
+    damage, reason = FATAL[wrong]
+    damaged, sound = surrounded(queue)
+    damage(redis, key(queue, damaged))
+    assert drain(queue, redis_url) == sound
+    counts = queue.get_job_counts("wait", "active", "completed", "failed")
+    assert counts == {"wait": 0, "active": 0, "completed": 2, "failed": 1}
+    said = redis.hget(key(queue, damaged), "failedReason")
+    assert re.search(reason, said), said
+    assert "oops" not in said, "payloads stay out of reasons"
+
+
+@pytest.mark.parametrize("odd", HARMLESS)
+def test_what_has_a_default_does_no_harm(odd, queue, redis_url, redis):
+    job_id, sound = surrounded(queue)
+    HARMLESS[odd](redis, key(queue, job_id))
+    assert drain(queue, redis_url) == sorted([job_id, *sound])
+    assert redis.zcard(key(queue, "completed")) == 3
+    assert redis.hget(key(queue, job_id), "returnvalue") == "null"
+
+
+@pytest.mark.parametrize("kind", NO_HASH)
+def test_a_key_that_is_no_hash_is_left_alone_and_the_others_complete(kind, queue, redis_url, redis, caplog):
+    damaged, sound = surrounded(queue)
+    redis.delete(key(queue, damaged))
+    NO_HASH[kind](redis, key(queue, damaged))
+    before = redis.dump(key(queue, damaged))
+    assert drain(queue, redis_url) == sound
+    assert redis.dump(key(queue, damaged)) == before
+    assert redis.lrange(key(queue, "active"), 0, -1) == []
+    assert f"{damaged} is not a job" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", FATAL)
+def test_a_batch_handler_gets_the_sound_jobs_only(wrong, queue, redis_url, redis):
+    damaged, sound = surrounded(queue)
+    FATAL[wrong][0](redis, key(queue, damaged))
+    seen: list[str] = []
+
+    def handle(jobs):
+        seen.extend(job.id for job in jobs)
+        return [None] * len(jobs)
+
+    Worker(queue.name, batch_handler=handle, batch_size=10, url=redis_url).run(until="drained")
+    assert sorted(seen) == sound
+    assert queue.get_failed_count() == 1
+
+
+@pytest.mark.parametrize("wrong", FATAL)
+def test_a_worker_of_asyncio_goes_on_too(wrong, queue, redis_url, redis):
+    damaged, sound = surrounded(queue)
+    FATAL[wrong][0](redis, key(queue, damaged))
+    seen: list[str] = []
+
+    async def handle(job) -> None:
+        seen.append(job.id)
+
+    asyncio.run(aio.Worker(queue.name, handle, url=redis_url).run(until="drained"))
+    assert sorted(seen) == sound
+    assert queue.get_failed_count() == 1
+
+
+def test_a_job_damaged_while_it_runs_does_not_stop_the_worker(queue, redis_url, redis):
+    """Its hash is gone, or something else is in its place, when the outcome comes."""
+    jobs = queue.add_bulk([{"name": "work", "data": n} for n in range(4)])
+    places = [key(queue, job.id) for job in jobs]
+
+    def handle(job) -> None:
+        redis.delete(places[0], places[1])
+        redis.set(places[1], "text")
+
+    worker = Worker(queue.name, handle, url=redis_url, concurrency=4, prefetch=0)
+    assert worker.run(max_jobs=4).completed == 2
+    assert sorted(redis.zrange(key(queue, "completed"), 0, -1)) == [jobs[2].id, jobs[3].id]
+
+
+def test_a_result_that_is_no_json_fails_the_job_and_names_the_place(queue, redis_url, redis):
+    jobs = queue.add_bulk([{"name": "work"}] * 3)
+    results = {jobs[0].id: {"a": [1, object()]}, jobs[1].id: float("nan"), jobs[2].id: "fine"}
+    Worker(queue.name, lambda job: results[job.id], url=redis_url).run(until="drained")
+    reasons = [redis.hget(key(queue, job.id), "failedReason") for job in jobs]
+    assert reasons[0].startswith("returnvalue.a[1]: object is not JSON")
+    assert reasons[1].startswith("returnvalue: nan is not JSON")
+    assert reasons[2] is None

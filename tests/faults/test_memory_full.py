@@ -1,0 +1,107 @@
+"""The server has reached its maxmemory: producers are told, running work is not lost, and all goes on once there is room."""
+
+import threading
+
+import pytest
+
+from bullrush import Queue, Worker, errors
+
+from .handlers import Handlers
+from .waiting import until
+
+
+def fill(redis) -> None:
+    """Let the server refuse whatever takes memory."""
+    redis.config_set("maxmemory", 1)
+
+
+def make_room(redis) -> None:
+    redis.config_set("maxmemory", "0")
+
+
+def test_a_producer_is_told_and_nothing_is_written(queue, own_redis):
+    queue.add("quick")
+    before = {key: own_redis.dump(key) for key in own_redis.scan_iter()}
+    fill(own_redis)
+    for add in (
+        lambda: queue.add("quick"),
+        lambda: queue.add("quick", delay=1000),
+        lambda: queue.add("quick", priority=3),
+        lambda: queue.add_bulk([{"name": "quick"}] * 10),
+    ):
+        with pytest.raises(errors.RedisServerError) as caught:
+            add()
+        assert caught.value.code == "OOM"
+    make_room(own_redis)
+    assert {key: own_redis.dump(key) for key in own_redis.scan_iter()} == before
+    assert queue.add("quick").id == "2"
+
+
+def gated(queue, gate) -> list[str]:
+    """Add a job that completes, one that is retried at once and one that is retried later; return their ids."""
+    fails = {"gate": str(gate), "fail": True}
+    jobs = queue.add_bulk(
+        [
+            {"name": "gated", "data": {"gate": str(gate)}},
+            {"name": "gated", "data": fails, "opts": {"attempts": 2}},
+            {"name": "gated", "data": fails, "opts": {"attempts": 2, "backoff": 10}},
+        ]
+    )
+    return [job.id for job in jobs]
+
+
+def test_a_full_server_costs_no_lock_and_no_outcome(queue, own_redis, ledger, server, tmp_path):
+    gate = tmp_path / "gate"
+    ids = gated(queue, gate)
+    waiting = [job.id for job in queue.add_bulk([{"name": "quick"}] * 20)]
+    ledger.acknowledge(ids + waiting)
+    impatient = {"lock_duration": 800, "stalled_interval": 100}
+    worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, **impatient)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        fill(own_redis)
+        for _ in range(6):  # by 200 ms each: together longer than the locks last
+            low = own_redis.pttl("bull:work:1:lock")
+            until("a lock is renewed", lambda low=low: own_redis.pttl("bull:work:1:lock") > low)
+            until("it runs down", lambda: own_redis.pttl("bull:work:1:lock") < 700)
+        gate.touch()
+        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
+        make_room(own_redis)
+        until("all jobs are done", lambda: queue.get_completed_count() == 23)
+    finally:
+        gate.touch()
+        make_room(own_redis)
+        worker.close()
+        working.join()
+    ledger.check(own_redis, queue.name, duplicates=2)
+    assert {queue.get_job(job_id).stalled_counter for job_id in ids + waiting} == {0}
+    assert [queue.get_job(job_id).attempts_made for job_id in ids] == [1, 2, 2]
+
+
+def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, ledger, server, tmp_path, caplog):
+    """Then not even a lock can be renewed."""
+    gate = tmp_path / "gate"
+    worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, lock_duration=60_000)
+    ids = gated(queue, gate)
+    ledger.acknowledge(ids)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        own_redis.config_set("min-replicas-to-write", 1)
+        gate.touch()
+        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
+        until("all outcomes were refused", lambda: caplog.text.count("outcomes wait: NOREPLICAS") >= 3)
+        assert queue.get_completed_count() == 0
+        with pytest.raises(errors.RedisServerError, match="NOREPLICAS"):
+            Queue("other", url=server.url).add("quick")
+        own_redis.config_set("min-replicas-to-write", 0)
+        until("all jobs are done", lambda: queue.get_completed_count() == 3)
+    finally:
+        own_redis.config_set("min-replicas-to-write", 0)
+        worker.close()
+        working.join()
+    ledger.check(own_redis, queue.name, duplicates=2)
+    assert [queue.get_job(job_id).attempts_made for job_id in ids] == [1, 2, 2]

@@ -1,0 +1,101 @@
+"""A server or a queue that cannot be used: producers and workers are told why, by type, and nothing is written."""
+
+import http.server
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Worker, errors
+from bullrush.embedded import EmbeddedRedis
+
+from .fake_server import FakeServer
+from .waiting import until
+
+Use = Callable[..., object]
+
+
+def add(name: str, **options: object) -> None:
+    Queue(name, **options).add("quick")
+
+
+def work(name: str, **options: object) -> None:
+    Worker(name, lambda job: None, **options).run(max_seconds=10)
+
+
+USES = pytest.mark.parametrize("use", [add, work], ids=["producer", "worker"])
+
+
+@USES
+def test_a_server_that_is_too_old_is_refused(use: Use):
+    with FakeServer("5.0.14") as server, pytest.raises(errors.RedisVersionError, match=r"6\.2\.0 Current: 5\.0\.14"):
+        use("work", url=server.url)
+    assert server.touched == []
+
+
+@USES
+def test_a_queue_of_bull_is_refused(use: Use, server, own_redis):
+    own_redis.sadd("bull:work:completed", "1")
+    own_redis.lpush("bull:work:wait", "2")
+    with pytest.raises(errors.LegacyQueueError, match="belongs to Bull"):
+        use("work", url=server.url)
+    assert sorted(own_redis.keys()) == ["bull:work:completed", "bull:work:wait"]
+    assert own_redis.lrange("bull:work:wait", 0, -1) == ["2"]
+
+
+@USES
+def test_keys_of_something_else_are_refused(use: Use, server, own_redis):
+    own_redis.set("bull:work:wait", "a text")
+    with pytest.raises(errors.LegacyQueueError, match="do not belong to a BullMQ queue"):
+        use("work", url=server.url)
+    assert own_redis.keys() == ["bull:work:wait"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """Return the URL of a cluster of one node, which serves all slots."""
+    with EmbeddedRedis(port=0, args=["--cluster-enabled", "yes"]) as server, Redis.from_url(server.url) as redis:
+        redis.execute_command("CLUSTER ADDSLOTS", *range(16384))
+        until("the cluster is up", lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
+        yield server.url
+
+
+@USES
+def test_a_queue_without_a_hash_tag_is_refused_by_a_cluster(use: Use, cluster):
+    with pytest.raises(errors.QueueNameError, match=r"\{bull\}"):
+        use("work", url=cluster)
+    with Redis.from_url(cluster) as redis:
+        assert redis.keys() == []
+
+
+@pytest.mark.parametrize(("name", "prefix"), [("work", "{bull}"), ("{work}", "bull")])
+def test_a_queue_with_a_hash_tag_works_on_a_cluster(name, prefix, cluster):
+    job = Queue(name, url=cluster, prefix=prefix).add("quick")
+    stats = Worker(name, lambda job: "done", url=cluster, prefix=prefix).run(until="drained")
+    assert stats.completed == 1
+    assert Queue(name, url=cluster, prefix=prefix).get_job(job.id).returnvalue == "done"
+
+
+@pytest.mark.parametrize(("login", "code"), [(":wrong@", "WRONGPASS"), ("", "NOAUTH")])
+@USES
+def test_a_wrong_or_missing_password_is_told(use: Use, server, own_redis, login, code):
+    own_redis.config_set("requirepass", "right")
+    with pytest.raises(errors.RedisServerError) as caught:
+        use("work", url=server.url.replace("://", f"://{login}"))
+    assert caught.value.code == code
+    assert "wrong" not in str(caught.value)
+
+
+def test_a_server_that_is_no_redis_is_no_connection():
+    """A web server, say: it answers, but not in Redis' language."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            queue = Queue("work", url=f"redis://127.0.0.1:{server.server_address[1]}/0", timeout=500)
+            with pytest.raises(errors.ConnectionLostError):
+                queue.add("quick")
+        finally:
+            server.shutdown()
+            serving.join()
