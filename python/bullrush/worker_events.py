@@ -125,9 +125,7 @@ class WorkerEvents(Handle, Generic[JobT]):
             _log.warning("%r: %s", self, text)
         elif kind == "connected":
             _log.info("%r: connected again", self)
-        elif kind == "ready":
-            emit(kind)
-        elif kind == "drained":
+        elif kind == "ready" or kind == "drained":
             emit(kind)
 
     def _finished_job(self, record: JobRecord, *, final: bool, **outcome: str) -> JobCalls:
