@@ -110,6 +110,14 @@ def by_job(state: State) -> State:
     return regrouped
 
 
+def unordered(state: State) -> State:
+    """Sort the lists: jobs that run side by side come back in an order of their own."""
+    return {
+        key: {**entry, "value": sorted(entry["value"])} if entry["type"] == "list" else entry
+        for key, entry in state.items()
+    }
+
+
 def differences(expected: Any, actual: Any, path: str = "") -> Iterator[str]:
     """Yield one line per difference, each with the path to it."""
     if isinstance(expected, dict) and isinstance(actual, dict):

@@ -143,6 +143,15 @@ def test_many_jobs_on_many_slots(pair):
     assert len(pair.work(concurrency=16, metrics={"maxDataPoints": 5})) == 300
 
 
+def test_nothing_is_left_that_came_back_with_the_last_outcome(new_api_pair):
+    """A retry and a last result often share a round trip; the fetch in it does not see the retried job."""
+    for _ in range(15):
+        pair = new_api_pair()
+        pair.add("good", {})
+        pair.add("bad", runs([["throw", "boom"]]), attempts=2)
+        assert pair.work(concurrency=2) == ["1", "2", "2"]
+
+
 def test_a_global_concurrency(pair):
     pair.set_global_concurrency(1)
     for _ in range(4):
