@@ -7,6 +7,7 @@ mod keeper;
 mod link;
 mod pace;
 mod pool;
+mod socket;
 mod tls;
 mod wire;
 

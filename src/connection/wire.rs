@@ -1,26 +1,19 @@
 //! One connection to one server: a socket, the task that drives it, and a meter on both directions.
 
 use std::io;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
-use redis::{AsyncConnectionConfig, Cmd, ConnectionAddr, Pipeline, RedisError, Value};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisError, Value};
 use tokio::task::{AbortHandle, JoinHandle};
 
-use super::{fault, tls, Endpoint, ServerInfo};
+use super::socket::{self, Meter};
+use super::{fault, Endpoint, ServerInfo};
 use crate::error::Error;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the kernel lets sent data go unacknowledged before it gives the socket up.
-#[cfg(target_os = "linux")]
-const USER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -39,13 +32,6 @@ pub(super) enum Refused {
     Fatal(Error),
 }
 
-#[derive(Default)]
-struct Meter {
-    written: AtomicU64,
-    read: AtomicU64,
-    in_flight: AtomicUsize,
-}
-
 pub(super) struct Wire {
     pub generation: u64,
     pub server: ServerInfo,
@@ -53,6 +39,7 @@ pub(super) struct Wire {
     pub proven: AtomicBool,
     conn: MultiplexedConnection,
     meter: Arc<Meter>,
+    in_flight: AtomicUsize,
     driver: AbortHandle,
 }
 
@@ -83,7 +70,7 @@ impl Wire {
     ) -> Result<(Self, JoinHandle<()>), Refused> {
         let meter = Arc::new(Meter::default());
         let later = |error: io::Error| Refused::Later(error.to_string());
-        let stream = Metered { inner: open(endpoint.addr()).await.map_err(later)?, meter: meter.clone() };
+        let stream = socket::open(endpoint.addr(), &meter).await.map_err(later)?;
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
             .set_connection_timeout(None)
@@ -98,6 +85,7 @@ impl Wire {
             proven: AtomicBool::new(false),
             conn,
             meter,
+            in_flight: AtomicUsize::new(0),
             driver: driver.abort_handle(),
         };
         wire.greet(name).await?;
@@ -127,14 +115,14 @@ impl Wire {
 
     pub async fn send(&self, cmd: &Cmd) -> Result<Value, Lost> {
         let _flight = self.take_off();
-        let before = self.meter.written.load(Ordering::Acquire);
+        let before = self.meter.written();
         let reply = self.conn.clone().send_packed_command(cmd).await;
         reply.map_err(|error| self.lost(before, &error))
     }
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, Lost> {
         let _flight = self.take_off();
-        let before = self.meter.written.load(Ordering::Acquire);
+        let before = self.meter.written();
         let replies = self.conn.clone().send_packed_commands(pipeline, 0, count).await;
         replies.map_err(|error| self.lost(before, &error))
     }
@@ -150,8 +138,8 @@ impl Wire {
 
     /// Bytes received so far, while replies are owed; `None` when nothing is.
     pub fn awaiting(&self) -> Option<u64> {
-        let owed = self.meter.in_flight.load(Ordering::Acquire) > 0;
-        owed.then(|| self.meter.read.load(Ordering::Acquire))
+        let owed = self.in_flight.load(Ordering::Acquire) > 0;
+        owed.then(|| self.meter.read())
     }
 
     pub fn abort_handle(&self) -> AbortHandle {
@@ -159,13 +147,13 @@ impl Wire {
     }
 
     fn take_off(&self) -> Flight<'_> {
-        self.meter.in_flight.fetch_add(1, Ordering::AcqRel);
-        Flight(&self.meter)
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        Flight(&self.in_flight)
     }
 
     fn lost(&self, written_before: u64, error: &RedisError) -> Lost {
         let reason = describe(error);
-        if self.meter.written.load(Ordering::Acquire) == written_before {
+        if self.meter.written() == written_before {
             Lost::NotSent(reason)
         } else {
             Lost::Unknown(reason)
@@ -173,11 +161,11 @@ impl Wire {
     }
 }
 
-struct Flight<'a>(&'a Meter);
+struct Flight<'a>(&'a AtomicUsize);
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -232,64 +220,4 @@ fn check_version(version: &str) -> Result<(), Error> {
         return Err(Error::RedisVersion(text));
     }
     Ok(())
-}
-
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-async fn open(addr: &ConnectionAddr) -> io::Result<Box<dyn Stream>> {
-    Ok(match addr {
-        ConnectionAddr::Tcp(host, port) => Box::new(open_tcp(host, *port).await?),
-        ConnectionAddr::TcpTls { host, port, .. } => Box::new(tls::wrap(host, open_tcp(host, *port).await?).await?),
-        #[cfg(unix)]
-        ConnectionAddr::Unix(path) => Box::new(tokio::net::UnixStream::connect(path).await?),
-        other => return Err(io::Error::new(io::ErrorKind::Unsupported, other.to_string())),
-    })
-}
-
-/// The name is resolved anew each time, so that a failover behind a DNS name is followed.
-async fn open_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
-    stream.set_nodelay(true)?;
-    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
-    #[cfg(not(windows))]
-    let keepalive = keepalive.with_retries(3);
-    let socket = SockRef::from(&stream);
-    socket.set_tcp_keepalive(&keepalive)?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
-    Ok(stream)
-}
-
-/// Counts the bytes that pass.
-struct Metered {
-    inner: Box<dyn Stream>,
-    meter: Arc<Meter>,
-}
-
-impl AsyncRead for Metered {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let poll = Pin::new(&mut self.inner).poll_read(cx, buf);
-        self.meter.read.fetch_add((buf.filled().len() - before) as u64, Ordering::AcqRel);
-        poll
-    }
-}
-
-impl AsyncWrite for Metered {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut self.inner).poll_write(cx, buf);
-        if let Poll::Ready(Ok(written)) = &poll {
-            self.meter.written.fetch_add(*written as u64, Ordering::AcqRel);
-        }
-        poll
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
-    }
 }

@@ -69,6 +69,10 @@ class Proxy:
         """Reset all connections."""
         self._call(lambda: [connection.end(reset=True) for connection in self._connections])
 
+    def lead_to(self, port: int) -> None:
+        """Relay new connections to another server."""
+        self._server_port = port
+
     def refuse(self, on: bool) -> None:
         """Reset connections as soon as they are made."""
         self._refuses = on

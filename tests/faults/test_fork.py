@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from bullrush import Queue, Worker, aio
 from .forking import Child, in_child
 from .handlers import Handlers
 from .waiting import until
+from .worker_process import is_connected
 
 
 class BusyParent:
@@ -98,6 +100,25 @@ def test_a_child_that_ends_or_collects_garbage_does_not_disturb_its_parent(paren
     in_child(collect)
     seen = len(ledger.ended)
     until("the parent goes on", lambda: len(ledger.ended) > seen + 50)
+
+
+def test_what_a_parent_closes_is_closed_though_a_child_lives(server, own_redis):
+    """A child has copies of all sockets: closing the parent's alone would leave its wait for jobs pending at the server."""
+    worker = Worker("work", lambda job: None, url=server.url, drain_delay=60_000)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    until("the worker waits", lambda: is_connected(own_redis))
+    reading, writing = os.pipe()
+    child = Child(lambda: os.read(reading, 1))
+    try:
+        worker.close()
+        working.join()
+        until("its wait is over", lambda: not is_connected(own_redis), seconds=5)
+    finally:
+        os.write(writing, b".")
+        assert child.result() == b"."
+        os.close(reading)
+        os.close(writing)
 
 
 def test_a_child_may_exit_like_any_program(server):

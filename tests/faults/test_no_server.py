@@ -197,3 +197,20 @@ def test_a_worker_whose_server_is_gone_ends_at_its_deadline_with_outcomes_in_han
     closing.join(10)
     working.join(10)
     assert not working.is_alive()
+
+
+def test_a_server_with_no_room_for_another_client_is_waited_for(server, own_redis, ledger):
+    own_redis.config_set("maxclients", 1)
+    with pytest.raises(errors.ConnectionLostError):
+        Queue("work", url=server.url, timeout=300).add("quick")
+    worker = Worker("work", Handlers(ledger), url=server.url)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("it has tried", lambda: own_redis.info("stats")["rejected_connections"] > 3)
+        own_redis.config_set("maxclients", 100)
+        job = Queue("work", url=server.url).add("quick")
+        until("it works", lambda: job.get_state() == "completed")
+    finally:
+        worker.close()
+        working.join()

@@ -1,0 +1,125 @@
+//! The socket below a connection: how it is opened, what passes through it, how it ends.
+
+use std::io;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
+use redis::ConnectionAddr;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::tls;
+
+/// How long the kernel lets sent data go unacknowledged before it gives the socket up.
+#[cfg(target_os = "linux")]
+const USER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Counts the bytes that the kernel took and gave.
+#[derive(Default)]
+pub(super) struct Meter {
+    written: AtomicU64,
+    read: AtomicU64,
+}
+
+impl Meter {
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Acquire)
+    }
+}
+
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+pub(super) async fn open(addr: &ConnectionAddr, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
+    Ok(match addr {
+        ConnectionAddr::Tcp(host, port) => Box::new(open_tcp(host, *port, meter).await?),
+        ConnectionAddr::TcpTls { host, port, .. } => {
+            Box::new(tls::wrap(host, open_tcp(host, *port, meter).await?).await?)
+        }
+        #[cfg(unix)]
+        ConnectionAddr::Unix(path) => {
+            let socket = tokio::net::UnixStream::connect(path).await?;
+            Box::new(Metered { socket, meter: meter.clone() })
+        }
+        other => return Err(io::Error::new(io::ErrorKind::Unsupported, other.to_string())),
+    })
+}
+
+/// The name is resolved anew each time, so that a failover behind a DNS name is followed.
+async fn open_tcp(host: &str, port: u16, meter: &Arc<Meter>) -> io::Result<Metered<TcpStream>> {
+    let stream = TcpStream::connect((host, port)).await?;
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
+    #[cfg(not(windows))]
+    let keepalive = keepalive.with_retries(3);
+    let socket = SockRef::from(&stream);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    Ok(Metered { socket: stream, meter: meter.clone() })
+}
+
+trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
+    fn shut_down(&self) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn shut_down(&self) -> io::Result<()> {
+        SockRef::from(self).shutdown(Shutdown::Both)
+    }
+}
+
+#[cfg(unix)]
+impl Socket for tokio::net::UnixStream {
+    fn shut_down(&self) -> io::Result<()> {
+        SockRef::from(self).shutdown(Shutdown::Both)
+    }
+}
+
+struct Metered<S: Socket> {
+    socket: S,
+    meter: Arc<Meter>,
+}
+
+impl<S: Socket> Drop for Metered<S> {
+    /// Closing alone does not end a connection of whose socket a forked child has a copy.
+    fn drop(&mut self) {
+        let _ = self.socket.shut_down();
+    }
+}
+
+impl<S: Socket> AsyncRead for Metered<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let poll = Pin::new(&mut self.socket).poll_read(cx, buf);
+        self.meter.read.fetch_add((buf.filled().len() - before) as u64, Ordering::AcqRel);
+        poll
+    }
+}
+
+impl<S: Socket> AsyncWrite for Metered<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.socket).poll_write(cx, buf);
+        if let Poll::Ready(Ok(written)) = &poll {
+            self.meter.written.fetch_add(*written as u64, Ordering::AcqRel);
+        }
+        poll
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

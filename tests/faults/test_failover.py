@@ -1,0 +1,108 @@
+"""Another server takes over: connections that lead to the old one are left, scripts are loaded anew, nothing is lost."""
+
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+from bullrush import Queue, Worker, errors
+from bullrush.embedded import EmbeddedRedis
+
+from .handlers import Handlers
+from .waiting import until
+from .worker_process import is_connected
+
+
+def port(server: EmbeddedRedis) -> int:
+    return int(server.url.rsplit(":", 1)[1].split("/")[0])
+
+
+def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_of, proxy, ledger):
+    """The address leads to the new primary from some moment on; the old one stays up and refuses writes."""
+    worker = Worker("work", Handlers(ledger), url=proxy.url, concurrency=4, skip_stalled_check=True)
+    producer = Queue("work", url=proxy.url, timeout=30_000)
+    enough = threading.Event()
+
+    def produce() -> None:
+        number = 0
+        while not enough.is_set():
+            number += 1
+            ledger.acknowledge([producer.add("brief", job_id=f"job-{number}").id])
+
+    threads = [threading.Thread(target=worker.run), threading.Thread(target=produce)]
+    with EmbeddedRedis(port=0) as heir:
+        new = client_of(heir)
+        for thread in threads:
+            thread.start()
+        try:
+            until("the load is on", lambda: len(ledger.ended) > 100)
+            new.execute_command("REPLICAOF", "127.0.0.1", port(server))
+            until("the heir is in step", lambda: new.info("replication").get("master_link_status") == "up")
+            proxy.lead_to(port(heir))
+            own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(heir))
+            until("the heir is the primary", lambda: new.info("replication")["role"] == "master")
+            seen = len(ledger.ended)
+            until("both go on by themselves", lambda: len(ledger.ended) > seen + 100)
+            enough.set()
+            threads[1].join()
+            count = len(ledger.acknowledged)
+            until("all jobs are done", lambda: new.zcard("bull:work:completed") == count)
+        finally:
+            enough.set()
+            worker.close()
+            for thread in threads:
+                thread.join()
+        ledger.check(new, "work", duplicates=0)
+
+
+def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue, ledger, tmp_path):
+    gate = tmp_path / "gate"
+    job = queue.add("gated", {"gate": str(gate)})
+    worker = Worker("work", Handlers(ledger), url=server.url, concurrency=2, lock_duration=60_000)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("it runs one and waits for another", lambda: ledger.begun and is_connected(own_redis))
+        own_redis.execute_command("REPLICAOF", "127.0.0.1", 1)
+        gate.touch()
+        until("the handler has returned", lambda: ledger.ended)
+        with pytest.raises((errors.ConnectionLostError, errors.RedisServerError)):
+            Queue("work", url=server.url, timeout=300).add("quick")
+        own_redis.execute_command("REPLICAOF", "NO", "ONE")
+        until("the outcome is stored", lambda: job.get_state() == "completed")
+    finally:
+        gate.touch()
+        own_redis.execute_command("REPLICAOF", "NO", "ONE")
+        worker.close()
+        working.join()
+    assert ledger.begun == [job.id]
+
+
+def test_a_server_that_stands_still_beyond_the_locks_costs_one_run_per_job_at_most(
+    server, own_redis, queue, ledger, tmp_path
+):
+    gate = tmp_path / "gate"
+    ids = [job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3)]
+    ledger.acknowledge(ids)
+    impatient = {"lock_duration": 600, "stalled_interval": 200}
+    worker = Worker("work", Handlers(ledger), url=server.url, concurrency=6, **impatient)
+    lost: list[str] = []
+    worker.on("error", lambda error: lost.extend(re.findall(r"could not renew lock for job (\d+)", str(error))))
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("all run", lambda: len(ledger.begun) == 3)
+        os.kill(server.pid, signal.SIGSTOP)
+        until("the worker gives its locks up", lambda: sorted(lost) == ids)
+        os.kill(server.pid, signal.SIGCONT)
+        until("they run again", lambda: len(ledger.begun) == 6)
+        gate.touch()
+        until("they are completed", lambda: queue.get_completed_count() == 3)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+        gate.touch()
+        worker.close()
+        working.join()
+    ledger.check(own_redis, "work", duplicates=3)
