@@ -128,6 +128,10 @@ class NodeSide:
     def stalled(self, **worker: Any) -> Any:
         return self.call("stalled", worker=worker)
 
+    def stalled_in_parts(self, limit: int, **worker: Any) -> Any:
+        """Do a stalled pass; ``limit`` is how many jobs our side recovers per call."""
+        return sorted(self.stalled(**worker))
+
     # management
     def pause(self) -> Any:
         return self._queue("pause")

@@ -195,8 +195,18 @@ class ScriptSide:
         return self._run("lock/extend_locks", duration, *[part for pair in held.items() for part in pair])
 
     def stalled(self, **worker: Any) -> Any:
+        return self._stalled_call(1000, False, worker)[1:]
+
+    def stalled_in_parts(self, limit: int, **worker: Any) -> Any:
+        more, *ids = self._stalled_call(limit, False, worker)
+        while more:
+            more, *further = self._stalled_call(limit, True, worker)
+            ids += further
+        return sorted(ids)
+
+    def _stalled_call(self, limit: int, continued: bool, worker: dict[str, Any]) -> Any:
         limits = worker.get("maxStalledCount", 1), worker.get("stalledInterval", 30_000)
-        return self._run("lock/move_stalled_jobs_to_wait", self._now, *limits, 1000, False)[1:]
+        return self._run("lock/move_stalled_jobs_to_wait", self._now, *limits, limit, continued)
 
     # management
     def pause(self) -> Any:

@@ -193,6 +193,20 @@ def test_many_completed_at_once_bring_as_many_new_ones(pair):
     pair.complete_many({"1": 1, "2": 2, "3": 3}, "t:0", fetch_next=True, metrics={"maxDataPoints": 5})
 
 
+@pytest.mark.parametrize("finish", ["complete_many", "fail_many"])
+@pytest.mark.parametrize("keep", [{}, {"count": 7}, {"count": 0}, {"age": 0}])
+def test_a_large_batch_in_any_order(pair, finish, keep):
+    """From some size on a batch writes the active list anew instead of searching it job by job."""
+    rules = {"removeOnComplete": keep, "removeOnFail": keep} if keep else {}
+    pair.add_bulk([{"name": "work", "data": n} for n in range(50)])
+    pair.fetch_many(50, "t:0")
+    pair.view = by_job
+    ids = [str(1 + (n * 37) % 50) for n in range(50)]
+    getattr(pair, finish)(dict.fromkeys(ids[:40], "x"), "t:0", **rules)
+    assert pair.fetch("t:1") is None
+    getattr(pair, finish)(dict.fromkeys(ids[40:], "x"), "t:0", **rules)
+
+
 def test_many_failed_at_once_are_many_failed_singly(pair):
     for n in range(4):
         pair.add("work", {"n": n}, attempts=1 if n else 0, stackTraceLimit=2)

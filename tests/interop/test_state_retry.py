@@ -3,6 +3,7 @@
 import pytest
 
 from .starting import start
+from .state import by_job, unordered
 
 
 @pytest.mark.parametrize("opts", [{}, {"lifo": True}, {"priority": 3}])
@@ -165,3 +166,14 @@ def test_many_stalled_jobs_come_back_together(pair):
         pair.expire(f"{id}:lock")
     pair.expire("stalled-check")
     assert len(pair.stalled()) == 10
+
+
+def test_a_bounded_stalled_pass_leaves_in_the_end_what_one_pass_leaves(pair):
+    pair.add_bulk([{"name": "work", "data": n} for n in range(12)])
+    pair.fetch_many(12, "t:0")
+    pair.stalled()
+    for id in range(1, 11):
+        pair.expire(f"{id}:lock")
+    pair.expire("stalled-check")
+    pair.view = lambda state: unordered(by_job(state))
+    assert len(pair.stalled_in_parts(3)) == 10

@@ -67,6 +67,14 @@ def test_a_retried_iteration_produces_nothing_twice(pair):
     assert finish_next(pair, 1) == id
 
 
+def test_data_that_only_the_job_taken_has_is_inherited(pair):
+    id = pair.foreign_upsert_scheduler("s1", EVERY, {"name": "bare"})
+    pair.foreign_update_data(id, {"grown": "on the way"})
+    for turn in range(2):
+        finish_next(pair, turn)
+        pair.tick(10_000)
+
+
 def test_an_iteration_whose_scheduler_is_gone_runs_as_the_last_one(pair):
     pair.foreign_upsert_scheduler("s1", EVERY, TEMPLATE)
     pair.command("DEL", "{P}repeat", "{P}repeat:s1")
