@@ -36,14 +36,14 @@ class Goal:
     Attributes:
         subject: who.
         base: than whom.
-        at_least: what is required now.
         aim: what is wanted in the end.
+        at_least: what is required now; None: nothing yet.
     """
 
     subject: str
     base: str
-    at_least: float
     aim: float
+    at_least: float | None = None
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,6 @@ def _cells(line: Line) -> tuple[str, ...]:
 
 def _sentence(verdict: Verdict) -> str:
     goal = verdict.goal
-    aim = "" if verdict.ratio >= goal.aim else f" (aim {goal.aim:.1f}x)"
-    state = "ok" if verdict.met else "NOT MET"
-    return f"{goal.subject}: goal >= {goal.at_least:.1f}x {goal.base}: {verdict.ratio:.1f}x {state}{aim}"
+    found = f"{goal.subject}: {verdict.ratio:.2f}x {goal.base}"
+    required = "" if goal.at_least is None else f"; goal >= {goal.at_least:.1f}x: {'ok' if verdict.met else 'NOT MET'}"
+    return f"{found}{required}; aim >= {goal.aim:.1f}x: {'ok' if verdict.ratio >= goal.aim else 'not yet'}"

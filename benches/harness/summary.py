@@ -34,7 +34,7 @@ class Verdict:
     @property
     def met(self) -> bool:
         """True if what is required now is reached."""
-        return self.ratio >= self.goal.at_least
+        return self.goal.at_least is None or self.ratio >= self.goal.at_least
 
 
 def ratio(answer: Answer, subject: str, base: str) -> float:
