@@ -36,6 +36,9 @@ class TheirQueue:
         id: str = self.call("add", name, data, opts)["id"]
         return id
 
+    def add_flow(self, flow: dict[str, Any]) -> None:
+        self.node.call("flow", at=self._at, flow=flow)
+
     def job(self, id: str) -> dict[str, Any]:
         job: dict[str, Any] = self.call("getJob", id)
         return job

@@ -15,6 +15,14 @@ class Failed:
     message: str = ""
 
 
+@dataclass(frozen=True)
+class Batch:
+    """The result of finishing many jobs: the codes of those refused, and the ids fetched with them."""
+
+    refused: dict[str, int | None]
+    fetched: list[str]
+
+
 @dataclass
 class NodeSide:
     """Real BullMQ on one queue of one Redis database.
@@ -84,8 +92,7 @@ class NodeSide:
         return _id(self.call("complete", jobId=id, value=value, token=token, fetchNext=fetch_next, worker=worker))
 
     def complete_many(self, values: dict[str, Any], token: str, fetch_next: bool = False, **worker: Any) -> Any:
-        results = [self.complete(id, value, token, fetch_next, **worker) for id, value in values.items()]
-        return [result for result in results if result]
+        return _batch({id: self.complete(id, value, token, fetch_next, **worker) for id, value in values.items()})
 
     def fail(
         self,
@@ -101,16 +108,15 @@ class NodeSide:
         return _id(self.call("fail", jobId=id, error=error, token=token, fetchNext=fetch_next, worker=worker))
 
     def fail_many(self, reasons: dict[str, str], token: str, **worker: Any) -> Any:
-        for id, reason in reasons.items():
-            self.fail(id, reason, token, **worker)
+        return _batch({id: self.fail(id, reason, token, **worker) for id, reason in reasons.items()})
 
     def work(self, at_most: int | None = None, **worker: Any) -> Any:
         """Fetch and run jobs, each with the next one, until nothing can be fetched; return the ids that ran, in order.
 
-        ``at_most`` is for our worker, which would wait for a rate limit to run out.
+        Ours waits for a rate limit to run out instead, so a limited run has to end after ``at_most`` jobs.
         """
         ran: list[str] = []
-        while (turn := self.call("work", token="t:0", worker=worker))["found"]:
+        while len(ran) != at_most and (turn := self.call("work", token="t:0", worker=worker))["found"]:
             ran += turn["ran"]
         return ran if worker.get("concurrency", 1) == 1 else sorted(ran)
 
@@ -208,3 +214,8 @@ class NodeSide:
 
 def _id(job: Any) -> Any:
     return job["id"] if isinstance(job, dict) else job
+
+
+def _batch(results: dict[str, Any]) -> Batch:
+    refused = {id: result.code for id, result in results.items() if isinstance(result, Failed)}
+    return Batch(refused, [result for result in results.values() if isinstance(result, str)])

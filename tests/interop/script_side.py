@@ -10,7 +10,7 @@ from typing import Any
 import redis
 
 from .client_rules import keep_rule, next_iteration_options, retry_delay, stack_after, stored_options, to_json
-from .node_side import Failed
+from .node_side import Batch, Failed
 from .state import coarse_ttl
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
@@ -130,8 +130,7 @@ class ScriptSide:
         )
 
     def complete(self, id: str, value: Any, token: str, fetch_next: bool = False, **worker: Any) -> Any:
-        ids = self._finish("completed", {id: [to_json(value)]}, token, int(fetch_next), worker)
-        return ids if isinstance(ids, Failed) else ids[0] if ids else None
+        return self._finish_one("completed", id, [to_json(value)], token, fetch_next, worker)
 
     def complete_many(self, values: dict[str, Any], token: str, fetch_next: bool = False, **worker: Any) -> Any:
         rows = {id: [to_json(value)] for id, value in values.items()}
@@ -153,8 +152,7 @@ class ScriptSide:
         delay = retry_delay(opts, int(job.get("atm", 0)), unrecoverable)
         if delay is None:
             row = [message, stack, opts.get("attempts", 0)]
-            ids = self._finish("failed", {id: row}, token, int(fetch_next), worker)
-            return ids if isinstance(ids, Failed) else ids[0] if ids else None
+            return self._finish_one("failed", id, row, token, fetch_next, worker)
         if delay:
             return self._checked("finish/move_to_delayed", self._now, id, token, delay, False, message, stack)
         return self._checked("finish/retry_job", self._now, id, token, opts.get("lifo", False), message, stack)
@@ -163,11 +161,19 @@ class ScriptSide:
         rows = {}
         for id, reason in reasons.items():
             job = self._hash(id)
-            opts = json.loads(job["opts"])
-            rows[id] = [reason, stack_after(job.get("stacktrace"), opts, reason), opts["attempts"]]
-        self._finish("failed", rows, token, 0, worker)
+            opts = json.loads(job.get("opts", "{}"))
+            rows[id] = [reason, stack_after(job.get("stacktrace"), opts, reason), opts.get("attempts", 0)]
+        return self._finish("failed", rows, token, 0, worker)
 
-    def _finish(self, target: str, rows: dict[str, list[Any]], token: str, fetch: int, worker: dict[str, Any]) -> Any:
+    def _finish_one(
+        self, target: str, id: str, row: list[Any], token: str, fetch_next: bool, worker: dict[str, Any]
+    ) -> Any:
+        batch = self._finish(target, {id: row}, token, int(fetch_next), worker)
+        if batch.refused:
+            return Failed(batch.refused[id])
+        return batch.fetched[0] if batch.fetched else None
+
+    def _finish(self, target: str, rows: dict[str, list[Any]], token: str, fetch: int, worker: dict[str, Any]) -> Batch:
         option = "removeOnComplete" if target == "completed" else "removeOnFail"
         opts = {id: json.loads(self._hash(id).get("opts", "{}")) for id in rows}
         args: list[Any] = []
@@ -181,8 +187,9 @@ class ScriptSide:
         failures, _, _, *fetched = self._run(
             "finish/move_to_finished", self._now, points, fetch, token, duration, *limits, *args
         )
-        ids = self._taken(fetched)
-        return Failed(int(failures[1])) if failures else ids
+        ids = list(rows)
+        refused = {ids[index]: code for index, code in zip(failures[::2], failures[1::2], strict=True)}
+        return Batch(refused, self._taken(fetched))
 
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
         return self._checked("finish/move_to_delayed", self._now, id, token, delay, True, "", "")

@@ -207,6 +207,19 @@ def test_a_large_batch_in_any_order(pair, finish, keep):
     getattr(pair, finish)(dict.fromkeys(ids[40:], "x"), "t:0", **rules)
 
 
+@pytest.mark.parametrize("finish", ["complete_many", "fail_many"])
+@pytest.mark.parametrize("size", [5, 25])
+def test_a_batch_with_refused_jobs_finishes_the_others(pair, finish, size):
+    pair.add_bulk([{"name": "work", "data": n} for n in range(size)])
+    pair.fetch_many(size, "t:0")
+    pair.command("LREM", "{P}active", 0, "2")
+    pair.expire("3:lock")
+    pair.command("SET", "{P}4:lock", "other")
+    pair.view = by_job
+    ids = [*map(str, range(size, 0, -1)), "77"]
+    assert getattr(pair, finish)(dict.fromkeys(ids, "x"), "t:0").refused == {"4": -6, "3": -2, "2": -3, "77": -1}
+
+
 def test_many_failed_at_once_are_many_failed_singly(pair):
     for n in range(4):
         pair.add("work", {"n": n}, attempts=1 if n else 0, stackTraceLimit=2)

@@ -149,6 +149,14 @@ def test_remove_a_parent(pair, remove_children):
     pair.remove("p", remove_children)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_remove_a_parent_with_a_failed_child(pair, policy):
+    pair.foreign_add_flow(flow(pair, policy, {}))
+    take(pair, "c0")
+    pair.fail("c0", "boom", "t:c0", queue="child")
+    pair.remove("p")
+
+
 def test_a_parent_is_not_removed_while_a_child_runs(pair):
     pair.foreign_add_flow(flow(pair, {}))
     take(pair, "c0")

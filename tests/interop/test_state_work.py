@@ -125,6 +125,13 @@ def test_a_worker_limit(pair):
     assert len(pair.work(at_most=2, limiter={"max": 2, "duration": 60_000})) == 2
 
 
+@pytest.mark.parametrize("priority", [0, 2])
+def test_a_job_limits_the_queue_and_goes_back(pair, priority):
+    pair.add("work", runs([["rate_limit", 60_000]]), priority=priority)
+    pair.add("other", {}, priority=priority)
+    assert pair.work(at_most=1) == ["1"]
+
+
 def test_a_global_limit(pair):
     pair.set_global_rate_limit(3, 60_000)
     for _ in range(4):
