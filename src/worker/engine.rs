@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
+use super::appetite::{self, Appetite};
 use super::fetcher::{Batch, Fetcher};
 use super::finisher::{is_passing, Fetching, Finisher, Ride, Settled, Went};
 use super::held::HeldJob;
-use super::intake::Intake;
+use super::intake::{Accepted, Intake};
 use super::marker_waiter::MarkerWaiter;
 use super::options::{RunLimits, Until};
 use super::outcome::Outcome;
@@ -26,11 +27,6 @@ use crate::timers::now_ms;
 
 /// Jobs per fetch or finish call: beyond it batches gain nothing and other clients of that Redis wait longer.
 const BATCH: usize = 250;
-/// Work claimed ahead per slot, so that handlers do not wait for round trips.
-const AHEAD: Duration = Duration::from_millis(20);
-const MOST_AHEAD: usize = 500;
-/// Claimed jobs that no handler takes for this long go back, for other workers to run.
-const STUCK: Duration = Duration::from_millis(200);
 /// How often a run that ends by itself looks whether the end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
 /// How long a look at the queue waits for a connection before the engine looks around again. Only outcomes wait longer.
@@ -48,6 +44,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter),
         finisher: Finisher { link: link.clone(), keys: keys.clone(), shared: shared.clone() },
         intake: Intake { shared: shared.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
+        appetite: Appetite::new(shared.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
         shared: shared.clone(),
         locks,
@@ -65,7 +62,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         if std::panic::AssertUnwindSafe(engine.run()).catch_unwind().await.is_err() {
             shared.error("the worker stopped because of an internal error".to_owned());
         }
-        shared.handout.withdraw();
+        shared.handout.withdraw(usize::MAX);
         shared.end();
     });
 }
@@ -78,6 +75,7 @@ struct Engine {
     keys: Keys,
     limits: RunLimits,
     deadline: Option<Instant>,
+    appetite: Appetite,
     fetcher: Fetcher,
     finisher: Finisher,
     intake: Intake,
@@ -122,11 +120,11 @@ impl Engine {
         tasks::start(&mut self.tasks, &self.shared, &self.link, &self.keys, &self.locks);
         self.shared.emit(Event::Ready);
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
-            let room = if self.strays.is_empty() { self.room() } else { 0 };
+            let room = self.room(0);
             self.fetcher.heed_popped(room > 0).await;
             let outcomes = self.shared.take_outcomes(BATCH);
             if !outcomes.is_empty() {
-                self.settle(outcomes, room).await;
+                self.settle(outcomes).await;
             } else if !self.is_connected().await {
                 // Something else asked for attention first.
             } else if !self.strays.is_empty() {
@@ -152,34 +150,19 @@ impl Engine {
         }
     }
 
-    /// How many jobs to ask for.
-    fn room(&self) -> usize {
-        if self.shared.paused.load(Ordering::Relaxed) {
+    /// How many jobs to ask for, when so many of those in hand are on their way out.
+    fn room(&self, leaving: usize) -> usize {
+        if self.shared.paused.load(Ordering::Relaxed) || !self.strays.is_empty() {
             return 0;
         }
-        let slots = self.shared.concurrency.load(Ordering::Relaxed);
-        let time = self.shared.handout.handler_time();
-        let ahead = match self.shared.options.prefetch {
-            Some(ahead) => ahead,
-            None if time.is_zero() || time >= AHEAD => 0,
-            None => {
-                let per_slot = AHEAD.as_nanos() / time.as_nanos();
-                (slots.saturating_mul(usize::try_from(per_slot).unwrap_or(MOST_AHEAD))).min(MOST_AHEAD)
-            }
-        };
+        let free = self.appetite.most().saturating_sub(self.in_hand.saturating_sub(leaving)).min(BATCH);
         let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(self.fetched));
-        let free = (slots + ahead).saturating_sub(self.in_hand).min(BATCH);
         free.min(usize::try_from(allowed).unwrap_or(usize::MAX))
     }
 
-    async fn settle(&mut self, outcomes: Vec<Outcome>, room: usize) {
+    async fn settle(&mut self, outcomes: Vec<Outcome>) {
         // The slots of these outcomes are free again for the fetch that rides along.
-        let count = match self.limits.max_jobs {
-            _ if self.shared.paused.load(Ordering::Relaxed) || self.fetcher.is_limited() => 0,
-            _ if !self.strays.is_empty() => 0,
-            None => (room + outcomes.len()).min(BATCH),
-            Some(_) => room,
-        };
+        let count = if self.fetcher.is_limited() { 0 } else { self.room(outcomes.len()) };
         let ride = (count > 0).then(|| Ride { token: self.fetcher.token(), count });
         let round = self.finisher.settle(outcomes, ride.as_ref()).await;
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
@@ -271,10 +254,14 @@ impl Engine {
         if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.shared.emit(Event::Drained);
         }
-        let count = self.intake.accept(batch, &mut self.tasks);
+        let Accepted { count, stalled } = self.intake.accept(batch, &mut self.tasks);
         self.fetched += count as u64;
         self.shared.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
         self.count_in_hand(self.in_hand + count);
+        if stalled {
+            self.appetite.be_cautious();
+            self.give_back_surplus();
+        }
     }
 
     fn count_in_hand(&mut self, count: usize) {
@@ -299,20 +286,16 @@ impl Engine {
 
     /// Sleep until an outcome, a marker, a timer or a change of settings.
     async fn rest(&mut self, room: usize) {
-        let slots = self.shared.concurrency.load(Ordering::Relaxed);
-        let overfull = self.in_hand > slots && self.limits.max_jobs.is_none();
+        self.give_back_surplus();
         let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
-        let tick = if ends_by_itself { END_CHECK } else { STUCK };
-        let taken = self.shared.handout.taken();
+        let overfull = self.in_hand > self.shared.concurrency.load(Ordering::Relaxed);
+        let tick = if ends_by_itself { END_CHECK } else { appetite::LATE };
         tokio::select! {
             () = self.shared.bell.notified() => {}
             () = self.fetcher.rest(self.shared.options.drain_delay, room > 0) => {}
             () = tokio::time::sleep(tick), if ends_by_itself || overfull => {
                 if ends_by_itself && room > 0 {
                     self.fetcher.look_again();
-                }
-                if overfull && self.shared.options.prefetch.is_none() && self.shared.handout.taken() == taken {
-                    self.give_back();
                 }
             }
             () = sleep_until(self.deadline) => {}
@@ -325,9 +308,18 @@ impl Engine {
         }
     }
 
-    /// Return jobs that no handler has started to the front of `wait`, in the order they had there.
-    fn give_back(&mut self) {
-        let unstarted: Vec<Arc<HeldJob>> = self.shared.handout.withdraw();
+    fn give_back_surplus(&mut self) {
+        let surplus = self.appetite.surplus(self.in_hand);
+        if surplus > 0 {
+            self.give_back(surplus);
+        }
+    }
+
+    /// Return the last jobs that no handler has started to the front of `wait`, in the order they had there.
+    fn give_back(&mut self, at_most: usize) {
+        let unstarted: Vec<Arc<HeldJob>> = self.shared.handout.withdraw(at_most);
+        // As if they had never come: a run of so many jobs takes others for them.
+        self.fetched = self.fetched.saturating_sub(unstarted.len() as u64);
         for job in unstarted.into_iter().rev() {
             self.shared.submit(Outcome::GivenBack { job });
         }
@@ -343,7 +335,7 @@ impl Engine {
             let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
             self.shared.error(text.to_owned());
         }
-        self.give_back();
+        self.give_back(usize::MAX);
         self.shared.handout.close();
         loop {
             let outcomes = self.shared.take_outcomes(BATCH);

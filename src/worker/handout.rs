@@ -162,9 +162,15 @@ impl Handout {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Take back every job that no handler has started.
-    pub fn withdraw(&self) -> Vec<Arc<HeldJob>> {
-        self.state.lock().jobs.drain(..).collect()
+    /// When the job was fetched that has waited here longest.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.state.lock().jobs.front().map(|job| job.fetched)
+    }
+
+    /// Take back the last jobs that no handler has started.
+    pub fn withdraw(&self, at_most: usize) -> Vec<Arc<HeldJob>> {
+        let jobs = &mut self.state.lock().jobs;
+        jobs.split_off(jobs.len().saturating_sub(at_most)).into()
     }
 
     /// No job will come any more: takers get what is left, then `Closed`.
@@ -185,6 +191,12 @@ impl Handout {
         let old = self.handler_nanos.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.handler_nanos.store(new.max(1), Ordering::Relaxed);
+    }
+
+    /// Correct an average that is too low to be true.
+    pub fn expect_at_least(&self, handler_time: Duration) {
+        let least = u64::try_from(handler_time.as_nanos()).unwrap_or(u64::MAX);
+        self.handler_nanos.fetch_max(least, Ordering::Relaxed);
     }
 
     /// The moving average of `observe`; zero before the first sample.

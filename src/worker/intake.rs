@@ -20,17 +20,25 @@ pub struct Intake {
     pub keys: Keys,
 }
 
+/// What a batch brought.
+pub struct Accepted {
+    pub count: usize,
+    /// One of them was once taken back from a worker that died.
+    pub stalled: bool,
+}
+
 impl Intake {
-    /// Returns how many jobs this worker holds now.
-    pub fn accept(&self, batch: Batch, tasks: &mut JoinSet<()>) -> usize {
-        let mut held = 0;
+    pub fn accept(&self, batch: Batch, tasks: &mut JoinSet<()>) -> Accepted {
+        let mut accepted = Accepted { count: 0, stalled: false };
         let mut ready = Vec::with_capacity(batch.jobs.len());
         for record in batch.jobs {
             if record.is_missing() {
-                self.shared.error(format!("{} is not a job: its key is no hash. It was taken off the queue", record.id));
+                self.shared
+                    .error(format!("{} is not a job: its key is no hash. It was taken off the queue", record.id));
                 continue;
             }
-            held += 1;
+            accepted.count += 1;
+            accepted.stalled |= record.number("stc") > 0;
             let job = Arc::new(HeldJob::new(record, batch.token.clone(), batch.sent));
             self.locks.insert(job.id(), batch.token.clone(), batch.sent, job.cancel_flag());
             if let Some(reason) = self.refusal(&job) {
@@ -45,7 +53,7 @@ impl Intake {
             }
         }
         self.shared.hand_out(ready);
-        held
+        accepted
     }
 
     /// Why a job must fail without being run.

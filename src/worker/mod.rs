@@ -1,5 +1,6 @@
 //! The worker engine: fetch, hand out, finish, all off the GIL.
 
+mod appetite;
 mod engine;
 mod fetcher;
 mod finisher;

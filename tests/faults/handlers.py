@@ -1,6 +1,8 @@
 """What jobs of the fault tests do, by the name of the job."""
 
 import ctypes
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +37,12 @@ class Handlers:
     def brief(self, _job: Job) -> None:
         """Take a moment, so that there is always a job in hand."""
         time.sleep(0.002)
+
+    def slow(self, _job: Job) -> None:
+        time.sleep(0.06)
+
+    def deadly(self, _job: Job) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def failing(self, job: Job) -> None:
         self._ledger.end(job.id)

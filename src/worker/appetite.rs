@@ -1,0 +1,68 @@
+//! How many jobs a worker may hold: one per slot, and some claimed ahead so that handlers do not wait for round trips.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::shared::Shared;
+
+/// Work claimed ahead per slot.
+const AHEAD: Duration = Duration::from_millis(20);
+const MOST_AHEAD: usize = 500;
+/// Claimed jobs that no handler takes for this long were not needed so soon.
+pub const LATE: Duration = Duration::from_millis(200);
+/// How long after a stalled job nothing is claimed ahead.
+const CAUTION: Duration = Duration::from_secs(1);
+
+pub struct Appetite {
+    shared: Arc<Shared>,
+    cautious_until: Option<Instant>,
+}
+
+impl Appetite {
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, cautious_until: None }
+    }
+
+    /// The most jobs to hold now.
+    pub fn most(&self) -> usize {
+        let slots = self.shared.concurrency.load(Ordering::Relaxed);
+        slots + if self.is_cautious() { 0 } else { self.ahead(slots) }
+    }
+
+    fn ahead(&self, slots: usize) -> usize {
+        let time = self.shared.handout.handler_time();
+        match self.shared.options.prefetch {
+            Some(ahead) => ahead,
+            // What dies with this worker counts as stalled, also what has not begun: here that would be its end.
+            None if self.shared.options.max_stalled_count == 0 => 0,
+            None if time.is_zero() || time >= AHEAD => 0,
+            None => {
+                let per_slot = AHEAD.as_nanos() / time.as_nanos();
+                (slots.saturating_mul(usize::try_from(per_slot).unwrap_or(MOST_AHEAD))).min(MOST_AHEAD)
+            }
+        }
+    }
+
+    /// A job came whose worker had died. It may be the one that kills its workers: nothing else should be at stake.
+    pub fn be_cautious(&mut self) {
+        self.cautious_until = Some(Instant::now() + CAUTION);
+    }
+
+    fn is_cautious(&self) -> bool {
+        self.cautious_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// How many of the jobs in hand should go back, if that many have not begun.
+    pub fn surplus(&self, in_hand: usize) -> usize {
+        let late = self.shared.handout.oldest().is_some_and(|fetched| fetched.elapsed() >= LATE);
+        if late {
+            // Until it has seen otherwise: else they would come again at once, and go back again.
+            self.shared.handout.expect_at_least(AHEAD);
+        }
+        if late || self.is_cautious() {
+            return in_hand.saturating_sub(self.most());
+        }
+        0
+    }
+}
