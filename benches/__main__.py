@@ -55,7 +55,7 @@ def _options() -> argparse.Namespace:
     names = {question.name: question for question in QUESTIONS}
     parser = argparse.ArgumentParser(prog="python -m benches", description="Compare bullrush with its peers.")
     parser.add_argument(
-        "--jobs", type=_positive, default=40_000, help="jobs per round of the fastest (default: %(default)s)"
+        "--jobs", type=_positive, default=30_000, help="jobs per round of the fastest (default: %(default)s)"
     )
     parser.add_argument("--rounds", type=_positive, default=5, help="rounds that count (default: %(default)s)")
     parser.add_argument(
