@@ -11,7 +11,7 @@ import orjson
 
 from bullrush import checks
 from bullrush.checks import Check, Duration
-from bullrush.encoding import JSON, NULL, encode
+from bullrush.encoding import JSON, NULL
 from bullrush.naming import check_job_id, check_known
 
 

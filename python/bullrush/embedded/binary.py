@@ -25,7 +25,7 @@ def find_server() -> tuple[str, tuple[int, ...]]:
     """
     chosen = os.environ.get("BULLRUSH_REDIS_SERVER")
     candidates = [Path(chosen)] if chosen else list(_candidates())
-    found = {path: version for path in candidates if (version := _version(str(path.resolve()))) >= OLDEST}
+    found = {path: version for path in candidates if (version := _version(str(path))) >= OLDEST}
     if not found:
         wanted = f"BULLRUSH_REDIS_SERVER={chosen} is not" if chosen else "embedded:// needs"
         raise RuntimeError(
