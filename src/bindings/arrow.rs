@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::RecordBatch;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -14,6 +13,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use super::errors::to_py_err;
 use crate::arrow::{self, AutoIds, Batches, RowPlan, Rows};
 use crate::error::Error;
+use crate::lock::Mutex;
 
 /// The automatic ids of one partition, shared by all its batches.
 #[pyclass(frozen, name = "AutoIds", module = "bullrush._core")]

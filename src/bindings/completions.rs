@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
+use crate::lock::Mutex;
 use crate::wakeup::Wakeup;
 
 pub struct Ready {

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 
@@ -13,6 +12,7 @@ use super::convert::Reply;
 use super::errors::to_py_err;
 use super::runtime::{Core, OwnedByProcess};
 use crate::error::Result;
+use crate::lock::{Condvar, Mutex};
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);
@@ -36,10 +36,7 @@ impl Pending {
     where
         F: Future<Output = Result<Reply>> + Send + 'static,
     {
-        let operation = Arc::new(Operation {
-            slot: Mutex::new(Slot::Running(Vec::new())),
-            done: Condvar::new(),
-        });
+        let operation = Arc::new(Operation { slot: Mutex::new(Slot::Running(Vec::new())), done: Condvar::new() });
         let finished = operation.clone();
         Core::current().spawn(async move {
             let result = future.await;
@@ -70,7 +67,7 @@ impl Operation {
     fn wait(&self, limit: Duration) -> bool {
         let mut slot = self.slot.lock();
         if matches!(*slot, Slot::Running(_)) {
-            self.done.wait_for(&mut slot, limit);
+            (slot, _) = self.done.wait(slot, limit);
         }
         matches!(*slot, Slot::Done(_))
     }

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -16,6 +15,7 @@ use super::runtime::{Core, OwnedByProcess};
 use crate::arrow::RowPlan;
 use crate::connection::Endpoint;
 use crate::error::Result;
+use crate::lock::Mutex;
 use crate::protocol::{JobBatch, Keys, NewJob};
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts::{finish, inspect, lock, manage};
@@ -183,14 +183,14 @@ impl CoreQueue {
     }
 
     fn rate_limit(&self, expire_ms: u64) -> Pending {
-        self.start(move |queue| async move { queue.rate_limit(Duration::from_millis(expire_ms)).await.map(|()| Reply::Nothing) })
+        self.start(move |queue| async move {
+            queue.rate_limit(Duration::from_millis(expire_ms)).await.map(|()| Reply::Nothing)
+        })
     }
 
     #[pyo3(signature = (concurrency))]
     fn set_global_concurrency(&self, concurrency: Option<i64>) -> Pending {
-        self.start(move |queue| async move {
-            queue.set_global_concurrency(concurrency).await.map(|()| Reply::Nothing)
-        })
+        self.start(move |queue| async move { queue.set_global_concurrency(concurrency).await.map(|()| Reply::Nothing) })
     }
 
     #[pyo3(signature = (limit))]
@@ -245,13 +245,13 @@ impl CoreQueue {
     }
 
     fn promote(&self, id: String) -> Pending {
-        self.start(|queue| async move { manage::promote(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing) })
+        self.start(
+            |queue| async move { manage::promote(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing) },
+        )
     }
 
     fn promote_jobs(&self, count: i64) -> Pending {
-        self.start(move |queue| async move {
-            queue.promote_all(count).await.map(|()| Reply::Nothing)
-        })
+        self.start(move |queue| async move { queue.promote_all(count).await.map(|()| Reply::Nothing) })
     }
 
     fn remove(&self, id: String, remove_children: bool) -> Pending {
@@ -267,9 +267,7 @@ impl CoreQueue {
     }
 
     fn retry_jobs(&self, state: String, count: i64, timestamp: i64) -> Pending {
-        self.start(move |queue| async move {
-            queue.retry_all(&state, count, timestamp).await.map(|()| Reply::Nothing)
-        })
+        self.start(move |queue| async move { queue.retry_all(&state, count, timestamp).await.map(|()| Reply::Nothing) })
     }
 
     fn drain(&self, delayed: bool) -> Pending {

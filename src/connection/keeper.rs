@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use parking_lot::Mutex;
 use tokio::sync::{watch, Notify};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -14,6 +13,7 @@ use super::pace::Pace;
 use super::wire::{Refused, Wire};
 use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
 use crate::error::{Error, Result};
+use crate::lock::Mutex;
 
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
 /// An owed reply and not a byte for two of these in a row: the peer is a black hole.

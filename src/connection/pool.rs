@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::{Endpoint, Link, LinkOptions};
+use crate::lock::Mutex;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Traffic {

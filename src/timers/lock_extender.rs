@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
 use crate::connection::Link;
+use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::scripts;
 

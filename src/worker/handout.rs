@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
 use super::held::HeldJob;
+use crate::lock::{Condvar, Mutex};
 use crate::wakeup::Wakeup;
 
 /// A handler slower than this gets a thread of its own at once.
@@ -136,8 +136,11 @@ impl Handout {
                 found => return found,
             }
             state.idle.push(awake.clone());
-            if awake.wait_until(&mut state, deadline).timed_out() {
-                state.idle.retain(|taker| !Arc::ptr_eq(taker, &awake));
+            let (woken, timed_out) = awake.wait(state, deadline.saturating_duration_since(Instant::now()));
+            state = woken;
+            // Whoever wakes without a call must not stand there twice: the call for its first entry would be lost.
+            state.idle.retain(|taker| !Arc::ptr_eq(taker, &awake));
+            if timed_out {
                 return Self::pop(&mut state, max, &self.taken);
             }
         }

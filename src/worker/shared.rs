@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
 use tokio::sync::{watch, Notify};
 
 use super::handout::Handout;
@@ -13,21 +12,37 @@ use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::Outcome;
 use crate::error::{Error, Result};
+use crate::lock::{Condvar, Mutex};
 
 /// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
 const MAX_NOTICES: usize = 1000;
 
 /// Something that happened in the worker, for listeners and logs.
 pub enum Event {
-    Completed { job: Arc<HeldJob>, value: Vec<u8> },
-    Failed { job: Arc<HeldJob>, reason: String, will_retry: bool },
-    Stalled { id: String },
+    Completed {
+        job: Arc<HeldJob>,
+        value: Vec<u8>,
+    },
+    Failed {
+        job: Arc<HeldJob>,
+        reason: String,
+        will_retry: bool,
+    },
+    Stalled {
+        id: String,
+    },
     Drained,
-    Error { text: String },
-    LockLost { id: String },
+    Error {
+        text: String,
+    },
+    LockLost {
+        id: String,
+    },
     /// The queue was found fit to work with; once per run.
     Ready,
-    Reconnecting { text: String },
+    Reconnecting {
+        text: String,
+    },
     Connected,
     Closed,
 }
@@ -49,7 +64,9 @@ pub struct Stats {
 pub enum Closing {
     No,
     /// Wait for running handlers, at most until the instant.
-    Gracefully { deadline: Option<Instant> },
+    Gracefully {
+        deadline: Option<Instant>,
+    },
     /// Leave running jobs to the stalled check of another worker.
     Now,
 }
@@ -146,7 +163,7 @@ impl Shared {
     pub fn next_event(&self, wait: Duration) -> Option<Event> {
         let mut events = self.events.lock();
         if events.is_empty() && !wait.is_zero() {
-            self.event_ready.wait_for(&mut events, wait);
+            (events, _) = self.event_ready.wait(events, wait);
         }
         events.pop_front()
     }

@@ -63,7 +63,7 @@ def test_a_server_that_accepts_and_resets_is_waited_for_without_haste(queue, pro
     proxy.refuse(True)
     proxy.reset()
     before = proxy.accepted
-    until("it has tried again", lambda: proxy.accepted >= before + 6)
+    until("it has tried again", lambda: proxy.accepted >= before + 5)
     began = time.monotonic()
     before = proxy.accepted
     until("it goes on trying", lambda: proxy.accepted >= before + 2)

@@ -19,7 +19,6 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert queue.get_job(poison).failed_reason == "job stalled more than allowable limit"
     assert ledger.begun.count(poison) == 2
-    assert ledger.duplicates < 30, "what ran just before a death may run again"
 
 
 def test_handlers_that_become_slow_hold_nothing_ahead(queue, own_redis, ledger, start_worker, server):
