@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -74,6 +75,22 @@ def test_forks_in_the_middle_of_use_work_on_both_sides(parent, server, own_redis
     ledger.acknowledge(added)
     parent.end()
     ledger.check(own_redis, "work", duplicates=0)
+
+
+def test_a_child_never_inherits_a_lock_that_nobody_will_open(parent):
+    """Forks at any moment: also while a thread of the parent goes to sleep or wakes another one."""
+
+    def add_from_three_threads() -> int:
+        adding = [threading.Thread(target=parent.queue.add, args=("quick",)) for _ in range(3)]
+        for thread in adding:
+            thread.start()
+        for thread in adding:
+            thread.join()
+        return 3
+
+    assert sum(in_child(add_from_three_threads) for _ in range(120)) == 360
+    sources = (Path(__file__).parents[2] / "src").rglob("*.rs")
+    assert [path.name for path in sources if "parking_lot::" in path.read_text()] == [], "see src/lock.rs"
 
 
 def test_children_that_run_at_the_same_time_do_not_share_a_connection(parent, server):
