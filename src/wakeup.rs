@@ -18,11 +18,7 @@ impl Wakeup {
         let (reader, writer) = std::os::unix::net::UnixStream::pair()?;
         reader.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
-        Ok(Self {
-            signalled: AtomicBool::new(false),
-            reader,
-            writer,
-        })
+        Ok(Self { signalled: AtomicBool::new(false), reader, writer })
     }
 
     pub fn fileno(&self) -> i32 {

@@ -19,9 +19,7 @@ pub fn to_py_err(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
-    let errors = ERRORS
-        .get_or_try_init(py, || py.import("bullrush.errors").map(Bound::unbind))?
-        .bind(py);
+    let errors = ERRORS.get_or_try_init(py, || py.import("bullrush.errors").map(Bound::unbind))?.bind(py);
     let text = error.to_string();
     match error {
         Error::Code { code, .. } => errors.call_method1("from_code", (*code, text)),

@@ -136,7 +136,9 @@ impl CoreWorker {
             None => Until::Closed,
             Some("empty") => Until::Empty,
             Some("drained") => Until::Drained,
-            Some(other) => return Err(PyValueError::new_err(format!("until must be \"empty\" or \"drained\", not {other:?}"))),
+            Some(other) => {
+                return Err(PyValueError::new_err(format!("until must be \"empty\" or \"drained\", not {other:?}")))
+            }
         };
         let max_time = max_seconds.map(Duration::try_from_secs_f64).transpose();
         let max_time = max_time.map_err(|error| PyValueError::new_err(format!("max_seconds: {error}")))?;
@@ -310,4 +312,3 @@ fn describe(event: Event) -> WorkerEvent {
         Event::Closed => ("closed", None, String::new(), 0),
     }
 }
-

@@ -8,14 +8,27 @@ use crate::protocol::JobOptions;
 
 /// What a handler made of its job.
 pub enum Outcome {
-    Completed { job: Arc<HeldJob>, value: Vec<u8> },
-    Failed { job: Arc<HeldJob>, failure: Failure },
+    Completed {
+        job: Arc<HeldJob>,
+        value: Vec<u8>,
+    },
+    Failed {
+        job: Arc<HeldJob>,
+        failure: Failure,
+    },
     /// The handler has moved the job elsewhere itself.
-    Released { job: Arc<HeldJob> },
+    Released {
+        job: Arc<HeldJob>,
+    },
     /// To the front of `wait`, without an attempt made.
-    GivenBack { job: Arc<HeldJob> },
+    GivenBack {
+        job: Arc<HeldJob>,
+    },
     /// To `delayed` for so many ms, without an attempt made.
-    Deferred { job: Arc<HeldJob>, delay: i64 },
+    Deferred {
+        job: Arc<HeldJob>,
+        delay: i64,
+    },
 }
 
 impl Outcome {

@@ -28,10 +28,9 @@ pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &
             renew_time: options.lock_renew_time,
         };
         let (losing, failing) = (shared.clone(), shared.clone());
-        tasks.spawn(extender.run(
-            move |id| losing.emit(Event::LockLost { id: id.to_owned() }),
-            move |text| failing.error(text),
-        ));
+        tasks.spawn(
+            extender.run(move |id| losing.emit(Event::LockLost { id: id.to_owned() }), move |text| failing.error(text)),
+        );
     }
     if !options.skip_stalled_check {
         let checker = StalledChecker {
