@@ -70,7 +70,7 @@ impl PyJobRecord {
 
     #[getter]
     fn cancelled(&self) -> bool {
-        self.held_job().is_some_and(|job| job.is_cancelled())
+        self.held_job().is_some_and(|job| job.lease.is_lost())
     }
 
     fn get<'py>(&self, py: Python<'py>, field: &str) -> Option<Bound<'py, PyBytes>> {

@@ -156,8 +156,8 @@ impl CoreWorker {
     }
 
     fn take<'py>(&self, py: Python<'py>, max: usize, wait_ms: u64) -> PyResult<Option<Bound<'py, PyList>>> {
-        let handout = &self.shared()?.handout;
-        match handout.try_take(max) {
+        let shared = self.shared()?;
+        match shared.try_take(max) {
             Taken::Jobs(jobs) => return records(py, jobs),
             Taken::Closed => return Ok(None),
             Taken::Nothing if wait_ms == 0 => return Ok(Some(PyList::empty(py))),
@@ -166,7 +166,7 @@ impl CoreWorker {
         let deadline = Instant::now() + Duration::from_millis(wait_ms);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match py.detach(|| handout.take(max, left.min(SIGNAL_CHECK))) {
+            match py.detach(|| shared.take(max, left.min(SIGNAL_CHECK))) {
                 Taken::Jobs(jobs) => return records(py, jobs),
                 Taken::Closed => return Ok(None),
                 Taken::Nothing if left.is_zero() => return Ok(Some(PyList::empty(py))),

@@ -15,11 +15,37 @@ use crate::scripts;
 /// Locks per `extend_locks` call.
 const CHUNK: usize = 1000;
 
+/// What is known of a lock, for the extender and for whoever works under it.
+pub struct Lease {
+    /// When the lock was last known to be set; monotonic.
+    renewed: Mutex<Instant>,
+    lost: AtomicBool,
+}
+
+impl Lease {
+    /// `taken`: the moment before the fetch was sent, so that the lock is never thought younger than it is.
+    pub fn new(taken: Instant) -> Self {
+        Self { renewed: Mutex::new(taken), lost: AtomicBool::new(false) }
+    }
+
+    pub fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.renewed.lock())
+    }
+
+    /// Whether the lock is proven lost, or its holder was told to stop.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// True if it was not known to be lost before.
+    fn lose(&self) -> bool {
+        !self.lost.swap(true, Ordering::AcqRel)
+    }
+}
+
 struct HeldLock {
     token: Arc<str>,
-    /// When the lock was last known to be set; monotonic.
-    renewed: Instant,
-    lost: Arc<AtomicBool>,
+    lease: Arc<Lease>,
 }
 
 /// The locks that a worker holds.
@@ -27,46 +53,46 @@ struct HeldLock {
 pub struct HeldLocks(Mutex<HashMap<String, HeldLock>>);
 
 impl HeldLocks {
-    /// `taken`: the moment before the fetch was sent, so that the lock is never thought younger than it is.
-    pub fn insert(&self, id: &str, token: Arc<str>, taken: Instant, lost: Arc<AtomicBool>) {
-        let lock = HeldLock { token, renewed: taken, lost };
-        self.0.lock().insert(id.to_owned(), lock);
+    pub fn insert(&self, id: &str, token: Arc<str>, lease: Arc<Lease>) {
+        self.0.lock().insert(id.to_owned(), HeldLock { token, lease });
     }
 
     /// Forget a lock; one that was taken again meanwhile, under another token, stays.
     pub fn remove(&self, id: &str, token: &str) {
+        self.take(id, token);
+    }
+
+    fn take(&self, id: &str, token: &str) -> Option<HeldLock> {
         let mut locks = self.0.lock();
-        if locks.get(id).is_some_and(|lock| &*lock.token == token) {
-            locks.remove(id);
-        }
+        locks.get(id).filter(|lock| &*lock.token == token)?;
+        locks.remove(id)
     }
 
     /// Tell every holder to stop: its time is over.
     pub fn cancel_all(&self) {
         for lock in self.0.lock().values() {
-            lock.lost.store(true, Ordering::Release);
+            lock.lease.lose();
         }
     }
 
     fn older_than(&self, age: Duration) -> Vec<(String, Arc<str>)> {
-        let locks = self.0.lock();
-        let due = locks.iter().filter(|(_, lock)| lock.renewed.elapsed() >= age);
+        let (locks, now) = (self.0.lock(), Instant::now());
+        let due = locks.iter().filter(|(_, lock)| lock.lease.age(now) >= age);
         due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
     }
 
     fn renewed(&self, ids: &[(String, Arc<str>)], at: Instant) {
-        let mut locks = self.0.lock();
-        for (id, _) in ids {
-            if let Some(lock) = locks.get_mut(id) {
-                lock.renewed = at;
+        let locks = self.0.lock();
+        for (id, token) in ids {
+            if let Some(lock) = locks.get(id).filter(|lock| lock.token == *token) {
+                *lock.lease.renewed.lock() = at;
             }
         }
     }
 
     /// Mark a lock lost; true if this worker still thought to hold it.
-    fn lose(&self, id: &str) -> bool {
-        let lock = self.0.lock().remove(id);
-        lock.is_some_and(|lock| !lock.lost.swap(true, Ordering::AcqRel))
+    fn lose(&self, id: &str, token: &str) -> bool {
+        self.take(id, token).is_some_and(|lock| lock.lease.lose())
     }
 }
 
@@ -96,9 +122,9 @@ impl LockExtender {
                 match tokio::time::timeout(period, renewal).await {
                     Ok(Ok(refused)) => {
                         self.locks.renewed(chunk, sent);
-                        for id in refused {
-                            if self.locks.lose(&id) {
-                                lost(&id);
+                        for (id, token) in chunk.iter().filter(|(id, _)| refused.contains(id)) {
+                            if self.locks.lose(id, token) {
+                                lost(id);
                             }
                         }
                     }
@@ -106,8 +132,8 @@ impl LockExtender {
                     Err(_) => failed("could not renew locks: no answer within half the renew time".to_owned()),
                 }
             }
-            for (id, _) in self.locks.older_than(self.lock_duration) {
-                if self.locks.lose(&id) {
+            for (id, token) in self.locks.older_than(self.lock_duration) {
+                if self.locks.lose(&id, &token) {
                     lost(&id);
                 }
             }

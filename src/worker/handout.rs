@@ -48,6 +48,15 @@ pub enum Taken {
     Closed,
 }
 
+impl Taken {
+    pub fn filtered(self, filter: impl FnOnce(Vec<Arc<HeldJob>>) -> Vec<Arc<HeldJob>>) -> Self {
+        match self {
+            Self::Jobs(jobs) => Self::Jobs(filter(jobs)),
+            other => other,
+        }
+    }
+}
+
 /// The queue between the engine and the handlers.
 ///
 /// Waking as many threads as there are jobs would make them fight for the GIL, so a push of quick jobs wakes one

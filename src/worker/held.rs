@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::protocol::JobRecord;
+use crate::timers::lock_extender::Lease;
 
 /// A fetched job, from the fetch to the accepted outcome.
 pub struct HeldJob {
@@ -12,7 +13,8 @@ pub struct HeldJob {
     pub token: Arc<str>,
     /// When the fetch was sent: the lock is at most this old.
     pub fetched: Instant,
-    cancelled: Arc<AtomicBool>,
+    /// Shared with the lock extender.
+    pub lease: Arc<Lease>,
     started: OnceLock<Instant>,
     settled: AtomicBool,
 }
@@ -23,7 +25,7 @@ impl HeldJob {
             record,
             token,
             fetched,
-            cancelled: Arc::new(AtomicBool::new(false)),
+            lease: Arc::new(Lease::new(fetched)),
             started: OnceLock::new(),
             settled: AtomicBool::new(false),
         }
@@ -31,19 +33,6 @@ impl HeldJob {
 
     pub fn id(&self) -> &str {
         &self.record.id
-    }
-
-    /// Shared with the lock extender, which sets it when the lock is proven lost.
-    pub fn cancel_flag(&self) -> Arc<AtomicBool> {
-        self.cancelled.clone()
-    }
-
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
-    }
-
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
     }
 
     pub fn mark_started(&self, now: Instant) {

@@ -40,7 +40,7 @@ impl Intake {
             accepted.count += 1;
             accepted.stalled |= record.number("stc") > 0;
             let job = Arc::new(HeldJob::new(record, batch.token.clone(), batch.sent));
-            self.locks.insert(job.id(), batch.token.clone(), batch.sent, job.cancel_flag());
+            self.locks.insert(job.id(), batch.token.clone(), job.lease.clone());
             if let Some(reason) = self.refusal(&job) {
                 let failure = Failure::unrecoverable(reason);
                 self.shared.submit(Outcome::Failed { job, failure });

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{watch, Notify};
 
-use super::handout::Handout;
+use super::handout::{Handout, Taken};
 use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::Outcome;
@@ -112,6 +112,35 @@ impl Shared {
                 self.submit(Outcome::GivenBack { job });
             }
         }
+    }
+
+    /// Take up to `max` jobs that are there now.
+    pub fn try_take(&self, max: usize) -> Taken {
+        loop {
+            match self.handout.try_take(max).filtered(|jobs| self.still_ours(jobs)) {
+                Taken::Jobs(jobs) if jobs.is_empty() => {}
+                taken => return taken,
+            }
+        }
+    }
+
+    /// Take up to `max` jobs, waiting for the first one at most `wait`.
+    pub fn take(&self, max: usize, wait: Duration) -> Taken {
+        match self.handout.take(max, wait).filtered(|jobs| self.still_ours(jobs)) {
+            Taken::Jobs(jobs) if jobs.is_empty() => Taken::Nothing,
+            taken => taken,
+        }
+    }
+
+    /// Sort out jobs whose lock has run out, as it does in a process that was suspended: another worker may have them.
+    fn still_ours(&self, jobs: Vec<Arc<HeldJob>>) -> Vec<Arc<HeldJob>> {
+        let now = Instant::now();
+        let (ours, lost): (Vec<_>, Vec<_>) =
+            jobs.into_iter().partition(|job| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration);
+        for job in lost {
+            self.submit(Outcome::GivenBack { job });
+        }
+        ours
     }
 
     /// Hand in what became of a job; only the first outcome of a job counts.

@@ -79,6 +79,27 @@ def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
+def test_a_worker_suspended_beyond_its_locks_begins_none_of_its_jobs(
+    queue, own_redis, ledger, start_worker, server, tmp_path
+):
+    gate = tmp_path / "gate"
+    first = queue.add("gated", {"gate": str(gate)}).id
+    rest = [job.id for job in queue.add_bulk([{"name": "quick"}] * 200)]
+    ledger.acknowledge([first, *rest])
+    sleeper = start_worker(server.url, prefetch=200, skip_stalled_check=True, **IMPATIENT)
+    until("all are claimed", lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201)
+    sleeper.stop()
+    gate.touch()
+    start_worker(server.url, **IMPATIENT)
+    until("another worker has done them", lambda: queue.get_completed_count() == 201)
+    sleeper.go_on()
+    until("the sleeper learns of its loss", lambda: sleeper.said("could not renew lock"))
+    until("its handler has returned", lambda: ledger.ended.count(first) == 2)
+    sleeper.terminate()
+    assert sleeper.wait() == 0
+    ledger.check(own_redis, queue.name, duplicates=1)
+
+
 def test_a_worker_asked_to_end_finishes_its_job(queue, own_redis, ledger, start_worker, server, tmp_path):
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
