@@ -77,7 +77,7 @@ def test_errors_are_raised_where_they_are_awaited_and_a_cancelled_call_harms_nob
             await queue.add_job_log("none", "row")
         with pytest.raises(errors.DataError):
             await queue.add("n", {1})
-        task = asyncio.create_task(queue.add("n"))
+        task = asyncio.create_task(queue.add_bulk([{"name": "n", "data": {}}] * 20_000))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
