@@ -76,10 +76,10 @@ def test_a_server_that_accepts_and_resets_is_waited_for_without_haste(queue, pro
 
 def test_a_worker_whose_connections_an_operator_kills_goes_on(queue, own_redis, work, ledger):
     work(drain_delay=60_000)
-    for _ in range(5):
+    for number in range(5):
         until("the worker waits", lambda: is_connected(own_redis))
         own_redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        job = queue.add("quick")
+        job = queue.add("quick", job_id=f"job-{number}")  # its connection was killed, too
         until("it works", lambda job=job: job.get_state() == "completed", seconds=5)
     assert ledger.duplicates == 0
 
