@@ -200,6 +200,7 @@ def test_the_newest_binary_wins_wherever_it_stands(tmp_path: Path, monkeypatch: 
     fake_server(tmp_path / "broken", "redis-server", "Segmentation fault")
     newest = fake_server(tmp_path / "new", "valkey-server", "Valkey server v=99.0.1 sha=0")
     fake_server(tmp_path / "new", "redis-server", "Redis server v=8.10.2 sha=0")
+    monkeypatch.delenv("BULLRUSH_REDIS_SERVER", raising=False)
     monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / folder) for folder in ("old", "broken", "new")))
     assert find_server() == (str(newest), (99, 0, 1))
 
@@ -211,6 +212,7 @@ def test_a_binary_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_any_binary_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BULLRUSH_REDIS_SERVER", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(RuntimeError, match=r"pip install 'bullrush\[embedded\]'"):
