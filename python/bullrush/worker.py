@@ -93,7 +93,8 @@ class WorkerCalls(WorkerEvents[JobT]):
         with self._lock:
             if self._closed:
                 raise ClosedError(f"{self!r} is closed")
-            if self.is_running():
+            if self._run is not None and not self._run.finished:
+                self._run.core.stats()  # in a forked child this says whose worker it is
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
             if self._paused:

@@ -19,6 +19,7 @@ use super::shared::{Closing, Event, Shared};
 use super::tasks;
 use crate::connection::{BlockingLink, Link};
 use crate::error::{Error, Result};
+use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
@@ -42,7 +43,12 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
     let looking = link.with_patience(Some(PATIENCE));
     let engine = Engine {
         fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter),
-        finisher: Finisher { link: link.clone(), keys: keys.clone(), shared: shared.clone() },
+        finisher: Finisher {
+            link: link.clone(),
+            keys: keys.clone(),
+            shared: shared.clone(),
+            reported: Mutex::default(),
+        },
         intake: Intake { shared: shared.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
         appetite: Appetite::new(shared.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),

@@ -12,6 +12,7 @@ use super::outcome::{stacktrace, verdict, Failure, Outcome, Verdict};
 use super::shared::Shared;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::lock::Mutex;
 use crate::protocol::{reply, JobOptions, Keep, Keys};
 use crate::scripts::fetch::{FetchPlan, Fetched};
 use crate::scripts::finish::{self, FinishReply, Finished};
@@ -73,6 +74,8 @@ pub struct Finisher {
     pub link: Link,
     pub keys: Keys,
     pub shared: Arc<Shared>,
+    /// When it was last told that outcomes wait.
+    pub reported: Mutex<Option<Instant>>,
 }
 
 /// What a finish call said: the refused jobs by position, and what became of its fetch.
@@ -173,8 +176,17 @@ impl Finisher {
     }
 
     async fn wait_out(&self, error: &Error) {
-        self.shared.error(format!("outcomes wait: {error}"));
+        self.report_once(error);
         tokio::time::sleep(AFTER_ERROR).await;
+    }
+
+    /// Hundreds may wait at the same time, for the same reason.
+    fn report_once(&self, error: &Error) {
+        let mut reported = self.reported.lock();
+        if reported.is_none_or(|last| last.elapsed() >= AFTER_ERROR) {
+            *reported = Some(Instant::now());
+            self.shared.error(format!("outcomes wait: {error}"));
+        }
     }
 
     async fn finish_call(&self, jobs: &[Finished], fetch: Option<&FetchPlan<'_>>) -> Result<FinishReply> {

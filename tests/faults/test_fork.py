@@ -159,10 +159,11 @@ print("both ended")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "both ended\n", "")
 
 
-def test_a_worker_of_the_parent_says_so_in_the_child(parent):
+@pytest.mark.parametrize("call", ["run", "close", "pause"])
+def test_a_worker_of_the_parent_says_so_in_the_child(parent, call):
     def use() -> str:
         with pytest.raises(RuntimeError, match="belongs to the process that made it") as caught:
-            parent.worker.close()
+            getattr(parent.worker, call)()
         return str(caught.value)
 
     assert "make a new Worker after the fork" in in_child(use)
