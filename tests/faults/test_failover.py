@@ -38,6 +38,7 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
             thread.start()
         try:
             until("the load is on", lambda: len(ledger.ended) > 100)
+            own_redis.config_set("repl-diskless-sync-delay", 0)
             new.execute_command("REPLICAOF", "127.0.0.1", port(server))
             until("the heir is in step", lambda: new.info("replication").get("master_link_status") == "up")
             proxy.lead_to(port(heir))
