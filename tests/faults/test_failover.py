@@ -40,7 +40,9 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
             until("the load is on", lambda: len(ledger.ended) > 100)
             own_redis.config_set("repl-diskless-sync-delay", 0)
             new.execute_command("REPLICAOF", "127.0.0.1", port(server))
-            until("the heir is in step", lambda: new.info("replication").get("master_link_status") == "up")
+            until(
+                "the heir is in step", lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online"
+            )
             proxy.lead_to(port(heir))
             own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(heir))
             until("the heir is the primary", lambda: new.info("replication")["role"] == "master")
