@@ -1,7 +1,7 @@
 //! What the engine and the threads that run handlers both touch.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -262,9 +262,5 @@ impl Shared {
     pub async fn ended(&self) -> Result<()> {
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
         self.refusal.get().map_or(Ok(()), |error| Err(error.clone()))
-    }
-
-    pub fn in_hand(&self) -> usize {
-        self.stats.in_hand.load(Ordering::Relaxed)
     }
 }
