@@ -1,6 +1,7 @@
 //! A job queue that speaks the BullMQ wire protocol. The floors, bottom-up:
 
 pub mod error;
+pub mod clock;
 pub mod lock;
 pub mod wakeup;
 pub mod protocol;

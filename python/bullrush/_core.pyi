@@ -11,6 +11,12 @@ __version__: str
 #: One job to add: name, data (JSON), opts (JSON, short names), custom id or None, timestamp, delay, priority, lifo.
 NewJob: TypeAlias = tuple[str, bytes, bytes, str | None, int, int, int, bool]
 
+def now_ms() -> int:
+    """Return the wall clock in ms, the time of every BullMQ field."""
+
+def stop_clock(at: int | None) -> None:
+    """Let `now_ms` stand at one moment in the whole process, for tests; None lets it run."""
+
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""
 
@@ -109,6 +115,14 @@ class CoreQueue:
         """
     def prepare(self) -> Pending[None]:
         """Connect, check the server and the queue, write ``meta``."""
+    def commands(
+        self, commands: Sequence[Sequence[int | str | bytes]], *, repeatable: bool = True
+    ) -> Pending[list[Any]]:
+        """Send plain commands in one pipeline, each with its full key names, and return their replies as Redis sent them.
+
+        Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a command whose
+        reply was lost is not sent again (`OutcomeUnknownError`).
+        """
     def get_job(self, id: str) -> Pending[JobRecord | None]: ...
     def get_jobs(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[JobRecord | None]]: ...
     def get_ranges(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[str]]: ...

@@ -6,6 +6,7 @@ import time
 from typing import Final, Literal
 
 from bullrush import checks
+from bullrush._core import now_ms
 from bullrush.checks import Duration
 from bullrush.encoding import JSON, encode
 from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
@@ -141,7 +142,7 @@ class JobCalls(JobFields):
         Raises:
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
-        delay = max(0, checks.whole("timestamp", timestamp) - now())
+        delay = max(0, checks.whole("timestamp", timestamp) - now_ms())
         await reply(self._source.core.move_to_delayed(self.id, token or self.token or _UNCHECKED, delay))
         self._change(delay=b"%d" % delay)
 
@@ -270,8 +271,3 @@ def encode_progress(progress: JSON, *, strict: bool = True) -> bytes:
             f"progress must be between 0 and {_FULL_PROGRESS}, not {progress}; strict=False lets it pass"
         )
     return encoded
-
-
-def now() -> int:
-    """Return the wall clock in ms, the time of every BullMQ field."""
-    return time.time_ns() // 1_000_000

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from bullrush import checks
-from bullrush._core import AutoIds
+from bullrush._core import AutoIds, now_ms
 from bullrush.checks import Check, Duration
 from bullrush.encoding import JSON, encode
 from bullrush.errors import InvalidOptionError
 from bullrush.inspection import JobT, QueueInspection
-from bullrush.job import Job, encode_progress, now
+from bullrush.job import Job, encode_progress
 from bullrush.naming import check_job_name, check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.options import JobOptions, OptionCompiler
@@ -128,7 +128,7 @@ class QueueCalls(QueueInspection[JobT]):
         Redis:
             One script; ``add/add_jobs``.
         """
-        return (await self._added([self._prepared(name, data, options, now())]))[0]
+        return (await self._added([self._prepared(name, data, options, now_ms())]))[0]
 
     @operation
     async def add_bulk(self, jobs: Iterable[NewJob]) -> list[JobT]:
@@ -147,7 +147,7 @@ class QueueCalls(QueueInspection[JobT]):
         Redis:
             ``add/add_jobs`` for up to 250 jobs at a time. Each job is stored atomically; all of them together are not.
         """
-        timestamp = now()
+        timestamp = now_ms()
         prepared = []
         for job in jobs:
             if not isinstance(job, Mapping):
@@ -201,7 +201,7 @@ class QueueCalls(QueueInspection[JobT]):
             job_id,
             auto_ids,
             compiled.stored,
-            compiled.timestamp or now(),
+            compiled.timestamp or now_ms(),
             compiled.delay,
             compiled.priority,
             compiled.lifo,
@@ -274,7 +274,7 @@ class QueueCalls(QueueInspection[JobT]):
         """
         if state not in {"failed", "completed"}:
             raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
-        until = now() if timestamp is None else checks.whole("timestamp", timestamp)
+        until = now_ms() if timestamp is None else checks.whole("timestamp", timestamp)
         await reply(self.core.retry_jobs(state, checks.at_least(1)("count", count), until))
 
     @operation

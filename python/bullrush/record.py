@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from orjson import loads
 
+from bullrush._core import now_ms
 from bullrush.encoding import JSON, decode, encode
 from bullrush.errors import MalformedJobError
 from bullrush.options import read_options
@@ -149,7 +149,7 @@ class JobFields:
         """Note how the attempt ended, as Redis has it now; ``final``: no other attempt follows."""
         made = b"%d" % (self.attempts_made + 1)
         if final:
-            self._change(finishedOn=b"%d" % (time.time_ns() // 1_000_000))
+            self._change(finishedOn=b"%d" % now_ms())
         if returnvalue is not None:
             self._change(atm=made, attemptsMade=None, returnvalue=returnvalue.encode())
         elif failedReason is not None:

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3::IntoPyObjectExt;
+use redis::Value;
 
 use super::record::PyJobRecord;
 use crate::protocol::JobRecord;
@@ -23,6 +24,8 @@ pub enum Reply {
     /// Ids in order, and the positions that existed already.
     Added(Vec<String>, Vec<usize>),
     Logs(Vec<String>, i64),
+    /// Replies of plain commands.
+    Values(Vec<Value>),
 }
 
 impl Reply {
@@ -54,6 +57,7 @@ impl Reply {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
                 Ok(logs.into_any())
             }
+            Self::Values(values) => list(py, values),
         }
     }
 }
@@ -63,4 +67,32 @@ fn job_object<'py>(py: Python<'py>, job: Option<&Arc<JobRecord>>) -> PyResult<Bo
         Some(record) => PyJobRecord::stored(record.clone()).into_bound_py_any(py),
         None => Ok(py.None().into_bound(py)),
     }
+}
+
+/// A reply as Redis sent it: int, bytes, list or None. A map is a flat list, as RESP2 has it.
+fn value_object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Int(number) => number.into_bound_py_any(py),
+        Value::BulkString(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+        Value::SimpleString(text) => Ok(PyBytes::new(py, text.as_bytes()).into_any()),
+        Value::Okay => Ok(PyBytes::new(py, b"OK").into_any()),
+        Value::Array(items) | Value::Set(items) => list(py, items),
+        Value::Map(pairs) => {
+            let flat = PyList::empty(py);
+            for (key, value) in pairs {
+                flat.append(value_object(py, key)?)?;
+                flat.append(value_object(py, value)?)?;
+            }
+            Ok(flat.into_any())
+        }
+        _ => Ok(py.None().into_bound(py)),
+    }
+}
+
+fn list<'py>(py: Python<'py>, items: &[Value]) -> PyResult<Bound<'py, PyAny>> {
+    let list = PyList::empty(py);
+    for item in items {
+        list.append(value_object(py, item)?)?;
+    }
+    Ok(list.into_any())
 }

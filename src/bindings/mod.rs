@@ -37,6 +37,18 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
+    /// Wall clock in ms, as every field has it.
+    #[pyfunction]
+    fn now_ms() -> i64 {
+        crate::clock::now_ms()
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (at))]
+    fn stop_clock(at: Option<i64>) {
+        crate::clock::stop(at);
+    }
+
     #[pyfunction]
     fn script_sources() -> HashMap<String, (&'static str, &'static str)> {
         let scripts = crate::scripts::ALL.iter();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::now_ms;
+use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::protocol::Keys;
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};

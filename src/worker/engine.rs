@@ -17,6 +17,7 @@ use super::options::{RunLimits, Until};
 use super::outcome::Outcome;
 use super::shared::{Closing, Event, Shared};
 use super::tasks;
+use crate::clock::now_ms;
 use crate::connection::{BlockingLink, Link};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
@@ -24,7 +25,6 @@ use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
 use crate::timers::lock_extender::HeldLocks;
-use crate::timers::now_ms;
 
 /// Jobs per fetch or finish call: beyond it batches gain nothing and other clients of that Redis wait longer.
 const BATCH: usize = 250;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::marker_waiter::{MarkerWaiter, Woken};
 use super::options::WorkerOptions;
+use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{JobRecord, Keys};
 use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
-use crate::timers::now_ms;
 
 /// Longest sleep while rate limited: the limiter may be lifted by hand.
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);

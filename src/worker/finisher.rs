@@ -10,13 +10,13 @@ use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::{stacktrace, verdict, Failure, Outcome, Verdict};
 use super::shared::Shared;
+use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::protocol::{reply, JobOptions, Keep, Keys};
 use crate::scripts::fetch::{FetchPlan, Fetched};
 use crate::scripts::finish::{self, FinishReply, Finished};
-use crate::timers::now_ms;
 
 /// Pause before outcomes are handed in again that the server could not take.
 const AFTER_ERROR: Duration = Duration::from_millis(500);

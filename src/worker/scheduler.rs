@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::held::HeldJob;
 use super::outcome::Outcome;
 use super::shared::Shared;
+use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::protocol::schedule::Repeat;
 use crate::protocol::Keys;
 use crate::scripts::add::{add_scheduler_iteration, NextIteration};
-use crate::timers::now_ms;
 
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(2500);

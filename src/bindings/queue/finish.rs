@@ -1,0 +1,33 @@
+//! Moves of a running job by its own handler.
+
+use pyo3::prelude::*;
+
+use super::super::convert::Reply;
+use super::super::pending::Pending;
+use super::CoreQueue;
+use crate::clock::now_ms;
+use crate::scripts::{finish, lock};
+
+#[pymethods]
+impl CoreQueue {
+    fn move_to_delayed(&self, id: String, token: String, delay: i64) -> Pending {
+        self.start(move |queue| async move {
+            let (link, keys) = (queue.link(), queue.keys());
+            finish::move_to_delayed(link, keys, now_ms(), &id, &token, delay, true, None).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn move_to_wait(&self, id: String, token: String) -> Pending {
+        self.start(move |queue| async move {
+            Ok(Reply::Number(finish::move_to_wait(queue.link(), queue.keys(), &id, &token).await?))
+        })
+    }
+
+    fn extend_lock(&self, id: String, token: String, duration: i64) -> Pending {
+        self.start(move |queue| async move {
+            let locks = [(id.as_str(), token.as_str())];
+            let refused = lock::extend_locks(queue.link(), queue.keys(), duration, locks).await?;
+            Ok(Reply::Flag(refused.is_empty()))
+        })
+    }
+}

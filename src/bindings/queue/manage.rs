@@ -1,0 +1,112 @@
+//! Changing a queue and its jobs.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::super::convert::Reply;
+use super::super::pending::Pending;
+use super::CoreQueue;
+use crate::clock::now_ms;
+use crate::scripts::manage;
+
+#[pymethods]
+impl CoreQueue {
+    fn rate_limit(&self, expire_ms: u64) -> Pending {
+        self.start(move |queue| async move {
+            queue.rate_limit(Duration::from_millis(expire_ms)).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    #[pyo3(signature = (concurrency))]
+    fn set_global_concurrency(&self, concurrency: Option<i64>) -> Pending {
+        self.start(move |queue| async move { queue.set_global_concurrency(concurrency).await.map(|()| Reply::Nothing) })
+    }
+
+    #[pyo3(signature = (limit))]
+    fn set_global_rate_limit(&self, limit: Option<(i64, i64)>) -> Pending {
+        self.start(move |queue| async move { queue.set_global_rate_limit(limit).await.map(|()| Reply::Nothing) })
+    }
+
+    fn pause(&self) -> Pending {
+        self.start(|queue| async move { manage::pause(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
+    }
+
+    fn resume(&self) -> Pending {
+        self.start(|queue| async move { manage::resume(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
+    }
+
+    fn update_data(&self, id: String, data: Vec<u8>) -> Pending {
+        self.start(|queue| async move {
+            manage::update_data(queue.link(), queue.keys(), &id, &data).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn update_progress(&self, id: String, progress: Vec<u8>) -> Pending {
+        self.start(|queue| async move {
+            manage::update_progress(queue.link(), queue.keys(), &id, &progress).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    #[pyo3(signature = (id, row, keep))]
+    fn add_log(&self, id: String, row: String, keep: Option<i64>) -> Pending {
+        self.start(move |queue| async move {
+            Ok(Reply::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep).await?))
+        })
+    }
+
+    #[pyo3(signature = (id, keep))]
+    fn clear_logs(&self, id: String, keep: Option<i64>) -> Pending {
+        self.start(move |queue| async move {
+            manage::clear_logs(queue.link(), queue.keys(), &id, keep).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn change_delay(&self, id: String, delay: i64) -> Pending {
+        self.start(move |queue| async move {
+            manage::change_delay(queue.link(), queue.keys(), now_ms(), &id, delay).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn change_priority(&self, id: String, priority: i64, lifo: bool) -> Pending {
+        self.start(move |queue| async move {
+            manage::change_priority(queue.link(), queue.keys(), &id, priority, lifo).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn promote(&self, id: String) -> Pending {
+        self.start(
+            |queue| async move { manage::promote(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing) },
+        )
+    }
+
+    fn promote_jobs(&self, count: i64) -> Pending {
+        self.start(move |queue| async move { queue.promote_all(count).await.map(|()| Reply::Nothing) })
+    }
+
+    fn remove(&self, id: String, remove_children: bool) -> Pending {
+        self.start(move |queue| async move {
+            Ok(Reply::Number(manage::remove(queue.link(), queue.keys(), &id, remove_children).await?))
+        })
+    }
+
+    fn retry(&self, id: String, state: String, lifo: bool) -> Pending {
+        self.start(move |queue| async move {
+            manage::retry(queue.link(), queue.keys(), &id, &state, lifo).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn retry_jobs(&self, state: String, count: i64, timestamp: i64) -> Pending {
+        self.start(move |queue| async move { queue.retry_all(&state, count, timestamp).await.map(|()| Reply::Nothing) })
+    }
+
+    fn drain(&self, delayed: bool) -> Pending {
+        self.start(move |queue| async move {
+            manage::drain(queue.link(), queue.keys(), delayed).await.map(|()| Reply::Nothing)
+        })
+    }
+
+    fn obliterate(&self, force: bool, count: i64) -> Pending {
+        self.start(move |queue| async move { queue.obliterate(count, force).await.map(|()| Reply::Nothing) })
+    }
+}

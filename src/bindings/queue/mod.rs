@@ -1,0 +1,91 @@
+//! Producer and inspection calls on one queue, a file per family.
+
+mod add;
+mod command;
+mod finish;
+mod inspect;
+mod manage;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::convert::Reply;
+use super::endpoint::{endpoint, keys};
+use super::pending::Pending;
+use super::runtime::{Core, OwnedByProcess};
+use crate::connection::Endpoint;
+use crate::error::Result;
+use crate::lock::Mutex;
+use crate::protocol::Keys;
+use crate::queue::{QueueHandle, QueueOptions};
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct CoreQueue {
+    endpoint: Arc<Endpoint>,
+    keys: Keys,
+    options: QueueOptions,
+    /// How long a call waits for a connection.
+    patience: Option<Duration>,
+    /// Locked only while attached: a fork happens attached, so no child inherits it locked.
+    handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
+}
+
+impl CoreQueue {
+    /// The handle of this process; a forked child gets one of its own.
+    fn handle(&self) -> Arc<QueueHandle> {
+        let mut slot = self.handle.lock();
+        if let Some(handle) = slot.as_ref().and_then(OwnedByProcess::get) {
+            return handle.clone();
+        }
+        let core = Core::current();
+        let _runtime = core.enter();
+        let link = core.pool.command(&self.endpoint).with_patience(self.patience);
+        let bulk = core.pool.bulk(&self.endpoint).with_patience(self.patience);
+        let handle = Arc::new(QueueHandle::new(link, bulk, self.keys.clone(), self.options));
+        *slot = Some(OwnedByProcess::new(handle.clone()));
+        handle
+    }
+
+    /// Run `operation` on the native thread, after the checks of the queue's first use.
+    pub(super) fn start<F, Fut>(&self, operation: F) -> Pending
+    where
+        F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<Reply>> + Send + 'static,
+    {
+        let queue = self.handle();
+        Pending::start(async move {
+            queue.ready().await?;
+            operation(queue).await
+        })
+    }
+}
+
+#[pymethods]
+impl CoreQueue {
+    #[new]
+    #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, timeout_ms=Some(10_000)))]
+    fn new(
+        py: Python<'_>,
+        url: &str,
+        prefix: &str,
+        name: &str,
+        max_len_events: i64,
+        skip_metas_update: bool,
+        timeout_ms: Option<u64>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            endpoint: endpoint(py, url)?,
+            keys: keys(py, prefix, name)?,
+            options: QueueOptions { max_len_events, skip_metas_update },
+            patience: timeout_ms.map(Duration::from_millis),
+            handle: Mutex::new(None),
+        })
+    }
+
+    fn prepare(&self) -> Pending {
+        self.start(|_| async { Ok(Reply::Nothing) })
+    }
+}
