@@ -1,0 +1,44 @@
+"""Every example of the README and the docs runs as it is printed.
+
+A block that starts with ```python is a complete program; ```py marks a fragment, which is only shown.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NO_EXAMPLE = {"architecture", "benchmarks", "boards", "index", "interop", "job-lifecycle", "parity", "spark"}
+
+EXAMPLES = [
+    pytest.param(code, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL), 1)
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_an_example_runs_as_printed(code: str, tmp_path: Path) -> None:
+    program = tmp_path / "example.py"
+    program.write_text(code)
+    # Each example has a server of its own, so that all may use the names that read best.
+    environment = {**os.environ, "BULLRUSH_URL": "embedded://"}
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment, timeout=50)
+    assert ran.returncode == 0, f"{code}\n{ran.stdout}\n{ran.stderr}"
+
+
+def test_every_page_about_a_capability_has_an_example() -> None:
+    with_example = {page.stem for page in PAGES if "```python\n" in page.read_text()}
+    assert {page.stem for page in PAGES} - with_example - NO_EXAMPLE == set()
+
+
+def test_the_quick_start_says_what_was_done(tmp_path: Path) -> None:
+    program = tmp_path / "quick_start.py"
+    program.write_text(re.findall(r"^```python\n(.*?)^```", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)[0])
+    said = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"RunStats\(.*completed=1\b", said)
