@@ -1,0 +1,125 @@
+"""Managing a queue: pausing, limits, and calls on many jobs at once."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from bullrush import checks
+from bullrush._core import now_ms
+from bullrush.checks import Duration
+from bullrush.encoding import JSON
+from bullrush.errors import InvalidOptionError
+from bullrush.inspection import JobT, QueueInspection
+from bullrush.job import encode_progress
+from bullrush.operation import operation, reply
+
+_DEFAULT_COUNT: Final = 1_000
+
+
+class QueueAdministration(QueueInspection[JobT]):
+    """The calls that change a queue or its jobs."""
+
+    @operation
+    async def pause(self) -> None:
+        """Pause the queue, for all workers: they finish what they have and take no more."""
+        await reply(self.core.pause())
+
+    @operation
+    async def resume(self) -> None:
+        """Resume a paused queue."""
+        await reply(self.core.resume())
+
+    @operation
+    async def remove(self, job_id: str, *, remove_children: bool = True) -> int:
+        """Remove a job and, by default, its children.
+
+        Returns:
+            0 if a worker has it, else 1, also when there was no such job.
+
+        Raises:
+            SchedulerJobError: a job scheduler made it.
+        """
+        return await reply(self.core.remove(job_id, remove_children))
+
+    @operation
+    async def retry_jobs(
+        self,
+        *,
+        state: Literal["failed", "completed"] = "failed",
+        count: int = _DEFAULT_COUNT,
+        timestamp: int | None = None,
+    ) -> None:
+        """Run all finished jobs of a state once more.
+
+        Args:
+            state: which.
+            count: how many per script call.
+            timestamp: only those that finished up to this time, in ms since 1970; now by default.
+        """
+        if state not in {"failed", "completed"}:
+            raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
+        until = now_ms() if timestamp is None else checks.whole("timestamp", timestamp)
+        await reply(self.core.retry_jobs(state, checks.at_least(1)("count", count), until))
+
+    @operation
+    async def promote_jobs(self, *, count: int = _DEFAULT_COUNT) -> None:
+        """Make all delayed jobs run now, ``count`` per script call."""
+        await reply(self.core.promote_jobs(checks.at_least(1)("count", count)))
+
+    @operation
+    async def drain(self, delayed: bool = False) -> None:
+        """Remove all waiting jobs, and with ``delayed=True`` the delayed ones, too. Active jobs go on."""
+        await reply(self.core.drain(delayed))
+
+    @operation
+    async def obliterate(self, *, force: bool = False, count: int = _DEFAULT_COUNT) -> None:
+        """Pause the queue and remove it from Redis, with all its jobs.
+
+        Args:
+            force: also with active jobs.
+            count: how many jobs per script call.
+
+        Raises:
+            BullrushError: jobs are active and ``force`` is not set; the queue stays paused.
+        """
+        await reply(self.core.obliterate(force, checks.at_least(1)("count", count)))
+
+    @operation
+    async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:
+        """Set a job's progress; see `Job.update_progress`."""
+        await reply(self.core.update_progress(job_id, encode_progress(progress, strict=strict)))
+
+    @operation
+    async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
+        """Append a row to a job's log, keep the last ``keep_logs`` if given, and return how many rows it has.
+
+        Raises:
+            JobNotFoundError: there is no such job.
+        """
+        return await reply(self.core.add_log(job_id, str(row), keep_logs or None))
+
+    @operation
+    async def rate_limit(self, expire_time: Duration) -> None:
+        """Let no job start for some ms. It holds for workers with a limiter and for those whose handler raises `RateLimitError`."""
+        await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
+
+    @operation
+    async def set_global_concurrency(self, concurrency: int) -> None:
+        """Let at most so many jobs be active at a time, over all workers."""
+        await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
+
+    @operation
+    async def remove_global_concurrency(self) -> None:
+        """Let any number of jobs be active."""
+        await reply(self.core.set_global_concurrency(None))
+
+    @operation
+    async def set_global_rate_limit(self, max: int, duration: Duration) -> None:
+        """Let at most ``max`` jobs start per ``duration`` ms, over all workers."""
+        most = checks.at_least(1)("max", max)
+        await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
+
+    @operation
+    async def remove_global_rate_limit(self) -> None:
+        """Lift the rate limit over all workers."""
+        await reply(self.core.set_global_rate_limit(None))
