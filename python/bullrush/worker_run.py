@@ -133,16 +133,28 @@ def closed_by_signals(run: WorkerRun) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    received = 0
+    received: list[int] = []
+    acted = 0
+    acting = False
 
     def close(number: int, _frame: FrameType | None) -> None:
-        nonlocal received
-        received += 1
-        if received == 1:
-            _log.info("%s: closing after the running jobs; once more closes now", signal.Signals(number).name)
+        # A signal may interrupt the handling of the one before, in the middle of a lock: that one then sees to it.
+        nonlocal acting, acted
+        received.append(number)
+        if acting:
+            return
+        acting = True
+        while acted < len(received):
+            act(signal.Signals(received[acted]).name)
+            acted += 1
+        acting = False
+
+    def act(name: str) -> None:
+        if acted == 0:
+            _log.info("%s: closing after the running jobs; once more closes now", name)
             run.begin_close()
         else:
-            _log.warning("%s: closing now; running jobs will run again elsewhere", signal.Signals(number).name)
+            _log.warning("%s: closing now; running jobs will run again elsewhere", name)
             run.begin_close(0, force=True)
 
     previous = {number: signal.signal(number, close) for number in _SIGNALS}
