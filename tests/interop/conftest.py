@@ -74,8 +74,8 @@ def databases(redis_url: str, queue_name: str) -> Iterator[tuple[Any, Any]]:
         client.close()
 
 
-#: Makes the side under test for a database number and a queue name.
-MakeSide = Callable[[int, str], Any]
+#: Makes the side under test for a database number, a prefix and a queue name.
+MakeSide = Callable[[int, str, str], Any]
 
 
 @pytest.fixture
@@ -84,9 +84,9 @@ def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str
     node = node_fleet.get("bullmq5")
 
     def build(make_side: MakeSide, queue: str = queue_name, *, words: bool = False, **options: Any) -> Pair:
-        def open_queue(name: str) -> Sides:
-            expected, foreign = (NodeSide(node, db, "bull", name, words) for db in (0, 1))
-            return Sides(expected, make_side(1, name), foreign)
+        def open_queue(prefix: str, name: str) -> Sides:
+            expected, foreign = (NodeSide(node, db, prefix, name, words) for db in (0, 1))
+            return Sides(expected, make_side(1, prefix, name), foreign)
 
         return Pair(open_queue, databases, queue, **options)
 
@@ -104,7 +104,7 @@ def script_side(node_fleet: NodeFleet, databases: tuple[Any, Any]) -> MakeSide:
         firing: int | None = node.call("cron", after=after, repeat=repeat)
         return firing
 
-    return lambda db, queue: ScriptSide(databases[db], "bull", queue, cron)
+    return lambda db, prefix, queue: ScriptSide(databases[db], prefix, queue, cron)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def new_api_pair(make_pair: Callable[..., Pair], redis_url: str, queue_name: str
     def make() -> Pair:
         origin = time.time_ns() // 1_000_000
         return make_pair(
-            lambda db, queue: QueueSide(f"{server_of(redis_url)}/{db}", queue),
+            lambda db, prefix, queue: QueueSide(f"{server_of(redis_url)}/{db}", queue),
             f"{queue_name}-{next(numbers)}",
             words=True,
             clock=None,

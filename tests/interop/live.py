@@ -37,7 +37,7 @@ class TheirQueue:
         return id
 
     def add_flow(self, flow: dict[str, Any]) -> None:
-        self.node.call("flow", at=self._at, flow=flow)
+        self.node.call("flows", at=self._at, method="add", args=[flow])
 
     def job(self, id: str) -> dict[str, Any]:
         job: dict[str, Any] = self.call("getJob", id)

@@ -50,9 +50,8 @@ class NodeSide:
         self.now = now
 
     def call(self, op: str, **args: Any) -> Any:
-        self.node.call("clock", now=self.now)
         try:
-            return self.node.call(op, at=self.at, **args)
+            return self.node.call(op, now=self.now, at=self.at, **args)
         except NodeError as error:
             return Failed(error.code, str(error) if self.words else "")
 
@@ -72,11 +71,21 @@ class NodeSide:
         added = self.call("queue", method="addBulk", args=[jobs])
         return added if isinstance(added, Failed) else [_id(job) for job in added]
 
-    def add_flow(self, flow: dict[str, Any]) -> Any:
-        return self.call("flow", flow=flow)
+    def add_flow(self, flow: dict[str, Any], queues_options: dict[str, Any] | None = None) -> Any:
+        """Add a tree of jobs; return their ids as ``(id, [of each child])``."""
+        options = [] if queues_options is None else [{"queuesOptions": queues_options}]
+        return _tree(self.call("flows", method="add", args=[flow, *options]))
 
-    def upsert_scheduler(self, id: str, repeat: dict[str, Any], template: dict[str, Any]) -> Any:
-        return _id(self.call("queue", method="upsertJobScheduler", args=[id, repeat, template]))
+    def add_flows(self, flows: list[dict[str, Any]]) -> Any:
+        added = self.call("flows", method="addBulk", args=[flows])
+        return added if isinstance(added, Failed) else [_tree(node) for node in added]
+
+    def upsert_scheduler(self, id: str, repeat: dict[str, Any], template: dict[str, Any] | None = None) -> Any:
+        args = [id, repeat, *([] if template is None else [template])]
+        return _id(self.call("queue", method="upsertJobScheduler", args=args))
+
+    def remove_scheduler(self, id: str) -> Any:
+        return self.call("queue", method="removeJobScheduler", args=[id])
 
     # workers
     def fetch(self, token: str, **worker: Any) -> Any:
@@ -128,6 +137,10 @@ class NodeSide:
         reply = self.call("job", jobId=id, method="moveToWait", args=[token])
         return reply if isinstance(reply, Failed) else coarse_ttl(reply)
 
+    def move_to_waiting_children(self, id: str, token: str, child: dict[str, str] | None = None) -> Any:
+        options = [] if child is None else [{"child": child}]
+        return self.call("job", jobId=id, method="moveToWaitingChildren", args=[token, *options])
+
     def extend_locks(self, duration: int, held: dict[str, str]) -> Any:
         return self.call("extendLocks", jobIds=list(held), tokens=list(held.values()), duration=duration)
 
@@ -176,6 +189,18 @@ class NodeSide:
     def remove_global_rate_limit(self) -> Any:
         return self._queue("removeGlobalRateLimit")
 
+    def remove_rate_limit_key(self) -> Any:
+        return self._queue("removeRateLimitKey")
+
+    def clean(self, grace: int, limit: int, type: str = "completed") -> Any:
+        return self.call("queue", method="clean", args=[grace, limit, type])
+
+    def trim_events(self, max_length: int) -> Any:
+        return self._queue("trimEvents", max_length)
+
+    def remove_deduplication_key(self, id: str) -> Any:
+        return self.call("queue", method="removeDeduplicationKey", args=[id])
+
     # one job
     def promote(self, id: str) -> Any:
         return self._job(id, "promote")
@@ -201,7 +226,58 @@ class NodeSide:
     def retry(self, id: str, state: str = "failed") -> Any:
         return self._job(id, "retry", state)
 
+    def log(self, id: str, row: str) -> Any:
+        return self.call("job", jobId=id, method="log", args=[row])
+
+    def remove_job(self, id: str, remove_children: bool = True) -> Any:
+        return self._job(id, "remove", {"removeChildren": remove_children})
+
+    def remove_child_dependency(self, id: str) -> Any:
+        return self.call("job", jobId=id, method="removeChildDependency", args=[])
+
+    def remove_unprocessed_children(self, id: str) -> Any:
+        return self._job(id, "removeUnprocessedChildren")
+
     # getters
+    def job(self, id: str) -> Any:
+        """Return what a client sees of a job, without its options; None when there is no such job."""
+        job = self.call("queue", method="getJob", args=[id])
+        return {_FIELDS[name]: value for name, value in job.items() if name in _FIELDS} if job else None
+
+    def family(self, id: str) -> Any:
+        """Return all that a job knows of its children."""
+        counts = self.call("job", jobId=id, method="getDependenciesCount", args=[])
+        values = self.call("job", jobId=id, method="getChildrenValues", args=[])
+        ignored = self.call("job", jobId=id, method="getIgnoredChildrenFailures", args=[])
+        return [counts, values, ignored]
+
+    def schedulers(self) -> Any:
+        """Return every scheduler as ``{id: {iteration_count, next, ...}}``."""
+        listed = self.call("queue", method="getJobSchedulers", args=[0, -1, True])
+        return [{_SCHEDULER.get(name, name): value for name, value in one.items()} for one in listed]
+
+    def logs(self, id: str, start: int = 0, end: int = -1, asc: bool = True) -> Any:
+        found = self.call("queue", method="getJobLogs", args=[id, start, end, asc])
+        return [found["logs"], found["count"]]
+
+    def limits(self) -> Any:
+        """Return what limits the queue as a whole."""
+        methods = ("isPaused", "isMaxed", "getGlobalConcurrency", "getGlobalRateLimit")
+        return [self.call("queue", method=method, args=[]) for method in methods]
+
+    def rate_limit_ttl(self, max_jobs: int | None = None) -> Any:
+        return coarse_ttl(self.call("queue", method="getRateLimitTtl", args=[] if max_jobs is None else [max_jobs]))
+
+    def metrics(self, type: str) -> Any:
+        found = self.call("queue", method="getMetrics", args=[type])
+        return [found["meta"], found["data"], found["count"]]
+
+    def deduplication_job_id(self, id: str) -> Any:
+        return self.call("queue", method="getDeduplicationJobId", args=[id])
+
+    def counts_per_priority(self, priorities: list[int]) -> Any:
+        return self.call("queue", method="getCountsPerPriority", args=[priorities])
+
     def counts(self, *types: str) -> Any:
         return self.call("queue", method="getJobCounts", args=list(types))
 
@@ -210,6 +286,34 @@ class NodeSide:
 
     def state(self, id: str) -> Any:
         return self.call("queue", method="getJobState", args=[id])
+
+
+#: Fields of a job that every client shows, by their names there and here.
+_FIELDS = {
+    "id": "id",
+    "name": "name",
+    "data": "data",
+    "progress": "progress",
+    "returnvalue": "returnvalue",
+    "delay": "delay",
+    "priority": "priority",
+    "timestamp": "timestamp",
+    "attemptsMade": "attempts_made",
+    "attemptsStarted": "attempts_started",
+    "stalledCounter": "stalled_counter",
+    "failedReason": "failed_reason",
+    "processedOn": "processed_on",
+    "finishedOn": "finished_on",
+    "processedBy": "processed_by",
+    "parentKey": "parent_key",
+    "deduplicationId": "deduplication_id",
+    "repeatJobKey": "repeat_job_key",
+}
+_SCHEDULER = {"iterationCount": "iteration_count", "startDate": "start_date", "endDate": "end_date"}
+
+
+def _tree(node: Any) -> Any:
+    return node if isinstance(node, Failed) else (node["job"]["id"], [_tree(child) for child in node["children"]])
 
 
 def _id(job: Any) -> Any:

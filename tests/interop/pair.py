@@ -31,12 +31,13 @@ class Pair:
 
     Every method of a side is a step: ``pair.add("work", {"n": 1})``. A step whose name starts with ``foreign_`` is done
     by real BullMQ on both key spaces, for state that our side only has to respect. ``queue="child"`` does a step on
-    the queue ``<queue>-child``.
+    the queue ``<queue>-child``, ``queue="other/child"`` on the one of that name under the prefix ``other``; inside arguments
+    ``"@other/child"`` stands for it.
     """
 
     def __init__(
         self,
-        open_queue: Callable[[str], Sides],
+        open_queue: Callable[[str, str], Sides],
         clients: tuple["redis.Redis[str]", "redis.Redis[str]"],
         queue: str,
         *,
@@ -46,7 +47,7 @@ class Pair:
         """Open ``queue`` on both sides.
 
         Args:
-            open_queue: makes the sides of a queue.
+            open_queue: makes the sides of a queue, from its prefix and name.
             clients: plain clients on the two key spaces.
             queue: the queue's name.
             clock: where the stopped clock stands; None leaves both sides on the real one.
@@ -58,26 +59,36 @@ class Pair:
         self._open_queue = open_queue
         self._queues: dict[str, Sides] = {}
         self.clients = clients
-        self._stem = f"bull:{queue}"
-        self._history: list[str] = []
-        self._on("")
+        self.history: list[str] = []
+        self.on("")
 
-    def name(self, suffix: str = "") -> str:
+    def address(self, queue: str = "") -> tuple[str, str]:
+        """Return prefix and full name of a queue of this pair."""
+        prefix, _, suffix = queue.rpartition("/")
+        return prefix or "bull", f"{self.queue}-{suffix}" if suffix else self.queue
+
+    def name(self, queue: str = "") -> str:
         """Return the full name of a queue of this pair."""
-        return f"{self.queue}-{suffix}" if suffix else self.queue
+        return self.address(queue)[1]
 
-    def _on(self, suffix: str) -> Sides:
-        if suffix not in self._queues:
-            sides = self._queues[suffix] = self._open_queue(self.name(suffix))
+    def base(self, queue: str = "") -> str:
+        """Return how the keys of a queue begin."""
+        return ":".join(self.address(queue)) + ":"
+
+    def on(self, queue: str) -> Sides:
+        """Return who works on a queue, opened when first asked for."""
+        if queue not in self._queues:
+            sides = self._queues[queue] = self._open_queue(*self.address(queue))
             for side in (sides.expected, sides.actual):
                 side.set_clock(self.now)
                 side.prepare()
             sides.foreign.set_clock(self.now)
-        return self._queues[suffix]
+        return self._queues[queue]
 
     def tick(self, ms: int) -> None:
         """Move both clocks on."""
         assert self.now is not None
+        self.history.append(f"pair.tick({ms})")
         self.now += ms
         for sides in self._queues.values():
             for side in (sides.expected, sides.actual, sides.foreign):
@@ -93,39 +104,56 @@ class Pair:
         for side in theirs:
             side.set_clock(self.now)
 
-    def expire(self, suffix: str) -> None:
+    def expire(self, suffix: str, queue: str = "") -> None:
         """Delete ``<queue>:<suffix>`` on both sides, as Redis does when its TTL has run out."""
-        self._history.append(f"expire {suffix}")
+        self.history.append(f"pair.expire({suffix!r}{', queue=' + repr(queue) if queue else ''})")
         for client in self.clients:
-            client.delete(f"{self._stem}:{suffix}")
+            client.delete(self.base(queue) + suffix)
 
     def command(self, *args: Any) -> None:
         """Run a plain command on both sides; ``{P}`` in an argument stands for the queue's prefix."""
-        self._history.append(f"command {args}")
+        self.history.append(f"pair.command{args}")
         for client in self.clients:
-            client.execute_command(*(str(arg).replace("{P}", f"{self._stem}:") for arg in args))
+            client.execute_command(*(str(arg).replace("{P}", self.base()) for arg in args))
 
     def __getattr__(self, step: str) -> Callable[..., Any]:
         return lambda *args, queue="", **kwargs: self._step(queue, step, args, kwargs)
 
     def _step(self, queue: str, step: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        shown = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])
-        self._history.append(f"{queue}{'.' if queue else ''}{step}({shown})")
-        sides = self._on(queue)
+        named = [*kwargs.items(), *([("queue", queue)] if queue else [])]
+        self.history.append(
+            f"pair.{step}({', '.join([*map(repr, args), *(f'{key}={value!r}' for key, value in named)])})"
+        )
+        sides = self.on(queue)
         foreign = step.startswith("foreign_")
         method = step.removeprefix("foreign_")
+        args, kwargs = self._resolved(args), self._resolved(kwargs)
         expected = getattr(sides.expected, method)(*args, **kwargs)
         actual = getattr(sides.foreign if foreign else sides.actual, method)(*args, **kwargs)
         self._compare(expected, actual)
         return expected
 
+    def _resolved(self, value: Any) -> Any:
+        """Put addresses in place of ``@<queue>``: of a flow's nodes, and of parents and children named in options."""
+        if isinstance(value, list | tuple):
+            return type(value)(self._resolved(item) for item in value)
+        if not isinstance(value, dict):
+            return value
+        resolved = {key: self._resolved(item) for key, item in value.items()}
+        node, family = str(resolved.get("queueName", "")), str(resolved.get("queue", ""))
+        if node.startswith("@"):
+            resolved["prefix"], resolved["queueName"] = self.address(node[1:])
+        if family.startswith("@"):
+            resolved["queue"] = ":".join(self.address(family[1:]))
+        return resolved
+
     def _compare(self, expected: Any, actual: Any) -> None:
-        found = [*differences(expected, actual, "result"), *differences(*self.states())]
-        if found:
-            steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(self._history, 1))
-            raise StateDiffers(f"after\n{steps}\n" + "\n".join(f"    {line}" for line in found))
+        before, after = self.states()
+        if before != after or expected != actual:
+            found = [*differences(expected, actual, "result"), *differences(before, after)]
+            raise StateDiffers("after\n" + "\n".join([*self.history, *(f"    {line}" for line in found)]))
 
     def states(self) -> tuple[State, State]:
         """Read what is compared of both key spaces."""
-        expected, actual = (self.view(read_state(client, self._stem)) for client in self.clients)
+        expected, actual = (self.view(read_state(client, self.queue)) for client in self.clients)
         return expected, actual

@@ -1,10 +1,11 @@
 """The whole key space of a queue as plain values, and readable differences between two of them."""
 
-import json
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+import orjson
 import redis
 
 State = dict[str, Any]
@@ -16,69 +17,70 @@ TTL_STEP_MS = 10_000
 ENCODED_FIELDS = ("opts", "parent")
 
 
-def read_state(client: "redis.Redis[str]", stem: str) -> State:
-    """Return every key that starts with ``stem``, as ``{key after the stem: {"type", "value", "ttl"}}``.
+#: Every key that matches a pattern, in one answer: ``[key, type, ttl, value]`` each.
+_READ = """
+local found = {}
+for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
+  local kind, value = redis.call('TYPE', key).ok, nil
+  if kind == 'string' then value = redis.call('GET', key)
+  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
+  elseif kind == 'set' then value = redis.call('SMEMBERS', key)
+  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'hash' then value = redis.call('HGETALL', key)
+  elseif kind == 'stream' then
+    value = {}
+    for position, entry in ipairs(redis.call('XRANGE', key, '-', '+')) do value[position] = entry[2] end
+  end
+  found[#found + 1] = {key, kind, redis.call('PTTL', key), value}
+end
+return cjson.encode(found)
+"""
+_REMOVE = """
+for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('UNLINK', key) end
+"""
 
-    Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
+
+def read_state(client: "redis.Redis[str]", queue: str) -> State:
+    """Return every key of the queues whose names start with ``queue``, as ``{key: {"type", "value", "ttl"}}``.
+
+    Keys of ``queue`` itself are told without their beginning; those of ``queue-b`` begin with ``-b:``, under another prefix
+    with that. Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
     """
-    keys = sorted(client.scan_iter(match=f"{stem}*", count=1000))
-    with client.pipeline(transaction=False) as pipe:
-        for key in keys:
-            pipe.type(key).pttl(key)
-        described = pipe.execute()
-    types = dict(zip(keys, described[::2], strict=True))
-    with client.pipeline(transaction=False) as pipe:
-        for key in keys:
-            _queue_read(pipe, types[key], key)
-        values = pipe.execute()
+    found = orjson.loads(client.eval(_READ, 0, f"*:{queue}*"))
+    stem = f"bull:{queue}"
     return {
-        key.removeprefix(stem).removeprefix(":"): {
-            "type": types[key],
-            "value": _plain(types[key], value),
-            "ttl": coarse_ttl(ttl),
-        }
-        for key, value, ttl in zip(keys, values, described[1::2], strict=True)
+        key.removeprefix(stem).removeprefix(":"): {"type": kind, "value": _plain(kind, value), "ttl": coarse_ttl(ttl)}
+        for key, kind, ttl, value in found
     }
 
 
-def _queue_read(pipe: Any, kind: str, key: str) -> None:
-    match kind:
-        case "string":
-            pipe.get(key)
-        case "list":
-            pipe.lrange(key, 0, -1)
-        case "set":
-            pipe.smembers(key)
-        case "zset":
-            pipe.zrange(key, 0, -1, withscores=True)
-        case "hash":
-            pipe.hgetall(key)
-        case "stream":
-            pipe.execute_command("XRANGE", key, "-", "+")
-        case _:
-            raise AssertionError(f"{key} has the type {kind}")
+def remove_state(client: "redis.Redis[str]", queue: str) -> None:
+    """Remove all that `read_state` reads."""
+    client.eval(_REMOVE, 0, f"*:{queue}*")
 
 
 def _plain(kind: str, value: Any) -> Any:
-    if kind == "set":
-        return sorted(value)
-    if kind == "zset":
-        return dict(value)
-    if kind == "hash":
-        return {field: _decoded(field, text) for field, text in value.items()}
-    if kind == "stream":
-        return [_pairs(fields) for _, fields in value]
-    return value
+    match kind:
+        case "string" | "list":
+            return value
+        case "set":
+            return sorted(value)
+        case "zset":
+            return {member: float(score) for member, score in _pairs(value)}
+        case "hash":
+            return {field: _decoded(text) if field in ENCODED_FIELDS else text for field, text in _pairs(value)}
+        case "stream":
+            return [_pairs(fields) for fields in value]
+    raise AssertionError(f"unknown type {kind}")
 
 
-def _pairs(fields: Any) -> list[tuple[str, str]]:
-    if isinstance(fields, dict):
-        return list(fields.items())
-    return list(zip(fields[::2], fields[1::2], strict=True))
+def _pairs(flat: list[str]) -> list[tuple[str, str]]:
+    return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _decoded(field: str, text: str) -> Any:
-    return as_stored_by_lua(json.loads(text)) if field in ENCODED_FIELDS else text
+@lru_cache(maxsize=10_000)
+def _decoded(text: str) -> Any:
+    return as_stored_by_lua(orjson.loads(text))
 
 
 def as_stored_by_lua(value: Any) -> Any:

@@ -8,7 +8,7 @@ from .pair import StateDiffers
 
 @pytest.fixture
 def twins(make_pair, node_fleet):
-    return make_pair(lambda db, queue: NodeSide(node_fleet.get("bullmq5"), db, "bull", queue))
+    return make_pair(lambda db, prefix, queue: NodeSide(node_fleet.get("bullmq5"), db, prefix, queue))
 
 
 def work_through_most_operations(pair):

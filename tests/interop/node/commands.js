@@ -1,7 +1,6 @@
 'use strict';
 // The driver's commands. `at` is the address of a queue: {db, prefix, queue}.
 
-const { setClock } = require('./clock');
 const { liveCommands } = require('./live');
 
 /**
@@ -25,7 +24,8 @@ async function nextJob(worker, result, token) {
 }
 
 const commands = {
-  clock: (session, { now }) => setClock(now),
+  /** Every command may bring a clock; this one does nothing else. */
+  clock: () => null,
 
   close: (session, { stem }) => session.close(stem),
 
@@ -39,10 +39,8 @@ const commands = {
     return value === undefined ? null : value;
   },
 
-  flow: async (session, { at, flow, opts }) => {
-    const node = await session.flows(at).add(flow, opts);
-    return node.job.id;
-  },
+  /** Any method of FlowProducer. */
+  flows: (session, { at, method, args }) => session.flows(at)[method](...args),
 
   cron: ({ bullmq }, { after, repeat }) => bullmq.defaultRepeatStrategy(after, repeat),
 

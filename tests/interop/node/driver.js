@@ -1,8 +1,9 @@
 'use strict';
-// Runs real BullMQ on behalf of the Python tests: one JSON command per input line, one JSON reply per output line.
+// Runs real BullMQ on behalf of the Python tests: one JSON command per input line, one JSON reply per output line. `now` stops
+// the clock for this command and those after it.
 // usage: node driver.js <bullmq5|bullmq6> <redis url>
 
-require('./clock');
+const { setClock } = require('./clock');
 const readline = require('node:readline');
 const { Session } = require('./session');
 const { commands } = require('./commands');
@@ -16,8 +17,11 @@ function reply(message) {
 }
 
 readline.createInterface({ input: process.stdin }).on('line', async line => {
-  const { id, op, ...args } = JSON.parse(line);
+  const { id, op, now, ...args } = JSON.parse(line);
   try {
+    if (now !== undefined) {
+      setClock(now);
+    }
     reply({ id, value: plain(await commands[op](session, args)) ?? null });
   } catch (error) {
     reply({ id, error: { name: error.name, message: error.message, code: error.code, stack: error.stack } });
