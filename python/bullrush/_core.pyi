@@ -115,6 +115,8 @@ class CoreQueue:
         """
     def prepare(self) -> Pending[None]:
         """Connect, check the server and the queue, write ``meta``."""
+    def redis_version(self) -> str | None:
+        """Return the server's version, None before the first connection of this process to it."""
     def commands(
         self, commands: Sequence[Sequence[int | str | bytes]], *, repeatable: bool = True
     ) -> Pending[list[Any]]:
@@ -186,9 +188,8 @@ class CoreWorker:
         skip_stalled_check: bool,
         skip_lock_renewal: bool,
         max_backoff: int | None,
-        report_outcomes: bool,
     ) -> CoreWorker:
-        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. ``report_outcomes``: queue completed/failed events."""
+        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms."""
     def start(
         self,
         *,
@@ -219,6 +220,8 @@ class CoreWorker:
     def rate_limited(self, record: JobRecord) -> None:
         """Give a job back to the front of ``wait`` and stop fetching until the limiter has run out."""
     def next_event(self, wait_ms: int) -> WorkerEvent | None: ...
+    def report_outcomes(self) -> None:
+        """Queue an event for every job that completes or fails from now on."""
     def set_concurrency(self, concurrency: int) -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...

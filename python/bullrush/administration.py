@@ -23,11 +23,13 @@ class QueueAdministration(QueueInspection[JobT]):
     async def pause(self) -> None:
         """Pause the queue, for all workers: they finish what they have and take no more."""
         await reply(self.core.pause())
+        self.emit("paused")
 
     @operation
     async def resume(self) -> None:
         """Resume a paused queue."""
         await reply(self.core.resume())
+        self.emit("resumed")
 
     @operation
     async def remove(self, job_id: str, *, remove_children: bool = True) -> int:
@@ -39,7 +41,10 @@ class QueueAdministration(QueueInspection[JobT]):
         Raises:
             SchedulerJobError: a job scheduler made it.
         """
-        return await reply(self.core.remove(job_id, remove_children))
+        removed = await reply(self.core.remove(job_id, remove_children))
+        if removed:
+            self.emit("removed", job_id)
+        return removed
 
     @operation
     async def retry_jobs(
@@ -88,6 +93,7 @@ class QueueAdministration(QueueInspection[JobT]):
     async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:
         """Set a job's progress; see `Job.update_progress`."""
         await reply(self.core.update_progress(job_id, encode_progress(progress, strict=strict)))
+        self.emit("progress", job_id, progress)
 
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:

@@ -1,19 +1,83 @@
-"""A queue's name, place and connection: what `Queue` and `Worker` have in common."""
+"""What every class has: a place in Redis, options, an end, and local events."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bullrush._core import CoreQueue
+from bullrush.emitter import Emitter
 from bullrush.errors import ClosedError
 from bullrush.naming import check_prefix, check_queue_name
+from bullrush.operation import operation, reply
 from bullrush.url import masked, resolve
 
 if TYPE_CHECKING:
-    from bullrush.record import Progressed
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from bullrush.record import JobFields, Progressed
+
+#: What a queue keeps in Redis, by the names BullMQ has for it. "" is how the keys of its jobs begin.
+_KEY_TYPES: Final = (
+    "",
+    "active",
+    "wait",
+    "waiting-children",
+    "paused",
+    "id",
+    "delayed",
+    "prioritized",
+    "stalled-check",
+    "completed",
+    "failed",
+    "stalled",
+    "repeat",
+    "limiter",
+    "meta",
+    "events",
+    "pc",
+    "marker",
+    "de",
+)
 
 
-class Handle:
+class GivenOptions(dict[str, Any]):
+    """The options an object was made with. Shown without a password."""
+
+    def __repr__(self) -> str:
+        return repr({name: masked(value) if name == "url" and value else value for name, value in self.items()})
+
+
+class Connected(Emitter):
+    """Lives in one Redis, under one prefix."""
+
+    #: What `closing` says.
+    _closing: bool | None = None
+
+    def __init__(self, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
+        self._prefix = check_prefix(prefix)
+        self._url = resolve(url)
+        self._opts = GivenOptions(options)
+
+    @property
+    def prefix(self) -> str:
+        """How all keys begin."""
+        return self._prefix
+
+    @property
+    def opts(self) -> dict[str, Any]:
+        """The options as given. Shown, it hides the password of the URL."""
+        return self._opts
+
+    @property
+    def closing(self) -> bool | None:
+        """None; True from the moment on when closing began."""
+        return self._closing
+
+
+class Handle(Connected):
     """Names a queue and connects to it at the first call. All handles of a process and URL share their connections."""
 
     def __init__(
@@ -22,13 +86,13 @@ class Handle:
         url: str | None,
         prefix: str,
         *,
-        max_len_events: int,
-        skip_metas_update: bool,
-        timeout_ms: int | None,
+        options: Mapping[str, object],
+        max_len_events: int = 10_000,
+        skip_metas_update: bool = True,
+        timeout_ms: int | None = 10_000,
     ) -> None:
         self._name = check_queue_name(name)
-        self._prefix = check_prefix(prefix)
-        self._url = resolve(url)
+        super().__init__(url, prefix, options)
         self._core: CoreQueue | None = CoreQueue(
             self._url,
             self._prefix,
@@ -47,19 +111,31 @@ class Handle:
         return self._name
 
     @property
-    def prefix(self) -> str:
-        """The prefix of the queue's keys."""
-        return self._prefix
-
-    @property
     def qualified_name(self) -> str:
         """Prefix and name: how the queue's keys begin."""
         return f"{self._prefix}:{self._name}"
 
+    def to_key(self, type: str) -> str:
+        """Return the key of a part of the queue (``wait``, ``meta``...) or of a job, by its id."""
+        return f"{self._prefix}:{self._name}:{type}"
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The queue's keys in Redis, by the names of what they hold."""
+        return {type: self.to_key(type) for type in _KEY_TYPES}
+
+    @property
+    def redis_version(self) -> str | None:
+        """The version of the server; None as long as no call of this process has reached it."""
+        return self.core.redis_version()
+
     @property
     def progressed(self) -> Progressed | None:
-        """Told of the progress of the jobs that came from here."""
-        return None
+        """Told of the progress of the jobs that came from here, if someone wants to know."""
+        return self._announce_progress if self.has_listeners("progress") else None
+
+    def _announce_progress(self, job: JobFields, progress: object) -> None:
+        self.emit("progress", job, progress)
 
     @property
     def core(self) -> CoreQueue:
@@ -71,3 +147,60 @@ class Handle:
         if self._core is None:
             raise ClosedError(f"{self!r} is closed")
         return self._core
+
+    @operation
+    async def wait_until_ready(self) -> None:
+        """Connect now and check the server and the queue. Every other call does so by itself.
+
+        Raises:
+            ConnectionLostError: Redis could not be reached in time.
+            RedisVersionError: the server is too old.
+            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
+        """
+        await reply(self.core.prepare())
+
+    @operation
+    async def close(self) -> None:
+        """Give the object up. Calls after this raise `ClosedError`; the queue in Redis stays as it is."""
+        self._give_up()
+
+    @operation
+    async def disconnect(self) -> None:
+        """Close without waiting for anything."""
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._closing = True
+        self._core = None
+
+
+class _Blocking(Protocol):
+    def close(self) -> object: ...
+
+
+class _Awaited(Protocol):
+    async def close(self) -> object: ...
+
+
+class ClosedByWith:
+    """Closes at the end of a ``with`` block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self: _Blocking, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.close()
+
+
+class ClosedByAsyncWith:
+    """Closes at the end of an ``async with`` block."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self: _Awaited, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        await self.close()

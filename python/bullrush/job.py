@@ -117,6 +117,7 @@ class JobCalls(JobFields):
         """
         if not await reply(self._source.core.remove(self.id, remove_children)):
             raise JobLockMismatchError(f"Job {self.id} could not be removed because it is locked by another worker")
+        self._source.emit("removed", self)
 
     @operation
     async def retry(self, state: Literal["failed", "completed"] = "failed") -> None:

@@ -11,6 +11,7 @@ from bullrush.administration import QueueAdministration
 from bullrush.checks import Check, Duration
 from bullrush.encoding import JSON, encode
 from bullrush.errors import InvalidOptionError
+from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
 from bullrush.job import Job
 from bullrush.naming import check_job_name, check_known
@@ -19,9 +20,7 @@ from bullrush.options import JobOptions, OptionCompiler
 from bullrush.record import AddedRecord
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Required, Self, Unpack
+    from typing_extensions import Required, Unpack
 
     from bullrush import _core
 
@@ -29,6 +28,18 @@ if TYPE_CHECKING:
 NO_DATA: Final[Mapping[str, JSON]] = {}
 _DEFAULT_MAX_LEN_EVENTS: Final = 10_000
 _DEFAULT_TIMEOUT: Final = 10_000
+
+
+#: What this object did, for listeners in this process; what happens to the queue everywhere is in `QueueEvents`.
+EVENTS: Final = {
+    "waiting": "(job)",
+    "paused": "()",
+    "resumed": "()",
+    "cleaned": "(job_ids, type)",
+    "removed": "(job or job_id)",
+    "progress": "(job or job_id, progress)",
+    "error": "(error)",
+}
 
 
 class NewJob(TypedDict, total=False):
@@ -82,6 +93,8 @@ class AddedIds(list[str]):
 class QueueCalls(QueueAdministration[JobT]):
     """The calls of a queue, whichever way they are waited for."""
 
+    _events = EVENTS
+
     def __init__(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Name a queue. Nothing is sent before the first call.
 
@@ -96,6 +109,7 @@ class QueueCalls(QueueAdministration[JobT]):
             name,
             options.get("url"),
             options.get("prefix", "bull"),
+            options=options,
             max_len_events=streams.get("events", {}).get("max_len", _DEFAULT_MAX_LEN_EVENTS),
             skip_metas_update=checks.boolean("skip_metas_update", options.get("skip_metas_update", False)),
             timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
@@ -128,7 +142,9 @@ class QueueCalls(QueueAdministration[JobT]):
         Redis:
             One script; ``add/add_jobs``.
         """
-        return (await self._added([self._prepared(name, data, options, now_ms())]))[0]
+        job = (await self._added([self._prepared(name, data, options, now_ms())]))[0]
+        self.emit("waiting", job)
+        return job
 
     @operation
     async def add_bulk(self, jobs: Iterable[NewJob]) -> list[JobT]:
@@ -224,35 +240,11 @@ class QueueCalls(QueueAdministration[JobT]):
         ids, _ = await reply(self.core.add_jobs(jobs))
         return [self._job(AddedRecord(job_id, job)) for job_id, job in zip(ids, jobs, strict=True)]
 
-    @operation
-    async def wait_until_ready(self) -> None:
-        """Connect now, check the server and the queue, and write the queue's settings.
 
-        Raises:
-            ConnectionLostError: Redis could not be reached in time.
-            RedisVersionError: the server is too old.
-            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
-        """
-        await reply(self.core.prepare())
-
-    @operation
-    async def close(self) -> None:
-        """Give the queue object up. Calls after this raise `ClosedError`; the queue in Redis stays as it is."""
-        self._core = None
-
-
-class Queue(Blocking, QueueCalls[Job]):
+class Queue(ClosedByWith, Blocking, QueueCalls[Job]):
     """A queue. Its calls block; `bullrush.aio.Queue` has the same ones to be awaited.
 
     It pickles as its configuration and may be used on both sides of a fork.
     """
 
     _job_type = Job
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()

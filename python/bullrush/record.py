@@ -93,6 +93,9 @@ class Source(Protocol):
     def progressed(self) -> Progressed | None:
         """Told of the progress of its jobs."""
 
+    def emit(self, event: str, *arguments: object) -> bool:
+        """Tell listeners in this process."""
+
 
 Progressed: TypeAlias = "Callable[[JobFields, JSON], None]"
 

@@ -12,12 +12,13 @@ from bullrush import checks
 from bullrush._core import CoreWorker
 from bullrush.checks import Duration
 from bullrush.errors import ClosedError, InvalidOptionError
+from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
 from bullrush.job import AsyncJob, Job
 from bullrush.operation import Blocking, operation, seconds
 from bullrush.processor import Processor, is_async
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
-from bullrush.worker_events import WorkerEvents
+from bullrush.worker_events import OUTCOMES, WorkerEvents
 from bullrush.worker_options import (
     BackoffStrategy,
     Handler,
@@ -29,16 +30,13 @@ from bullrush.worker_options import (
 from bullrush.worker_run import RunStats, WorkerRun, closed_by_signals
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 #: When `Worker.run` returns by itself.
 Until = Literal["empty", "drained"]
 
 _UNTIL: Final = frozenset({"empty", "drained"})
 HORIZON: Final = 60_000
-_CALL_TIMEOUT_MS: Final = 10_000
 _POLL: Final = 0.005
 
 _log: Final = logging.getLogger("bullrush")
@@ -72,13 +70,12 @@ class WorkerCalls(WorkerEvents[JobT]):
             queue_name,
             self._settings.url,
             self._settings.prefix,
-            timeout_ms=_CALL_TIMEOUT_MS,
+            options,
         )
         self._function: Callable[..., Any] = function
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
         self._paused = False
-        self._closed = False
         self._run: WorkerRun | None = None
 
     def _begin(
@@ -91,7 +88,7 @@ class WorkerCalls(WorkerEvents[JobT]):
         longest = None if max_seconds is None else checks.span("max_seconds", max_seconds)
         ahead = checks.milliseconds("horizon", horizon)
         with self._lock:
-            if self._closed:
+            if self._closing:
                 raise ClosedError(f"{self!r} is closed")
             if self._run is not None and not self._run.finished:
                 self._run.core.stats()  # in a forked child this says whose worker it is
@@ -99,8 +96,10 @@ class WorkerCalls(WorkerEvents[JobT]):
             core = self._new_core()
             if self._paused:
                 core.pause()
-            core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
             self._run = run = WorkerRun(core, self._new_runner(core), self._report)
+            if any(self.has_listeners(event) for event in OUTCOMES):
+                self._report_outcomes()
+            core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
         return run
 
     def _new_core(self) -> CoreWorker:
@@ -125,7 +124,6 @@ class WorkerCalls(WorkerEvents[JobT]):
             skip_stalled_check=settings.skip_stalled_check,
             skip_lock_renewal=settings.skip_lock_renewal,
             max_backoff=settings.max_backoff,
-            report_outcomes=self._listen_to_outcomes(settings.autorun),
         )
 
     def _new_runner(self, core: CoreWorker) -> Runner:
@@ -138,13 +136,17 @@ class WorkerCalls(WorkerEvents[JobT]):
         call = calls.run_each if settings.batch_handler is None else calls.run_batch
         return ThreadRunner(core, call, slots, settings.batch_size, f"bullrush-{self._name}")
 
+    def _report_outcomes(self) -> None:
+        if self._run is not None and self.is_running():
+            self._run.core.report_outcomes()
+
     def _cancel(self, job_id: str) -> None:
         if self._run is not None:
             self._run.runner.cancel(job_id)
 
     def _end(self, run: WorkerRun) -> RunStats:
         self._forget_outcomes()
-        self._listeners.emit("closed")
+        self.emit("closed")
         return run.stats()
 
     @property
@@ -185,14 +187,14 @@ class WorkerCalls(WorkerEvents[JobT]):
             run.core.pause()
             while not do_not_wait_active and self.is_running() and run.core.stats()["in_hand"] and not run.is_inside():
                 await seconds(_POLL)
-        self._listeners.emit("paused")
+        self.emit("paused")
 
     def resume(self) -> None:
         """Take jobs again."""
         self._paused = False
         if self._run is not None and self.is_running():
             self._run.core.resume()
-        self._listeners.emit("resumed")
+        self.emit("resumed")
 
     @operation
     async def close(self, force: bool = False, *, timeout: Duration | None = None) -> None:
@@ -202,17 +204,24 @@ class WorkerCalls(WorkerEvents[JobT]):
             force: do not wait: running jobs stay claimed until their lock expires, and then run again.
             timeout: ms after which the same goes for jobs that still run.
         """
-        self._closed = True
+        self._closing = True
         run = self._run
         if run is None or run.finished:
             return
-        self._listeners.emit("closing")
+        self.emit("closing")
         run.begin_close(None if timeout is None else checks.milliseconds("timeout", timeout), force=force)
         while not run.finished and not run.is_inside():
             await seconds(_POLL)
 
+    @operation
+    async def disconnect(self) -> None:
+        """Close by force and without waiting; see `close`."""
+        self._closing = True
+        if self._run is not None and self.is_running():
+            self._run.begin_close(force=True)
 
-class Worker(Blocking, WorkerCalls[Job]):
+
+class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
     """A worker. Its calls block; `bullrush.aio.Worker` has the same ones to be awaited."""
 
     _job_type = Job
@@ -263,11 +272,3 @@ class Worker(Blocking, WorkerCalls[Job]):
             _log.exception("%r broke down", self)
         finally:
             self._end(run)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()

@@ -3,83 +3,68 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sized
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, overload
+from collections.abc import Callable, Mapping, Sized
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from bullrush.encoding import JSON, decode
 from bullrush.errors import BullrushError, JobFailedError, JobLockMissingError
 from bullrush.handle import Handle
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
-from bullrush.listeners import Listener, Listeners, ListenerT
-from bullrush.record import JobFields, Progressed
+from bullrush.record import JobFields
 
 if TYPE_CHECKING:
     from bullrush._core import JobRecord, WorkerEvent
 
-#: Events that the core reports only if someone listens when a run begins: there is one per job.
-_OUTCOMES: Final = ("completed", "failed")
+#: Every event, and what its listeners are called with.
+EVENTS: Final = {
+    "ready": "()",
+    "active": "(job)",
+    "progress": "(job, progress)",
+    "completed": "(job, result)",
+    "failed": "(job, error)",
+    "stalled": "(job_id)",
+    "drained": "()",
+    "paused": "()",
+    "resumed": "()",
+    "lock_renewal_failed": "(job_ids)",
+    "error": "(error)",
+    "closing": "()",
+    "closed": "()",
+}
+#: Events that the core reports only if someone listens: there is one per job.
+OUTCOMES: Final = ("completed", "failed")
 
 _log: Final = logging.getLogger("bullrush")
 
 
 class WorkerEvents(Handle, Generic[JobT]):
-    """Tells listeners and the log what happens to a worker and its jobs."""
+    """Tells listeners and the log what happens to a worker and its jobs.
+
+    Events and arguments: ``ready()``, ``active(job)``, ``progress(job, progress)``, ``completed(job, result)``,
+    ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``, ``paused()``, ``resumed()``,
+    ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``. Listeners run on the thread that runs the
+    worker; those of ``active`` and ``progress`` on the handler's.
+    """
+
+    _events = EVENTS
 
     #: What listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
 
-    def __init__(self, queue_name: str, url: str | None, prefix: str, *, timeout_ms: int) -> None:
-        # Workers never write a queue's settings.
-        super().__init__(queue_name, url, prefix, max_len_events=10_000, skip_metas_update=True, timeout_ms=timeout_ms)
-        self._listeners = self._new_listeners()
+    def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
+        super().__init__(queue_name, url, prefix, options=options)
         # The exceptions of failed jobs until the core reports that the failure is stored.
         self._errors: dict[str, BaseException] = {}
-        self._unreported = False
-
-    def _new_listeners(self) -> Listeners:
-        return Listeners()
-
-    # Local events.
-
-    @overload
-    def on(self, event: str, listener: None = None) -> Callable[[ListenerT], ListenerT]: ...
-    @overload
-    def on(self, event: str, listener: ListenerT) -> ListenerT: ...
-    def on(self, event: str, listener: Listener | None = None) -> Any:
-        """Call a function at every event: ``worker.on("failed", note)``, or ``@worker.on("failed")`` above it.
-
-        Events and arguments: ``ready()``, ``active(job)``, ``progress(job, progress)``, ``completed(job, result)``,
-        ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``, ``paused()``, ``resumed()``,
-        ``error(error)``, ``closing()``, ``closed()``. Listeners run on the thread that runs the worker; those of ``active`` and
-        ``progress`` on the handler's.
-        """
-        return self._listen(event, listener, once=False)
-
-    @overload
-    def once(self, event: str, listener: None = None) -> Callable[[ListenerT], ListenerT]: ...
-    @overload
-    def once(self, event: str, listener: ListenerT) -> ListenerT: ...
-    def once(self, event: str, listener: Listener | None = None) -> Any:
-        """Call a function at the next event; see `on`."""
-        return self._listen(event, listener, once=True)
-
-    def off(self, event: str, listener: Listener) -> None:
-        """Call a function no more; see `on`."""
-        self._listeners.remove(event, listener)
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
-        if listener is None:
-            return lambda function: self._listen(event, function, once=once)
-        if event in _OUTCOMES and self._unreported:
-            raise RuntimeError(f"Listen to {event!r} before the worker runs: this run does not report outcomes")
-        self._listeners.add(event, listener, once=once)
-        return listener
+        listening = super()._listen(event, listener, once=once)
+        if event in OUTCOMES:
+            self._report_outcomes()
+        return listening
 
-    @property
-    def progressed(self) -> Progressed | None:
-        """Told of the progress of its jobs."""
-        return self._announce_progress if self._listeners.of("progress") else None
+    def _report_outcomes(self) -> None:
+        """Let the core report outcomes from now on, if it runs."""
 
     def _announce_progress(self, job: JobFields, progress: JSON) -> None:
         self._announce("progress", job, progress)
@@ -94,16 +79,16 @@ class WorkerEvents(Handle, Generic[JobT]):
 
     def job_failed(self, job: JobCalls, error: BaseException) -> None:
         """Keep the exception for the event that comes once the failure is stored."""
-        if self._listeners.of("failed"):
+        if self.has_listeners("failed"):
             self._errors[job.id] = error
 
     def _announce(self, event: str, job: JobFields, *arguments: object) -> None:
-        self._listeners.emit(event, job.as_type(self._job_type), *arguments)
+        self.emit(event, job.as_type(self._job_type), *arguments)
 
     def _report(self, event: WorkerEvent) -> None:
         """Pass on what the core tells: to listeners, and without payloads to the log."""
         kind, record, text, number = event
-        emit = self._listeners.emit
+        emit = self.emit
         if kind == "completed" and record is not None:
             emit(kind, self._finished_job(record, final=True, returnvalue=text), decode(text, "returnvalue", record.id))
         elif kind == "failed" and record is not None:
@@ -117,6 +102,7 @@ class WorkerEvents(Handle, Generic[JobT]):
             lost = JobLockMissingError(f"could not renew lock for job {text}")
             _log.warning("%s", lost)
             self._cancel(text)
+            emit("lock_renewal_failed", [text])
             emit("error", lost)
         elif kind == "error":
             _log.error("%r: %s", self, text)
@@ -136,12 +122,5 @@ class WorkerEvents(Handle, Generic[JobT]):
     def _cancel(self, job_id: str) -> None:
         """Stop a job whose lock is lost."""
 
-    def _listen_to_outcomes(self, always: bool) -> bool:
-        """Decide, as a run begins, whether the core reports each outcome."""
-        reported = always or any(self._listeners.of(event) for event in _OUTCOMES)
-        self._unreported = not reported
-        return reported
-
     def _forget_outcomes(self) -> None:
-        self._unreported = False
         self._errors.clear()

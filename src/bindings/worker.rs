@@ -71,7 +71,7 @@ impl CoreWorker {
     #[new]
     #[pyo3(signature = (url, prefix, name, *, concurrency, prefetch, lock_duration, lock_renew_time, stalled_interval,
         max_stalled_count, max_started_attempts, limiter, drain_delay, remove_on_complete, remove_on_fail,
-        metrics_max_points, worker_name, skip_stalled_check, skip_lock_renewal, max_backoff, report_outcomes))]
+        metrics_max_points, worker_name, skip_stalled_check, skip_lock_renewal, max_backoff))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -94,7 +94,6 @@ impl CoreWorker {
         skip_stalled_check: bool,
         skip_lock_renewal: bool,
         max_backoff: Option<i64>,
-        report_outcomes: bool,
     ) -> PyResult<Self> {
         let options = WorkerOptions {
             concurrency,
@@ -113,7 +112,6 @@ impl CoreWorker {
             skip_stalled_check,
             skip_lock_renewal,
             max_backoff_ms: max_backoff,
-            report_outcomes,
         };
         Ok(Self {
             owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
@@ -248,6 +246,11 @@ impl CoreWorker {
         let shared = self.shared()?;
         shared.concurrency.store(concurrency, Ordering::Relaxed);
         shared.bell.notify_one();
+        Ok(())
+    }
+
+    fn report_outcomes(&self) -> PyResult<()> {
+        self.shared()?.report_outcomes.store(true, Ordering::Relaxed);
         Ok(())
     }
 

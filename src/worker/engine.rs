@@ -198,7 +198,7 @@ impl Engine {
     /// Keep count of a settled job and tell the listeners.
     fn note(&mut self, Settled { job, went }: Settled) {
         let stats = &self.shared.stats;
-        let reports = self.shared.options.report_outcomes;
+        let reports = self.shared.report_outcomes.load(Ordering::Relaxed);
         match went {
             Went::Instead(outcome) => return self.shared.resubmit(outcome),
             Went::Completed { value } => {

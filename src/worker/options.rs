@@ -31,8 +31,6 @@ pub struct WorkerOptions {
     pub skip_lock_renewal: bool,
     /// Cap of a computed backoff in ms; `None` is BullMQ's "no cap".
     pub max_backoff_ms: Option<i64>,
-    /// Queue an event for every completed and failed job.
-    pub report_outcomes: bool,
 }
 
 /// When a run ends by itself.

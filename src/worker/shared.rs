@@ -77,6 +77,8 @@ pub struct Shared {
     pub stats: Stats,
     pub concurrency: AtomicUsize,
     pub paused: AtomicBool,
+    /// Queue an event for every completed and failed job.
+    pub report_outcomes: AtomicBool,
     /// Rings when there is an outcome to settle or a setting has changed.
     pub bell: Notify,
     outcomes: Mutex<Vec<Outcome>>,
@@ -94,6 +96,7 @@ impl Shared {
             stats: Stats::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
+            report_outcomes: AtomicBool::new(false),
             bell: Notify::new(),
             outcomes: Mutex::default(),
             events: Mutex::default(),

@@ -97,7 +97,7 @@ def test_running_jobs_finish_and_the_worker_waits_for_them(queue, run, gate, led
     until("all run", lambda: len(ledger.begun) == 3)
     closing = threading.Thread(target=running.close)
     closing.start()
-    until("it is closing", lambda: running.worker._closed)
+    until("it is closing", lambda: running.worker.closing)
     assert not running.outcome
     gate.touch()
     closing.join()

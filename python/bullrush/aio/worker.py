@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bullrush.aio.job import Job
 from bullrush.checks import Duration
-from bullrush.listeners import LoopListeners
+from bullrush.emitter import LoopListeners
+from bullrush.handle import ClosedByAsyncWith
 from bullrush.operation import Awaited
 from bullrush.runners import LoopRunner
 from bullrush.worker import HORIZON, Until, WorkerCalls
@@ -17,12 +18,10 @@ from bullrush.worker_options import Handler, WorkerOptions
 from bullrush.worker_run import RunStats, WorkerRun, closed_by_signals
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 
-class Worker(Awaited, WorkerCalls[Job]):
+class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
     """A worker, for asyncio: `bullrush.Worker` with its calls awaited.
 
     Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on that loop
@@ -31,15 +30,12 @@ class Worker(Awaited, WorkerCalls[Job]):
 
     _job_type = Job
     _loop_runner = LoopRunner
-    _listeners: LoopListeners
+    _new_listeners = LoopListeners
 
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
             self._background = asyncio.get_running_loop().create_task(self.run())
-
-    def _new_listeners(self) -> LoopListeners:
-        return LoopListeners()
 
     async def run(
         self,
@@ -50,22 +46,15 @@ class Worker(Awaited, WorkerCalls[Job]):
         horizon: Duration = HORIZON,
     ) -> RunStats:
         """Run jobs; see `bullrush.Worker.run`. Cancelling it closes the worker: gracefully at first, by force if cancelled again."""
-        self._listeners.attach()
+        listeners = cast("LoopListeners", self._listeners)
+        listeners.attach()
         run = self._begin(until, max_jobs, max_seconds, horizon)
         with closed_by_signals(run):
             run.start()
             await _ended(run)
         stats = self._end(run)
-        await self._listeners.settled()
+        await listeners.settled()
         return stats
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        await self.close()
 
 
 async def _ended(run: WorkerRun) -> None:

@@ -85,6 +85,10 @@ impl CoreQueue {
         })
     }
 
+    fn redis_version(&self) -> Option<String> {
+        self.handle().link().server().map(|server| server.version)
+    }
+
     fn prepare(&self) -> Pending {
         self.start(|_| async { Ok(Reply::Nothing) })
     }

@@ -85,11 +85,18 @@ def test_an_event_that_does_not_exist_is_refused(worker: Make) -> None:
         worker(print).on("complete", print)
 
 
-def test_outcomes_must_be_asked_for_before_the_run(queue: Queue, worker: Make) -> None:
-    w = worker(lambda job: w.on("completed", print))
-    queue.add("n")
+def test_who_listens_during_a_run_hears_of_the_jobs_that_end_from_then_on(queue: Queue, worker: Make) -> None:
+    told: list[str] = []
+
+    def handler(job: Job) -> None:
+        if job.name == "listen":
+            w.on("completed", lambda job, result: told.append(job.name))
+
+    w = worker(handler, prefetch=0)
+    queue.add_bulk([{"name": "before"}, {"name": "listen"}, {"name": "after"}])
     w.run(until="drained")
-    assert "before the worker runs" in (queue.get_failed()[0].failed_reason or "")
+    assert told[-1] == "after"
+    assert "before" not in told
 
 
 def test_a_lost_lock_is_told_and_cancels_the_job(

@@ -1,0 +1,160 @@
+"""Local events: what an object tells the process it lives in."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
+
+from bullrush.errors import InvalidOptionError
+from bullrush.naming import nearest
+
+#: Takes the arguments of its event; see the ``on`` of the class that has the event.
+Listener: TypeAlias = Callable[..., Any]
+ListenerT = TypeVar("ListenerT", bound=Listener)
+_Entry: TypeAlias = tuple[Listener, bool]
+
+_log: Final = logging.getLogger("bullrush")
+
+
+class Listeners:
+    """The functions that listen to one object. One that raises is logged and the others are still called."""
+
+    def __init__(self) -> None:
+        self._by_event: dict[str, list[_Entry]] = {}
+
+    def of(self, event: str) -> list[_Entry]:
+        """Return those who listen to an event: always the same list, so that it can be kept and watched."""
+        return self._by_event.setdefault(event, [])
+
+    def has(self, event: str) -> bool:
+        """Tell whether someone listens to an event."""
+        return bool(self._by_event.get(event))
+
+    def remove(self, event: str, listener: Listener) -> None:
+        """Call ``listener`` no more."""
+        of_event = self.of(event)
+        of_event[:] = [entry for entry in of_event if entry[0] != listener]
+
+    def emit(self, event: str, *arguments: object) -> bool:
+        """Call all listeners of an event and tell whether there are any."""
+        entries = self._by_event.get(event)
+        if not entries:
+            return False
+        for entry in list(entries):
+            listener, once = entry
+            if once:
+                # Two threads may be here at once; only the one that removes it calls it.
+                try:
+                    entries.remove(entry)
+                except ValueError:
+                    continue
+            try:
+                self.call(event, listener, *arguments)
+            except Exception:
+                _log.exception("A listener of %r failed", event)
+        return True
+
+    def call(self, event: str, listener: Listener, *arguments: object) -> None:  # noqa: ARG002 - for subclasses
+        """Call one listener; where that happens is the class's choice."""
+        listener(*arguments)
+
+
+class LoopListeners(Listeners):
+    """Listeners that are called on an event loop. They may be coroutine functions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Future[object]] = set()
+
+    def attach(self) -> None:
+        """Call listeners on the running loop from now on, whichever thread an event comes from."""
+        self._loop = asyncio.get_running_loop()
+
+    async def settled(self) -> None:
+        """Wait for the coroutines of listeners."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def call(self, event: str, listener: Listener, *arguments: object) -> None:
+        """Call one listener on the loop."""
+        if self._loop is None:
+            self._call_here(event, listener, *arguments)
+        else:
+            self._loop.call_soon_threadsafe(self._call_here, event, listener, *arguments)
+
+    def _call_here(self, event: str, listener: Listener, *arguments: object) -> None:
+        try:
+            result = listener(*arguments)
+            if inspect.isawaitable(result):
+                task = asyncio.ensure_future(result)
+                self._tasks.add(task)
+                task.add_done_callback(lambda task: self._called(event, task))
+        except Exception:
+            _log.exception("A listener of %r failed", event)
+
+    def _called(self, event: str, task: asyncio.Future[object]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("A listener of %r failed", event, exc_info=error)
+
+
+class Emitter:
+    """Has local events. An object that nobody listens to pays nothing for them."""
+
+    #: The events that ``on`` accepts, and what their listeners get; None: any.
+    _events: ClassVar[Mapping[str, str] | None] = None
+    _new_listeners: ClassVar[type[Listeners]] = Listeners
+    #: Unset until someone listens.
+    _made_listeners: Listeners | None = None
+
+    @property
+    def _listeners(self) -> Listeners:
+        if self._made_listeners is None:
+            # One step, so that two threads get the same one.
+            self._made_listeners = self.__dict__.setdefault("_made_listeners", self._new_listeners())
+        return self._made_listeners
+
+    @overload
+    def on(self, event: str, listener: None = None) -> Callable[[ListenerT], ListenerT]: ...
+    @overload
+    def on(self, event: str, listener: ListenerT) -> ListenerT: ...
+    def on(self, event: str, listener: Listener | None = None) -> Any:
+        """Call a function at every event: ``x.on("error", note)``, or ``@x.on("error")`` above it.
+
+        Raises:
+            InvalidOptionError: there is no such event.
+        """
+        return self._listen(event, listener, once=False)
+
+    @overload
+    def once(self, event: str, listener: None = None) -> Callable[[ListenerT], ListenerT]: ...
+    @overload
+    def once(self, event: str, listener: ListenerT) -> ListenerT: ...
+    def once(self, event: str, listener: Listener | None = None) -> Any:
+        """Call a function at the next event only; see `on`."""
+        return self._listen(event, listener, once=True)
+
+    def off(self, event: str, listener: Listener) -> None:
+        """Call a function no more; see `on`."""
+        if self._made_listeners is not None:
+            self._made_listeners.remove(event, listener)
+
+    def emit(self, event: str, *arguments: object) -> bool:
+        """Call the listeners of an event and tell whether there are any."""
+        return self._made_listeners is not None and self._made_listeners.emit(event, *arguments)
+
+    def has_listeners(self, event: str) -> bool:
+        """Tell whether someone listens to an event."""
+        return self._made_listeners is not None and self._made_listeners.has(event)
+
+    def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
+        if self._events is not None and event not in self._events:
+            raise InvalidOptionError(f"{type(self).__name__} has no event {event!r}.{nearest(event, self._events)}")
+        if listener is None:
+            return lambda function: self._listen(event, function, once=once)
+        self._listeners.of(event).append((listener, once))
+        return listener
