@@ -17,7 +17,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python bench lint format check wheel-test docs clean
+.PHONY: help demo test test-rust test-python fuzz bench lint format check wheel-test docs clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,11 @@ test-rust: $(VENV)/.built
 test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
 	@$(BIN)/pytest -q -n $(WORKERS) $(ARGS)
+
+SEQUENCES ?= 2000
+SEED ?= $(shell date +%s)
+fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random sequences beside BullMQ for Node: SEQUENCES=20000 SEED=1 WORKERS=2
+	@$(PY) -m tests.interop.fuzz --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ for Node and for Python, on this machine
 	@$(PIP) --group bench

@@ -60,6 +60,8 @@ class Pair:
         self._queues: dict[str, Sides] = {}
         self.clients = clients
         self.history: list[str] = []
+        #: What real BullMQ left after the last step.
+        self.seen: State = {}
         self.on("")
 
     def address(self, queue: str = "") -> tuple[str, str]:
@@ -74,6 +76,10 @@ class Pair:
     def base(self, queue: str = "") -> str:
         """Return how the keys of a queue begin."""
         return ":".join(self.address(queue)) + ":"
+
+    def stem(self, queue: str = "") -> str:
+        """Return how the keys of a queue begin in what `read_state` returns."""
+        return self.base(queue).removeprefix(f"bull:{self.queue}").removeprefix(":")
 
     def on(self, queue: str) -> Sides:
         """Return who works on a queue, opened when first asked for."""
@@ -149,6 +155,7 @@ class Pair:
 
     def _compare(self, expected: Any, actual: Any) -> None:
         before, after = self.states()
+        self.seen = before
         if before != after or expected != actual:
             found = [*differences(expected, actual, "result"), *differences(before, after)]
             raise StateDiffers("after\n" + "\n".join([*self.history, *(f"    {line}" for line in found)]))

@@ -4,6 +4,7 @@ import pytest
 
 from .node_side import NodeSide
 from .pair import StateDiffers
+from .sequences import Player, numbers, twin_pair
 
 
 @pytest.fixture
@@ -31,6 +32,13 @@ def work_through_most_operations(pair):
 
 def test_two_real_bullmqs_leave_the_same_state(twins):
     work_through_most_operations(twins)
+
+
+@pytest.mark.timeout(300)
+def test_two_real_bullmqs_never_differ_in_random_sequences(node_fleet, redis_url, queue_name):
+    player = Player(twin_pair(node_fleet.get("bullmq5"), redis_url, queue_name))
+    for number in numbers(seed=1, sequences=20):
+        player.play(number)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,215 @@
+"""Turns drawn steps into calls that mean something in the state they meet: what is fetched gets finished, what failed gets retried.
+
+Which job a step is about is drawn as a number. It chooses among the jobs that the step is meant for, and sometimes, or when there
+is none, among all jobs and one that never was: refusals belong to the comparison.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from .pair import Pair
+from .state import State
+from .steps import QUEUES
+
+#: Picks from here on choose among all jobs.
+WILD = 27
+NOBODY = ("", "nobody")
+
+Where = tuple[str, str]
+
+
+@dataclass
+class Story:
+    """Plays steps on a pair. After each step it knows what real BullMQ has in Redis."""
+
+    pair: Pair
+    state: State = field(default_factory=dict)
+    fetches: int = 0
+    #: How often each kind of step was played.
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def play(self, step: tuple[Any, ...]) -> None:
+        name, *args = step
+        self.state = self.pair.seen
+        play = getattr(self, f"_{name}", None)
+        self.counts[name] += 1
+        if play is not None:
+            play(*args)
+        elif name in _OF_A_QUEUE:
+            queue, *args = args
+            getattr(self.pair, name)(*args, queue=queue)
+        else:
+            queue, id = self._pick(args[0], *_MEANT_FOR.get(name, ()))
+            getattr(self.pair, name)(id, *args[1:], queue=queue)
+
+    # what is there
+    def _value(self, queue: str, key: str, default: Any = ()) -> Any:
+        """Return the value of a key of a queue as real BullMQ has it."""
+        return self.state.get(self.pair.stem(queue) + key, {}).get("value", default)
+
+    def _in(self, *places: str) -> list[Where]:
+        return [(queue, id) for queue in QUEUES for place in places for id in self._value(queue, place)]
+
+    def _all(self) -> list[Where]:
+        """Return every job that has a hash."""
+        jobs = [key for key, entry in self.state.items() if entry["type"] == "hash" and "timestamp" in entry["value"]]
+        stems = {self.pair.stem(queue): queue for queue in QUEUES if queue}
+        found = []
+        for key in jobs:
+            stem = next((stem for stem in stems if key.startswith(stem)), "")
+            found.append((stems.get(stem, ""), key.removeprefix(stem)))
+        return sorted(found)
+
+    def _pick(self, number: int, *places: str) -> Where:
+        meant = self._in(*places) if number < WILD else []
+        candidates = meant or [*self._all(), NOBODY]
+        return candidates[number % len(candidates)]
+
+    def _held(self, number: int) -> tuple[str, str, str]:
+        """Pick an active job; return its queue, id and token."""
+        queue, id = self._pick(number, "active")
+        token = "t:wrong" if number == WILD else self._value(queue, f"{id}:lock", "t:lost")
+        return queue, id, token
+
+    def _may_fetch_next(self, queue: str, id: str, token: str) -> bool:
+        """Our scripts fetch also after a refusal, since the other outcomes of a batch count; BullMQ then does not."""
+        unfinished = self._value(queue, f"{id}:dependencies") or self._value(queue, f"{id}:unsuccessful")
+        locked = self._value(queue, f"{id}:lock") == token
+        return locked and id in self._value(queue, "active") and not unfinished
+
+    # producers
+    def _add(self, queue: str, data: Any, opts: dict[str, Any]) -> None:
+        self.pair.add("work", data, **opts, queue=queue)
+
+    def _add_bulk(self, queue: str, all_opts: list[dict[str, Any]]) -> None:
+        self.pair.add_bulk([{"name": "work", "data": {}, "opts": opts} for opts in all_opts], queue=queue)
+
+    def _add_child(self, queue: str, number: int, opts: dict[str, Any], policy: dict[str, bool]) -> None:
+        parents = [(parent, id) for parent, id in self._all() if id[0] in "pm"] or [NOBODY]
+        parent, id = parents[number % len(parents)]
+        self.pair.add("child", {}, **opts, **policy, parent={"id": id, "queue": f"@{parent}"}, queue=queue)
+
+    # workers
+    def _fetch(self, number: int, worker: dict[str, Any]) -> None:
+        queue, _ = self._pick(number, "wait", "prioritized", "delayed")
+        self.fetches += 1
+        self.pair.fetch(f"t:{self.fetches}", **worker, queue=queue)
+
+    def _complete(self, number: int, value: Any, fetch_next: bool, worker: dict[str, Any]) -> None:
+        queue, id, token = self._held(number)
+        fetch_next = fetch_next and self._may_fetch_next(queue, id, token)
+        self.pair.complete(id, value, token, fetch_next=fetch_next, **worker, queue=queue)
+
+    def _fail(self, number: int, unrecoverable: bool, fetch_next: bool, worker: dict[str, Any]) -> None:
+        queue, id, token = self._held(number)
+        fetch_next = fetch_next and self._may_fetch_next(queue, id, token)
+        self.pair.fail(id, "boom", token, unrecoverable=unrecoverable, fetch_next=fetch_next, **worker, queue=queue)
+
+    def _move_to_wait(self, number: int) -> None:
+        queue, id, token = self._held(number)
+        self.pair.move_to_wait(id, token, queue=queue)
+
+    def _move_to_delayed(self, number: int, delay: int) -> None:
+        queue, id, token = self._held(number)
+        self.pair.move_to_delayed(id, delay, token, queue=queue)
+
+    def _move_to_waiting_children(self, number: int, one_child: bool) -> None:
+        queue, id, token = self._held(number)
+        pending = sorted(self._value(queue, f"{id}:dependencies"))
+        if not (one_child and pending):
+            self.pair.move_to_waiting_children(id, token, queue=queue)
+            return
+        qualified, _, child = pending[number % len(pending)].rpartition(":")
+        of = next(queue for queue in QUEUES if ":".join(self.pair.address(queue)) == qualified)
+        self.pair.move_to_waiting_children(id, token, {"id": child, "queue": f"@{of}"}, queue=queue)
+
+    def _extend_lock(self, number: int) -> None:
+        queue, id, token = self._held(number)
+        self.pair.extend_locks(60_000, {id: token}, queue=queue)
+
+    def _lose_lock(self, number: int) -> None:
+        queue, id = self._pick(number, "active")
+        self.pair.expire(f"{id}:lock", queue)
+
+    def _stalled(self, queue: str, worker: dict[str, Any]) -> None:
+        self.pair.stalled(**worker, queue=queue)
+
+    # management
+    def _expire(self, queue: str, key: str) -> None:
+        self.pair.expire(key, queue)
+
+    def _tick(self, ms: int) -> None:
+        self.pair.tick(ms)
+
+    def _add_flow(self, flow: dict[str, Any]) -> None:
+        self.pair.add_flow(flow)
+
+    def _add_flows(self, flows: list[dict[str, Any]]) -> None:
+        self.pair.add_flows(flows)
+
+    def _upsert_scheduler(self, queue: str, id: str, repeat: dict[str, Any], template: dict[str, Any]) -> None:
+        # A series that has ended is refused in words; see test_refusals.py.
+        if repeat.get("endDate", self.pair.now) >= self.pair.now:
+            self.pair.upsert_scheduler(id, repeat, template, queue=queue)
+
+    def _rate_limit(self, queue: str) -> None:
+        self.pair.rate_limit(20_000, queue=queue)
+
+    def _set_global_rate_limit(self, queue: str, max: int) -> None:
+        self.pair.set_global_rate_limit(max, 10_000, queue=queue)
+
+    def _log(self, number: int) -> None:
+        queue, id = self._pick(number)
+        self.pair.log(id, "a row", queue=queue)
+
+    def _add_log(self, number: int, keep: int | None) -> None:
+        queue, id = self._pick(number)
+        self.pair.add_log(id, "a row", keep, queue=queue)
+
+    # looks: what a client sees, compared as results
+    def _look(self, queue: str) -> None:
+        self.pair.counts("waiting", "active", "delayed", "failed", "completed", "waiting-children", queue=queue)
+        self.pair.ranges(["waiting", "active", "delayed", "prioritized"], 0, 2, True, queue=queue)
+        self.pair.limits(queue=queue)
+        self.pair.rate_limit_ttl(queue=queue)
+        self.pair.schedulers(queue=queue)
+        self.pair.metrics("completed", queue=queue)
+        self.pair.deduplication_job_id("d1", queue=queue)
+        self.pair.counts_per_priority([0, 1, 2], queue=queue)
+
+    def _look_at_job(self, number: int) -> None:
+        queue, id = self._pick(number, "waiting-children", "failed", "completed", "delayed")
+        self.pair.job(id, queue=queue)
+        self.pair.state(id, queue=queue)
+        self.pair.family(id, queue=queue)
+        self.pair.logs(id, queue=queue)
+
+
+#: Steps whose first argument is the queue and that take the others as they are drawn.
+_OF_A_QUEUE = {
+    "remove_scheduler",
+    "pause",
+    "resume",
+    "drain",
+    "clean",
+    "obliterate",
+    "retry_jobs",
+    "promote_jobs",
+    "remove_rate_limit_key",
+    "set_global_concurrency",
+    "remove_global_concurrency",
+    "remove_global_rate_limit",
+    "trim_events",
+    "remove_deduplication_key",
+}
+#: In which places a step looks for its job first.
+_MEANT_FOR = {
+    "retry": ("failed", "completed"),
+    "promote": ("delayed",),
+    "change_delay": ("delayed",),
+    "change_priority": ("prioritized", "wait", "paused"),
+    "remove_unprocessed_children": ("waiting-children",),
+    "remove_child_dependency": ("wait", "active", "delayed", "prioritized", "failed"),
+    "update_progress": ("active",),
+}
