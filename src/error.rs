@@ -49,6 +49,10 @@ impl Error {
             -7 => format!("The parent job {id} cannot be replaced. {command}"),
             -8 => format!("Job {id} belongs to a job scheduler and cannot be removed directly. {command}"),
             -9 => format!("Cannot complete job {id} because it has at least one failed child. {command}"),
+            -10 => format!("Cannot create job scheduler iteration - job ID already exists. {command}"),
+            -11 => format!(
+                "Cannot create job scheduler iteration - current and next time slots already have jobs. {command}"
+            ),
             other => format!("Unknown code {other} error for {id}. {command}"),
         };
         Error::Code { code, message }

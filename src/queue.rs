@@ -2,6 +2,7 @@
 
 mod adder;
 mod guard;
+pub mod schedulers;
 
 use std::time::Duration;
 

@@ -9,6 +9,7 @@ use redis::Value;
 
 use super::record::PyJobRecord;
 use crate::protocol::JobRecord;
+use crate::queue::schedulers::Scheduled;
 
 /// What an operation can answer with.
 pub enum Reply {
@@ -24,6 +25,8 @@ pub enum Reply {
     /// Ids in order, and the positions that existed already.
     Added(Vec<String>, Vec<usize>),
     Logs(Vec<String>, i64),
+    /// The next job of a scheduler.
+    Scheduled(Option<Scheduled>),
     /// Replies of plain commands.
     Values(Vec<Value>),
 }
@@ -56,6 +59,11 @@ impl Reply {
             Self::Logs(rows, count) => {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
                 Ok(logs.into_any())
+            }
+            Self::Scheduled(None) => Ok(py.None().into_bound(py)),
+            Self::Scheduled(Some(job)) => {
+                let opts = PyBytes::new(py, job.opts.as_bytes());
+                (&job.job_id, job.timestamp, job.delay, job.priority, opts).into_bound_py_any(py)
             }
             Self::Values(values) => list(py, values),
         }

@@ -48,14 +48,9 @@ impl Cron {
     /// # Errors
     /// [`Error::InvalidOption`] for a pattern or a time zone that cron-parser would not take either.
     pub fn parse(pattern: &str, tz: Option<&str>) -> Result<Self> {
-        let invalid = |reason: &str| Error::InvalidOption(format!("Invalid cron pattern {pattern:?}: {reason}"));
-        let zone = match tz {
-            None => Zone::Local,
-            Some(name) => Zone::Named(
-                name.parse()
-                    .map_err(|_| Error::InvalidOption(format!("Unknown time zone {name:?} of a cron pattern")))?,
-            ),
-        };
+        let invalid =
+            |reason: &str| Error::InvalidOption(format!("pattern {pattern:?} is not a cron pattern: {reason}"));
+        let zone = tz.map_or(Ok(Zone::Local), |name| check_zone(name).map(Zone::Named))?;
         let mut fields =
             fields(pattern).ok_or_else(|| invalid("it has more than six fields or an unknown character"))?;
         let nth = take_nth(&mut fields[5]).ok_or_else(|| invalid("# takes one weekday and a number from 1 to 5"))?;
@@ -117,6 +112,17 @@ impl Cron {
             seconds.filter_map(|second| instant(minute, second)).find(|&firing| firing > after)
         })
     }
+}
+
+/// Reads the name of a time zone.
+///
+/// # Errors
+/// [`Error::InvalidOption`] when there is none of this name.
+pub fn check_zone(name: &str) -> Result<Tz> {
+    let known = name.parse();
+    known.map_err(|_| {
+        Error::InvalidOption(format!("tz {name:?} is not the name of a time zone such as \"Europe/Paris\""))
+    })
 }
 
 /// Which of two instants with the same local time is meant.

@@ -1,9 +1,9 @@
-//! Whether and when a scheduler's job is followed by another one.
+//! Whether and when a scheduler's job is followed by another one, and with which options.
 
 use serde_json::{Map, Value};
 
 use super::cron::Cron;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The `repeat` member of a scheduler job's options, as far as the worker needs it. Times in ms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,21 @@ impl Repeat {
         }
     }
 
+    /// Refuses a pattern or a time zone that cannot be read, and a pattern that never fires.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] names the option.
+    pub fn check(&self, now: i64) -> Result<()> {
+        if let Some(tz) = &self.tz {
+            super::cron::check_zone(tz)?;
+        }
+        let Some(pattern) = &self.pattern else { return Ok(()) };
+        match Cron::parse(pattern, self.tz.as_deref())?.next_after(now) {
+            Some(_) => Ok(()),
+            None => Err(Error::InvalidOption(format!("pattern {pattern:?} never fires: no month has that day"))),
+        }
+    }
+
     /// The iteration after this one, or `None` when the schedule is over. `previous` is the time this job was made for.
     ///
     /// # Errors
@@ -60,5 +75,40 @@ impl Repeat {
         let firing = Cron::parse(pattern, self.tz.as_deref())?.next_after(after);
         let firing = firing.filter(|&firing| self.end_date.is_none_or(|end| firing <= end));
         Ok(firing.map(|firing| Iteration { count, cron_next: Some(firing) }))
+    }
+}
+
+/// The options of a scheduler's next job, made of a template or of the job before; a script adds what depends on the slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IterationOptions {
+    pub json: String,
+    pub priority: i64,
+    pub lifo: bool,
+    pub deduplication_id: Option<String>,
+}
+
+impl IterationOptions {
+    #[must_use]
+    pub fn new(
+        mut opts: Map<String, Value>,
+        mut repeat: Map<String, Value>,
+        scheduler_id: &str,
+        now: i64,
+        count: i64,
+    ) -> Self {
+        for slot_member in ["jobId", "delay", "prevMillis"] {
+            opts.remove(slot_member);
+        }
+        repeat.insert("count".to_owned(), count.into());
+        opts.insert("repeat".to_owned(), Value::Object(repeat));
+        opts.insert("repeatJobKey".to_owned(), scheduler_id.into());
+        opts.insert("timestamp".to_owned(), now.into());
+        let deduplication = opts.get("de").and_then(|rule| rule.get("id"));
+        IterationOptions {
+            priority: opts.get("priority").and_then(Value::as_f64).unwrap_or(0.0) as i64,
+            lifo: opts.get("lifo").and_then(Value::as_bool).unwrap_or(false),
+            deduplication_id: deduplication.and_then(Value::as_str).map(str::to_owned),
+            json: Value::Object(opts).to_string(),
+        }
     }
 }

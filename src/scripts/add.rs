@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::batch::Run;
 use crate::protocol::{reply, Keys};
 
@@ -20,7 +20,7 @@ pub enum Added {
 /// Adds runs of jobs in one call; one answer per run. Re-sent after an unknown outcome only if all ids are the caller's.
 ///
 /// # Errors
-/// [`crate::error::Error::OutcomeUnknown`] when the reply got lost and some ids were automatic.
+/// [`Error::OutcomeUnknown`] when the reply got lost and some ids were automatic.
 pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<Added>> {
     let (call, retry) = add_jobs_call(keys, runs);
     read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
@@ -73,6 +73,7 @@ pub struct NextIteration<'a> {
     pub opts: &'a str,
     pub priority: i64,
     pub lifo: bool,
+    pub deduplication_id: Option<&'a str>,
 }
 
 /// Produces the next iteration of a scheduler, once per taken iteration. Returns its id, `None` if there is none to make.
@@ -88,9 +89,55 @@ pub async fn add_scheduler_iteration(
     let mut call = Call::new(&lua::add::ADD_SCHEDULER_ITERATION, keys);
     call.arg(now).arg(next.scheduler_id).arg(next.producer_id);
     call.optional(next.cron_next).optional(next.every).arg(next.name).arg(next.data);
-    call.arg(next.opts).arg(next.priority).arg(flag(next.lifo));
+    call.arg(next.opts).arg(next.priority).arg(flag(next.lifo)).optional(next.deduplication_id);
     match eval(link, &call, Retry::Safe).await? {
         Value::Nil => Ok(None),
         id => reply::text(id).map(Some),
+    }
+}
+
+/// A scheduler and the job that comes first.
+#[derive(Clone, Copy, Debug)]
+pub struct NewScheduler<'a> {
+    pub id: &'a str,
+    /// When the cron pattern fires (ms); `None` for `every`, whose slot the script computes.
+    pub cron_next: Option<i64>,
+    pub every: Option<i64>,
+    pub start_date: Option<i64>,
+    pub name: &'a str,
+    pub data: &'a [u8],
+    /// The first job's options, without what depends on its slot.
+    pub opts: &'a str,
+    pub priority: i64,
+    pub lifo: bool,
+    pub deduplication_id: Option<&'a str>,
+    /// The fields of the scheduler's hash.
+    pub fields: &'a [(&'a str, String)],
+}
+
+/// Creates or updates a scheduler. Returns its next job's id and delay in ms.
+///
+/// # Errors
+/// [`Error::Code`] -10, -11.
+pub async fn add_job_scheduler(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    scheduler: &NewScheduler<'_>,
+) -> Result<(String, i64)> {
+    let mut call = Call::new(&lua::add::ADD_JOB_SCHEDULER, keys);
+    call.arg(now).arg(scheduler.id).optional(scheduler.cron_next).optional(scheduler.every);
+    call.optional(scheduler.start_date).arg(scheduler.name).arg(scheduler.data).arg(scheduler.opts);
+    call.arg(scheduler.priority).arg(flag(scheduler.lifo)).optional(scheduler.deduplication_id);
+    for (field, value) in scheduler.fields {
+        call.arg(field).arg(value);
+    }
+    match eval(link, &call, Retry::Safe).await? {
+        Value::Int(code) => Err(Error::code(code, scheduler.id, "addJobScheduler", "")),
+        reply => {
+            let mut parts = reply::array(reply)?.into_iter();
+            let mut next = || parts.next().unwrap_or(Value::Nil);
+            Ok((reply::text(next())?, reply::integer(next())?))
+        }
     }
 }

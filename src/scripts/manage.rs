@@ -174,3 +174,12 @@ pub async fn drain(link: &Link, keys: &Keys, delayed: bool) -> Result<()> {
     call.arg(flag(delayed));
     run(link, &call, Retry::Safe).await.map(drop)
 }
+
+/// Removes a job scheduler and its delayed job. Returns whether there was one.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str) -> Result<bool> {
+    let call = on_job(&lua::manage::REMOVE_JOB_SCHEDULER, keys, id);
+    Ok(reply::integer(run(link, &call, Retry::Safe).await?)? == 1)
+}

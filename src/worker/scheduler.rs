@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{json, Value};
 
 use super::held::HeldJob;
 use super::outcome::Outcome;
@@ -11,7 +11,7 @@ use super::shared::Shared;
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::protocol::schedule::Repeat;
+use crate::protocol::schedule::{IterationOptions, Repeat};
 use crate::protocol::Keys;
 use crate::scripts::add::{add_scheduler_iteration, NextIteration};
 
@@ -51,9 +51,12 @@ async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
     let rule = Repeat::read(&repeat);
     let Some(iteration) = rule.next(now, previous)? else { return Ok(()) };
 
-    let priority = opts.get("priority").and_then(Value::as_i64).unwrap_or(0);
-    let lifo = opts.get("lifo").and_then(Value::as_bool).unwrap_or(false);
-    let opts = successor_options(&mut opts, repeat, scheduler_id, now, iteration.count);
+    // As Node's Job class stores what it was given.
+    opts.entry("attempts").or_insert_with(|| 0.into());
+    if let Some(delay) = opts.get("backoff").filter(|backoff| backoff.is_number()).cloned() {
+        opts.insert("backoff".to_owned(), json!({"type": "fixed", "delay": delay}));
+    }
+    let opts = IterationOptions::new(opts, repeat, scheduler_id, now, iteration.count);
     let next = NextIteration {
         scheduler_id,
         producer_id: &record.id,
@@ -61,28 +64,10 @@ async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
         every: rule.every,
         name: record.name(),
         data: record.data(),
-        opts: &opts,
-        priority,
-        lifo,
+        opts: &opts.json,
+        priority: opts.priority,
+        lifo: opts.lifo,
+        deduplication_id: opts.deduplication_id.as_deref(),
     };
     add_scheduler_iteration(link, keys, now, &next).await.map(drop)
-}
-
-/// The options of the next job; the script adds what depends on its slot.
-fn successor_options(
-    opts: &mut Map<String, Value>,
-    mut repeat: Map<String, Value>,
-    scheduler_id: &str,
-    now: i64,
-    count: i64,
-) -> String {
-    for slot_member in ["jobId", "delay", "prevMillis"] {
-        opts.remove(slot_member);
-    }
-    repeat.insert("count".to_owned(), count.into());
-    opts.insert("repeat".to_owned(), Value::Object(repeat));
-    opts.insert("repeatJobKey".to_owned(), scheduler_id.into());
-    opts.insert("timestamp".to_owned(), now.into());
-    opts.entry("attempts").or_insert_with(|| 0.into());
-    serde_json::to_string(opts).unwrap_or_else(|_| "{}".to_owned())
 }

@@ -16,6 +16,9 @@ SHORT_NAMES = {
     "removeDependencyOnFailure": "rdof",
 }
 
+#: What of the repeat options a scheduler's hash keeps.
+SCHEDULER_FIELDS = ("tz", "limit", "pattern", "startDate", "endDate", "every")
+
 
 def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -67,4 +70,13 @@ def next_iteration_options(opts: dict[str, Any], scheduler_id: str, now: int) ->
     if repeat["count"] > repeat.get("limit", math.inf) or now > repeat.get("endDate", math.inf):
         return None
     kept = {name: value for name, value in opts.items() if name not in ("jobId", "delay", "prevMillis")}
+    if isinstance(kept.get("backoff"), int):
+        kept["backoff"] = {"type": "fixed", "delay": kept["backoff"]}
     return {"attempts": 0, **kept, "repeat": repeat, "repeatJobKey": scheduler_id, "timestamp": now}
+
+
+def first_iteration(repeat: dict[str, Any], now: int) -> tuple[int | None, dict[str, Any]]:
+    """Return which iteration a scheduler starts with, None when it is over, and the repeat options as its jobs hold them."""
+    kept = {name: value for name, value in repeat.items() if name not in ("immediately", "count", "offset")}
+    count = repeat.get("count", 0) + 1
+    return (None if count > repeat.get("limit", math.inf) else count), kept

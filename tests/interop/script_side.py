@@ -9,7 +9,17 @@ from typing import Any
 
 import redis
 
-from .client_rules import keep_rule, next_iteration_options, retry_delay, stack_after, stored_options, to_json
+from .client_rules import (
+    SCHEDULER_FIELDS,
+    SHORT_NAMES,
+    first_iteration,
+    keep_rule,
+    next_iteration_options,
+    retry_delay,
+    stack_after,
+    stored_options,
+    to_json,
+)
 from .node_side import Batch, Failed
 from .state import coarse_ttl
 
@@ -96,6 +106,34 @@ class ScriptSide:
             bool(opts.get("jobId")),
         )
 
+    def upsert_scheduler(self, id: str, repeat: dict[str, Any], template: dict[str, Any] | None) -> Any:
+        template = {"name": id, "data": {}, "opts": {}, **(template or {})}
+        count, kept = first_iteration(repeat, self._now)
+        if count is None:
+            return None
+        firing: int | str | None = ""
+        if "pattern" in repeat:
+            firing = self._now if repeat.get("immediately") else self._cron(self._now, kept)
+        if firing is None:
+            return None
+        opts = {SHORT_NAMES.get(name, name): value for name, value in template["opts"].items()}
+        data = to_json(template["data"])
+        job_opts = {**opts, "repeat": {**kept, "count": count}, "repeatJobKey": id, "timestamp": self._now}
+        fields = {name: kept[name] for name in SCHEDULER_FIELDS if name in kept}
+        fields |= {"name": template["name"]}
+        fields |= {"opts": to_json(opts)} if opts else {}
+        fields |= {"data": data} if data != "{}" else {}
+        reply = self._run(
+            "add/add_job_scheduler",
+            *(self._now, id, firing, kept.get("every", ""), kept.get("startDate", "")),
+            *(template["name"], data, to_json(job_opts), opts.get("priority", 0), opts.get("lifo", False)),
+            *(opts.get("de", {}).get("id", ""), *[part for field in fields.items() for part in field]),
+        )
+        return Failed(reply) if isinstance(reply, int) else reply[0]
+
+    def remove_scheduler(self, id: str) -> Any:
+        return bool(self._run("manage/remove_job_scheduler", id))
+
     # workers
     def fetch(self, token: str, **worker: Any) -> Any:
         ids = self.fetch_many(1, token, **worker)
@@ -127,6 +165,7 @@ class ScriptSide:
         self._run(
             "add/add_scheduler_iteration",
             *(self._now, scheduler, id, firing, every, job["name"], job["data"], to_json(following), *place),
+            opts.get("de", {}).get("id", ""),
         )
 
     def complete(self, id: str, value: Any, token: str, fetch_next: bool = False, **worker: Any) -> Any:

@@ -190,6 +190,7 @@ async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
         opts: r#"{"attempts":0,"repeat":{"every":500,"count":2}}"#,
         priority: 0,
         lifo: false,
+        deduplication_id: None,
     };
     let produced = add_scheduler_iteration(&link, &keys, 1_000, &next).await.unwrap();
     assert_eq!(produced.as_deref(), Some("repeat:nightly:1500"));

@@ -5,6 +5,7 @@ mod command;
 mod finish;
 mod inspect;
 mod manage;
+mod schedulers;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ SCRIPT = "add/add_scheduler_iteration"
 NOW = 1795225366409
 EVERY = 10_000
 OPTS = {"attempts": 0, "repeat": {"every": EVERY, "count": 2}, "repeatJobKey": "s", "timestamp": NOW}
+DEFAULTS = {"now": NOW, "sid": "s", "opts": OPTS, "deid": ""}
 
 
 @pytest.fixture
@@ -30,10 +31,10 @@ def scheduler(client):
 def produce(run):
     """`produce(queue, producer)`: what a worker does with the job it took."""
 
-    def call(
-        queue, producer, now=NOW, sid="s", cron="", every=EVERY, name="taken", data="{}", opts=OPTS, priority=0, lifo=0
-    ):
-        return run(SCRIPT, queue, now, sid, producer, cron, every, name, data, json.dumps(opts), priority, lifo)
+    def call(queue, producer, cron="", every=EVERY, name="taken", data="{}", priority=0, lifo=0, **other):
+        now, sid, opts, deid = (other.get(key, default) for key, default in DEFAULTS.items())
+        place = (priority, lifo, deid)
+        return run(SCRIPT, queue, now, sid, producer, cron, every, name, data, json.dumps(opts), *place)
 
     return call
 
@@ -47,10 +48,10 @@ def test_without_a_scheduler_nothing_is_produced(produce, queue, dump):
     "args",
     [
         [],
-        ["x", "s", "p", "", EVERY, "n", "{}", "{}", 0, 0],
-        [NOW, "s", "p", "", EVERY, "n", "{}", "no object", 0, 0],
-        [NOW, "s", "p", "", EVERY, "n", "{}", "{}", "high", 0],
-        [NOW, "s", "p", "", EVERY, "n", "{}", "{}", 0],
+        ["x", "s", "p", "", EVERY, "n", "{}", "{}", 0, 0, ""],
+        [NOW, "s", "p", "", EVERY, "n", "{}", "no object", 0, 0, ""],
+        [NOW, "s", "p", "", EVERY, "n", "{}", "{}", "high", 0, ""],
+        [NOW, "s", "p", "", EVERY, "n", "{}", "{}", 0, 0],
     ],
 )
 def test_malformed_arguments_are_refused(run, scheduler, queue, dump, args):
@@ -84,6 +85,12 @@ def test_the_next_iteration_is_stored_delayed_and_linked(scheduler, produce, que
     assert after["marker"] == [("1", due)]
     assert after[taken]["nrjid"] == new
     assert events(queue) == [f"added {new} tick", f"delayed {new} {due}"]
+
+
+def test_a_deduplication_id_is_stored_but_keeps_nothing_away(scheduler, produce, queue, dump):
+    new = produce(queue, scheduler(queue), deid="d")
+    assert dump(queue)[new]["deid"] == "d"
+    assert "de:d" not in dump(queue)
 
 
 def test_one_iteration_produces_only_once(scheduler, produce, queue, dump):

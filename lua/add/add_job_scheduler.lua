@@ -1,0 +1,69 @@
+--- Creates or updates a job scheduler, with its next job. A job of it that still waits is replaced and keeps its slot.
+--- KEYS[1] <prefix>:<queue>:meta
+--- ARGV    now, scheduler_id, cron_next (ms; "" with `every`), every (ms; "" with a pattern), start_date (ms or ""),
+---         name, data, opts_json, priority, lifo, deduplication_id ("" = none), then the fields of the scheduler's hash
+---         but for `offset` and `ic`: field, value, ...
+---         opts_json is an object: the job's options without jobId, delay and prevMillis, which are added here.
+--- Returns { job id, delay (ms) }, or -10 when the job of the cron slot exists and cannot be replaced, -11 when those of
+---         two slots in a row do.
+--- Events  added, then waiting or delayed
+local call = redis.call
+--- @include get_target
+--- @include discard_job
+--- @include take_waiting
+--- @include store_scheduler_job
+
+local P = string.sub(KEYS[1], 1, -5)
+local now, scheduler_id, cron_next, every = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local priority = tonumber(ARGV[9])
+if not now or not (cron_next or every and every > 0) or not priority or not string.find(ARGV[8], '^{.*}$')
+  or #ARGV < 13 or #ARGV % 2 == 0 then
+  return redis.error_reply('ERR add_job_scheduler: malformed arguments')
+end
+
+local scheduler_key = P .. 'repeat:' .. scheduler_id
+local latest = call('ZSCORE', P .. 'repeat', scheduler_id)
+local stored = call('HMGET', scheduler_key, 'offset', 'ic')
+local slot, offset = cron_next, '0'
+if every then
+  slot = latest and latest + every or math.max(tonumber(ARGV[5]) or now, now)
+  if slot < now then -- missed slots are skipped
+    slot = math.floor(now / every) * every + every
+  end
+  offset = string.format('%.0f', slot % every)
+end
+
+local function job_key(at)
+  return P .. 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', at)
+end
+
+if latest and call('EXISTS', job_key(latest)) == 1 and take_waiting(P, 'repeat:' .. scheduler_id .. ':' .. latest) then
+  discard_job(P, 'repeat:' .. scheduler_id .. ':' .. latest)
+  slot, offset = tonumber(latest), stored[1]
+elseif call('EXISTS', job_key(slot)) == 1 then
+  if not every then
+    return -10
+  end
+  slot = slot + every
+  if call('EXISTS', job_key(slot)) == 1 then
+    return -11
+  end
+end
+
+call('DEL', scheduler_key)
+call('HSET', scheduler_key, 'ic', stored[2] or '1', unpack(ARGV, 12))
+if offset then
+  call('HSET', scheduler_key, 'offset', offset)
+end
+local target, blocked, settings = get_target(P)
+local delay = store_scheduler_job(P, scheduler_id, slot, {
+  now = now,
+  name = ARGV[6],
+  data = ARGV[7],
+  opts = ARGV[8],
+  prev_millis = every and '' or ARGV[3],
+  priority = priority,
+  lifo = ARGV[10] == '1',
+  deid = ARGV[11],
+}, target, blocked, settings)
+return { 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot), delay }

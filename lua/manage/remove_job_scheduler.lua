@@ -1,0 +1,26 @@
+--- Removes a job scheduler and its next job, if that is delayed. A job of it that waits already runs once more.
+--- KEYS[1] <prefix>:<queue>:meta
+--- ARGV    scheduler_id
+--- Returns 1, or 0 when there is no such scheduler
+--- Events  removed, for the delayed job
+local call = redis.call
+--- @include remove_job_keys
+--- @include max_len_events
+
+local P = string.sub(KEYS[1], 1, -5)
+local scheduler_id = ARGV[1]
+if not scheduler_id then
+  return redis.error_reply('ERR remove_job_scheduler: malformed arguments')
+end
+
+local latest = call('ZSCORE', P .. 'repeat', scheduler_id)
+if latest then
+  local id = 'repeat:' .. scheduler_id .. ':' .. latest
+  if call('ZREM', P .. 'delayed', id) == 1 then
+    remove_job_keys(P .. id)
+    call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'removed', 'jobId', id, 'prev', 'delayed')
+  end
+end
+local removed = call('ZREM', P .. 'repeat', scheduler_id)
+call('DEL', P .. 'repeat:' .. scheduler_id)
+return removed

@@ -1,0 +1,48 @@
+//! Job schedulers.
+
+use pyo3::prelude::*;
+use serde_json::{Map, Value};
+
+use super::super::convert::Reply;
+use super::super::errors::to_py_err;
+use super::super::pending::Pending;
+use super::CoreQueue;
+use crate::clock::now_ms;
+use crate::error::Error;
+use crate::protocol::schedule::Repeat;
+use crate::queue::schedulers::{upsert_job_scheduler, Scheduler};
+use crate::scripts::manage;
+
+fn object(py: Python<'_>, json: &[u8]) -> PyResult<Map<String, Value>> {
+    serde_json::from_slice(json).map_err(|error| to_py_err(py, &Error::InvalidOption(error.to_string())))
+}
+
+#[pymethods]
+impl CoreQueue {
+    #[pyo3(signature = (id, repeat, immediately, name, data, opts))]
+    #[allow(clippy::too_many_arguments)]
+    fn upsert_job_scheduler(
+        &self,
+        py: Python<'_>,
+        id: String,
+        repeat: &[u8],
+        immediately: bool,
+        name: String,
+        data: Vec<u8>,
+        opts: &[u8],
+    ) -> PyResult<Pending> {
+        let scheduler = Scheduler { id, repeat: object(py, repeat)?, immediately, name, data, opts: object(py, opts)? };
+        let now = now_ms();
+        Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
+        Ok(self.start(move |queue| async move {
+            let scheduled = upsert_job_scheduler(queue.link(), queue.keys(), now, &scheduler).await?;
+            Ok(Reply::Scheduled(scheduled))
+        }))
+    }
+
+    fn remove_job_scheduler(&self, id: String) -> Pending {
+        self.start(|queue| async move {
+            Ok(Reply::Flag(manage::remove_job_scheduler(queue.link(), queue.keys(), &id).await?))
+        })
+    }
+}

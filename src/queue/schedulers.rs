@@ -1,0 +1,83 @@
+//! Job schedulers: create and update.
+
+use crate::connection::Link;
+use crate::error::Result;
+use crate::protocol::schedule::{IterationOptions, Repeat};
+use crate::protocol::Keys;
+use crate::scripts::add::{self, NewScheduler};
+use serde_json::{Map, Value};
+
+/// The members of the repeat options that the scheduler's hash keeps.
+const KEPT: [&str; 6] = ["tz", "limit", "pattern", "startDate", "endDate", "every"];
+
+/// A job scheduler as a caller wants it, and the template of its jobs.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    pub id: String,
+    /// BullMQ's repeat options without `immediately`; dates in ms.
+    pub repeat: Map<String, Value>,
+    /// The first job of a cron pattern is for now.
+    pub immediately: bool,
+    pub name: String,
+    /// JSON.
+    pub data: Vec<u8>,
+    /// Under their stored names.
+    pub opts: Map<String, Value>,
+}
+
+/// The next job of a scheduler that was created or updated.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    pub job_id: String,
+    /// What is known of it without reading it: `timestamp`, `delay`, `priority` and `opts`.
+    pub timestamp: i64,
+    pub delay: i64,
+    pub priority: i64,
+    pub opts: String,
+}
+
+/// Creates or updates a scheduler; `None`, and nothing done, when its schedule is over.
+///
+/// # Errors
+/// [`crate::error::Error::Code`] -10, -11; [`crate::error::Error::InvalidOption`] for a pattern or zone that cannot be read.
+pub async fn upsert_job_scheduler(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    scheduler: &Scheduler,
+) -> Result<Option<Scheduled>> {
+    let rule = Repeat::read(&scheduler.repeat);
+    let Some(iteration) = rule.next(now, None)? else { return Ok(None) };
+    let opts = scheduler.opts.clone();
+    let opts = IterationOptions::new(opts, scheduler.repeat.clone(), &scheduler.id, now, iteration.count);
+    let new = NewScheduler {
+        id: &scheduler.id,
+        cron_next: iteration.cron_next.map(|next| if scheduler.immediately { now } else { next }),
+        every: rule.every,
+        start_date: rule.start_date,
+        name: &scheduler.name,
+        data: &scheduler.data,
+        opts: &opts.json,
+        priority: opts.priority,
+        lifo: opts.lifo,
+        deduplication_id: opts.deduplication_id.as_deref(),
+        fields: &fields(scheduler),
+    };
+    let (job_id, delay) = add::add_job_scheduler(link, keys, now, &new).await?;
+    let priority = opts.priority;
+    Ok(Some(Scheduled { job_id, timestamp: now, delay, priority, opts: opts.json }))
+}
+
+fn fields(scheduler: &Scheduler) -> Vec<(&str, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut fields = vec![("name", scheduler.name.clone())];
+    let given = |&name: &&'static str| Some((name, text(scheduler.repeat.get(name)?)));
+    fields.extend(KEPT.iter().filter_map(given));
+    if !scheduler.opts.is_empty() {
+        fields.push(("opts", Value::Object(scheduler.opts.clone()).to_string()));
+    }
+    if scheduler.data != b"{}" {
+        fields.push(("data", String::from_utf8_lossy(&scheduler.data).into_owned()));
+    }
+    fields
+}
