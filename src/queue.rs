@@ -164,9 +164,9 @@ impl QueueHandle {
     /// See [`QueueHandle::get_job`].
     pub async fn get_meta(&self) -> Result<Vec<(String, String)>> {
         let reply = self.call(&command("HGETALL", &[self.keys.meta()])).await?;
-        let fields = JobRecord::from_flat(String::new(), reply)?.fields;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(fields.into_iter().map(|(name, value)| (text(name), text(value))).collect())
+        let meta = JobRecord::from_flat(String::new(), reply)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(meta.fields().map(|(name, value)| (text(name), text(value))).collect())
     }
 
     /// # Errors

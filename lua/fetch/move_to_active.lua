@@ -2,8 +2,8 @@
 --- active, locks them and returns them.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, token ("0" = no lock), lock_duration, limiter_max, limiter_duration, worker_name, count
---- Returns { limiter ttl ms, next due ms, id, flat hash, id, flat hash, ... }; the first two are 0 unless fewer
----         than `count` jobs could be taken.
+--- Returns { limiter ttl ms, next due ms[, jobs] }; the numbers are 0 unless fewer than `count` jobs could be taken.
+---         jobs is one MessagePack array of id, flat hash, id, flat hash...
 --- Events  waiting (prev=delayed) per promoted job, active per job
 local call = redis.call
 --- @include fetch_jobs

@@ -6,8 +6,8 @@
 ---         keep_age (seconds or ""), then per job
 ---           completed: id, returnvalue_json
 ---           failed:    id, failed_reason, stacktrace_json, attempts
---- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms,
----         id, flat hash, ... }. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
+--- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms
+---         [, jobs] }, the last three as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
 ---         dependencies, -9 failed children.
 --- Events  completed or failed [, retries-exhausted] per job; those of released parents; those of the fetch; drained
 local call = redis.call

@@ -1,15 +1,19 @@
 //! A job as Redis holds it.
 
+use std::ops::Range;
+
 use redis::Value;
 
 use super::reply;
 use crate::error::Result;
 
-/// The id and the raw hash fields of one job, moved out of a reply without copying.
+/// The id and the raw hash fields of one job, in one buffer of its own: a slow job keeps no other one's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobRecord {
     pub id: String,
-    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: Vec<u8>,
+    /// Where in the buffer each field's name and value lie.
+    fields: Vec<(Range<u32>, Range<u32>)>,
 }
 
 impl JobRecord {
@@ -18,12 +22,34 @@ impl JobRecord {
     /// # Errors
     /// [`crate::error::Error::Server`] when the reply has another shape.
     pub fn from_flat(id: String, flat: Value) -> Result<Self> {
-        let mut items = reply::array(flat)?.into_iter();
-        let mut fields = Vec::with_capacity(items.len() / 2);
-        while let (Some(field), Some(value)) = (items.next(), items.next()) {
-            fields.push((reply::bytes(field)?, reply::bytes(value)?));
+        let texts = reply::array(flat)?.into_iter().map(reply::bytes).collect::<Result<Vec<_>>>()?;
+        Ok(Self::from_parts(id, texts.len(), texts.iter().map(Vec::as_slice)))
+    }
+
+    /// Copies `count` names and values, one after the other.
+    pub(super) fn from_parts<'a>(id: String, count: usize, parts: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+        let mut bytes = Vec::with_capacity(parts.clone().map(<[u8]>::len).sum());
+        let mut fields = Vec::with_capacity(count / 2);
+        let mut parts = parts.map(|part| {
+            let start = bytes.len();
+            bytes.extend_from_slice(part);
+            // A value of Redis has at most 512 MB.
+            start as u32..bytes.len() as u32
+        });
+        while let (Some(name), Some(value)) = (parts.next(), parts.next()) {
+            fields.push((name, value));
         }
-        Ok(JobRecord { id, fields })
+        drop(parts);
+        JobRecord { id, bytes, fields }
+    }
+
+    fn slice(&self, range: &Range<u32>) -> &[u8] {
+        &self.bytes[range.start as usize..range.end as usize]
+    }
+
+    /// All raw fields, in the order of the hash.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter().map(|(name, value)| (self.slice(name), self.slice(value)))
     }
 
     /// Whether the hash had no field at all: the job does not exist.
@@ -36,8 +62,7 @@ impl JobRecord {
     #[must_use]
     pub fn get(&self, field: &str) -> Option<&[u8]> {
         let wanted = field.as_bytes();
-        let found = self.fields.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.as_slice())
+        self.fields().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
     /// One field as text, `None` when absent or not UTF-8.

@@ -6,6 +6,7 @@ pub mod cron;
 pub mod job;
 pub mod keys;
 pub mod options;
+mod packed;
 pub mod reply;
 pub mod schedule;
 

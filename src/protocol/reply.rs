@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::JobRecord;
+use super::{packed, JobRecord};
 use crate::error::{Error, Result};
 
 fn unexpected(wanted: &str, value: &Value) -> Error {
@@ -60,17 +60,12 @@ pub fn integer(value: Value) -> Result<i64> {
     }
 }
 
-/// Reads `id1, hash1, id2, hash2, ...`.
+/// Reads the packed jobs of a fetching script; none where there is no such element.
 ///
 /// # Errors
 /// See [`array`].
-pub fn jobs(items: impl ExactSizeIterator<Item = Value>) -> Result<Vec<JobRecord>> {
-    let mut jobs = Vec::with_capacity(items.len() / 2);
-    let mut items = items;
-    while let (Some(id), Some(hash)) = (items.next(), items.next()) {
-        jobs.push(JobRecord::from_flat(text(id)?, hash)?);
-    }
-    Ok(jobs)
+pub fn jobs(value: Option<Value>) -> Result<Vec<JobRecord>> {
+    value.map_or(Ok(Vec::new()), |value| packed::jobs(&bytes(value)?))
 }
 
 /// Turns a negative reply into BullMQ's error and passes any other number on.

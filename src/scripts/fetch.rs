@@ -32,10 +32,10 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    pub(super) fn read(mut items: impl ExactSizeIterator<Item = Value>) -> Result<Self> {
+    pub(super) fn read(mut items: impl Iterator<Item = Value>) -> Result<Self> {
         let limit_ttl = items.next().map_or(Ok(0), reply::integer)?;
         let next_delayed = items.next().map_or(Ok(0), reply::integer)?;
-        Ok(Fetched { jobs: reply::jobs(items)?, limit_ttl, next_delayed })
+        Ok(Fetched { jobs: reply::jobs(items.next())?, limit_ttl, next_delayed })
     }
 }
 
@@ -69,5 +69,5 @@ pub async fn recover_active<'a>(
         call.arg(id);
     }
     let reply = eval(link, &call, Retry::Safe).await?;
-    reply::jobs(reply::array(reply)?.into_iter())
+    reply::jobs(Some(reply))
 }

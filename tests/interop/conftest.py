@@ -66,7 +66,9 @@ def node_fleet(redis_url: str) -> Iterator[NodeFleet]:
 @pytest.fixture
 def databases(redis_url: str, queue_name: str) -> Iterator[tuple[Any, Any]]:
     """Two databases of one server: the same key names on both sides, so nothing has to be translated."""
-    clients = tuple(Redis.from_url(f"{server_of(redis_url)}/{db}", decode_responses=True) for db in (0, 1))
+    # Scripts return jobs as bytes that are no text.
+    options = {"decode_responses": True, "encoding_errors": "surrogateescape"}
+    clients = tuple(Redis.from_url(f"{server_of(redis_url)}/{db}", **options) for db in (0, 1))
     yield clients
     for client in clients:
         for key in client.scan_iter(f"*:{queue_name}*", count=10_000):

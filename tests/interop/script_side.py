@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import redis
 
 from .client_rules import (
@@ -143,8 +144,9 @@ class ScriptSide:
         reply = self._run("fetch/move_to_active", self._now, token, *_fetch_options(worker), count)
         return self._taken(reply[2:])
 
-    def _taken(self, pairs: list[Any]) -> list[str]:
-        """Do the worker's duty for jobs just fetched, given as ids and flat hashes; return the ids."""
+    def _taken(self, packed: list[str]) -> list[str]:
+        """Do the worker's duty for jobs just fetched, if any, given as one MessagePack string; return the ids."""
+        pairs = msgpack.unpackb(packed[0].encode(errors="surrogateescape")) if packed else []
         for id, flat in zip(pairs[::2], pairs[1::2], strict=True):
             job = dict(zip(flat[::2], flat[1::2], strict=True))
             if "rjk" in job:

@@ -5,6 +5,7 @@ import uuid
 from pathlib import Path
 from typing import NamedTuple
 
+import msgpack
 import pytest
 import redis
 
@@ -33,7 +34,7 @@ def flatten(script):
 @pytest.fixture(scope="session")
 def client(redis_url):
     """A redis-py client that returns text."""
-    with redis.Redis.from_url(redis_url, decode_responses=True) as connection:
+    with redis.Redis.from_url(redis_url, decode_responses=True, encoding_errors="surrogateescape") as connection:
         yield connection
 
 
@@ -134,9 +135,25 @@ class Fetched(NamedTuple):
 
     @classmethod
     def of(cls, reply):
-        ttl, due, *jobs = reply
-        pairs = zip(jobs[::2], jobs[1::2], strict=True)
-        return cls(ttl, due, {job_id: dict(zip(flat[::2], flat[1::2], strict=True)) for job_id, flat in pairs})
+        ttl, due, *packed = reply
+        return cls(ttl, due, unpacked(packed[0]) if packed else {})
+
+
+def unpacked(packed):
+    """Return {id: hash} of jobs as scripts return them: one MessagePack array of id, flat hash, id, flat hash..."""
+    jobs = msgpack.unpackb(packed.encode(errors="surrogateescape"), unicode_errors="surrogateescape")
+    pairs = zip(jobs[::2], jobs[1::2], strict=True)
+    return {job_id: dict(zip(flat[::2], flat[1::2], strict=True)) if flat else {} for job_id, flat in pairs}
+
+
+@pytest.fixture
+def recover(run):
+    """`recover(queue, token, *known)`: the jobs of a lost reply, as {id: hash}."""
+
+    def jobs(queue, token, *known):
+        return unpacked(run("fetch/recover_active", queue, token, *known))
+
+    return jobs
 
 
 @pytest.fixture

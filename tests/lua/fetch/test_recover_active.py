@@ -1,33 +1,31 @@
 """lua/fetch/recover_active.lua: finding the jobs of a fetch reply that got lost."""
 
-SCRIPT = "fetch/recover_active"
 
-
-def test_an_idle_queue_has_nothing_to_recover(run, queue, dump):
-    assert run(SCRIPT, queue, "t") == []
+def test_an_idle_queue_has_nothing_to_recover(recover, queue, dump):
+    assert recover(queue, "t") == {}
     assert dump(queue) == {}
 
 
-def test_unknown_jobs_of_the_token_come_back_oldest_first_with_their_hash(run, add, fetch, queue, dump):
+def test_unknown_jobs_of_the_token_come_back_oldest_first_with_their_hash(recover, add, fetch, queue, dump):
     add(queue, "a", "b", "c")
     fetched = fetch(queue, 3)
     before = dump(queue)
-    recovered = run(SCRIPT, queue, "t", "2")
-    assert recovered[::2] == ["1", "3"]
-    assert dict(zip(recovered[1][::2], recovered[1][1::2], strict=True)) == fetched.jobs["1"]
+    recovered = recover(queue, "t", "2")
+    assert list(recovered) == ["1", "3"]
+    assert recovered["1"] == fetched.jobs["1"]
     assert dump(queue) == before
 
 
-def test_jobs_of_other_tokens_and_jobs_without_a_lock_are_left_out(run, add, fetch, client, queue):
+def test_jobs_of_other_tokens_and_jobs_without_a_lock_are_left_out(recover, add, fetch, client, queue):
     add(queue, "a", "b", "c")
     fetch(queue, 1, token="other")
     fetch(queue, 2)
     client.delete(f"bull:{queue}:2:lock")
-    assert run(SCRIPT, queue, "t")[::2] == ["3"]
+    assert list(recover(queue, "t")) == ["3"]
 
 
-def test_more_active_jobs_than_one_command_can_take_are_searched(run, add, fetch, queue):
+def test_more_active_jobs_than_one_command_can_take_are_searched(recover, add, fetch, queue):
     add(queue, *["x"] * 2500)
     fetch(queue, 2500)
-    assert len(run(SCRIPT, queue, "t")) == 5000
-    assert run(SCRIPT, queue, "t", *range(1, 2500))[0] == "2500"
+    assert len(recover(queue, "t")) == 2500
+    assert list(recover(queue, "t", *range(1, 2500))) == ["2500"]

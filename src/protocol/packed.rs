@@ -1,0 +1,81 @@
+//! Jobs as the fetching scripts return them: one MessagePack array of id, flat hash, id, flat hash...
+
+use rmp::decode::{read_array_len, read_map_len, read_str_len};
+
+use super::JobRecord;
+use crate::error::{Error, Result};
+
+/// Reads all jobs.
+///
+/// # Errors
+/// [`Error::Server`] when the bytes are something else.
+pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
+    let packed = &mut packed;
+    let count = length(packed)? / 2;
+    let mut jobs = Vec::with_capacity(count);
+    for _ in 0..count {
+        let id = String::from_utf8_lossy(text(packed)?).into_owned();
+        let size = length(packed)?;
+        let parts = (0..size).map(|_| text(packed)).collect::<Result<Vec<_>>>()?;
+        jobs.push(JobRecord::from_parts(id, size, parts.into_iter()));
+    }
+    Ok(jobs)
+}
+
+fn unexpected() -> Error {
+    Error::Server { code: "REPLY".into(), message: "expected jobs in MessagePack".into() }
+}
+
+/// The length of an array. Lua does not tell an empty one from an empty map.
+fn length(packed: &mut &[u8]) -> Result<usize> {
+    match packed.first() {
+        Some(0x80) => read_map_len(packed).map(|_| 0),
+        _ => read_array_len(packed).map(|length| length as usize),
+    }
+    .map_err(|_| unexpected())
+}
+
+fn text<'a>(packed: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let size = read_str_len(packed).map_err(|_| unexpected())? as usize;
+    let (text, rest) = packed.split_at_checked(size).ok_or_else(unexpected)?;
+    *packed = rest;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(jobs: &[(&str, &[&str])]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        rmp::encode::write_array_len(&mut bytes, jobs.len() as u32 * 2).unwrap();
+        for (id, flat) in jobs {
+            rmp::encode::write_str(&mut bytes, id).unwrap();
+            rmp::encode::write_array_len(&mut bytes, flat.len() as u32).unwrap();
+            flat.iter().for_each(|text| rmp::encode::write_str(&mut bytes, text).unwrap());
+        }
+        bytes
+    }
+
+    #[test]
+    fn jobs_of_any_size_come_back_in_order() {
+        let long = "x".repeat(70_000);
+        let read = jobs(&packed(&[("1", &["name", "n", "data", &long]), ("a:b:c", &["name", ""])])).unwrap();
+        assert_eq!(read[0].data(), long.as_bytes());
+        assert_eq!((read[1].id.as_str(), read[1].get("name"), read[1].get("data")), ("a:b:c", Some(&b""[..]), None));
+    }
+
+    #[test]
+    fn a_job_without_a_hash_is_missing() {
+        for empty in [0x80, 0x90] {
+            let read = jobs(&[0x92, 0xa1, b'7', empty]).unwrap();
+            assert!(read[0].is_missing());
+        }
+    }
+
+    #[test]
+    fn what_is_cut_short_is_an_error() {
+        let whole = packed(&[("1", &["name", "n"])]);
+        (1..whole.len()).for_each(|end| assert!(jobs(&whole[..end]).is_err(), "{end}"));
+    }
+}
