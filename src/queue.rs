@@ -3,6 +3,7 @@
 mod adder;
 mod guard;
 pub mod schedulers;
+mod sweep;
 
 use std::time::Duration;
 
@@ -12,9 +13,10 @@ use tokio::sync::OnceCell;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, JobBatch, JobRecord, Keys};
-use crate::scripts::{inspect, manage};
+use crate::scripts::inspect;
 
 pub use adder::{Added, Adder};
+pub use guard::VERSION;
 
 /// What a plain rate limit writes: more jobs than any limit allows.
 const MANUAL_LIMIT: i64 = 9_007_199_254_740_991;
@@ -213,37 +215,6 @@ impl QueueHandle {
             }
         }
         self.call(&write).await.map(drop)
-    }
-
-    /// Makes all finished jobs of a state wait again, `count` per call.
-    ///
-    /// # Errors
-    /// See [`QueueHandle::get_job`].
-    pub async fn retry_all(&self, state: &str, count: i64, timestamp: i64) -> Result<()> {
-        self.ready().await?;
-        while manage::retry_jobs(&self.link, &self.keys, state, count, timestamp).await? {}
-        Ok(())
-    }
-
-    /// Makes all delayed jobs wait now, `count` per call.
-    ///
-    /// # Errors
-    /// See [`QueueHandle::get_job`].
-    pub async fn promote_all(&self, count: i64) -> Result<()> {
-        self.ready().await?;
-        while manage::promote_jobs(&self.link, &self.keys, count).await? {}
-        Ok(())
-    }
-
-    /// Pauses the queue and removes it with all its jobs, `count` per call.
-    ///
-    /// # Errors
-    /// [`Error::Code`] -2 when jobs are active and `force` is off, and see [`QueueHandle::get_job`].
-    pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
-        self.ready().await?;
-        manage::pause(&self.link, &self.keys).await?;
-        while manage::obliterate(&self.link, &self.keys, count, force).await? {}
-        Ok(())
     }
 }
 

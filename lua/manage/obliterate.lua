@@ -41,8 +41,8 @@ for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'pa
   end
 end
 
--- `delay` is a key of older versions.
-for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta' }) do
+-- `delay` is a key of older versions. The marker, which a delayed job sets even while paused, goes as in version 6.
+for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta', 'marker' }) do
   call('DEL', P .. name)
 end
 for _, state in ipairs({ 'completed', 'failed' }) do

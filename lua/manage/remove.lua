@@ -18,5 +18,5 @@ end
 if is_locked(job_key, children, {}) then
   return 0
 end
-remove_job(P, id, children, {})
+remove_job(P, id, children and 'all', {})
 return 1

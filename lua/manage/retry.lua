@@ -1,6 +1,6 @@
 -- Run a finished job once more (BullMQ's Job.retry).
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    id, state (completed or failed), lifo
+-- ARGV    id, state (completed or failed), lifo, reset_attempts_made, reset_attempts_started (1 = count from 0 again)
 -- Returns 0; -1 no such job; -3 the job is not in that state
 -- Events  waiting (jobId, prev=state)
 local call = redis.call
@@ -19,6 +19,13 @@ if (state ~= 'completed' and state ~= 'failed') or call('ZREM', P .. state, id) 
 end
 
 call('HDEL', job_key, 'finishedOn', 'processedOn', state == 'failed' and 'failedReason' or 'returnvalue')
+if ARGV[4] == '1' then
+  -- `attemptsMade` is the name of older versions, and the one that counts where it is present.
+  call('HDEL', job_key, 'atm', 'attemptsMade')
+end
+if ARGV[5] == '1' then
+  call('HDEL', job_key, 'ats')
+end
 -- BullMQ ignores the priority here: the job goes to the plain list.
 local target, blocked, settings = get_target(P)
 call(lifo and 'RPUSH' or 'LPUSH', target, id)

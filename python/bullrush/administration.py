@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias, get_args
 
 from bullrush import checks
 from bullrush._core import now_ms
 from bullrush.checks import Duration
 from bullrush.encoding import JSON
 from bullrush.errors import InvalidOptionError
-from bullrush.inspection import JobT, QueueInspection
+from bullrush.inspection import JobT
 from bullrush.job import encode_progress
+from bullrush.monitoring import QueueMonitoring
+from bullrush.naming import nearest
 from bullrush.operation import operation, reply
+from bullrush.orphans import find_suspects
 
 _DEFAULT_COUNT: Final = 1_000
 
 
-class QueueAdministration(QueueInspection[JobT]):
+#: What `clean` can remove.
+CleanableState: TypeAlias = Literal[
+    "completed", "wait", "waiting", "active", "paused", "prioritized", "delayed", "failed"
+]
+_CLEANABLE: Final = frozenset(get_args(CleanableState))
+
+
+class QueueAdministration(QueueMonitoring[JobT]):
     """The calls that change a queue or its jobs."""
 
     @operation
@@ -73,8 +83,41 @@ class QueueAdministration(QueueInspection[JobT]):
 
     @operation
     async def drain(self, delayed: bool = False) -> None:
-        """Remove all waiting jobs, and with ``delayed=True`` the delayed ones, too. Active jobs go on."""
+        """Remove all waiting jobs, and with ``delayed=True`` the delayed ones, too. Active jobs go on.
+
+        The next job of each job scheduler stays. No events.
+
+        Redis:
+            ``manage/drain``, up to 1,000 jobs of each state per call.
+        """
         await reply(self.core.drain(delayed))
+
+    @operation
+    async def clean(self, grace: Duration, limit: int, type: CleanableState = "completed") -> list[str]:
+        """Remove the jobs of a state that are old enough.
+
+        Args:
+            grace: ms for which a job stays: after it finished, or for jobs that wait, after they were last taken or added. Active
+                jobs go only if no worker holds them, and a job scheduler's next job never does.
+            limit: how many jobs to look at, the oldest first; 0 is all of them.
+            type: completed, failed, wait (or waiting), active, paused, prioritized or delayed.
+
+        Returns:
+            The ids of the jobs removed.
+
+        Raises:
+            InvalidOptionError: there is nothing to clean by that name.
+            OutcomeUnknownError: the connection broke; jobs may have been removed.
+
+        Redis:
+            ``manage/clean``, up to 1,000 jobs per call; an event ``cleaned`` after each 10,000 and at the end.
+        """
+        if type not in _CLEANABLE:
+            raise InvalidOptionError(f"There are no {type!r} jobs to clean.{nearest(str(type), _CLEANABLE)}")
+        cutoff = now_ms() - checks.milliseconds("grace", grace)
+        ids = await reply(self.core.clean(type, cutoff, checks.at_least(0)("limit", limit) or None))
+        self.emit("cleaned", ids, type)
+        return ids
 
     @operation
     async def obliterate(self, *, force: bool = False, count: int = _DEFAULT_COUNT) -> None:
@@ -110,6 +153,12 @@ class QueueAdministration(QueueInspection[JobT]):
         await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
 
     @operation
+    async def remove_rate_limit_key(self) -> int:
+        """End a rate limit that is in force, whoever set it; return 1 if there was one, else 0."""
+        removed: int = await self._command("DEL", self.to_key("limiter"))
+        return removed
+
+    @operation
     async def set_global_concurrency(self, concurrency: int) -> None:
         """Let at most so many jobs be active at a time, over all workers."""
         await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
@@ -129,3 +178,41 @@ class QueueAdministration(QueueInspection[JobT]):
     async def remove_global_rate_limit(self) -> None:
         """Lift the rate limit over all workers."""
         await reply(self.core.set_global_rate_limit(None))
+
+    @operation
+    async def trim_events(self, max_length: int) -> int:
+        """Shorten the event stream to about ``max_length`` entries and return how many were removed."""
+        most = checks.at_least(0)("max_length", max_length)
+        removed: int = await self._command("XTRIM", self.to_key("events"), "MAXLEN", "~", most)
+        return removed
+
+    @operation
+    async def remove_deprecated_priority_key(self) -> int:
+        """Delete a key that BullMQ before version 4 kept for priorities; return 1 if there was one, else 0."""
+        removed: int = await self._command("DEL", self.to_key("priority"))
+        return removed
+
+    @operation
+    async def remove_orphaned_jobs(self, count: int = _DEFAULT_COUNT, limit: int = 0) -> int:
+        """Remove jobs that no state holds, and what is left of jobs that are gone: nothing can run or find them.
+
+        A parent goes on if it waited for such a job. Keys that are not a job's are not touched.
+
+        Args:
+            count: about how many keys to look at per round trip.
+            limit: how many jobs to remove at most; 0 is all of them.
+
+        Returns:
+            How many were removed.
+
+        Redis:
+            SCAN over the whole database, and the ids of all waiting and active jobs are read once; then ``manage/remove_orphaned_jobs``
+            for what looks orphaned, which looks again.
+        """
+        page, most = checks.at_least(1)("count", count), checks.at_least(0)("limit", limit)
+        removed = 0
+        for suspects in await find_suspects(self, page):
+            removed += await reply(self.core.remove_orphaned_jobs(suspects[: most - removed] if most else suspects))
+            if most and removed >= most:
+                break
+        return removed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -13,6 +14,9 @@ from bullrush.errors import DataError, MalformedJobError
 JSON: TypeAlias = Any
 
 NULL: Final = b"null"
+
+#: What is stored for a job without data.
+NO_DATA: Final[Mapping[str, JSON]] = {}
 
 # datetimes are refused: Node would read a string back, and which string is the caller's decision.
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME

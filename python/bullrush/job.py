@@ -10,6 +10,8 @@ from bullrush._core import now_ms
 from bullrush.checks import Duration
 from bullrush.encoding import JSON, encode
 from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
+from bullrush.family import JobFamily
+from bullrush.forms import JobForms
 from bullrush.operation import Awaited, Blocking, operation, reply, seconds
 from bullrush.record import JobFields
 
@@ -21,7 +23,7 @@ _FIRST_POLL: Final = 0.005
 _LONGEST_POLL: Final = 0.5
 
 
-class JobCalls(JobFields):
+class JobCalls(JobFamily, JobForms):
     """The calls of a job, whichever way they are waited for."""
 
     __slots__ = ()
@@ -120,8 +122,19 @@ class JobCalls(JobFields):
         self._source.emit("removed", self)
 
     @operation
-    async def retry(self, state: Literal["failed", "completed"] = "failed") -> None:
-        """Run a finished job once more. Attempts made and stack traces stay.
+    async def retry(
+        self,
+        state: Literal["failed", "completed"] = "failed",
+        *,
+        reset_attempts_made: bool = False,
+        reset_attempts_started: bool = False,
+    ) -> None:
+        """Run a finished job once more. A parent that recorded its outcome waits for it again.
+
+        Args:
+            state: where it is.
+            reset_attempts_made: count the attempts that ended from 0 again, which makes it retry by itself again.
+            reset_attempts_started: count the attempts that began from 0 again.
 
         Raises:
             JobNotFoundError: the job is gone.
@@ -129,8 +142,13 @@ class JobCalls(JobFields):
         """
         if state not in {"failed", "completed"}:
             raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
-        await reply(self._source.core.retry(self.id, state, bool(self.opts.get("lifo"))))
+        lifo = bool(self.opts.get("lifo"))
+        await reply(self._source.core.retry(self.id, state, lifo, reset_attempts_made, reset_attempts_started))
         self._change(finishedOn=None, processedOn=None, failedReason=None, returnvalue=None)
+        if reset_attempts_made:
+            self._change(atm=None, attemptsMade=None)
+        if reset_attempts_started:
+            self._change(ats=None)
 
     @operation
     async def move_to_delayed(self, timestamp: int, token: str | None = None) -> None:

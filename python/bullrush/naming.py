@@ -42,7 +42,7 @@ RESERVED_IDS: Final = frozenset(
         "ext",
     ]
 )
-_RESERVED_FAMILIES: Final = ("metrics:", "repeat:", "de:", "dn:", "ext:")
+RESERVED_FAMILIES: Final = ("metrics:", "repeat:", "de:", "dn:", "ext:")
 
 
 def check_queue_name(name: object) -> str:
@@ -98,7 +98,7 @@ def check_job_id(job_id: object) -> str:
         raise InvalidOptionError("Custom Id cannot be integers")
     if ":" in job_id and job_id.count(":") + 1 != _ID_PARTS:
         raise InvalidOptionError("Custom Id cannot contain :")
-    if job_id in RESERVED_IDS or job_id.startswith(_RESERVED_FAMILIES):
+    if job_id in RESERVED_IDS or job_id.startswith(RESERVED_FAMILIES):
         raise InvalidOptionError(f"Custom Id cannot be {job_id!r}: that key belongs to the queue")
     return job_id
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from uuid import uuid4
 
 from bullrush import checks
-from bullrush._core import AutoIds, now_ms
+from bullrush._core import BULLMQ_VERSION, AutoIds, now_ms
 from bullrush.administration import QueueAdministration
 from bullrush.checks import Check, Duration
-from bullrush.encoding import JSON, encode
+from bullrush.encoding import JSON, NO_DATA, encode
 from bullrush.errors import InvalidOptionError
 from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from bullrush import _core
 
-#: What is stored for a job without data.
-NO_DATA: Final[Mapping[str, JSON]] = {}
 _DEFAULT_MAX_LEN_EVENTS: Final = 10_000
 _DEFAULT_TIMEOUT: Final = 10_000
 
@@ -117,12 +116,39 @@ class QueueCalls(QueueAdministration[JobT]):
         # The URL as resolved: unpickled elsewhere, the queue is still the same one.
         self._options: QueueOptions = {**options, "url": self._url}
         self._compiler = OptionCompiler(options.get("default_job_options"))
+        self._token = str(uuid4())
 
     def __getstate__(self) -> dict[str, object]:
         return {"name": self._name, "options": self._options}
 
     def __setstate__(self, state: dict[str, JSON]) -> None:
         QueueCalls.__init__(self, state["name"], **state["options"])
+
+    @property
+    def token(self) -> str:
+        """A text that no other queue object has."""
+        return self._token
+
+    @property
+    def jobs_opts(self) -> JobOptions:
+        """The options of every job added here that does not say otherwise."""
+        return {**(self._options.get("default_job_options") or {})}
+
+    @property
+    def default_job_options(self) -> JobOptions:
+        """The same as `jobs_opts`."""
+        return self.jobs_opts
+
+    @property
+    def meta_values(self) -> dict[str, int | str]:
+        """The settings that this object writes to Redis."""
+        if self._options.get("skip_metas_update"):
+            return {}
+        streams = self._options.get("streams") or {}
+        return {
+            "opts.maxLenEvents": streams.get("events", {}).get("max_len", _DEFAULT_MAX_LEN_EVENTS),
+            "version": BULLMQ_VERSION,
+        }
 
     @operation
     async def add(self, name: str, data: JSON = NO_DATA, **options: Unpack[JobOptions]) -> JobT:

@@ -335,3 +335,13 @@ class JobFields:
     def repeat_job_key(self) -> str | None:
         """The job scheduler that made it."""
         return self._text("rjk")
+
+    @property
+    def next_repeatable_job_id(self) -> str | None:
+        """The job that its scheduler made after it."""
+        return self._text("nrjid")
+
+    @property
+    def debounce_id(self) -> str | None:
+        """The same as `deduplication_id`; the older name."""
+        return self.deduplication_id

@@ -34,6 +34,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 

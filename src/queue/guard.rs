@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
 /// What the queue says about its writer; other clients only display it.
-const VERSION: &str = "bullmq:5.62.0";
+pub const VERSION: &str = "bullmq:5.62.0";
 
 /// The keys whose type tells a BullMQ queue from anything else.
 const TYPES: [(&str, &str); 10] = [

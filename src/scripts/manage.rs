@@ -117,13 +117,23 @@ pub async fn remove(link: &Link, keys: &Keys, id: &str, remove_children: bool) -
     run_on_job(link, &call, Retry::Safe, id, "removeJob", "active").await
 }
 
+/// How a finished job runs again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Again {
+    /// Before the jobs that wait already.
+    pub lifo: bool,
+    /// Count its attempts from 0 again: those that ended, and those that began.
+    pub reset_made: bool,
+    pub reset_started: bool,
+}
+
 /// Makes a `completed` or `failed` job wait again.
 ///
 /// # Errors
 /// [`Error::Code`] -1, -3; [`Error::OutcomeUnknown`].
-pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, lifo: bool) -> Result<()> {
+pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, again: Again) -> Result<()> {
     let mut call = on_job(&lua::manage::RETRY, keys, id);
-    call.arg(state).arg(flag(lifo));
+    call.arg(state).arg(flag(again.lifo)).arg(flag(again.reset_made)).arg(flag(again.reset_started));
     run_on_job(link, &call, Retry::Never, id, "reprocessJob", state).await.map(drop)
 }
 
@@ -165,13 +175,69 @@ pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Re
     Err(Error::Refused(message.into()))
 }
 
-/// Removes all waiting jobs, and with `delayed` the delayed ones too.
+/// Removes up to 1000 waiting jobs of each state, and with `delayed` of the delayed ones too. Returns whether more are left,
+/// and how many of each state stay: what the next call gets as `kept`.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn drain(link: &Link, keys: &Keys, delayed: bool) -> Result<()> {
+pub async fn drain(link: &Link, keys: &Keys, delayed: bool, kept: &[i64]) -> Result<(bool, Vec<i64>)> {
     let mut call = Call::new(&lua::manage::DRAIN, keys);
-    call.arg(flag(delayed));
+    call.arg(flag(delayed)).arg(kept);
+    let mut reply = reply::array(run(link, &call, Retry::Safe).await?)?.into_iter().map(reply::integer);
+    let more = reply.next().transpose()? == Some(1);
+    Ok((more, reply.collect::<Result<_>>()?))
+}
+
+/// What one call of [`clean`] did.
+pub struct Cleaned {
+    /// The pass goes on.
+    pub more: bool,
+    /// How many jobs the pass has looked at and left, and how many it has removed.
+    pub kept: i64,
+    pub removed: i64,
+    /// What this call removed.
+    pub ids: Vec<String>,
+}
+
+/// Removes up to 1000 jobs of a state that are not younger than `cutoff` (ms), as a part of a pass over `limit` jobs.
+///
+/// # Errors
+/// What [`eval`] returns; [`Error::OutcomeUnknown`].
+pub async fn clean(
+    link: &Link,
+    keys: &Keys,
+    state: &str,
+    cutoff: i64,
+    limit: i64,
+    kept: i64,
+    removed: i64,
+) -> Result<Cleaned> {
+    let mut call = Call::new(&lua::manage::CLEAN, keys);
+    call.arg(state).arg(cutoff).arg(limit).arg(kept).arg(removed);
+    let mut reply = reply::array(run(link, &call, Retry::Never).await?)?.into_iter();
+    let mut number = || reply::integer(reply.next().unwrap_or(Value::Nil));
+    let (more, kept, removed) = (number()? == 1, number()?, number()?);
+    Ok(Cleaned { more, kept, removed, ids: reply.map(reply::text).collect::<Result<_>>()? })
+}
+
+/// Parts a child from its parent. Returns whether the parent waited for it.
+///
+/// # Errors
+/// [`Error::Code`] -1, -5.
+pub async fn remove_child_dependency(link: &Link, keys: &Keys, id: &str, parent_key: &str) -> Result<bool> {
+    let call = on_job(&lua::manage::REMOVE_CHILD_DEPENDENCY, keys, id);
+    match reply::integer(run(link, &call, Retry::Never).await?)? {
+        -5 => Err(Error::code(-5, parent_key, "removeChildDependency", "")),
+        reply => reply::checked(Value::Int(reply), id, "removeChildDependency", "").map(|removed| removed == 1),
+    }
+}
+
+/// Removes the children that a job still waits for, but for those that a worker has or that have failed.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn remove_unprocessed_children(link: &Link, keys: &Keys, id: &str) -> Result<()> {
+    let call = on_job(&lua::manage::REMOVE_UNPROCESSED_CHILDREN, keys, id);
     run(link, &call, Retry::Safe).await.map(drop)
 }
 
@@ -182,4 +248,14 @@ pub async fn drain(link: &Link, keys: &Keys, delayed: bool) -> Result<()> {
 pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str) -> Result<bool> {
     let call = on_job(&lua::manage::REMOVE_JOB_SCHEDULER, keys, id);
     Ok(reply::integer(run(link, &call, Retry::Safe).await?)? == 1)
+}
+
+/// Removes those of the jobs that no state of the queue holds. Returns how many they were.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn remove_orphaned_jobs(link: &Link, keys: &Keys, ids: &[String]) -> Result<i64> {
+    let mut call = Call::new(&lua::manage::REMOVE_ORPHANED_JOBS, keys);
+    call.arg(ids);
+    reply::integer(run(link, &call, Retry::Safe).await?)
 }

@@ -143,7 +143,7 @@ async fn management_calls_reach_their_scripts() {
     let error = manage::obliterate(&link, &keys, 10, false).await.unwrap_err();
     assert_eq!(error.to_string(), "Cannot obliterate non-paused queue");
     assert_eq!(manage::remove(&link, &keys, "1", false).await.unwrap(), 1);
-    manage::drain(&link, &keys, true).await.unwrap();
+    manage::drain(&link, &keys, true, &[]).await.unwrap();
     assert!(inspect::is_drained(&link, &keys, 1, 1_000).await.unwrap());
     queue(&link).obliterate(100, false).await.unwrap();
 }

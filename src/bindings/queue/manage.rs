@@ -8,7 +8,7 @@ use super::super::convert::Reply;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
-use crate::scripts::manage;
+use crate::scripts::manage::{self, Again};
 
 #[pymethods]
 impl CoreQueue {
@@ -90,9 +90,10 @@ impl CoreQueue {
         })
     }
 
-    fn retry(&self, id: String, state: String, lifo: bool) -> Pending {
+    fn retry(&self, id: String, state: String, lifo: bool, reset_made: bool, reset_started: bool) -> Pending {
+        let again = Again { lifo, reset_made, reset_started };
         self.start(move |queue| async move {
-            manage::retry(queue.link(), queue.keys(), &id, &state, lifo).await.map(|()| Reply::Nothing)
+            manage::retry(queue.link(), queue.keys(), &id, &state, again).await.map(|()| Reply::Nothing)
         })
     }
 
@@ -101,8 +102,29 @@ impl CoreQueue {
     }
 
     fn drain(&self, delayed: bool) -> Pending {
+        self.start(move |queue| async move { queue.drain(delayed).await.map(|()| Reply::Nothing) })
+    }
+
+    #[pyo3(signature = (state, cutoff, limit))]
+    fn clean(&self, state: String, cutoff: i64, limit: Option<i64>) -> Pending {
+        self.start(move |queue| async move { Ok(Reply::Texts(queue.clean(&state, cutoff, limit).await?)) })
+    }
+
+    fn remove_orphaned_jobs(&self, ids: Vec<String>) -> Pending {
         self.start(move |queue| async move {
-            manage::drain(queue.link(), queue.keys(), delayed).await.map(|()| Reply::Nothing)
+            Ok(Reply::Number(manage::remove_orphaned_jobs(queue.link(), queue.keys(), &ids).await?))
+        })
+    }
+
+    fn remove_child_dependency(&self, id: String, parent_key: String) -> Pending {
+        self.start(move |queue| async move {
+            Ok(Reply::Flag(manage::remove_child_dependency(queue.link(), queue.keys(), &id, &parent_key).await?))
+        })
+    }
+
+    fn remove_unprocessed_children(&self, id: String) -> Pending {
+        self.start(|queue| async move {
+            manage::remove_unprocessed_children(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing)
         })
     }
 

@@ -1,0 +1,68 @@
+-- Remove the jobs of one state that are old enough. A pass looks at a number of candidates, 1000 per call: completed and
+-- failed jobs in the order in which they finished, other sets from their lowest score, lists from the next job to run.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both what the pass' earlier calls returned)
+-- Returns {1 = the pass goes on, kept, removed, id...}: the pass so far, and the ids that this call removed
+-- Events  cleaned (count) at the end of the pass
+local call = redis.call
+--- @include discard_job
+--- @include is_scheduled
+--- @include remove_at
+--- @include state_kind
+local P = string.sub(KEYS[1], 1, -5)
+local kind, state = state_kind(ARGV[1])
+local cutoff = assert(tonumber(ARGV[2]), 'cutoff is not a number')
+local limit = assert(tonumber(ARGV[3]), 'limit is not a number')
+local kept = assert(tonumber(ARGV[4]), 'kept is not a number')
+local removed = assert(tonumber(ARGV[5]), 'removed is not a number')
+assert(kind, 'no such state')
+local key = P .. state
+local finished = state == 'completed' or state == 'failed'
+local budget = math.min(limit - kept - removed, 1000)
+
+local candidates = {}
+if budget > 0 and finished then
+  candidates = call('ZRANGEBYSCORE', key, 0, cutoff, 'LIMIT', 0, budget)
+elseif budget > 0 and kind == 'zset' then
+  candidates = call('ZRANGE', key, kept, kept + budget - 1)
+elseif budget > 0 then
+  candidates = call('LRANGE', key, -(kept + budget), -(kept + 1))
+end
+
+-- A job without a hash, or without any time in it, is old enough.
+local function is_old(job_key)
+  local times = call('HMGET', job_key, 'timestamp', 'processedOn', kind == 'list' and 'finishedOn' or 'processedOn')
+  return (tonumber(times[3] or times[2] or times[1]) or 0) <= cutoff
+end
+
+local ids, positions = {}, {}
+local before = kept + 1
+for n, id in ipairs(candidates) do
+  local job_key = P .. id
+  if
+    finished
+    or (
+      is_old(job_key)
+      and not (state == 'active' and call('EXISTS', job_key .. ':lock') == 1)
+      and not is_scheduled(P, id, call('HGET', job_key, 'rjk'))
+    )
+  then
+    discard_job(P, id)
+    ids[#ids + 1] = id
+    positions[#positions + 1] = n - #candidates - before
+  else
+    kept = kept + 1
+  end
+end
+if #ids > 0 and kind == 'zset' then
+  call('ZREM', key, unpack(ids))
+elseif kind == 'list' then
+  remove_at(key, positions)
+end
+removed = removed + #ids
+
+local more = #candidates == budget and kept + removed < limit
+if not more then
+  call('XADD', P .. 'events', '*', 'event', 'cleaned', 'count', removed)
+end
+return { more and 1 or 0, kept, removed, unpack(ids) }

@@ -1,0 +1,56 @@
+-- Remove jobs that no state of the queue holds: what is left of them can neither run nor be found.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    id... (suspects; their number times the length of the lists is the cost)
+-- Returns how many of them were removed
+-- Events  waiting (jobId, prev=waiting-children) for a parent that loses its last dependency
+local call = redis.call
+--- @include detach_child
+--- @include remove_deduplication
+--- @include remove_job_keys
+local P = string.sub(KEYS[1], 1, -5)
+
+local function is_held(id)
+  for _, set in ipairs({ 'completed', 'failed', 'delayed', 'prioritized', 'waiting-children' }) do
+    if call('ZSCORE', P .. set, id) then
+      return true
+    end
+  end
+  for _, list in ipairs({ 'active', 'wait', 'paused' }) do
+    if call('LPOS', P .. list, id) then
+      return true
+    end
+  end
+  return false
+end
+
+-- A key that is not a job's is none of our business: other hashes have none of these fields. Only scheduler jobs and
+-- custom ids have a colon, and all of them a timestamp; a scheduler has none.
+local function is_job(id, job_key)
+  local kind = call('TYPE', job_key).ok
+  if kind ~= 'hash' then
+    return kind == 'none'
+  elseif string.find(id, ':', 1, true) then
+    return call('HEXISTS', job_key, 'timestamp') == 1
+  end
+  local fields = { 'timestamp', 'opts', 'atm', 'ats', 'delay', 'progress', 'processedOn', 'finishedOn', 'stc' }
+  for _, value in ipairs(call('HMGET', job_key, unpack(fields))) do
+    if value then
+      return true
+    end
+  end
+  return false
+end
+
+local removed = 0
+for _, id in ipairs(ARGV) do
+  local job_key = P .. id
+  if not is_held(id) and is_job(id, job_key) then
+    local fields = call('HMGET', job_key, 'parentKey', 'parent', 'deid')
+    if fields[1] and call('EXISTS', fields[1]) == 1 then
+      detach_child(P, job_key, fields[1], fields[2], false)
+    end
+    remove_deduplication(P, id, fields[3])
+    removed = removed + math.min(remove_job_keys(job_key) + call('DEL', job_key .. ':lock'), 1)
+  end
+end
+return removed

@@ -1,0 +1,10 @@
+-- Remove the children that a job still waits for, and all that those wait for; what a worker has and what has failed stays.
+-- KEYS[1] <prefix>:<queue>:meta
+-- ARGV    id (of the parent)
+-- Returns 0
+-- Events  per removed job, in its own queue: removed (jobId, prev=name of the key that held it or unknown);
+--         waiting (jobId, prev=waiting-children) for a parent that loses its last dependency
+local call = redis.call
+--- @include remove_job
+remove_children(string.sub(KEYS[1], 1, -5) .. ARGV[1], 'unprocessed', {})
+return 0

@@ -1,0 +1,80 @@
+"""Finding what is left of jobs that no state of a queue holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bullrush.naming import RESERVED_FAMILIES, RESERVED_IDS
+from bullrush.operation import reply
+
+if TYPE_CHECKING:
+    from bullrush.handle import Handle
+
+_PARTS: Final = (":logs", ":dependencies", ":processed", ":failed", ":unsuccessful", ":lock")
+_SETS: Final = ("completed", "failed", "delayed", "prioritized", "waiting-children")
+_LISTS: Final = ("wait", "paused", "active")
+_PAGE: Final = 10_000
+#: Elements of lists that one script call may go over.
+_VISITS: Final = 1_000_000
+_LARGEST_BATCH: Final = 1_000
+
+
+async def find_suspects(queue: Handle, count: int) -> list[list[str]]:
+    """Return the ids of jobs that seemed to be in no state, in portions for one script call each, which has to look again."""
+    listed = await _listed(queue)
+    suspects: list[str] = []
+    for ids in await _scanned(queue, count):
+        unlisted = [job_id for job_id in ids if job_id not in listed]
+        suspects += await _in_no_set(queue, unlisted)
+    size = max(1, min(_LARGEST_BATCH, _VISITS // max(1, len(listed))))
+    return [suspects[first : first + size] for first in range(0, len(suspects), size)]
+
+
+async def _listed(queue: Handle) -> set[str]:
+    """Return the ids in the queue's lists, which cannot be asked for a single id at little cost."""
+    ids: set[str] = set()
+    for name in _LISTS:
+        first, page = 0, [b""]
+        while page:
+            (page,) = await reply(queue.core.commands([["LRANGE", queue.to_key(name), first, first + _PAGE - 1]]))
+            ids.update(job_id.decode(errors="replace") for job_id in page)
+            first += _PAGE
+    return ids
+
+
+async def _scanned(queue: Handle, count: int) -> list[set[str]]:
+    """Return the ids that the queue's keys name, each once."""
+    prefix = queue.to_key("")
+    pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in prefix) + "*"
+    seen: set[str] = set()
+    portions = []
+    cursor = b"0"
+    while True:
+        ((cursor, keys),) = await reply(queue.core.commands([["SCAN", cursor, "MATCH", pattern, "COUNT", count]]))
+        found = {_job_id(key.decode(errors="replace")[len(prefix) :]) for key in keys} - seen
+        seen |= found
+        portions.append({job_id for job_id in found if not _is_the_queues(job_id)})
+        if cursor == b"0":
+            return portions
+
+
+async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
+    if not ids:
+        return []
+    scores = await reply(queue.core.commands([["ZMSCORE", queue.to_key(name), *ids] for name in _SETS]))
+    return [
+        job_id for job_id, *found in zip(ids, *scores, strict=True) if not any(score is not None for score in found)
+    ]
+
+
+def _job_id(suffix: str) -> str:
+    for part in _PARTS:
+        if suffix.endswith(part):
+            return suffix.removesuffix(part)
+    return suffix
+
+
+def _is_the_queues(job_id: str) -> bool:
+    # A scheduler's job is one: `repeat:<scheduler>:<millis>`.
+    iteration = job_id.startswith("repeat:") and job_id.rpartition(":")[2].isdigit()
+    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_FAMILIES) and not iteration)

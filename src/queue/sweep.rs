@@ -1,0 +1,84 @@
+//! What goes over all jobs of a state: script calls of bounded work, repeated until nothing is left to do.
+
+use super::QueueHandle;
+use crate::error::Result;
+use crate::scripts::manage;
+
+/// Jobs that BullMQ looks at per `clean` call, and after which it announces what it removed.
+const CLEANED_PER_PASS: i64 = 10_000;
+
+impl QueueHandle {
+    /// Makes all finished jobs of a state wait again, `count` per call.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn retry_all(&self, state: &str, count: i64, timestamp: i64) -> Result<()> {
+        self.ready().await?;
+        while manage::retry_jobs(&self.link, &self.keys, state, count, timestamp).await? {}
+        Ok(())
+    }
+
+    /// Makes all delayed jobs wait now, `count` per call.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn promote_all(&self, count: i64) -> Result<()> {
+        self.ready().await?;
+        while manage::promote_jobs(&self.link, &self.keys, count).await? {}
+        Ok(())
+    }
+
+    /// Pauses the queue and removes it with all its jobs, `count` per call.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Refused`] when jobs are active and `force` is off, and see [`QueueHandle::get_job`].
+    pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
+        self.ready().await?;
+        manage::pause(&self.link, &self.keys).await?;
+        while manage::obliterate(&self.link, &self.keys, count, force).await? {}
+        Ok(())
+    }
+
+    /// Removes all waiting jobs, and with `delayed` the delayed ones too.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn drain(&self, delayed: bool) -> Result<()> {
+        self.ready().await?;
+        let mut kept = Vec::new();
+        loop {
+            let (more, now_kept) = manage::drain(&self.link, &self.keys, delayed, &kept).await?;
+            if !more {
+                return Ok(());
+            }
+            kept = now_kept;
+        }
+    }
+
+    /// Removes the jobs of a state that are not younger than `cutoff` (ms), looking at `limit` of them, and returns their ids.
+    ///
+    /// The same ones as BullMQ: it looks at 10,000 at a time, and a pass that kept one of them is the last.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`]. [`crate::error::Error::OutcomeUnknown`]: some more jobs may be gone than anybody was told.
+    pub async fn clean(&self, state: &str, cutoff: i64, limit: Option<i64>) -> Result<Vec<String>> {
+        self.ready().await?;
+        let mut ids = Vec::new();
+        loop {
+            let left = limit.map_or(i64::MAX, |limit| limit - ids.len() as i64);
+            let pass = left.min(CLEANED_PER_PASS);
+            let (mut kept, mut removed) = (0, 0);
+            loop {
+                let part = manage::clean(&self.link, &self.keys, state, cutoff, pass, kept, removed).await?;
+                (kept, removed) = (part.kept, part.removed);
+                ids.extend(part.ids);
+                if !part.more {
+                    break;
+                }
+            }
+            if removed < pass || left == pass {
+                return Ok(ids);
+            }
+        }
+    }
+}

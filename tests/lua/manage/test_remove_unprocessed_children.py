@@ -1,0 +1,45 @@
+"""lua/manage/remove_unprocessed_children.lua: what a job still waits for goes."""
+
+SCRIPT = "manage/remove_unprocessed_children"
+
+
+def test_a_job_without_children_stays_as_it_is(run, queue, store, dump):
+    store("p", "active")
+    before = dump(queue)
+    assert run(SCRIPT, queue, "p") == 0
+    assert run(SCRIPT, queue, "none") == 0
+    assert dump(queue) == before
+
+
+def test_pending_children_go_with_all_below_them(run, queue, new_queue, store, adopt, dump, events):
+    other = new_queue()
+    store("p", "active")
+    store("c", "waiting-children", queue=other)
+    store("g", "delayed", 5, queue=other)
+    adopt("p", "c", child_queue=other)
+    adopt("c", "g", parent_queue=other, child_queue=other)
+    assert run(SCRIPT, queue, "p") == 0
+    assert set(dump(other)) == {"meta", "marker", "events"}
+    assert events(other) == ["waiting c waiting-children", "removed g delayed", "removed c wait"]
+    assert set(dump(queue)) == {"meta", "active", "p"}
+
+
+def test_a_waiting_parent_goes_on_without_them(run, queue, store, adopt, dump):
+    store("p", "waiting-children")
+    store("c", "wait")
+    adopt("p", "c")
+    run(SCRIPT, queue, "p")
+    assert dump(queue)["wait"] == ["p"]
+
+
+def test_what_a_worker_has_and_what_failed_or_is_done_stays(run, queue, client, store, adopt, dump):
+    store("p", "waiting-children")
+    for child, state in (("held", "active"), ("bad", "failed"), ("done", "completed"), ("c", "wait")):
+        store(child, state, 5)
+        adopt("p", child)
+    client.set(f"bull:{queue}:held:lock", "w:0")
+    client.smove(f"bull:{queue}:p:dependencies", f"bull:{queue}:p:processed-set", f"bull:{queue}:done")
+    run(SCRIPT, queue, "p")
+    assert dump(queue)["p:dependencies"] == {f"bull:{queue}:held", f"bull:{queue}:bad"}
+    assert {"held", "bad", "done"} <= set(dump(queue))
+    assert "c" not in dump(queue)
