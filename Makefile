@@ -17,7 +17,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz bench lint format check wheel-test docs clean
+.PHONY: help demo test test-rust test-python fuzz fleet bench lint format check wheel-test docs clean
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -75,6 +75,11 @@ SEQUENCES ?= 2000
 SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random sequences beside BullMQ for Node: SEQUENCES=20000 SEED=1 WORKERS=2
 	@$(PY) -m tests.interop.fuzz --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
+
+FLEET_JOBS ?= 50000
+fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 50,000 jobs together while workers are killed
+	$(call say,$(FLEET_JOBS) jobs for a mixed fleet)
+	@FLEET_JOBS=$(FLEET_JOBS) $(BIN)/pytest -q tests/interop/test_mixed_fleet.py
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ for Node and for Python, on this machine
 	@$(PIP) --group bench

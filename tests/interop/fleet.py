@@ -1,0 +1,156 @@
+"""Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, and ours with threads and with asyncio."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .queue_side import snaked
+
+HERE = Path(__file__).parent
+NODE_KINDS = ("bullmq5", "bullmq6")
+KINDS = (*NODE_KINDS, "sync", "aio")
+
+#: A killed worker's jobs come back after this and two stalled checks; too short, and a busy machine makes living ones stall.
+LOCK_MS = 5000
+STALLED_INTERVAL_MS = 1500
+CONCURRENCY = 10
+
+
+@dataclass
+class Fleet:
+    """Starts, kills and stops worker processes, and knows which jobs their handlers began."""
+
+    url: str
+    queues: list[str]
+    folder: Path
+    processes: dict[str, list["subprocess.Popen[bytes]"]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    started: int = 0
+
+    def start(self, kind: str) -> None:
+        """Start one process of a kind."""
+        self.started += 1
+        ledger = self.folder / f"{self.started}-{kind}.ledger"
+        ledger.touch()
+        node = kind in NODE_KINDS
+        limits = {"lockDuration": LOCK_MS, "stalledInterval": STALLED_INTERVAL_MS, "maxStalledCount": 10}
+        options = {"concurrency": CONCURRENCY, "name": kind, **limits}
+        settings = json.dumps({"queues": self.queues, **(options if node else snaked(options))})
+        program = ["node", "node/fleet_worker.js"] if node else [sys.executable, "-u", "fleet_worker.py"]
+        command = [*program, kind, self.url, str(ledger), settings]
+        with open(ledger.with_suffix(".log"), "wb") as log:
+            self.processes[kind].append(subprocess.Popen(command, cwd=HERE, stdout=log, stderr=log))
+
+    def kill(self, kind: str) -> None:
+        """End the oldest process of a kind as a crash would."""
+        process = self.processes[kind].pop(0)
+        process.kill()
+        process.wait()
+
+    def stop(self) -> None:
+        """Let all processes finish their jobs and end.
+
+        Raises:
+            AssertionError: one of them had ended by itself, or does not end.
+        """
+        living = [process for processes in self.processes.values() for process in processes]
+        ended = {process.args[0]: process.poll() for process in living if process.poll() is not None}  # type: ignore[index]
+        assert not ended, f"ended by themselves: {ended}, {self.said()}"
+        for process in living:
+            process.terminate()
+        for process in living:
+            assert process.wait(30) == 0, self.said()
+
+    def end(self) -> None:
+        """End what is left, for the end of a test."""
+        for processes in self.processes.values():
+            for process in processes:
+                process.kill()
+                process.wait()
+
+    def runs(self) -> Counter[str]:
+        """Return how often handlers began each job, as ``queue:id``."""
+        return Counter(line for ledger in self.folder.glob("*.ledger") for line in ledger.read_text().splitlines())
+
+    def runs_by_kind(self) -> Counter[str]:
+        """Return how many runs each kind of worker began."""
+        counts: Counter[str] = Counter()
+        for ledger in self.folder.glob("*.ledger"):
+            counts[ledger.stem.split("-")[1]] += len(ledger.read_text().splitlines())
+        return counts
+
+    def said(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(f"{log.name}: {log.read_text()[-500:]}" for log in self.folder.glob("*.log"))
+
+
+#: What must come of a job: the outcomes that may be, and the attempts it takes.
+Fate = tuple[set[str], int]
+FATES: dict[int, Fate] = {0: ({"completed"}, 2), 1: ({"completed"}, 3), 2: ({"failed"}, 2), 3: ({"failed"}, 1)}
+COMPLETED: Fate = ({"completed"}, 1)
+FAILED: Fate = ({"failed"}, 1)
+JOBS_PER_FLOW = 6
+
+
+def plain_job(n: int) -> dict[str, Any]:
+    """Return a job as BullMQ takes it; its data tells handlers what to do."""
+    data: dict[str, Any] = {"n": n, "ms": n % 7}
+    opts: dict[str, Any] = {}
+    match n % 10:
+        case 0:
+            opts, data["fails"] = {"attempts": 3}, 1
+        case 1:
+            opts, data["fails"] = {"attempts": 3, "backoff": {"type": "fixed", "delay": 50}}, 2
+        case 2:
+            opts, data["fails"] = {"attempts": 2}, 9
+        case 3:
+            opts, data["hopeless"] = {"attempts": 5}, True
+        case 4:
+            opts = {"priority": 1 + n % 3}
+        case 5:
+            opts = {"delay": n % 400}
+        case 6:
+            opts = {"removeOnComplete": True}
+        case 7:
+            opts = {"lifo": True}
+    return {"name": "work", "data": data, "opts": opts}
+
+
+def fate_of_plain(n: int) -> Fate:
+    """Return what must come of `plain_job`."""
+    return FATES.get(n % 10, COMPLETED)
+
+
+def flow(n: int, queues: list[str]) -> dict[str, Any]:
+    """Return a tree of six jobs over both queues; a risky child fails in every other one, under each policy by turns."""
+    policy = (
+        "failParentOnFailure",
+        "ignoreDependencyOnFailure",
+        "removeDependencyOnFailure",
+        "continueParentOnFailure",
+    )
+
+    def node(name: str, queue: int, children: list[Any] | None = None, **data: Any) -> dict[str, Any]:
+        opts = {"jobId": f"flow{n}-{name}", **({policy[n % 4]: True} if name == "risky" else {})}
+        made = {"name": "node", "queueName": queues[queue], "data": {"n": n, **data}, "opts": opts}
+        return {**made, "children": children} if children else made
+
+    leaves = [node("leaf1", 0), node("leaf2", 1, ms=3)]
+    risky = node("risky", 1, hopeless=True) if n % 8 < 4 else node("risky", 1)
+    return node("root", 0, [node("middle", 1, leaves), risky, node("leaf3", 0)])
+
+
+def fates_of_flow(n: int, queues: list[str]) -> dict[str, Fate]:
+    """Return what must come of the jobs of `flow`, by ``queue:id``."""
+    first, second = (f"{queue}:flow{n}-" for queue in queues)
+    risky, root = (FAILED, COMPLETED) if n % 8 < 4 else (COMPLETED, COMPLETED)
+    if n % 8 == 0:
+        root = FAILED
+    if n % 8 == 3:
+        # It goes on as soon as the child has failed, and then fails if others are still on their way.
+        root = ({"completed", "failed"}, 1)
+    done = dict.fromkeys([f"{first}leaf1", f"{first}leaf3", f"{second}leaf2", f"{second}middle"], COMPLETED)
+    return {**done, f"{second}risky": risky, f"{first}root": root}

@@ -1,0 +1,80 @@
+"""Workers of ours in a process of their own, to be killed; node/fleet_worker.js is the same for real BullMQ.
+
+usage: fleet_worker.py <sync|aio> <redis url> <ledger file> <JSON: {queues, concurrency, lock_duration, ...}>
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from bullrush import Worker, aio, errors
+
+Outcome = dict[str, Any]
+
+
+def outcome_of(job: Any) -> Outcome:
+    """Do what the job's data says, but for its sleep."""
+    data = job.data
+    if data.get("hopeless"):
+        raise errors.UnrecoverableError("hopeless")
+    if job.attempts_made < data.get("fails", 0):
+        raise RuntimeError(f"attempt {job.attempts_made}")
+    return {"n": data.get("n")}
+
+
+def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
+    """Run one worker per queue, with plain functions on threads."""
+
+    def work(job: Any, queue: str) -> Outcome:
+        os.write(ledger, f"{queue}:{job.id}\n".encode())
+        time.sleep(job.data.get("ms", 0) / 1000)
+        return outcome_of(job)
+
+    def handler_of(queue: str) -> Any:
+        return lambda job: work(job, queue)
+
+    workers = [Worker(queue, handler_of(queue), url=url, autorun=True, **options) for queue in queues]
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    stopped.wait()
+    for worker in workers:
+        worker.close()
+
+
+async def run_tasks(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
+    """Run one worker per queue, with coroutine functions on this loop."""
+
+    def handler_of(queue: str) -> Any:
+        async def work(job: Any) -> Outcome:
+            os.write(ledger, f"{queue}:{job.id}\n".encode())
+            await asyncio.sleep(job.data.get("ms", 0) / 1000)
+            return outcome_of(job)
+
+        return work
+
+    workers = [aio.Worker(queue, handler_of(queue), url=url, autorun=True, **options) for queue in queues]
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    await stopped.wait()
+    for worker in workers:
+        await worker.close()
+
+
+def main(kind: str, url: str, ledger: str, settings: str) -> None:
+    """Run workers until SIGTERM."""
+    options = json.loads(settings)
+    queues = options.pop("queues")
+    lines = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    if kind == "aio":
+        asyncio.run(run_tasks(url, lines, queues, options))
+    else:
+        run_threads(url, lines, queues, options)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
