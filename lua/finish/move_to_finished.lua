@@ -8,7 +8,7 @@
 ---           failed:    id, failed_reason, stacktrace_json, attempts
 --- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms
 ---         [, jobs] }, the last three as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
----         dependencies, -9 failed children.
+---         dependencies, -9 failed children. A call all of whose jobs were refused does not fetch.
 --- Events  completed or failed [, retries-exhausted] per job; those of released parents; those of the fetch; drained
 local call = redis.call
 --- @include get_target
@@ -207,7 +207,7 @@ end
 
 local reply = { refused }
 local idle = true
-if fetch_count > 0 then
+if fetch_count > 0 and (any_finished or jobs == 0) then
   idle = fetch_jobs(P, reply, settings, now, ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], fetch_count)
 else
   reply[2], reply[3] = 0, 0

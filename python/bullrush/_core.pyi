@@ -173,24 +173,16 @@ class CoreQueue:
     # token-checked moves of an active job by its own handler; token "0" skips the check
     def move_to_delayed(self, id: str, token: str, delay: int) -> Pending[None]: ...
     def move_to_wait(self, id: str, token: str) -> Pending[int]: ...
+    def move_to_waiting_children(self, id: str, token: str, child_key: str | None) -> Pending[bool]: ...
     def extend_lock(self, id: str, token: str, duration: int) -> Pending[bool]: ...
 
-#: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
-#: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
-#: "ready" (once per run), "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected" (again), "closed".
-WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
-
 @final
-class CoreWorker:
-    """The worker engine of one queue. Python takes jobs and hands back outcomes; all else happens on its native thread."""
+class WorkerTerms:
+    """The options of a worker, as `CoreWorker` and `ManualWork` obey them."""
 
     def __new__(
         cls,
-        url: str,
-        prefix: str,
-        name: str,
         *,
-        concurrency: int,
         prefetch: int | None,
         lock_duration: int,
         lock_renew_time: int,
@@ -206,8 +198,58 @@ class CoreWorker:
         skip_stalled_check: bool,
         skip_lock_renewal: bool,
         max_backoff: int | None,
-    ) -> CoreWorker:
+    ) -> WorkerTerms:
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms."""
+
+@final
+class ManualWork:
+    """A worker's fetch and finish, one call at a time. Connects at first use; follows its process over a fork."""
+
+    def __new__(cls, url: str, prefix: str, name: str, terms: WorkerTerms) -> ManualWork: ...
+    def get_next_job(self, token: str, block: bool) -> Pending[JobRecord | None]: ...
+    def move_to_completed(
+        self, id: str, token: str, opts: bytes, value: bytes, fetch_next: bool
+    ) -> Pending[JobRecord | None]: ...
+    def move_to_failed(
+        self,
+        id: str,
+        token: str,
+        opts: bytes,
+        made: int,
+        stacktrace: bytes | None,
+        reason: str,
+        stack: str,
+        retry: bool,
+        delay: int | None,
+        fetch_next: bool,
+    ) -> Pending[tuple[bool, str, JobRecord | None]]:
+        """Return (will be retried, the job's stack traces, the next job); see `CoreWorker.fail`."""
+    @staticmethod
+    def needs_strategy(opts: bytes, made: int) -> str | None:
+        """The backoff type when only a custom strategy can compute the delay after ``made`` attempts and one more, else None."""
+    def extend_job_locks(self) -> Pending[list[str]]: ...
+    def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
+    def close(self) -> None:
+        """End pending waits for a job."""
+
+#: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
+#: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
+#: "ready" (once per run), "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected" (again), "closed".
+WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
+
+@final
+class CoreWorker:
+    """The worker engine of one queue. Python takes jobs and hands back outcomes; all else happens on its native thread."""
+
+    def __new__(
+        cls,
+        url: str,
+        prefix: str,
+        name: str,
+        terms: WorkerTerms,
+        *,
+        concurrency: int,
+    ) -> CoreWorker: ...
     def start(
         self,
         *,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush import checks
 from bullrush.errors import UnrecoverableError
-from bullrush.job import JobCalls
-from bullrush.worker_options import BackoffStrategy
+
+if TYPE_CHECKING:
+    from bullrush.job import JobCalls
+    from bullrush.worker_options import BackoffStrategy
 
 _MOST_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"

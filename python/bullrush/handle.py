@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bullrush._core import CoreQueue
+from bullrush._core import CoreQueue, ManualWork
 from bullrush.emitter import Emitter
 from bullrush.errors import ClosedError
 from bullrush.naming import check_prefix, check_queue_name
 from bullrush.operation import operation, reply
 from bullrush.url import masked, resolve
+from bullrush.worker_options import WorkerSettings
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
 
+    from bullrush._core import WorkerTerms
     from bullrush.record import JobFields, Progressed
+    from bullrush.worker_options import BackoffStrategy
 
 #: What a queue keeps in Redis, by the names BullMQ has for it. "" is how the keys of its jobs begin.
 _KEY_TYPES: Final = (
@@ -101,6 +104,7 @@ class Handle(Connected):
             skip_metas_update=skip_metas_update,
             timeout_ms=timeout_ms,
         )
+        self._manual: ManualWork | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._name!r} at {masked(self._url)}>"
@@ -147,6 +151,27 @@ class Handle(Connected):
         if self._core is None:
             raise ClosedError(f"{self!r} is closed")
         return self._core
+
+    @property
+    def backoff_strategy(self) -> BackoffStrategy | None:
+        """What decides on retries of jobs with a backoff type of their own."""
+        return None
+
+    @property
+    def manual(self) -> ManualWork:
+        """The compiled side of finishing jobs by hand.
+
+        Raises:
+            ClosedError: the handle was closed.
+        """
+        if self._core is None:
+            raise ClosedError(f"{self!r} is closed")
+        if self._manual is None:
+            self._manual = ManualWork(self._url, self._prefix, self._name, self._terms())
+        return self._manual
+
+    def _terms(self) -> WorkerTerms:
+        return WorkerSettings().terms()
 
     @operation
     async def wait_until_ready(self) -> None:

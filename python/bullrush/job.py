@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from bullrush import checks
 from bullrush._core import now_ms
 from bullrush.checks import Duration
-from bullrush.encoding import JSON, encode
+from bullrush.encoding import JSON, NULL, encode
 from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
 from bullrush.family import JobFamily
+from bullrush.failure import decide
 from bullrush.forms import JobForms
 from bullrush.operation import Awaited, Blocking, operation, reply, seconds
 from bullrush.record import JobFields
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from bullrush._core import JobRecord
 
 #: The token that stands for "do not check the lock".
 _UNCHECKED: Final = "0"
@@ -21,6 +27,13 @@ _DEFAULT_KEPT_LOGS: Final = 100
 _FULL_PROGRESS: Final = 100
 _FIRST_POLL: Final = 0.005
 _LONGEST_POLL: Final = 0.5
+
+
+class ChildKey(TypedDict):
+    """A job in another queue; ``queue`` is that queue's qualified name, such as ``bull:video``."""
+
+    id: str
+    queue: str
 
 
 class JobCalls(JobFamily, JobForms):
@@ -162,7 +175,7 @@ class JobCalls(JobFamily, JobForms):
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
         delay = max(0, checks.whole("timestamp", timestamp) - now_ms())
-        await reply(self._source.core.move_to_delayed(self.id, token or self.token or _UNCHECKED, delay))
+        await reply(self._source.core.move_to_delayed(self.id, self.lock_token(token), delay))
         self._change(delay=b"%d" % delay)
 
     @operation
@@ -175,7 +188,7 @@ class JobCalls(JobFamily, JobForms):
         Raises:
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
-        return await reply(self._source.core.move_to_wait(self.id, token or self.token or _UNCHECKED))
+        return await reply(self._source.core.move_to_wait(self.id, self.lock_token(token)))
 
     @operation
     async def extend_lock(self, token: str | None, duration: Duration) -> bool:
@@ -185,7 +198,86 @@ class JobCalls(JobFamily, JobForms):
             False if the lock is no longer held.
         """
         lasting = checks.positive_milliseconds("duration", duration)
-        return await reply(self._source.core.extend_lock(self.id, token or self.token or _UNCHECKED, lasting))
+        return await reply(self._source.core.extend_lock(self.id, self.lock_token(token), lasting))
+
+    @operation
+    async def move_to_completed(
+        self, returnvalue: JSON = None, token: str | None = None, fetch_next: bool = True
+    ) -> Self | None:
+        """Complete the job, which `Worker.get_next_job` brought, and by default take the next one.
+
+        Args:
+            returnvalue: the job's result.
+            token: the lock token; the job's own by default.
+            fetch_next: take the next job in the same round trip, under the same token.
+
+        Returns:
+            The next job, None if there is none now.
+
+        Raises:
+            DataError: a part of the result is not JSON.
+            JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
+            PendingDependenciesError, FailedChildrenError: its children keep it from completing.
+        """
+        value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
+        following = await reply(
+            self._source.manual.move_to_completed(self.id, self.lock_token(token), self.record.opts, value, fetch_next)
+        )
+        self.finish(final=True, returnvalue=value.decode())
+        return self._following(following)
+
+    @operation
+    async def move_to_failed(
+        self, error: BaseException, token: str | None = None, fetch_next: bool = False
+    ) -> Self | None:
+        """End a failed attempt as a worker does: retry the job now or later, or fail it, as its options say.
+
+        Args:
+            error: why; an `UnrecoverableError` is not retried.
+            token: the lock token; the job's own by default.
+            fetch_next: if the job fails for good, take the next one in the same round trip.
+
+        Returns:
+            The next job, None if there is none now or none was asked for.
+
+        Raises:
+            JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
+        """
+        source, opts, made = self._source, self.record.opts, self.attempts_made
+        failure = decide(self, error, source.manual.needs_strategy(opts, made), source.backoff_strategy)
+        retried, stacktrace, following = await reply(
+            source.manual.move_to_failed(
+                self.id, self.lock_token(token), opts, made, self._field("stacktrace"), *failure, fetch_next
+            )
+        )
+        self.finish(final=not retried, failedReason=failure.reason)
+        self._change(stacktrace=stacktrace.encode())
+        return self._following(following)
+
+    @operation
+    async def move_to_waiting_children(self, token: str | None = None, *, child: ChildKey | None = None) -> bool:
+        """Let the running job wait for its children; its handler then raises `WaitingChildrenError`.
+
+        Args:
+            token: the lock token; the job's own by default.
+            child: wait only if this child is unfinished; by default if any is.
+
+        Returns:
+            False: there is nothing to wait for, and the job goes on.
+
+        Raises:
+            FailedChildrenError: a child failed that fails its parent.
+            JobLockMissingError, JobLockMismatchError: the job is no longer held.
+        """
+        child_key = None if child is None else f"{child['queue']}:{child['id']}"
+        return await reply(self._source.core.move_to_waiting_children(self.id, self.lock_token(token), child_key))
+
+    def lock_token(self, token: str | None) -> str:
+        """Return the token to show: the given one, or the job's own; without either the lock is not checked."""
+        return token or self.token or _UNCHECKED
+
+    def _following(self, record: JobRecord | None) -> Self | None:
+        return None if record is None else type(self)(record, self._source)
 
     def discard(self) -> None:
         """Do not retry the job if its running attempt fails."""

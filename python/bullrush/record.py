@@ -13,7 +13,8 @@ from bullrush.errors import MalformedJobError
 from bullrush.options import read_options
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue, NewJob
+    from bullrush._core import CoreQueue, ManualWork, NewJob
+    from bullrush.worker_options import BackoffStrategy
 
 _FIELDS_OF_AN_ADD: Final = ("timestamp", "delay", "priority")
 
@@ -88,6 +89,14 @@ class Source(Protocol):
     @property
     def core(self) -> CoreQueue:
         """The compiled side of the queue."""
+
+    @property
+    def manual(self) -> ManualWork:
+        """The compiled side of finishing jobs by hand."""
+
+    @property
+    def backoff_strategy(self) -> BackoffStrategy | None:
+        """What decides on retries of jobs with a backoff type of their own."""
 
     @property
     def progressed(self) -> Progressed | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -15,12 +16,12 @@ from bullrush.errors import ClosedError, InvalidOptionError
 from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
 from bullrush.job import AsyncJob, Job
+from bullrush.manual import NO_FUNCTION, ManualCalls
 from bullrush.operation import Blocking, operation, seconds
 from bullrush.processor import Processor, is_async
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
-from bullrush.worker_events import OUTCOMES, WorkerEvents
+from bullrush.worker_events import OUTCOMES
 from bullrush.worker_options import (
-    BackoffStrategy,
     Handler,
     WorkerOptions,
     WorkerSettings,
@@ -42,7 +43,7 @@ _POLL: Final = 0.005
 _log: Final = logging.getLogger("bullrush")
 
 
-class WorkerCalls(WorkerEvents[JobT]):
+class WorkerCalls(ManualCalls[JobT]):
     """Everything of a worker but the way to wait."""
 
     _loop_runner: ClassVar[type[LoopRunner]]
@@ -53,7 +54,8 @@ class WorkerCalls(WorkerEvents[JobT]):
         Args:
             queue_name: the queue.
             handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
-                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`.
+                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. Without one the worker
+                cannot `run`, only `get_next_job`.
             options: see `WorkerOptions`.
 
         Raises:
@@ -62,17 +64,19 @@ class WorkerCalls(WorkerEvents[JobT]):
         """
         self._settings: WorkerSettings = read_worker_options(options)
         function = handler if handler is not None else self._settings.batch_handler
-        if function is None or (handler is not None and self._settings.batch_handler is not None):
+        if handler is not None and self._settings.batch_handler is not None:
             raise InvalidOptionError("A worker needs either a handler or a batch_handler")
-        if not callable(function):
+        if function is not None and not callable(function):
             raise InvalidOptionError(f"handler must be a function, not {function!r}")
+        if function is None and self._settings.autorun:
+            raise InvalidOptionError("autorun needs a handler")
         super().__init__(
             queue_name,
             self._settings.url,
             self._settings.prefix,
             options,
         )
-        self._function: Callable[..., Any] = function
+        self._function: Callable[..., Any] | None = function
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
         self._paused = False
@@ -87,6 +91,8 @@ class WorkerCalls(WorkerEvents[JobT]):
         most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
         longest = None if max_seconds is None else checks.span("max_seconds", max_seconds)
         ahead = checks.milliseconds("horizon", horizon)
+        if self._function is None:
+            raise RuntimeError(NO_FUNCTION)
         with self._lock:
             if self._closing:
                 raise ClosedError(f"{self!r} is closed")
@@ -103,36 +109,22 @@ class WorkerCalls(WorkerEvents[JobT]):
         return run
 
     def _new_core(self) -> CoreWorker:
-        settings = self._settings
         return CoreWorker(
             self._url,
             self._prefix,
             self._name,
-            concurrency=self._concurrency * settings.batch_size,
-            prefetch=settings.prefetch,
-            lock_duration=settings.lock_duration,
-            lock_renew_time=settings.lock_renew_time or max(1, settings.lock_duration // 2),
-            stalled_interval=settings.stalled_interval,
-            max_stalled_count=settings.max_stalled_count,
-            max_started_attempts=settings.max_started_attempts,
-            limiter=settings.limiter,
-            drain_delay=settings.drain_delay,
-            remove_on_complete=settings.remove_on_complete,
-            remove_on_fail=settings.remove_on_fail,
-            metrics_max_points=settings.metrics,
-            worker_name=settings.name,
-            skip_stalled_check=settings.skip_stalled_check,
-            skip_lock_renewal=settings.skip_lock_renewal,
-            max_backoff=settings.max_backoff,
+            self._settings.terms(),
+            concurrency=self._concurrency * self._settings.batch_size,
         )
 
     def _new_runner(self, core: CoreWorker) -> Runner:
-        settings, slots = self._settings, self._concurrency
-        if is_async(self._function):
-            tasks = Processor(core, self._function, AsyncJob, self, self)
+        settings, slots, function = self._settings, self._concurrency, self._function
+        assert function is not None
+        if is_async(function):
+            tasks = Processor(core, function, AsyncJob, self, self)
             start = tasks.run_one_async if settings.batch_handler is None else tasks.run_batch_async
             return self._loop_runner(core, start, slots, settings.batch_size)
-        calls = Processor(core, self._function, Job, self, self)
+        calls = Processor(core, function, Job, self, self)
         call = calls.run_each if settings.batch_handler is None else calls.run_batch
         return ThreadRunner(core, call, slots, settings.batch_size, f"bullrush-{self._name}")
 
@@ -148,11 +140,6 @@ class WorkerCalls(WorkerEvents[JobT]):
         self._forget_outcomes()
         self.emit("closed")
         return run.stats()
-
-    @property
-    def backoff_strategy(self) -> BackoffStrategy | None:
-        """The custom backoff strategy."""
-        return self._settings.backoff_strategy
 
     def is_running(self) -> bool:
         """Tell whether the worker takes jobs or still has some."""
@@ -205,6 +192,7 @@ class WorkerCalls(WorkerEvents[JobT]):
             timeout: ms after which the same goes for jobs that still run.
         """
         self._closing = True
+        self._end_waits()
         run = self._run
         if run is None or run.finished:
             return
@@ -217,6 +205,7 @@ class WorkerCalls(WorkerEvents[JobT]):
     async def disconnect(self) -> None:
         """Close by force and without waiting; see `close`."""
         self._closing = True
+        self._end_waits()
         if self._run is not None and self.is_running():
             self._run.begin_close(force=True)
 
@@ -263,6 +252,26 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             run.start()
             run.supervise()
         return self._end(run)
+
+    def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
+        """Run the handler on a job that `get_next_job` brought, and complete or fail the job by what comes out.
+
+        Args:
+            job: the job.
+            token: the lock token; the job's own by default.
+            fetch_next: take the next job in the same round trip, unless this one is retried.
+
+        Returns:
+            The next job, None if there is none now or none was asked for.
+        """
+        function = self._handler()
+        value, error = None, None
+        try:
+            self._admit(job)
+            value = asyncio.run(function(job.as_type(AsyncJob))) if is_async(function) else function(job)
+        except Exception as raised:
+            error = raised
+        return self._settle(job, token, value, error, fetch_next)
 
     def _run_in_background(self, run: WorkerRun) -> None:
         try:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from bullrush import checks
+from bullrush._core import WorkerTerms
 from bullrush.checks import Check, Duration
 from bullrush.encoding import JSON
 from bullrush.errors import InvalidOptionError
-from bullrush.job import AsyncJob, Job, JobCalls
 from bullrush.naming import check_known
 from bullrush.options import KeepOptions
+
+if TYPE_CHECKING:
+    from bullrush.job import AsyncJob, Job, JobCalls
 
 #: Gets a job, returns a JSON value. A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
 Handler: TypeAlias = "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
@@ -23,7 +26,7 @@ BatchHandler: TypeAlias = (
 )
 
 #: Gets attempts made, backoff type, error and job; returns ms to wait, 0 for none, -1 to fail the job.
-BackoffStrategy: TypeAlias = Callable[[int, str, BaseException, JobCalls], "Duration"]
+BackoffStrategy: TypeAlias = "Callable[[int, str, BaseException, JobCalls], Duration]"
 
 
 class LimiterOptions(TypedDict):
@@ -168,6 +171,26 @@ class WorkerSettings:
     skip_stalled_check: bool = _option(default=False, check=checks.boolean)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
+
+    def terms(self) -> WorkerTerms:
+        """Return them as the core keeps them."""
+        return WorkerTerms(
+            prefetch=self.prefetch,
+            lock_duration=self.lock_duration,
+            lock_renew_time=self.lock_renew_time or max(1, self.lock_duration // 2),
+            stalled_interval=self.stalled_interval,
+            max_stalled_count=self.max_stalled_count,
+            max_started_attempts=self.max_started_attempts,
+            limiter=self.limiter,
+            drain_delay=self.drain_delay,
+            remove_on_complete=self.remove_on_complete,
+            remove_on_fail=self.remove_on_fail,
+            metrics_max_points=self.metrics,
+            worker_name=self.name,
+            skip_stalled_check=self.skip_stalled_check,
+            skip_lock_renewal=self.skip_lock_renewal,
+            max_backoff=self.max_backoff,
+        )
 
 
 #: Not there yet; their defaults say nothing and pass.

@@ -10,6 +10,8 @@ use redis::Value;
 use super::record::PyJobRecord;
 use crate::protocol::JobRecord;
 use crate::queue::schedulers::Scheduled;
+use crate::worker::held::HeldJob;
+use crate::worker::manual::FailedAttempt;
 
 /// What an operation can answer with.
 pub enum Reply {
@@ -22,6 +24,9 @@ pub enum Reply {
     Pairs(Vec<(String, String)>),
     Job(Option<Arc<JobRecord>>),
     Jobs(Vec<Option<Arc<JobRecord>>>),
+    /// The next job of a worker.
+    Held(Option<Arc<HeldJob>>),
+    Failed(FailedAttempt),
     /// Ids in order, and the positions that existed already.
     Added(Vec<String>, Vec<usize>),
     Logs(Vec<String>, i64),
@@ -55,6 +60,10 @@ impl Reply {
                 }
                 Ok(list.into_any())
             }
+            Self::Held(job) => held_object(py, job.as_ref()),
+            Self::Failed(FailedAttempt { will_retry, stacktrace, next }) => {
+                (will_retry, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
+            }
             Self::Added(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
             Self::Logs(rows, count) => {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
@@ -73,6 +82,13 @@ impl Reply {
 fn job_object<'py>(py: Python<'py>, job: Option<&Arc<JobRecord>>) -> PyResult<Bound<'py, PyAny>> {
     match job {
         Some(record) => PyJobRecord::stored(record.clone()).into_bound_py_any(py),
+        None => Ok(py.None().into_bound(py)),
+    }
+}
+
+fn held_object<'py>(py: Python<'py>, job: Option<&Arc<HeldJob>>) -> PyResult<Bound<'py, PyAny>> {
+    match job {
+        Some(job) => PyJobRecord::held(job.clone()).into_bound_py_any(py),
         None => Ok(py.None().into_bound(py)),
     }
 }

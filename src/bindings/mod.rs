@@ -5,10 +5,12 @@ mod completions;
 mod convert;
 mod endpoint;
 mod errors;
+mod manual;
 mod pending;
 mod queue;
 mod record;
 mod runtime;
+mod terms;
 mod worker;
 
 use pyo3::prelude::*;
@@ -24,11 +26,15 @@ mod _core {
     #[pymodule_export]
     use super::completions::Completions;
     #[pymodule_export]
+    use super::manual::ManualWork;
+    #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]
     use super::queue::CoreQueue;
     #[pymodule_export]
     use super::record::PyJobRecord;
+    #[pymodule_export]
+    use super::terms::WorkerTerms;
     #[pymodule_export]
     use super::worker::CoreWorker;
 

@@ -14,14 +14,14 @@ use super::errors::{forked, to_py_err};
 use super::pending::Pending;
 use super::record::PyJobRecord;
 use super::runtime::{Core, OwnedByProcess};
+use super::terms::WorkerTerms;
 use crate::connection::{BlockingLink, Endpoint};
 use crate::error::Error;
-use crate::protocol::backoff::Delay;
-use crate::protocol::{JobOptions, Keep, Keys};
+use crate::protocol::{JobOptions, Keys};
 use crate::worker::handout::Taken;
 use crate::worker::held::HeldJob;
-use crate::worker::options::{Limiter, RunLimits, Until, WorkerOptions};
-use crate::worker::outcome::{Failure, Outcome};
+use crate::worker::options::{RunLimits, Until, WorkerOptions};
+use crate::worker::outcome::{custom_backoff, Failure, Outcome};
 use crate::worker::shared::{Closing, Event, Shared};
 
 /// How often a taker looks for signals.
@@ -58,10 +58,6 @@ impl CoreWorker {
     }
 }
 
-fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
-    rule.map(|(count, age)| Keep { count, age })
-}
-
 fn records(py: Python<'_>, jobs: Vec<Arc<HeldJob>>) -> PyResult<Option<Bound<'_, PyList>>> {
     PyList::new(py, jobs.into_iter().map(PyJobRecord::held)).map(Some)
 }
@@ -69,50 +65,16 @@ fn records(py: Python<'_>, jobs: Vec<Arc<HeldJob>>) -> PyResult<Option<Bound<'_,
 #[pymethods]
 impl CoreWorker {
     #[new]
-    #[pyo3(signature = (url, prefix, name, *, concurrency, prefetch, lock_duration, lock_renew_time, stalled_interval,
-        max_stalled_count, max_started_attempts, limiter, drain_delay, remove_on_complete, remove_on_fail,
-        metrics_max_points, worker_name, skip_stalled_check, skip_lock_renewal, max_backoff))]
-    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    #[pyo3(signature = (url, prefix, name, terms, *, concurrency))]
     fn new(
         py: Python<'_>,
         url: &str,
         prefix: &str,
         name: &str,
+        terms: &WorkerTerms,
         concurrency: usize,
-        prefetch: Option<usize>,
-        lock_duration: u64,
-        lock_renew_time: u64,
-        stalled_interval: u64,
-        max_stalled_count: i64,
-        max_started_attempts: Option<i64>,
-        limiter: Option<(i64, i64)>,
-        drain_delay: u64,
-        remove_on_complete: Option<(i64, Option<i64>)>,
-        remove_on_fail: Option<(i64, Option<i64>)>,
-        metrics_max_points: Option<i64>,
-        worker_name: Option<String>,
-        skip_stalled_check: bool,
-        skip_lock_renewal: bool,
-        max_backoff: Option<i64>,
     ) -> PyResult<Self> {
-        let options = WorkerOptions {
-            concurrency,
-            prefetch,
-            lock_duration: Duration::from_millis(lock_duration),
-            lock_renew_time: Duration::from_millis(lock_renew_time),
-            stalled_interval: Duration::from_millis(stalled_interval),
-            max_stalled_count,
-            max_started_attempts,
-            limiter: limiter.map(|(max, duration_ms)| Limiter { max, duration_ms }),
-            drain_delay: Duration::from_millis(drain_delay),
-            remove_on_complete: keep(remove_on_complete),
-            remove_on_fail: keep(remove_on_fail),
-            metrics_max_points,
-            worker_name,
-            skip_stalled_check,
-            skip_lock_renewal,
-            max_backoff_ms: max_backoff,
-        };
+        let options = WorkerOptions { concurrency, ..terms.0.clone() };
         Ok(Self {
             owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
             endpoint: endpoint(py, url)?,
@@ -204,16 +166,7 @@ impl CoreWorker {
 
     fn needs_strategy(&self, record: &PyJobRecord) -> PyResult<Option<String>> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
-        let options = JobOptions::parse(job.record.opts());
-        let attempt = job.record.atm() + 1;
-        if attempt >= options.attempts {
-            return Ok(None);
-        }
-        let delay = options.backoff.map(|backoff| backoff.next_delay(attempt, None, 0.0));
-        Ok(delay.and_then(|delay| match delay {
-            Delay::Custom(kind) => Some(kind),
-            Delay::Millis(_) => None,
-        }))
+        Ok(custom_backoff(job.record.atm(), &JobOptions::parse(job.record.opts())))
     }
 
     fn release(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {

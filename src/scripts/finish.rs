@@ -191,6 +191,24 @@ pub async fn move_many_to_wait(link: &Link, keys: &Keys, jobs: &[(&str, &str)]) 
     Ok(replies.into_iter().zip(jobs).map(read).collect())
 }
 
+/// Lets an active job wait for one child, by its key, or for all of them. False: there is nothing to wait for.
+///
+/// # Errors
+/// [`Error::Code`] -1, -2, -3, -6, -9; [`Error::OutcomeUnknown`].
+pub async fn move_to_waiting_children(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    id: &str,
+    token: &str,
+    child_key: Option<&str>,
+) -> Result<bool> {
+    let mut call = Call::new(&lua::finish::MOVE_TO_WAITING_CHILDREN, keys);
+    call.arg(now).arg(id).arg(token).optional(child_key);
+    let reply = eval(link, &call, Retry::Never).await?;
+    reply::checked(reply, id, "moveToWaitingChildren", "active").map(|reply| reply == 0)
+}
+
 /// The error of a refused job of [`move_to_finished`].
 #[must_use]
 pub fn refusal(id: &str, code: i64) -> Error {

@@ -75,13 +75,18 @@ impl HeldLocks {
         }
     }
 
-    fn older_than(&self, age: Duration) -> Vec<(String, Arc<str>)> {
+    /// The ids of the jobs that one token holds.
+    pub fn held_under(&self, token: &str) -> Vec<String> {
+        self.0.lock().iter().filter(|(_, lock)| &*lock.token == token).map(|(id, _)| id.clone()).collect()
+    }
+
+    pub fn older_than(&self, age: Duration) -> Vec<(String, Arc<str>)> {
         let (locks, now) = (self.0.lock(), Instant::now());
         let due = locks.iter().filter(|(_, lock)| lock.lease.age(now) >= age);
         due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
     }
 
-    fn renewed(&self, ids: &[(String, Arc<str>)], at: Instant) {
+    pub fn renewed(&self, ids: &[(String, Arc<str>)], at: Instant) {
         let locks = self.0.lock();
         for (id, token) in ids {
             if let Some(lock) = locks.get(id).filter(|lock| lock.token == *token) {
@@ -91,7 +96,7 @@ impl HeldLocks {
     }
 
     /// Mark a lock lost; true if this worker still thought to hold it.
-    fn lose(&self, id: &str, token: &str) -> bool {
+    pub fn lose(&self, id: &str, token: &str) -> bool {
         self.take(id, token).is_some_and(|lock| lock.lease.lose())
     }
 }

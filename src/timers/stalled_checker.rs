@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::now_ms;
 use crate::connection::Link;
+use crate::error::Result;
 use crate::protocol::Keys;
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
 
@@ -29,7 +30,7 @@ impl StalledChecker {
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
-            match self.pass(&mut stalled).await {
+            match pass(&self.link, &self.keys, self.max_stalled_count, self.interval, &mut stalled).await {
                 Ok(()) => {
                     let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
                     self.skipped.fetch_add(u64::try_from(missed).unwrap_or(0), Ordering::Relaxed);
@@ -43,27 +44,34 @@ impl StalledChecker {
         }
     }
 
-    async fn pass(&self, stalled: &mut impl FnMut(Vec<String>)) -> crate::error::Result<()> {
-        let plan = StalledPlan {
-            max_stalled_count: self.max_stalled_count,
-            stalled_interval: i64::try_from(self.interval.as_millis()).unwrap_or(i64::MAX),
-            limit: LIMIT,
-        };
-        let mut continued = false;
-        loop {
-            let (more, ids) = move_stalled_jobs_to_wait(&self.link, &self.keys, now_ms(), plan, continued).await?;
-            if !ids.is_empty() {
-                stalled(ids);
-            }
-            if !more {
-                return Ok(());
-            }
-            continued = true;
-        }
-    }
-
     /// A fleet that started together must not check together: up to 10 % later each time.
     fn jittered(&self) -> Duration {
         self.interval.mul_f64(1.0 + fastrand::f64() / 10.0)
+    }
+}
+
+/// One pass, unless another worker made one within the interval. `stalled` hears the recovered ids.
+///
+/// # Errors
+/// What [`move_stalled_jobs_to_wait`] returns.
+pub async fn pass(
+    link: &Link,
+    keys: &Keys,
+    max_stalled_count: i64,
+    interval: Duration,
+    mut stalled: impl FnMut(Vec<String>),
+) -> Result<()> {
+    let stalled_interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
+    let plan = StalledPlan { max_stalled_count, stalled_interval, limit: LIMIT };
+    let mut continued = false;
+    loop {
+        let (more, ids) = move_stalled_jobs_to_wait(link, keys, now_ms(), plan, continued).await?;
+        if !ids.is_empty() {
+            stalled(ids);
+        }
+        if !more {
+            return Ok(());
+        }
+        continued = true;
     }
 }

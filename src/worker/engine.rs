@@ -172,9 +172,9 @@ impl Engine {
         let ride = (count > 0).then(|| Ride { token: self.fetcher.token(), count });
         let round = self.finisher.settle(outcomes, ride.as_ref()).await;
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
-        // The ride did not see a job that went back to the queue in the same round trip.
-        let went_back =
-            |settled: &Settled| matches!(settled.went, Went::Retried { .. } | Went::GivenBack { .. } | Went::Released);
+        // The ride did not see a job that went back to the queue in the same round trip, and there is none when all
+        // outcomes were refused.
+        let went_back = |settled: &Settled| !matches!(settled.went, Went::Completed { .. } | Went::Failed { .. });
         let look_again = round.settled.iter().any(went_back);
         for settled in round.settled {
             self.note(settled);

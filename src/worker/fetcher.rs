@@ -181,6 +181,6 @@ pub fn fetch_plan<'a>(worker: &'a WorkerOptions, token: &'a str, count: usize) -
     }
 }
 
-fn millis(ms: i64) -> Duration {
+pub fn millis(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }

@@ -304,8 +304,8 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
             }
             Outcome::Failed { job, failure } => {
                 let options = JobOptions::parse(job.record.opts());
-                let stack = stacktrace(&job, &options, &failure.stack);
-                let verdict = verdict(&job, &options, &failure, worker.max_backoff_ms);
+                let stack = stacktrace(job.record.get("stacktrace"), &options, &failure.stack);
+                let verdict = verdict(job.record.atm(), &options, &failure, worker.max_backoff_ms);
                 let reason = failure.reason;
                 let step = match verdict {
                     Verdict::RetryNow => Step::Retry { reason, stack, lifo: options.lifo },

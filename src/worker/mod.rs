@@ -7,6 +7,7 @@ mod finisher;
 pub mod handout;
 pub mod held;
 mod intake;
+pub mod manual;
 mod marker_waiter;
 pub mod options;
 pub mod outcome;

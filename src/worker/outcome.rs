@@ -70,9 +70,9 @@ pub enum Verdict {
     Fail,
 }
 
-/// Decide by attempts and backoff (protocol: lifecycle 6.4).
-pub fn verdict(job: &HeldJob, options: &JobOptions, failure: &Failure, max_backoff_ms: Option<i64>) -> Verdict {
-    let attempt = job.record.atm() + 1;
+/// Decide by attempts and backoff (protocol: lifecycle 6.4); `made`: attempts that ended before this one.
+pub fn verdict(made: i64, options: &JobOptions, failure: &Failure, max_backoff_ms: Option<i64>) -> Verdict {
+    let attempt = made + 1;
     if !failure.retry || attempt >= options.attempts {
         return Verdict::Fail;
     }
@@ -94,10 +94,21 @@ pub fn verdict(job: &HeldJob, options: &JobOptions, failure: &Failure, max_backo
     }
 }
 
+/// The backoff type of a job that will be retried, if only a custom strategy can compute its delay.
+pub fn custom_backoff(made: i64, options: &JobOptions) -> Option<String> {
+    let attempt = made + 1;
+    if attempt >= options.attempts {
+        return None;
+    }
+    match options.backoff.as_ref()?.next_delay(attempt, None, 0.0) {
+        Delay::Custom(kind) => Some(kind),
+        Delay::Millis(_) => None,
+    }
+}
+
 /// The job's `stacktrace` field after one more failure: a JSON array with the last `limit` entries.
-pub fn stacktrace(job: &HeldJob, options: &JobOptions, stack: &str) -> String {
-    let stored = job.record.get("stacktrace").unwrap_or(b"[]");
-    let mut entries: Vec<String> = serde_json::from_slice(stored).unwrap_or_default();
+pub fn stacktrace(stored: Option<&[u8]>, options: &JobOptions, stack: &str) -> String {
+    let mut entries: Vec<String> = serde_json::from_slice(stored.unwrap_or(b"[]")).unwrap_or_default();
     if !stack.is_empty() {
         entries.push(stack.to_owned());
     }

@@ -37,11 +37,17 @@ pub async fn produce_next(shared: Arc<Shared>, link: Link, keys: Keys, job: Arc<
         }
     };
     shared.error(format!("Failed to add repeatable job for next iteration: {error}"));
-    let doubled = 1000_i64.saturating_mul(1 << job.record.ats().clamp(0, 20));
-    shared.submit(Outcome::Deferred { job, delay: doubled.min(LONGEST_DELAY) });
+    let delay = delay_instead(&job);
+    shared.submit(Outcome::Deferred { job, delay });
 }
 
-async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
+/// How long a job is put off whose successor could not be made: twice as long each time.
+pub fn delay_instead(job: &HeldJob) -> i64 {
+    1000_i64.saturating_mul(1 << job.record.ats().clamp(0, 20)).min(LONGEST_DELAY)
+}
+
+/// Make the job's successor, if it is a scheduler's job and the series goes on.
+pub async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
     let record = &job.record;
     let Some(scheduler_id) = record.text("rjk") else { return Ok(()) };
     let Ok(Value::Object(mut opts)) = serde_json::from_slice(record.opts()) else { return Ok(()) };

@@ -11,15 +11,17 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue
+from bullrush._core import stop_clock
 
 from .live import TheirQueue
+from .manual_side import ManualSide
 from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair, Sides
 from .queue_side import QueueSide
 from .script_side import ScriptSide
 from .state import by_job
-from .timeless import without_times, without_wake_ups
+from .timeless import without_times, without_traces, without_wake_ups
 
 HERE = Path(__file__).parent
 
@@ -137,6 +139,17 @@ def new_api_pair(make_pair: Callable[..., Pair], redis_url: str, queue_name: str
 def api_pair(new_api_pair: Callable[[], Pair]) -> Pair:
     """One such pair."""
     return new_api_pair()
+
+
+@pytest.fixture
+def manual_pair(make_pair: Callable[..., Pair], redis_url: str) -> Iterator[Pair]:
+    """Real BullMQ 5.62.0 and bullrush as its users call it, job by job, both on a stopped clock."""
+    yield make_pair(
+        lambda db, queue: ManualSide(f"{server_of(redis_url)}/{db}", queue),
+        words=True,
+        view=without_traces,
+    )
+    stop_clock(None)
 
 
 @pytest.fixture(params=["scripts", "api"])

@@ -239,6 +239,11 @@ class ScriptSide:
         reply = self._run("finish/move_to_wait", id, token)
         return Failed(reply) if reply < 0 else coarse_ttl(reply)
 
+    def move_to_waiting_children(self, id: str, token: str, child: dict[str, str] | None = None) -> Any:
+        child_key = f"{child['queue']}:{child['id']}" if child else None
+        reply = self._run("finish/move_to_waiting_children", self._now, id, token, child_key)
+        return Failed(reply) if reply < 0 else reply == 0
+
     def extend_locks(self, duration: int, held: dict[str, str]) -> Any:
         return self._run("lock/extend_locks", duration, *[part for pair in held.items() for part in pair])
 

@@ -291,8 +291,10 @@ def test_a_bad_worker_option_is_refused(options: dict, message: str) -> None:
     assert str(refused.value).startswith(message)
 
 
-def test_a_worker_needs_a_handler() -> None:
+def test_a_worker_needs_a_handler_to_run() -> None:
+    with pytest.raises(RuntimeError, match="No process function is defined"):
+        Worker("q").run()
     with pytest.raises(errors.InvalidOptionError, match="either a handler or a batch_handler"):
-        Worker("q")
+        Worker("q", print, batch_handler=print)  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidOptionError, match="handler must be a function"):
         Worker("q", 5)  # type: ignore[arg-type]

@@ -11,7 +11,9 @@ from bullrush.aio.job import Job
 from bullrush.checks import Duration
 from bullrush.emitter import LoopListeners
 from bullrush.handle import ClosedByAsyncWith
+from bullrush.job import Job as BlockingJob
 from bullrush.operation import Awaited
+from bullrush.processor import is_async
 from bullrush.runners import LoopRunner
 from bullrush.worker import HORIZON, Until, WorkerCalls
 from bullrush.worker_options import Handler, WorkerOptions
@@ -55,6 +57,20 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         stats = self._end(run)
         await listeners.settled()
         return stats
+
+    async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
+        """Run the handler on a job; see `bullrush.Worker.process_job`."""
+        function = self._handler()
+        value, error = None, None
+        try:
+            self._admit(job)
+            if is_async(function):
+                value = await function(job)
+            else:
+                value = await asyncio.to_thread(function, job.as_type(BlockingJob))
+        except Exception as raised:
+            error = raised
+        return await self._settle(job, token, value, error, fetch_next)
 
 
 async def _ended(run: WorkerRun) -> None:

@@ -23,6 +23,14 @@ impl CoreQueue {
         })
     }
 
+    #[pyo3(signature = (id, token, child_key))]
+    fn move_to_waiting_children(&self, id: String, token: String, child_key: Option<String>) -> Pending {
+        self.start(move |queue| async move {
+            let (link, keys, child) = (queue.link(), queue.keys(), child_key.as_deref());
+            Ok(Reply::Flag(finish::move_to_waiting_children(link, keys, now_ms(), &id, &token, child).await?))
+        })
+    }
+
     fn extend_lock(&self, id: String, token: String, duration: i64) -> Pending {
         self.start(move |queue| async move {
             let locks = [(id.as_str(), token.as_str())];

@@ -1,0 +1,130 @@
+//! Fetching and finishing by hand, under a worker's options.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::convert::Reply;
+use super::endpoint::{client_name, endpoint, keys};
+use super::pending::Pending;
+use super::runtime::{Core, OwnedByProcess};
+use super::terms::WorkerTerms;
+use crate::connection::{BlockingLink, Endpoint};
+use crate::lock::Mutex;
+use crate::protocol::{JobOptions, Keys};
+use crate::queue::{QueueHandle, QueueOptions};
+use crate::worker::manual::{Attempt, Manual};
+use crate::worker::options::WorkerOptions;
+use crate::worker::outcome::{custom_backoff, Failure};
+
+/// How long a call waits for a connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct ManualWork {
+    endpoint: Arc<Endpoint>,
+    keys: Keys,
+    options: WorkerOptions,
+    /// Locked only while attached: a fork happens attached, so no child inherits it locked.
+    manual: Mutex<Option<OwnedByProcess<Arc<Manual>>>>,
+}
+
+impl ManualWork {
+    /// The one of this process; a forked child gets one of its own.
+    fn manual(&self) -> Arc<Manual> {
+        let mut slot = self.manual.lock();
+        if let Some(manual) = slot.as_ref().and_then(OwnedByProcess::get) {
+            return manual.clone();
+        }
+        let core = Core::current();
+        let _runtime = core.enter();
+        let link = core.pool.command(&self.endpoint).with_patience(Some(PATIENCE));
+        let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
+        let queue = QueueHandle::new(link.clone(), link, self.keys.clone(), options);
+        let name = client_name(&self.keys, self.options.worker_name.as_deref());
+        let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
+        let manual = Arc::new(Manual::new(queue, blocking, self.options.clone()));
+        *slot = Some(OwnedByProcess::new(manual.clone()));
+        manual
+    }
+}
+
+fn attempt(id: String, token: &str, opts: &[u8], made: i64, stacktrace: Option<Vec<u8>>) -> Attempt {
+    Attempt { id, token: token.into(), options: JobOptions::parse(opts), made, stacktrace }
+}
+
+#[pymethods]
+impl ManualWork {
+    #[new]
+    fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, terms: &WorkerTerms) -> PyResult<Self> {
+        Ok(Self {
+            endpoint: endpoint(py, url)?,
+            keys: keys(py, prefix, name)?,
+            options: terms.0.clone(),
+            manual: Mutex::new(None),
+        })
+    }
+
+    fn get_next_job(&self, token: &str, block: bool) -> Pending {
+        let (manual, token) = (self.manual(), Arc::from(token));
+        Pending::start(async move { Ok(Reply::Held(manual.get_next_job(token, block).await?)) })
+    }
+
+    #[pyo3(signature = (id, token, opts, value, fetch_next))]
+    fn move_to_completed(
+        &self,
+        id: String,
+        token: &str,
+        opts: &Bound<'_, PyBytes>,
+        value: &Bound<'_, PyBytes>,
+        fetch_next: bool,
+    ) -> Pending {
+        let manual = self.manual();
+        let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
+        Pending::start(async move { Ok(Reply::Held(manual.move_to_completed(attempt, value, fetch_next).await?)) })
+    }
+
+    #[pyo3(signature = (id, token, opts, made, stacktrace, reason, stack, retry, delay, fetch_next))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    fn move_to_failed(
+        &self,
+        id: String,
+        token: &str,
+        opts: &Bound<'_, PyBytes>,
+        made: i64,
+        stacktrace: Option<Vec<u8>>,
+        reason: String,
+        stack: String,
+        retry: bool,
+        delay: Option<i64>,
+        fetch_next: bool,
+    ) -> Pending {
+        let manual = self.manual();
+        let attempt = attempt(id, token, opts.as_bytes(), made, stacktrace);
+        let failure = Failure { reason, stack, retry, delay };
+        Pending::start(async move { Ok(Reply::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?)) })
+    }
+
+    #[staticmethod]
+    fn needs_strategy(opts: &Bound<'_, PyBytes>, made: i64) -> Option<String> {
+        custom_backoff(made, &JobOptions::parse(opts.as_bytes()))
+    }
+
+    fn extend_job_locks(&self) -> Pending {
+        let manual = self.manual();
+        Pending::start(async move { Ok(Reply::Texts(manual.extend_job_locks().await?)) })
+    }
+
+    fn move_stalled_jobs_to_wait(&self) -> Pending {
+        let manual = self.manual();
+        Pending::start(async move { Ok(Reply::Texts(manual.move_stalled_jobs_to_wait().await?)) })
+    }
+
+    fn close(&self) {
+        if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get) {
+            manual.close();
+        }
+    }
+}

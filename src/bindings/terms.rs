@@ -1,0 +1,60 @@
+//! The options of a worker, checked by Python, as the core keeps them.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::protocol::Keep;
+use crate::worker::options::{Limiter, WorkerOptions};
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct WorkerTerms(pub WorkerOptions);
+
+fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
+    rule.map(|(count, age)| Keep { count, age })
+}
+
+#[pymethods]
+impl WorkerTerms {
+    #[new]
+    #[pyo3(signature = (*, prefetch, lock_duration, lock_renew_time, stalled_interval, max_stalled_count,
+        max_started_attempts, limiter, drain_delay, remove_on_complete, remove_on_fail, metrics_max_points, worker_name,
+        skip_stalled_check, skip_lock_renewal, max_backoff))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        prefetch: Option<usize>,
+        lock_duration: u64,
+        lock_renew_time: u64,
+        stalled_interval: u64,
+        max_stalled_count: i64,
+        max_started_attempts: Option<i64>,
+        limiter: Option<(i64, i64)>,
+        drain_delay: u64,
+        remove_on_complete: Option<(i64, Option<i64>)>,
+        remove_on_fail: Option<(i64, Option<i64>)>,
+        metrics_max_points: Option<i64>,
+        worker_name: Option<String>,
+        skip_stalled_check: bool,
+        skip_lock_renewal: bool,
+        max_backoff: Option<i64>,
+    ) -> Self {
+        Self(WorkerOptions {
+            concurrency: 1,
+            prefetch,
+            lock_duration: Duration::from_millis(lock_duration),
+            lock_renew_time: Duration::from_millis(lock_renew_time),
+            stalled_interval: Duration::from_millis(stalled_interval),
+            max_stalled_count,
+            max_started_attempts,
+            limiter: limiter.map(|(max, duration_ms)| Limiter { max, duration_ms }),
+            drain_delay: Duration::from_millis(drain_delay),
+            remove_on_complete: keep(remove_on_complete),
+            remove_on_fail: keep(remove_on_fail),
+            metrics_max_points,
+            worker_name,
+            skip_stalled_check,
+            skip_lock_renewal,
+            max_backoff_ms: max_backoff,
+        })
+    }
+}
