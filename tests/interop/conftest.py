@@ -145,7 +145,7 @@ def api_pair(new_api_pair: Callable[[], Pair]) -> Pair:
 def manual_pair(make_pair: Callable[..., Pair], redis_url: str) -> Iterator[Pair]:
     """Real BullMQ 5.62.0 and bullrush as its users call it, job by job, both on a stopped clock."""
     yield make_pair(
-        lambda db, queue: ManualSide(f"{server_of(redis_url)}/{db}", queue),
+        lambda db, prefix, queue: ManualSide(f"{server_of(redis_url)}/{db}", queue, prefix),
         words=True,
         view=without_traces,
     )

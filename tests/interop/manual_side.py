@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bullrush import Job, Worker
+from bullrush import Job, Queue, Worker
 from bullrush._core import now_ms, stop_clock
 from bullrush.errors import UnrecoverableError
 from bullrush.record import AddedRecord
@@ -15,8 +15,10 @@ from .state import coarse_ttl
 class ManualSide(QueueSide):
     """Our queue, and workers that fetch and finish by hand. The clock of this process stops: let it run afterwards."""
 
-    def __init__(self, url: str, queue: str) -> None:
+    def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
         super().__init__(url, queue)
+        self._queue = Queue(queue, url=url, prefix=prefix)
+        self._prefix = prefix
         self._workers: dict[str, Worker] = {}
 
     def set_clock(self, now: int) -> None:
@@ -27,7 +29,7 @@ class ManualSide(QueueSide):
         key = repr(options)
         if key not in self._workers:
             settings = {"max_backoff": None, **snaked(options)}
-            self._workers[key] = Worker(self._name, url=self._url, **settings)
+            self._workers[key] = Worker(self._name, url=self._url, prefix=self._prefix, **settings)
         return self._workers[key]
 
     def _held(self, id: str, options: dict[str, Any]) -> Job:
