@@ -10,8 +10,8 @@ from bullrush._core import now_ms
 from bullrush.checks import Duration
 from bullrush.encoding import JSON, NULL, encode
 from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
-from bullrush.family import JobFamily
 from bullrush.failure import decide
+from bullrush.family import JobFamily
 from bullrush.forms import JobForms
 from bullrush.operation import Awaited, Blocking, operation, reply, seconds
 from bullrush.record import JobFields
