@@ -1,6 +1,7 @@
 --- Removes a job scheduler and its next job, if that is delayed. A job of it that waits already runs once more.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    scheduler_id
+--- ARGV    scheduler_id, oldest_stem (how the ids of its jobs go on after "repeat:" if the scheduler is a repeatable of the
+---         oldest form, else "")
 --- Returns 1, or 0 when there is no such scheduler
 --- Events  removed, for the delayed job
 local call = redis.call
@@ -8,17 +9,20 @@ local call = redis.call
 --- @include max_len_events
 
 local P = string.sub(KEYS[1], 1, -5)
-local scheduler_id = ARGV[1]
-if not scheduler_id then
+local scheduler_id, oldest_stem = ARGV[1], ARGV[2]
+if not oldest_stem then
   return redis.error_reply('ERR remove_job_scheduler: malformed arguments')
 end
 
 local latest = call('ZSCORE', P .. 'repeat', scheduler_id)
 if latest then
-  local id = 'repeat:' .. scheduler_id .. ':' .. latest
-  if call('ZREM', P .. 'delayed', id) == 1 then
-    remove_job_keys(P .. id)
-    call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'removed', 'jobId', id, 'prev', 'delayed')
+  for _, stem in ipairs({ scheduler_id, oldest_stem ~= '' and oldest_stem or nil }) do
+    local id = 'repeat:' .. stem .. ':' .. latest
+    if call('ZREM', P .. 'delayed', id) == 1 then
+      remove_job_keys(P .. id)
+      call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'removed', 'jobId', id,
+        'prev', 'delayed')
+    end
   end
 end
 local removed = call('ZREM', P .. 'repeat', scheduler_id)

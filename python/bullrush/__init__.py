@@ -5,12 +5,14 @@ from bullrush._core import __version__
 from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
 from bullrush.job import Job
 from bullrush.queue import Queue
+from bullrush.scheduler import JobScheduler
 from bullrush.worker import Worker
 from bullrush.worker_run import RunStats
 
 __all__ = [
     "DelayedError",
     "Job",
+    "JobScheduler",
     "Queue",
     "RateLimitError",
     "RunStats",

@@ -152,6 +152,22 @@ class OptionCompiler:
                 self._cache[key] = compiled
         return compiled, None if job_id is None else check_job_id(job_id) or None
 
+    def template(self, options: Mapping[str, object]) -> bytes:
+        """Return the options of a job scheduler's template as JSON: under their stored names, but only those given.
+
+        Raises:
+            UnknownOptionError, InvalidOptionError: see `compile`.
+        """
+        compiled, _ = self.compile(options)
+        given = {**self._defaults, **options}
+        stored = orjson.loads(compiled.stored)
+        if given.get("attempts") is None:
+            del stored["attempts"]
+        if "backoff" in stored and not isinstance(given["backoff"], Mapping):
+            # BullMQ stores what it is given here, and makes it a rule when a worker takes the job.
+            stored["backoff"] = stored["backoff"]["delay"]
+        return orjson.dumps(stored)
+
 
 def _cache_key(options: Mapping[str, object]) -> bytes | None:
     """Return the options as JSON: equal options have equal JSON, and that is quicker to get than checking them again.

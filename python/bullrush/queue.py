@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from bullrush.naming import check_job_name, check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.options import JobOptions, OptionCompiler
 from bullrush.record import AddedRecord
+from bullrush.scheduler import SCHEDULER_OPTIONS, JobScheduler, QueueSchedulers, SchedulerOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
@@ -89,7 +91,7 @@ class AddedIds(list[str]):
         self.duplicates = duplicates
 
 
-class QueueCalls(QueueAdministration[JobT]):
+class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
     """The calls of a queue, whichever way they are waited for."""
 
     _events = EVENTS
@@ -260,6 +262,9 @@ class QueueCalls(QueueAdministration[JobT]):
             raise InvalidOptionError(f"The size of job {name} exceeds the limit {size_limit} bytes")
         return (name, encoded, stored, job_id, own_timestamp or timestamp, delay, priority, lifo)
 
+    def _scheduler_options(self) -> SchedulerOptions:
+        return {name: value for name, value in self._options.items() if name in SCHEDULER_OPTIONS}  # type: ignore[return-value]
+
     async def _added(self, jobs: list[_core.NewJob]) -> list[JobT]:
         if not jobs:
             return []
@@ -274,3 +279,8 @@ class Queue(ClosedByWith, Blocking, QueueCalls[Job]):
     """
 
     _job_type = Job
+
+    @cached_property
+    def job_scheduler(self) -> JobScheduler:
+        """The queue's job schedulers, without the queue's other calls."""
+        return JobScheduler(self._name, **self._scheduler_options())

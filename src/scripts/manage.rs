@@ -241,12 +241,14 @@ pub async fn remove_unprocessed_children(link: &Link, keys: &Keys, id: &str) -> 
     run(link, &call, Retry::Safe).await.map(drop)
 }
 
-/// Removes a job scheduler and its delayed job. Returns whether there was one.
+/// Removes a job scheduler and its delayed job. Returns whether there was one. `oldest_stem`: how the ids of its jobs go on
+/// after `repeat:` if it is a repeatable of the oldest form.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str) -> Result<bool> {
-    let call = on_job(&lua::manage::REMOVE_JOB_SCHEDULER, keys, id);
+pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str, oldest_stem: Option<&str>) -> Result<bool> {
+    let mut call = on_job(&lua::manage::REMOVE_JOB_SCHEDULER, keys, id);
+    call.optional(oldest_stem);
     Ok(reply::integer(run(link, &call, Retry::Safe).await?)? == 1)
 }
 

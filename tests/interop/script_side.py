@@ -133,7 +133,7 @@ class ScriptSide:
         return Failed(reply) if isinstance(reply, int) else reply[0]
 
     def remove_scheduler(self, id: str) -> Any:
-        return bool(self._run("manage/remove_job_scheduler", id))
+        return bool(self._run("manage/remove_job_scheduler", id, ""))
 
     # workers
     def fetch(self, token: str, **worker: Any) -> Any:

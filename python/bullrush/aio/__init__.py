@@ -2,6 +2,7 @@
 
 from bullrush.aio.job import Job
 from bullrush.aio.queue import Queue
+from bullrush.aio.scheduler import JobScheduler
 from bullrush.aio.worker import Worker
 
-__all__ = ["Job", "Queue", "Worker"]
+__all__ = ["Job", "JobScheduler", "Queue", "Worker"]

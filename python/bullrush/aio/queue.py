@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from bullrush.aio.job import Job
+from bullrush.aio.scheduler import JobScheduler
 from bullrush.emitter import LoopListeners
 from bullrush.handle import ClosedByAsyncWith
 from bullrush.operation import Awaited
@@ -14,3 +17,8 @@ class Queue(ClosedByAsyncWith, Awaited, QueueCalls[Job]):
 
     _job_type = Job
     _new_listeners = LoopListeners
+
+    @cached_property
+    def job_scheduler(self) -> JobScheduler:
+        """The queue's job schedulers, without the queue's other calls."""
+        return JobScheduler(self._name, **self._scheduler_options())

@@ -40,9 +40,11 @@ impl CoreQueue {
         }))
     }
 
-    fn remove_job_scheduler(&self, id: String) -> Pending {
+    #[pyo3(signature = (id, oldest_stem=None))]
+    fn remove_job_scheduler(&self, id: String, oldest_stem: Option<String>) -> Pending {
         self.start(|queue| async move {
-            Ok(Reply::Flag(manage::remove_job_scheduler(queue.link(), queue.keys(), &id).await?))
+            let stem = oldest_stem.as_deref();
+            Ok(Reply::Flag(manage::remove_job_scheduler(queue.link(), queue.keys(), &id, stem).await?))
         })
     }
 }

@@ -21,17 +21,17 @@ def scheduler(client, queue):
 
 def test_malformed_arguments_are_refused(run, queue):
     with pytest.raises(redis.ResponseError):
-        run(SCRIPT, queue)
+        run(SCRIPT, queue, "s")
 
 
 def test_a_scheduler_that_does_not_exist(run, queue, dump):
-    assert run(SCRIPT, queue, "nobody") == 0
+    assert run(SCRIPT, queue, "nobody", "") == 0
     assert dump(queue) == {}
 
 
 def test_the_delayed_job_goes_along(run, client, queue, scheduler, dump, events):
     client.zadd(f"bull:{queue}:delayed", {scheduler: AT * 4096})
-    assert run(SCRIPT, queue, "s") == 1
+    assert run(SCRIPT, queue, "s", "") == 1
     assert dump(queue).keys() == {"meta", "repeat", "events"}
     assert dump(queue)["repeat"] == [("t", AT)]
     assert events(queue) == [f"removed {scheduler} delayed"]
@@ -39,7 +39,13 @@ def test_the_delayed_job_goes_along(run, client, queue, scheduler, dump, events)
 
 def test_a_job_that_waits_already_runs_once_more(run, client, queue, scheduler, dump):
     client.lpush(f"bull:{queue}:wait", scheduler)
-    assert run(SCRIPT, queue, "s") == 1
+    assert run(SCRIPT, queue, "s", "") == 1
     after = dump(queue)
     assert after["wait"] == [scheduler]
     assert after.keys() == {"meta", "repeat", "wait", scheduler, f"{scheduler}:logs"}
+
+
+def test_the_oldest_form_has_jobs_of_another_name(run, client, queue, scheduler, dump):
+    client.zadd(f"bull:{queue}:delayed", {f"repeat:0af3:{AT}": AT * 4096, scheduler: AT * 4096})
+    assert run(SCRIPT, queue, "s", "0af3") == 1
+    assert "delayed" not in dump(queue)

@@ -1,0 +1,16 @@
+"""Job schedulers whose calls are awaited."""
+
+from __future__ import annotations
+
+from bullrush.aio.job import Job
+from bullrush.emitter import LoopListeners
+from bullrush.handle import ClosedByAsyncWith
+from bullrush.operation import Awaited
+from bullrush.scheduler import JobSchedulerCalls
+
+
+class JobScheduler(ClosedByAsyncWith, Awaited, JobSchedulerCalls[Job]):
+    """The job schedulers of a queue, for asyncio: `bullrush.JobScheduler` with its calls awaited."""
+
+    _job_type = Job
+    _new_listeners = LoopListeners
