@@ -272,6 +272,9 @@ class NodeSide:
         found = self.call("queue", method="getMetrics", args=[type])
         return [found["meta"], found["data"], found["count"]]
 
+    def prometheus(self) -> Any:
+        return self.call("queue", method="exportPrometheusMetrics", args=[])
+
     def deduplication_job_id(self, id: str) -> Any:
         return self.call("queue", method="getDeduplicationJobId", args=[id])
 

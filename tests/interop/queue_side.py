@@ -9,6 +9,7 @@ from bullrush.errors import BullrushError
 
 from .node_side import Failed
 from .scripted import scripted
+from .state import coarse_ttl
 
 
 def snake(name: str) -> str:
@@ -90,6 +91,12 @@ class QueueSide:
     def drain(self, delayed: bool = False) -> Any:
         self._queue.drain(delayed)
 
+    def clean(self, grace: int, limit: int, type: str = "completed") -> Any:
+        return self._queue.clean(grace, limit, type)
+
+    def trim_events(self, max_length: int) -> Any:
+        self._queue.trim_events(max_length)
+
     def obliterate(self, force: bool = False, count: int = 1000) -> Any:
         self._queue.obliterate(force=force, count=count)
 
@@ -104,6 +111,9 @@ class QueueSide:
 
     def rate_limit(self, ms: int) -> Any:
         self._queue.rate_limit(ms)
+
+    def remove_rate_limit_key(self) -> Any:
+        self._queue.remove_rate_limit_key()
 
     def set_global_concurrency(self, concurrency: int) -> Any:
         self._queue.set_global_concurrency(concurrency)
@@ -142,7 +152,38 @@ class QueueSide:
     def retry(self, id: str, state: str = "failed") -> Any:
         self._job(id).retry(state)
 
+    def log(self, id: str, row: str) -> Any:
+        return self._job(id).log(row)
+
+    def remove_job(self, id: str, remove_children: bool = True) -> Any:
+        self._job(id).remove(remove_children=remove_children)
+
+    def remove_child_dependency(self, id: str) -> Any:
+        return self._job(id).remove_child_dependency()
+
+    def remove_unprocessed_children(self, id: str) -> Any:
+        self._job(id).remove_unprocessed_children()
+
     # getters
+    def family(self, id: str) -> Any:
+        job = self._job(id)
+        return [job.get_dependencies_count(), job.get_children_values(), job.get_ignored_children_failures()]
+
+    def rate_limit_ttl(self, max_jobs: int | None = None) -> Any:
+        return coarse_ttl(self._queue.get_rate_limit_ttl(max_jobs))
+
+    def metrics(self, type: str) -> Any:
+        found = self._queue.get_metrics(type)
+        meta = found["meta"]
+        theirs = {"count": meta["count"], "prevTS": meta["prev_ts"], "prevCount": meta["prev_count"]}
+        return [theirs, found["data"], found["count"]]
+
+    def prometheus(self) -> Any:
+        return self._queue.export_prometheus_metrics()
+
+    def counts_per_priority(self, priorities: list[int]) -> Any:
+        return self._queue.get_counts_per_priority(priorities)
+
     def counts(self, *types: str) -> Any:
         return self._queue.get_job_counts(*types)
 

@@ -269,7 +269,18 @@ class ScriptSide:
         return self._checked("manage/resume")
 
     def drain(self, delayed: bool = False) -> Any:
-        return self._checked("manage/drain", delayed)
+        more, *kept = self._run("manage/drain", delayed)
+        while more:
+            more, *kept = self._run("manage/drain", delayed, *kept)
+
+    def clean(self, grace: int, limit: int, type: str = "completed") -> Any:
+        more, kept, removed, ids = 1, 0, 0, []
+        while more:
+            more, kept, removed, *some = self._run(
+                "manage/clean", type, self._now - grace, limit or 10_000, kept, removed
+            )
+            ids += some
+        return ids
 
     def obliterate(self, force: bool = False, count: int = 1000) -> Any:
         self.pause()
@@ -331,6 +342,13 @@ class ScriptSide:
     def retry(self, id: str, state: str = "failed") -> Any:
         opts = json.loads(self._hash(id).get("opts", "{}"))
         return self._checked("manage/retry", id, state, opts.get("lifo", False))
+
+    def remove_child_dependency(self, id: str) -> Any:
+        reply = self._run("manage/remove_child_dependency", id)
+        return Failed(reply) if reply < 0 else reply == 1
+
+    def remove_unprocessed_children(self, id: str) -> Any:
+        return self._checked("manage/remove_unprocessed_children", id)
 
     # getters
     def counts(self, *types: str) -> Any:
