@@ -2,6 +2,7 @@
 
 mod adder;
 mod guard;
+mod linked;
 pub mod schedulers;
 mod sweep;
 

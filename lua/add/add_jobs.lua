@@ -12,8 +12,7 @@ local call = redis.call
 --- @include max_len_events
 --- @include add_marker
 --- @include add_delay_marker
---- @include delayed_score
---- @include call_many
+--- @include place_jobs
 
 local P = string.sub(KEYS[1], 1, -5)
 local ARGV, format = ARGV, string.format
@@ -84,31 +83,10 @@ while at <= size do
   end
   reply[#reply + 1] = custom and duplicates or first
 
-  local new = #placed
-  if new > 0 then
-    if due then
-      delayed = true
-      local score, last = delayed_score(P, tonumber(due))
-      local members = {}
-      for i = 1, new do
-        members[2 * i - 1] = score
-        members[2 * i] = placed[i]
-        score = math.min(score + 1, last)
-      end
-      call_many('ZADD', P .. 'delayed', members)
-    elseif tonumber(priority) ~= 0 then
-      runnable = true
-      local counter = call('INCRBY', P .. 'pc', new) - new
-      local members = {}
-      for i = 1, new do
-        members[2 * i - 1] = priority * 4294967296 + (counter + i) % 4294967296
-        members[2 * i] = placed[i]
-      end
-      call_many('ZADD', P .. 'prioritized', members)
-    else
-      runnable = true
-      call_many(lifo and 'RPUSH' or 'LPUSH', target, placed)
-    end
+  if #placed > 0 then
+    place_jobs(P, target, placed, due, priority, lifo)
+    delayed = delayed or due
+    runnable = runnable or not due
   end
 end
 

@@ -9,7 +9,8 @@
 --- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms
 ---         [, jobs] }, the last three as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
 ---         dependencies, -9 failed children. A call all of whose jobs were refused does not fetch.
---- Events  completed or failed [, retries-exhausted] per job; those of released parents; those of the fetch; drained
+--- Events  completed or failed [, retries-exhausted] per job; those of released parents; added and waiting or delayed of a
+---         job that was parked while its deduplication key's owner ran; those of the fetch; drained
 local call = redis.call
 --- @include get_target
 --- @include read_parent
@@ -143,7 +144,7 @@ while at <= size do
         call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
       end
       if job[4] then
-        pcall(release_deduplication, P, id, job[4])
+        pcall(release_deduplication, P, id, job[4], now)
       end
       local parent_json = job[3] and call('HGET', job_key, 'parent')
       if job[3] then

@@ -3,6 +3,7 @@
 from bullrush import aio, errors
 from bullrush._core import __version__
 from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
+from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
 from bullrush.scheduler import JobScheduler
@@ -11,7 +12,9 @@ from bullrush.worker_run import RunStats
 
 __all__ = [
     "DelayedError",
+    "FlowProducer",
     "Job",
+    "JobNode",
     "JobScheduler",
     "Queue",
     "RateLimitError",

@@ -14,6 +14,10 @@ BULLMQ_VERSION: str
 #: One job to add: name, data (JSON), opts (JSON, short names), custom id or None, timestamp, delay, priority, lifo.
 NewJob: TypeAlias = tuple[str, bytes, bytes, str | None, int, int, int, bool]
 
+#: What a job belongs to: the queue's prefix with the colon ("" = this queue), whether its id was made for it, whether it waits for
+#: children, its parent's key and JSON, its deduplication's id, ttl (ms or 0) and flags (e, r, k).
+Link: TypeAlias = tuple[str, bool, bool, tuple[str, str] | None, tuple[str, int, str] | None]
+
 def now_ms() -> int:
     """Return the wall clock in ms, the time of every BullMQ field."""
 
@@ -97,6 +101,11 @@ class CoreQueue:
         """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
     # add: one id per job in order; the second list holds the positions that already existed
     def add_jobs(self, jobs: Sequence[NewJob]) -> Pending[tuple[list[str], list[int]]]: ...
+    def add_linked_jobs(self, jobs: Sequence[tuple[NewJob, Link]], whole: bool) -> Pending[tuple[list[str], list[int]]]:
+        """Add jobs that belong to others, in parts of 250 that are each stored as a whole; ``whole``: all in one part.
+
+        The second list also holds the positions of deduplicated jobs, whose ids are those of the jobs that go in for them.
+        """
     def add_arrow(
         self,
         source: object,
@@ -110,6 +119,7 @@ class CoreQueue:
         delay: int,
         priority: int,
         lifo: bool,
+        link: Link | None,
     ) -> Pending[tuple[list[str], list[int]]]:
         """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
 

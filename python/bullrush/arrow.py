@@ -89,6 +89,7 @@ class ArrowWriter:
             opts.delay,
             opts.priority,
             opts.lifo,
+            opts.link,
         )
         self._sent.append(sent)
         while len(self._sent) > _IN_FLIGHT:

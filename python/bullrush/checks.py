@@ -153,3 +153,32 @@ def keep(name: str, value: object) -> JSON:
         return whole(name, value)
     except InvalidOptionError:
         raise refuse(f"{name} must be True, False, a count or a dict of age and count, not {value!r}") from None
+
+
+def parent(name: str, value: object) -> dict[str, JSON]:
+    """Return a parent: its id, and its queue with the prefix."""
+    stored = members(name, value, {"id": text, "queue": text})
+    if stored.keys() != {"id", "queue"}:
+        raise refuse(f"{name} needs the id and the queue of the job that waits, not {value!r}")
+    if ":" not in stored["queue"]:
+        raise refuse(f"{name}.queue must be a queue with its prefix, such as 'bull:{stored['queue']}'")
+    return stored
+
+
+_DEDUPLICATION: Final[dict[str, Check]] = {
+    "id": text,
+    "ttl": milliseconds,
+    "extend": boolean,
+    "replace": boolean,
+    "keep_last_if_active": boolean,
+}
+
+
+def deduplication(name: str, value: object) -> dict[str, JSON]:
+    """Return a deduplication as BullMQ stores it."""
+    if isinstance(value, Mapping) and not value.get("id"):
+        raise refuse(f"{name.capitalize()} id must be provided")
+    stored = members(name, value, _DEDUPLICATION)
+    if "keep_last_if_active" in stored:
+        stored["keepLastIfActive"] = stored.pop("keep_last_if_active")
+    return stored

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 import orjson
 
 from bullrush import checks
 from bullrush.checks import Check, Duration
 from bullrush.encoding import JSON, NULL
+from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.naming import check_job_id, check_known
+
+if TYPE_CHECKING:
+    from typing_extensions import Required
 
 
 class BackoffOptions(TypedDict, total=False):
@@ -34,17 +38,49 @@ class KeepOptions(TypedDict, total=False):
     limit: int
 
 
+class ParentOptions(TypedDict):
+    """The job that waits for this one: its ``id``, and its ``queue`` with the prefix, as `Job.queue_qualified_name` has it."""
+
+    id: str
+    queue: str
+
+
+class DeduplicationOptions(TypedDict, total=False):
+    """Keeps further jobs of the same ``id`` away while one is there.
+
+    Attributes:
+        id: what makes jobs the same.
+        ttl: ms after which the id is free again, whatever became of the job; without it, the job's end frees it.
+        extend: each job that is kept away starts the ``ttl`` anew.
+        replace: a job that is still delayed makes way for the new one.
+        keep_last_if_active: while a worker runs the job, the last one kept away is set aside and added when that job ends.
+    """
+
+    id: Required[str]
+    ttl: Duration | None
+    extend: bool | None
+    replace: bool | None
+    keep_last_if_active: bool | None
+
+
 class JobOptions(TypedDict, total=False):
     """Options of one job.
 
     Attributes:
         attempts: how often the job may run in all; 0 and 1 mean once.
         backoff: wait before the next attempt: ms for a fixed one, or `BackoffOptions`.
+        continue_parent_on_failure: when this job fails for good, its parent runs at once, whatever its other children do.
+        debounce: BullMQ's old name of ``deduplication``.
+        deduplication: see `DeduplicationOptions`.
         delay: ms before the job may run.
+        fail_parent_on_failure: when this job fails for good, its parent fails, too.
+        ignore_dependency_on_failure: when this job fails for good, its parent no longer waits for it and can ask why it failed.
         job_id: the job's own id. A job whose id exists already is not added again.
         keep_logs: how many log rows stay.
         lifo: run before the jobs that wait already.
+        parent: the job that waits for this one; see `ParentOptions`.
         priority: 1 is the most urgent, 2,097,152 the least; 0 is none and runs before all of them.
+        remove_dependency_on_failure: when this job fails for good, its parent no longer waits for it.
         remove_on_complete: True removes the job, a number keeps the newest so many, a dict also goes by age.
         remove_on_fail: the same for failed jobs.
         size_limit: bytes of JSON that the data may have.
@@ -54,11 +90,18 @@ class JobOptions(TypedDict, total=False):
 
     attempts: int | None
     backoff: Duration | BackoffOptions | None
+    continue_parent_on_failure: bool | None
+    debounce: DeduplicationOptions | None
+    deduplication: DeduplicationOptions | None
     delay: Duration | None
+    fail_parent_on_failure: bool | None
+    ignore_dependency_on_failure: bool | None
     job_id: str | None
     keep_logs: int | None
     lifo: bool | None
+    parent: ParentOptions | None
     priority: int | None
+    remove_dependency_on_failure: bool | None
     remove_on_complete: bool | int | KeepOptions | None
     remove_on_fail: bool | int | KeepOptions | None
     size_limit: int | None
@@ -70,10 +113,17 @@ class JobOptions(TypedDict, total=False):
 _STORED: Final[dict[str, tuple[str, Check]]] = {
     "attempts": ("attempts", checks.at_least(0)),
     "backoff": ("backoff", checks.backoff),
+    "continue_parent_on_failure": ("cpof", checks.boolean),
+    "debounce": ("de", checks.deduplication),
+    "deduplication": ("de", checks.deduplication),
     "delay": ("delay", checks.milliseconds),
+    "fail_parent_on_failure": ("fpof", checks.boolean),
+    "ignore_dependency_on_failure": ("idof", checks.boolean),
     "keep_logs": ("kl", checks.at_least(0)),
     "lifo": ("lifo", checks.boolean),
+    "parent": ("parent", checks.parent),
     "priority": ("priority", checks.priority),
+    "remove_dependency_on_failure": ("rdof", checks.boolean),
     "remove_on_complete": ("removeOnComplete", checks.keep),
     "remove_on_fail": ("removeOnFail", checks.keep),
     "size_limit": ("sizeLimit", checks.at_least(0)),
@@ -81,30 +131,40 @@ _STORED: Final[dict[str, tuple[str, Check]]] = {
     "timestamp": ("timestamp", checks.at_least(0)),
 }
 _KNOWN: Final = frozenset([*_STORED, "job_id"])
-_LATER: Final = frozenset(
-    [
-        "deduplication",
-        "parent",
-        "fail_parent_on_failure",
-        "continue_parent_on_failure",
-        "ignore_dependency_on_failure",
-        "remove_dependency_on_failure",
-        "telemetry",
-        "repeat",
-    ]
-)
+_LATER: Final = frozenset({"telemetry"})
 
-#: Short names that only reading meets yet.
+#: What a child's final failure does to its parent, in the order in which BullMQ names them.
+_POLICIES: Final = {
+    "rdof": "removeDependencyOnFailure",
+    "fpof": "failParentOnFailure",
+    "cpof": "continueParentOnFailure",
+    "idof": "ignoreDependencyOnFailure",
+}
+
+#: Stored name -> name here.
 _LONG: Final[dict[str, str]] = {
-    "de": "deduplication",
-    "fpof": "fail_parent_on_failure",
-    "cpof": "continue_parent_on_failure",
-    "idof": "ignore_dependency_on_failure",
-    "rdof": "remove_dependency_on_failure",
     "jobId": "job_id",
-    **{wire: name for name, (wire, _) in _STORED.items()},
+    **{wire: name for name, (wire, _) in sorted(_STORED.items())},
 }
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class Link(NamedTuple):
+    """What a job belongs to, as the core takes it.
+
+    Attributes:
+        queue: how the keys of the job's queue begin, with the colon; "" is the queue it is added by.
+        made: its id was made for it and is not part of its options.
+        is_parent: it waits for children.
+        parent: its parent's key, and its field ``parent``.
+        deduplication: id, ms or 0, and e, r, k for extend, replace and keep_last_if_active.
+    """
+
+    queue: str = ""
+    made: bool = False
+    is_parent: bool = False
+    parent: tuple[str, str] | None = None
+    deduplication: tuple[str, int, str] | None = None
 
 
 class CompiledOptions(NamedTuple):
@@ -116,6 +176,7 @@ class CompiledOptions(NamedTuple):
     priority: int
     lifo: bool
     size_limit: int | None
+    link: Link | None
 
 
 class OptionCompiler:
@@ -182,12 +243,16 @@ def _cache_key(options: Mapping[str, object]) -> bytes | None:
 
 
 def _compile(options: Mapping[str, object]) -> CompiledOptions:
+    if "repeat" in options:
+        raise UnknownOptionError("A job has no option 'repeat': use Queue.upsert_job_scheduler()")
     check_known(options, _KNOWN, "add()", _LATER)
     stored: dict[str, JSON] = {"attempts": 0}
     for name, value in options.items():
         if value is not None and name in _STORED:
             wire, check = _STORED[name]
-            stored[wire] = check(name, value)
+            checked = check(name, value)
+            if name != "debounce" or options.get("deduplication") is None:
+                stored[wire] = checked
     return CompiledOptions(
         orjson.dumps(stored),
         stored.get("timestamp", 0),
@@ -195,7 +260,28 @@ def _compile(options: Mapping[str, object]) -> CompiledOptions:
         stored.get("priority", 0),
         stored.get("lifo", False),
         stored.get("sizeLimit"),
+        _link(stored),
     )
+
+
+def _link(stored: Mapping[str, JSON]) -> Link | None:
+    """Return what a job belongs to, None if it is on its own."""
+    policies = [wire for wire in _POLICIES if stored.get(wire)]
+    if len(policies) > 1:
+        together = ", ".join(_POLICIES[wire] for wire in policies)
+        raise InvalidOptionError(f"The following options cannot be used together: {together}")
+    parent, rule = stored.get("parent"), stored.get("de")
+    if parent is None and rule is None:
+        return None
+    link = Link()
+    if parent is not None:
+        field = {"id": parent["id"], "queueKey": parent["queue"], **dict.fromkeys(policies, True)}
+        link = link._replace(parent=(f"{parent['queue']}:{parent['id']}", orjson.dumps(field).decode()))
+    if rule is not None:
+        modes = {"extend": "e", "replace": "r", "keepLastIfActive": "k"}
+        flags = "".join(flag for name, flag in modes.items() if rule.get(name))
+        link = link._replace(deduplication=(rule["id"], max(rule.get("ttl", 0), 0), flags))
+    return link
 
 
 def read_options(stored: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -11,21 +11,20 @@ from bullrush import checks
 from bullrush._core import BULLMQ_VERSION, AutoIds, now_ms
 from bullrush.administration import QueueAdministration
 from bullrush.checks import Check, Duration
-from bullrush.encoding import JSON, NO_DATA, encode
+from bullrush.encoding import JSON, NO_DATA
 from bullrush.errors import InvalidOptionError
 from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
 from bullrush.job import Job
-from bullrush.naming import check_job_name, check_known
+from bullrush.naming import check_known
 from bullrush.operation import Blocking, operation, reply
-from bullrush.options import JobOptions, OptionCompiler
+from bullrush.options import JobOptions, Link, OptionCompiler
+from bullrush.prepared import PreparedJob, prepare
 from bullrush.record import AddedRecord
 from bullrush.scheduler import SCHEDULER_OPTIONS, JobScheduler, QueueSchedulers, SchedulerOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
-
-    from bullrush import _core
 
 _DEFAULT_MAX_LEN_EVENTS: Final = 10_000
 _DEFAULT_TIMEOUT: Final = 10_000
@@ -164,11 +163,13 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
         Raises:
             DataError: a part of the data is not JSON; the message names its path.
             InvalidOptionError: an option does not exist or has a bad value.
+            ParentNotFoundError: the job's parent does not exist.
+            ParentReplacedError: the job exists and has another parent.
             ConnectionLostError: Redis could not be reached; the job was not added.
             OutcomeUnknownError: the connection broke; the job may have been added.
 
         Redis:
-            One script; ``add/add_jobs``.
+            One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id.
         """
         job = (await self._added([self._prepared(name, data, options, now_ms())]))[0]
         self.emit("waiting", job)
@@ -186,10 +187,12 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
 
         Raises:
             DataError, InvalidOptionError: a job cannot be added, so none was.
+            ParentNotFoundError, ParentReplacedError: a parent does not allow it, so none of its part was added.
             ConnectionLostError, OutcomeUnknownError: earlier jobs may have been added.
 
         Redis:
-            ``add/add_jobs`` for up to 250 jobs at a time. Each job is stored atomically; all of them together are not.
+            ``add/add_jobs`` for up to 250 jobs at a time, each stored atomically, all of them together not. If a job has a
+            parent or a deduplication id: ``add/add_linked_jobs``, each part of 250 atomically.
         """
         timestamp = now_ms()
         prepared = []
@@ -249,27 +252,26 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
             compiled.delay,
             compiled.priority,
             compiled.lifo,
+            compiled.link,
         )
         return AddedIds(*await reply(pending))
 
-    def _prepared(self, name: object, data: JSON, options: Mapping[str, object], timestamp: int) -> _core.NewJob:
+    def _prepared(self, name: object, data: JSON, options: Mapping[str, object], timestamp: int) -> PreparedJob:
         """Return a job as the core takes it, or raise: everything is checked before anything is sent."""
-        name = check_job_name(name)
-        compiled, job_id = self._compiler.compile(options)
-        stored, own_timestamp, delay, priority, lifo, size_limit = compiled
-        encoded = encode(data, "data")
-        if size_limit is not None and len(encoded) > size_limit:
-            raise InvalidOptionError(f"The size of job {name} exceeds the limit {size_limit} bytes")
-        return (name, encoded, stored, job_id, own_timestamp or timestamp, delay, priority, lifo)
+        return prepare(self._compiler, name, data, options, timestamp)
 
     def _scheduler_options(self) -> SchedulerOptions:
         return {name: value for name, value in self._options.items() if name in SCHEDULER_OPTIONS}  # type: ignore[return-value]
 
-    async def _added(self, jobs: list[_core.NewJob]) -> list[JobT]:
+    async def _added(self, jobs: list[PreparedJob]) -> list[JobT]:
         if not jobs:
             return []
-        ids, _ = await reply(self.core.add_jobs(jobs))
-        return [self._job(AddedRecord(job_id, job)) for job_id, job in zip(ids, jobs, strict=True)]
+        if any(link for _, link in jobs):
+            pending = self.core.add_linked_jobs([(job, link or Link()) for job, link in jobs], whole=False)
+        else:
+            pending = self.core.add_jobs([job for job, _ in jobs])
+        ids, _ = await reply(pending)
+        return [self._job(AddedRecord(job_id, job, link)) for job_id, (job, link) in zip(ids, jobs, strict=True)]
 
 
 class Queue(ClosedByWith, Blocking, QueueCalls[Job]):

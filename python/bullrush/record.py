@@ -10,7 +10,7 @@ from orjson import loads
 from bullrush._core import now_ms
 from bullrush.encoding import JSON, decode, encode
 from bullrush.errors import MalformedJobError
-from bullrush.options import read_options
+from bullrush.options import Link, read_options
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, ManualWork, NewJob
@@ -56,23 +56,32 @@ JobT = TypeVar("JobT", bound="JobFields")
 class AddedRecord:
     """The raw fields of a job as they were sent to Redis."""
 
-    __slots__ = ("data", "id", "name", "numbers", "opts")
+    __slots__ = ("data", "id", "link", "name", "numbers", "opts")
 
     cancelled = False
     token = None
 
-    def __init__(self, job_id: str, sent: NewJob) -> None:
+    def __init__(self, job_id: str, sent: NewJob, link: Link | None = None) -> None:
         self.id = job_id
+        self.link = link
         self.name, self.data, self.opts, custom_id, *self.numbers = sent
-        if custom_id is not None:
+        if custom_id is not None and not (link and link.made):
             # As the script stores it, which takes the options of many jobs and the id of each.
             self.opts = b'%s,"jobId":%s}' % (self.opts[:-1], encode(custom_id, "job_id"))
 
     def get(self, field: str) -> bytes | None:
         """Return any other field, None if the job does not have it."""
         if field not in _FIELDS_OF_AN_ADD:
-            return None
+            return None if self.link is None else _linked(self.link).get(field)
         return b"%d" % self.numbers[_FIELDS_OF_AN_ADD.index(field)]
+
+
+def _linked(link: Link) -> dict[str, bytes]:
+    """Return the fields that say what a job belongs to."""
+    fields = {} if link.parent is None else {"parentKey": link.parent[0], "parent": link.parent[1]}
+    if link.deduplication is not None:
+        fields["deid"] = link.deduplication[0]
+    return {name: value.encode() for name, value in fields.items()}
 
 
 class Source(Protocol):

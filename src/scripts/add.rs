@@ -1,6 +1,12 @@
 //! Adding jobs: `lua/add`.
 
+mod linked;
+
 use redis::Value;
+
+pub use linked::{
+    add_linked_jobs, add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent,
+};
 
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};

@@ -107,8 +107,8 @@ def test_ids_that_bullmq_takes_are_taken(job_id: str) -> None:
         ),
         ("jobId", "use 'job_id'"),
         ("zzz", "There are: attempts, backoff"),
-        ("deduplication", "add() does not support 'deduplication' yet"),
-        ("failParentOnFailure", "add() does not support 'fail_parent_on_failure' yet"),
+        ("failParentOnFailure", "use 'fail_parent_on_failure'"),
+        ("repeat", "use Queue.upsert_job_scheduler()"),
     ],
 )
 def test_an_unknown_option_is_a_type_error_that_names_the_nearest(option: str, message: str) -> None:

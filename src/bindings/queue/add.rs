@@ -1,5 +1,7 @@
 //! Adding jobs.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -8,20 +10,54 @@ use super::super::convert::Reply;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::arrow::RowPlan;
+use crate::protocol::batch::{Run, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
+use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent};
 
 /// What Python passes per job: name, data, opts, id, timestamp, delay, priority, lifo.
 type PyNewJob<'py> =
     (Bound<'py, PyAny>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyAny>>, i64, i64, i64, bool);
 
+/// What Python passes besides, for a job that belongs to others: the queue's prefix with the colon ("" = this queue), whether the
+/// id was made by the client, whether it waits for children, the parent's key and JSON, the deduplication's id, ttl and flags.
+type PyLink = (String, bool, bool, Option<(String, String)>, Option<(String, i64, String)>);
+
 #[pymethods]
 impl CoreQueue {
+    /// Add jobs in parts that are each stored as a whole; `whole`: all of them in one part.
+    fn add_linked_jobs(&self, jobs: Vec<(PyNewJob<'_>, PyLink)>, whole: bool) -> PyResult<Pending> {
+        let mut texts = Vec::with_capacity(jobs.len());
+        for ((name, _, _, id, ..), _) in &jobs {
+            let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;
+            texts.push((name.extract::<Cow<'_, str>>()?, id));
+        }
+        let linked: Vec<LinkedJob<'_>> = jobs
+            .iter()
+            .zip(&texts)
+            .map(|(((_, data, opts, _, timestamp, delay, priority, lifo), link), (name, id))| {
+                let job = NewJob {
+                    name,
+                    data: data.as_bytes(),
+                    opts: opts.as_bytes(),
+                    id: id.as_deref(),
+                    timestamp: *timestamp,
+                    delay: *delay,
+                    priority: *priority,
+                    lifo: *lifo,
+                };
+                linked_job(self.keys.base(), job, link)
+            })
+            .collect();
+        let size = if whole { usize::MAX } else { MAX_JOBS };
+        Ok(self.add_linked(linked.chunks(size).map(|part| add_linked_jobs_call(&self.keys, part)).collect()))
+    }
+
     fn add_jobs(&self, jobs: Vec<PyNewJob<'_>>) -> PyResult<Pending> {
         let mut batch = JobBatch::new();
         for (name, data, opts, id, timestamp, delay, priority, lifo) in &jobs {
-            let id = id.as_ref().map(|id| id.extract::<std::borrow::Cow<'_, str>>()).transpose()?;
+            let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;
             batch.push(NewJob {
-                name: &name.extract::<std::borrow::Cow<'_, str>>()?,
+                name: &name.extract::<Cow<'_, str>>()?,
                 data: data.as_bytes(),
                 opts: opts.as_bytes(),
                 id: id.as_deref(),
@@ -34,7 +70,7 @@ impl CoreQueue {
         Ok(self.add_batch(batch))
     }
 
-    #[pyo3(signature = (source, name, name_column, data_columns, id_column, auto_ids, opts, timestamp, delay, priority, lifo))]
+    #[pyo3(signature = (source, name, name_column, data_columns, id_column, auto_ids, opts, timestamp, delay, priority, lifo, link))]
     #[allow(clippy::too_many_arguments)]
     fn add_arrow(
         &self,
@@ -49,6 +85,7 @@ impl CoreQueue {
         delay: i64,
         priority: i64,
         lifo: bool,
+        link: Option<PyLink>,
     ) -> PyResult<Pending> {
         let plan = RowPlan { name: name_column, id: id_column, data: data_columns };
         let rows = arrow::rows(source, &plan, auto_ids)?;
@@ -61,15 +98,62 @@ impl CoreQueue {
             rows.iter().flat_map(|rows| rows.jobs(common)).for_each(|job| batch.push(job));
             batch
         });
-        Ok(self.add_batch(batch))
+        let Some(link) = link else {
+            return Ok(self.add_batch(batch));
+        };
+        let calls = batch.chunks().map(|chunk| {
+            let jobs: Vec<LinkedJob<'_>> =
+                chunk.runs().iter().flat_map(|run| linked_run(self.keys.base(), run, &link)).collect();
+            add_linked_jobs_call(&self.keys, &jobs)
+        });
+        Ok(self.add_linked(calls.collect()))
     }
 }
 
 impl CoreQueue {
+    fn add_linked(&self, calls: Vec<LinkedCall>) -> Pending {
+        self.start(|queue| async move {
+            let added = queue.add_linked_jobs(calls).await?;
+            Ok(Reply::Added(added.ids, added.duplicates))
+        })
+    }
+
     fn add_batch(&self, batch: JobBatch) -> Pending {
         self.start(|queue| async move {
             let added = queue.add_jobs(batch).await?;
             Ok(Reply::Added(added.ids, added.duplicates))
         })
     }
+}
+
+fn linked_job<'a>(base: &'a str, job: NewJob<'a>, link: &'a PyLink) -> LinkedJob<'a> {
+    let (queue, made, is_parent, parent, deduplication) = link;
+    let ids = match job.id {
+        None | Some("") => Ids::Counter,
+        Some(_) if *made => Ids::Made,
+        Some(_) => Ids::Custom,
+    };
+    let run = LinkedRun {
+        queue: if queue.is_empty() { base } else { queue },
+        name: job.name,
+        opts: job.opts,
+        timestamp: job.timestamp,
+        delay: job.delay,
+        priority: job.priority,
+        lifo: job.lifo,
+        ids,
+        is_parent: *is_parent,
+        parent: parent.as_ref().map(|(key, json)| Parent { key, json }),
+        deduplication: deduplication.as_ref().map(|(id, ttl, flags)| Deduplication { id, ttl: *ttl, flags }),
+    };
+    LinkedJob { run, id: job.id.unwrap_or_default(), data: job.data }
+}
+
+fn linked_run<'a>(base: &'a str, run: &Run<'a>, link: &'a PyLink) -> Vec<LinkedJob<'a>> {
+    let Run { name, opts, timestamp, delay, priority, lifo, .. } = *run;
+    run.jobs()
+        .map(|(id, data)| {
+            linked_job(base, NewJob { name, data, opts, id: Some(id), timestamp, delay, priority, lifo }, link)
+        })
+        .collect()
 }

@@ -1,0 +1,236 @@
+--- Adds jobs that have a parent, children or a deduplication id, each to its own queue: all of them, or none.
+--- KEYS[1] <prefix>:<queue>:meta of the first job's queue
+--- ARGV    witness (key of a job that exists if, and only if, this very call was done before; "" = not known), then runs
+---         of consecutive jobs. Run: count, P (prefix of the queue's keys, with the colon), name, opts_json, timestamp,
+---         delay, priority, lifo, ids ("0" from the counter, "1" custom, "2" made by the client), parent ("1": it waits
+---         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms or
+---         "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last one if active); then per job
+---         `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added here for custom ids.
+---         A parent stands before its children and has no deduplication.
+--- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job goes in for it } }, or, with
+---         nothing written, { code, position }: -5 no such parent, -7 the job has another parent.
+---         Nil: the witness says that it was done before.
+--- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
+---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
+local call = redis.call
+--- @include get_target
+--- @include max_len_events
+--- @include add_marker
+--- @include add_delay_marker
+--- @include place_jobs
+--- @include deduplicate
+--- @include read_parent
+--- @include settle_parent
+
+local ARGV, format, find = ARGV, string.format, string.find
+local size, HEAD = #ARGV, 15
+
+-- Check the form of all runs, and where all jobs and parents stand, before anything is written.
+local runs, keys, made, repeated = {}, {}, {}, false
+local at, position = 2, 0
+while at <= size do
+  local count, ids, flags = tonumber(ARGV[at]), ARGV[at + 8], ARGV[at + 14]
+  local run = {
+    count = count, P = ARGV[at + 1], name = ARGV[at + 2], opts = ARGV[at + 3], timestamp = ARGV[at + 4],
+    delay = ARGV[at + 5], priority = ARGV[at + 6], lifo = ARGV[at + 7] == '1', ids = ids, parent = ARGV[at + 9] == '1',
+    parent_key = ARGV[at + 10], parent_json = ARGV[at + 11], first = at + HEAD, position = position,
+  }
+  if not count or count < 1 or not tonumber(run.timestamp) or not tonumber(run.delay) or not tonumber(run.priority)
+    or not flags or not find(ids, '^[012]$') or not find(run.P, '^.+:.+:$') or not tonumber(ARGV[at + 13])
+    or (run.parent and ARGV[at + 12] ~= '') then
+    return redis.error_reply('ERR add_linked_jobs: malformed run at argument ' .. at)
+  end
+  if ARGV[at + 12] ~= '' then
+    run.rule = {
+      id = ARGV[at + 12], ttl = tonumber(ARGV[at + 13]),
+      extend = find(flags, 'e'), replace = find(flags, 'r'), keep_last = find(flags, 'k'),
+    }
+  end
+  run.width = ids == '0' and 1 or 2
+  if run.parent_key ~= '' and made[run.parent_key] == nil and call('EXISTS', run.parent_key) == 0 then
+    return { -5, position }
+  end
+  at = run.first + count * run.width
+  if at > size + 1 then
+    return redis.error_reply('ERR add_linked_jobs: the last run is cut short')
+  end
+  if ids ~= '0' then
+    for i = run.first, at - 1, 2 do
+      local job_key = run.P .. ARGV[i]
+      repeated = repeated or made[job_key] ~= nil
+      made[job_key] = true
+      keys[#keys + 1] = job_key
+    end
+  end
+  runs[#runs + 1] = run
+  position = position + count
+end
+if #runs == 0 then
+  return redis.error_reply('ERR add_linked_jobs: no jobs')
+end
+
+for first = 1, #keys, 1000 do
+  repeated = repeated or call('EXISTS', unpack(keys, first, math.min(first + 999, #keys))) > 0
+end
+if repeated then -- seldom: some ids exist, and what they are part of may not allow another parent
+  if ARGV[1] ~= '' and call('EXISTS', ARGV[1]) == 1 then
+    return false
+  end
+  local linked = {}
+  for _, run in ipairs(runs) do
+    for i = 0, run.ids == '0' and -1 or run.count - 1 do
+      local job_key = run.P .. ARGV[run.first + 2 * i]
+      local link = linked[job_key] or (call('EXISTS', job_key) == 1 and (call('HGET', job_key, 'parentKey') or ''))
+      if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key
+        and (linked[link] or call('EXISTS', link) == 1) then
+        return { -7, run.position + i }
+      end
+      linked[job_key] = run.parent_key ~= '' and run.parent_key or link or ''
+    end
+  end
+end
+
+local queues, unsure, unsure_runs = {}, {}, {}
+local function open_queue(P)
+  local target, blocked, settings = get_target(P)
+  queues[P] = { target = target, blocked = blocked, max_events = max_len_events(P, settings[5]) }
+  return queues[P]
+end
+
+-- A parent made by this call must not go on before its last child is known.
+local function settle_later(run)
+  if not unsure[run.parent_key] then
+    unsure[run.parent_key] = true
+    unsure_runs[#unsure_runs + 1] = run
+  end
+end
+
+-- A job that exists gets the parent if it has none; one that has completed tells it at once.
+local function adopt(run, id)
+  local job_key, parent_key = run.P .. id, run.parent_key
+  local link = call('HGET', job_key, 'parentKey')
+  if link and link ~= parent_key then
+    return settle_later(run)
+  end
+  if not call('ZSCORE', run.P .. 'completed', id) then
+    call('SADD', parent_key .. ':dependencies', job_key)
+  else
+    call('HSET', parent_key .. ':processed', job_key, call('HGET', job_key, 'returnvalue') or 'null')
+    if made[parent_key] then
+      settle_later(run)
+    else
+      local parent = read_parent(parent_key, run.parent_json)
+      settle_parent(parent.P, parent.id, run.timestamp)
+    end
+  end
+  call('HSET', job_key, 'parentKey', parent_key, 'parent', run.parent_json)
+end
+
+local function place(run, queue, due, placed, placed_keys)
+  if run.parent then
+    local members = {}
+    for i = 1, #placed do
+      members[2 * i - 1], members[2 * i] = run.timestamp, placed[i]
+    end
+    call_many('ZADD', run.P .. 'waiting-children', members)
+  else
+    place_jobs(run.P, queue.target, placed, due, run.priority, run.lifo)
+    queue.delayed = queue.delayed or due
+    queue.runnable = queue.runnable or not due
+  end
+  if run.parent_key ~= '' then
+    call_many('SADD', run.parent_key .. ':dependencies', placed_keys)
+  end
+end
+
+local all_ids, left_out = {}, {}
+for _, run in ipairs(runs) do
+  local P, count, ids, rule, has_parent = run.P, run.count, run.ids, run.rule, run.parent_key ~= ''
+  local queue, events = queues[P] or open_queue(P), P .. 'events'
+  local due = not run.parent and tonumber(run.delay) > 0 and format('%.17g', run.timestamp + run.delay)
+  local opts_head = run.opts == '{}' and '{"jobId":' or string.sub(run.opts, 1, -2) .. ',"jobId":'
+  local first = call('INCRBY', P .. 'id', count) - count
+  local placed, placed_keys = {}, {}
+
+  for i = 1, count do
+    local at_job = run.first + (i - 1) * run.width
+    local id, data = ARGV[at_job], ARGV[at_job + 1]
+    local opts = run.opts
+    if ids == '0' then
+      id, data = format('%d', first + i), id
+    elseif ids == '1' then
+      opts = opts_head .. cjson.encode(id) .. '}'
+    end
+    local job_key = P .. id
+    local stays = false
+    if repeated and ids ~= '0' and call('EXISTS', job_key) == 1 then
+      stays = id
+      if has_parent then
+        if placed[1] then
+          place(run, queue, due, placed, placed_keys)
+          placed, placed_keys = {}, {}
+        end
+        adopt(run, id)
+      end
+      call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
+    elseif rule then
+      local pending = { 'name', run.name, 'data', data, 'opts', opts }
+      if has_parent then
+        pending = { 'name', run.name, 'data', data, 'opts', opts, 'pk', run.parent_key, 'pd', run.parent_json,
+          'pdk', run.parent_key .. ':dependencies' }
+      end
+      stays = deduplicate(P, id, rule, queue.max_events, pending)
+      if stays and made[run.parent_key] then
+        settle_later(run)
+      end
+    end
+
+    if stays then
+      all_ids[#all_ids + 1] = stays
+      left_out[#left_out + 1] = run.position + i - 1
+    else
+      all_ids[#all_ids + 1] = id
+      if has_parent then
+        call('HSET', job_key, 'name', run.name, 'data', data, 'opts', opts, 'timestamp', run.timestamp,
+          'delay', run.delay, 'priority', run.priority, 'parentKey', run.parent_key, 'parent', run.parent_json)
+      else
+        call('HSET', job_key, 'name', run.name, 'data', data, 'opts', opts, 'timestamp', run.timestamp,
+          'delay', run.delay, 'priority', run.priority)
+      end
+      if rule then
+        call('HSET', job_key, 'deid', rule.id)
+      end
+      call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', run.name)
+      if run.parent then
+        call('XADD', events, '*', 'event', 'waiting-children', 'jobId', id)
+      elseif due then
+        call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+      else
+        call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
+      end
+      placed[#placed + 1], placed_keys[#placed_keys + 1] = id, job_key
+      if rule then -- the next one may replace it
+        place(run, queue, due, placed, placed_keys)
+        placed, placed_keys = {}, {}
+      end
+    end
+  end
+  if placed[1] then
+    place(run, queue, due, placed, placed_keys)
+  end
+end
+
+for P, queue in pairs(queues) do
+  call('XTRIM', P .. 'events', 'MAXLEN', '~', queue.max_events)
+  if queue.runnable then
+    add_marker(P, queue.blocked)
+  end
+  if queue.delayed then
+    add_delay_marker(P)
+  end
+end
+for _, run in ipairs(unsure_runs) do
+  local parent = read_parent(run.parent_key, run.parent_json)
+  settle_parent(parent.P, parent.id, run.timestamp)
+end
+return { all_ids, left_out }

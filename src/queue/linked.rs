@@ -1,0 +1,36 @@
+//! Adding jobs that belong to others: to a parent, to children, to a deduplication id.
+
+use super::{Added, QueueHandle};
+use crate::error::{Error, Result};
+use crate::scripts::add::{add_linked_jobs, LinkedCall};
+
+impl QueueHandle {
+    /// Adds the jobs of several calls in order; each call is stored as a whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
+    /// calls stay added.
+    pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Added> {
+        self.ready().await?;
+        let link = if calls.len() == 1 { &self.link } else { &self.bulk };
+        let mut added = Added::default();
+        for call in &calls {
+            let linked =
+                add_linked_jobs(link, call).await.map_err(|error| explain(error, added.ids.len(), call.len()))?;
+            let first = added.ids.len();
+            added.duplicates.extend(linked.left_out.into_iter().map(|position| first + position));
+            added.ids.extend(linked.ids);
+        }
+        Ok(added)
+    }
+}
+
+fn explain(error: Error, before: usize, now: usize) -> Error {
+    match error {
+        Error::OutcomeUnknown(reason) => Error::OutcomeUnknown(format!(
+            "{reason}; {before} jobs were added before, and either all or none of the next {now}. Jobs with an id of yours may \
+             be added again: those that exist are not added twice"
+        )),
+        other => other,
+    }
+}

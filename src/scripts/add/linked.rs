@@ -1,0 +1,151 @@
+//! Jobs that belong to others: to a parent, to children, to a deduplication id.
+
+use redis::Value;
+
+use super::super::{eval, flag, lua, Call};
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::{reply, Keys};
+
+/// Where the ids of a run come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    Counter,
+    /// The caller's; stored in `opts.jobId`, too.
+    Custom,
+    /// Made by the client, as the UUIDs of a flow are.
+    Made,
+}
+
+/// The parent of a job: its key, and the job's `parent` field (JSON).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent<'a> {
+    pub key: &'a str,
+    pub json: &'a str,
+}
+
+/// The deduplication of a job. `ttl` in ms, 0 = none; `flags`: e = extend, r = replace, k = keep the last one if active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deduplication<'a> {
+    pub id: &'a str,
+    pub ttl: i64,
+    pub flags: &'a str,
+}
+
+/// What consecutive jobs have in common. `queue` is `<prefix>:<name>:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkedRun<'a> {
+    pub queue: &'a str,
+    pub name: &'a str,
+    pub opts: &'a [u8],
+    pub timestamp: i64,
+    pub delay: i64,
+    pub priority: i64,
+    pub lifo: bool,
+    pub ids: Ids,
+    /// It waits for children.
+    pub is_parent: bool,
+    pub parent: Option<Parent<'a>>,
+    pub deduplication: Option<Deduplication<'a>>,
+}
+
+/// One job to add. `id` is unused when the counter gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkedJob<'a> {
+    pub run: LinkedRun<'a>,
+    pub id: &'a str,
+    pub data: &'a [u8],
+}
+
+/// A call that can be sent again if its own trace is the proof that it was done, and what is needed to read its reply.
+pub struct LinkedCall {
+    call: Call,
+    retry: Retry,
+    ids: Vec<String>,
+    parents: Vec<String>,
+}
+
+/// What became of the jobs of one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linked {
+    /// Per job its id, or the id of the job that goes in for it.
+    pub ids: Vec<String>,
+    /// Positions of the jobs that were not stored: the id existed, or another job goes in for it.
+    pub left_out: Vec<usize>,
+}
+
+/// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue.
+#[must_use]
+pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
+    let bytes = jobs.iter().map(|job| job.id.len() + job.data.len() + 32).sum();
+    let mut call = Call::with_capacity(&lua::add::ADD_LINKED_JOBS, keys, 2 * jobs.len() + 16, bytes);
+    // An id made for this very call exists only when the call was done; what the counter or another job would have
+    // answered then is lost.
+    let made = jobs.iter().find(|job| job.run.ids == Ids::Made);
+    let known = jobs.iter().all(|job| job.run.ids != Ids::Counter && job.run.deduplication.is_none());
+    let witness = made.filter(|_| known).map(|job| format!("{}{}", job.run.queue, job.id));
+    let retry = if witness.is_some() { Retry::Safe } else { Retry::Never };
+    call.optional(witness);
+    for run in jobs.chunk_by(|left, right| left.run == right.run) {
+        let LinkedRun { queue, name, opts, timestamp, delay, priority, lifo, ids, is_parent, parent, deduplication } =
+            run[0].run;
+        call.arg(run.len()).arg(queue).arg(name).arg(opts).arg(timestamp).arg(delay).arg(priority).arg(flag(lifo));
+        call.arg(match ids {
+            Ids::Counter => "0",
+            Ids::Custom => "1",
+            Ids::Made => "2",
+        });
+        call.arg(flag(is_parent));
+        call.optional(parent.map(|parent| parent.key)).optional(parent.map(|parent| parent.json));
+        call.optional(deduplication.map(|rule| rule.id)).arg(deduplication.map_or(0, |rule| rule.ttl));
+        call.optional(deduplication.map(|rule| rule.flags));
+        for job in run {
+            if ids != Ids::Counter {
+                call.arg(job.id);
+            }
+            call.arg(job.data);
+        }
+    }
+    LinkedCall {
+        call,
+        retry,
+        ids: jobs.iter().map(|job| job.id.to_owned()).collect(),
+        parents: jobs.iter().map(|job| job.run.parent.map_or("", |parent| parent.key).to_owned()).collect(),
+    }
+}
+
+/// Adds all jobs of a call, or none. Re-sent after an unknown outcome only if it can be told whether it was done.
+///
+/// # Errors
+/// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
+/// [`Error::OutcomeUnknown`] when the reply got lost and the jobs' ids do not tell.
+pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
+    let Value::Array(parts) = eval(link, &jobs.call, jobs.retry).await? else {
+        return Ok(Linked { ids: jobs.ids.clone(), left_out: Vec::new() });
+    };
+    let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
+    let mut parts = parts.into_iter();
+    match (parts.next(), parts.next()) {
+        (Some(Value::Int(code)), Some(at)) => {
+            let parent = jobs.parents.get(position(at)?).map_or("", String::as_str);
+            Err(Error::code(code, parent, "addJob", ""))
+        }
+        (ids, left_out) => Ok(Linked {
+            ids: reply::texts(ids.unwrap_or(Value::Nil))?,
+            left_out: reply::array(left_out.unwrap_or(Value::Nil))?.into_iter().map(position).collect::<Result<_>>()?,
+        }),
+    }
+}
+
+impl LinkedCall {
+    /// How many jobs it adds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
