@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bullrush._core import CoreQueue, ManualWork
@@ -10,6 +11,7 @@ from bullrush.emitter import Emitter
 from bullrush.errors import ClosedError
 from bullrush.naming import check_prefix, check_queue_name
 from bullrush.operation import operation, reply
+from bullrush.telemetry import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
 from bullrush.url import masked, resolve
 from bullrush.worker_options import WorkerSettings
 
@@ -63,6 +65,8 @@ class Connected(Emitter):
         self._prefix = check_prefix(prefix)
         self._url = resolve(url)
         self._opts = GivenOptions(options)
+        telemetry = options.get("telemetry")
+        self._telemetry: Telemetry | None = None if telemetry is None else check_telemetry("telemetry", telemetry)
 
     @property
     def prefix(self) -> str:
@@ -73,6 +77,37 @@ class Connected(Emitter):
     def opts(self) -> dict[str, Any]:
         """The options as given. Shown, it hides the password of the URL."""
         return self._opts
+
+    @property
+    def telemetry(self) -> Telemetry | None:
+        """Who traces what is done through this object."""
+        return self._telemetry
+
+    @contextmanager
+    def trace(
+        self,
+        operation: str,
+        destination: str | None = None,
+        *,
+        kind: SpanKind = "internal",
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Iterator[Span]:
+        """Open a span around a block of code, with this object's telemetry; without any, do nothing.
+
+        Args:
+            operation: what is done; begins the span's name.
+            destination: to what it is done, the queue by default; ends the span's name.
+            kind: internal, producer or consumer.
+            attributes: more to say about it.
+        """
+        if self._telemetry is None:
+            yield NO_SPAN
+            return
+        queue: str = getattr(self, "name", "")
+        place = queue if destination is None else destination
+        said = {"bullmq.queue.name": queue, "bullmq.queue.operation": operation, **(attributes or {})}
+        with self._telemetry.span(f"{operation} {place}".rstrip(), kind, said) as span:
+            yield span
 
     @property
     def closing(self) -> bool | None:

@@ -11,10 +11,11 @@ import functools
 import itertools
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 from bullrush import _core
+from bullrush.spans import SpanRule, traced
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,7 +61,7 @@ class Blocking:
     def __init_subclass__(cls, **arguments: object) -> None:
         super().__init_subclass__(**arguments)
         for name, found in _operations(cls):
-            setattr(cls, name, _blocking(found.steps))
+            setattr(cls, name, _blocking(found))
 
 
 class Awaited:
@@ -71,7 +72,7 @@ class Awaited:
     def __init_subclass__(cls, **arguments: object) -> None:
         super().__init_subclass__(**arguments)
         for name, found in _operations(cls):
-            setattr(cls, name, _awaited(found.steps))
+            setattr(cls, name, _awaited(found))
 
 
 class operation(Generic[P, T]):  # noqa: N801 - a decorator
@@ -96,11 +97,16 @@ class operation(Generic[P, T]):  # noqa: N801 - a decorator
         raise TypeError(f"{owner.__name__} is neither Blocking nor Awaited")
 
 
-def _operations(cls: type) -> list[tuple[str, operation[Any, Any]]]:
+def _operations(cls: type) -> list[tuple[str, Callable[..., _Steps[Any]]]]:
     found: dict[str, operation[Any, Any]] = {}
     for base in reversed(cls.__mro__):
         found.update((name, value) for name, value in vars(base).items() if isinstance(value, operation))
-    return [(name, value) for name, value in found.items() if isinstance(getattr(cls, name), operation)]
+    spans: Mapping[str, SpanRule] = getattr(cls, "_spans", {})
+    return [
+        (name, traced(name, spans[name], value.steps) if name in spans else value.steps)
+        for name, value in found.items()
+        if isinstance(getattr(cls, name), operation)
+    ]
 
 
 def _blocking(steps: Callable[..., _Steps[T]]) -> Callable[..., T]:

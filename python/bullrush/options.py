@@ -14,6 +14,7 @@ from bullrush.checks import Check, Duration
 from bullrush.encoding import JSON, NULL
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.naming import check_job_id, check_known
+from bullrush.telemetry import JobTelemetry, check_job_telemetry
 
 if TYPE_CHECKING:
     from typing_extensions import Required
@@ -85,6 +86,7 @@ class JobOptions(TypedDict, total=False):
         remove_on_fail: the same for failed jobs.
         size_limit: bytes of JSON that the data may have.
         stack_trace_limit: how many stack traces stay.
+        telemetry: the trace that the job belongs to, or ``{"omit_context": True}`` for one of its own.
         timestamp: ms since 1970 to store as the time of the add; now by default.
     """
 
@@ -106,6 +108,7 @@ class JobOptions(TypedDict, total=False):
     remove_on_fail: bool | int | KeepOptions | None
     size_limit: int | None
     stack_trace_limit: int | None
+    telemetry: JobTelemetry | None
     timestamp: int | None
 
 
@@ -130,8 +133,8 @@ _STORED: Final[dict[str, tuple[str, Check]]] = {
     "stack_trace_limit": ("stackTraceLimit", checks.at_least(0)),
     "timestamp": ("timestamp", checks.at_least(0)),
 }
-_KNOWN: Final = frozenset([*_STORED, "job_id"])
-_LATER: Final = frozenset({"telemetry"})
+_TELEMETRY: Final = {"metadata": "tm", "omit_context": "omc"}
+_KNOWN: Final = frozenset([*_STORED, "job_id", "telemetry"])
 
 #: What a child's final failure does to its parent, in the order in which BullMQ names them.
 _POLICIES: Final = {
@@ -146,6 +149,7 @@ _LONG: Final[dict[str, str]] = {
     "jobId": "job_id",
     **{wire: name for name, (wire, _) in sorted(_STORED.items())},
 }
+_TELEMETRY_NAMES: Final = {wire: name for name, wire in _TELEMETRY.items()}
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -188,8 +192,12 @@ class OptionCompiler:
         """Take a queue's default options, which an add's own ones overrule."""
         self._defaults: dict[str, object] = dict(defaults or {})
         self._cache: dict[bytes, CompiledOptions] = {}
-        check_known(self._defaults, _KNOWN, "default_job_options", _LATER)
+        check_known(self._defaults, _KNOWN, "default_job_options")
         _compile(self._defaults)
+
+    def default(self, name: str) -> object:
+        """Return the default of an option."""
+        return self._defaults.get(name)
 
     def compile(self, options: Mapping[str, object]) -> tuple[CompiledOptions, str | None]:
         """Return the compiled options and the custom job id.
@@ -245,7 +253,7 @@ def _cache_key(options: Mapping[str, object]) -> bytes | None:
 def _compile(options: Mapping[str, object]) -> CompiledOptions:
     if "repeat" in options:
         raise UnknownOptionError("A job has no option 'repeat': use Queue.upsert_job_scheduler()")
-    check_known(options, _KNOWN, "add()", _LATER)
+    check_known(options, _KNOWN, "add()")
     stored: dict[str, JSON] = {"attempts": 0}
     for name, value in options.items():
         if value is not None and name in _STORED:
@@ -253,6 +261,9 @@ def _compile(options: Mapping[str, object]) -> CompiledOptions:
             checked = check(name, value)
             if name != "debounce" or options.get("deduplication") is None:
                 stored[wire] = checked
+    if options.get("telemetry") is not None:
+        telemetry = check_job_telemetry("telemetry", options["telemetry"])
+        stored.update((_TELEMETRY[name], value) for name, value in telemetry.items())
     return CompiledOptions(
         orjson.dumps(stored),
         stored.get("timestamp", 0),
@@ -288,8 +299,8 @@ def read_options(stored: Mapping[str, JSON]) -> dict[str, JSON]:
     """Return stored options under their names here. Options that only other clients know come through as they are."""
     options: dict[str, JSON] = {}
     for wire, value in stored.items():
-        if wire in {"tm", "omc"}:
-            options.setdefault("telemetry", {})["metadata" if wire == "tm" else "omit_context"] = value
+        if wire in _TELEMETRY_NAMES:
+            options.setdefault("telemetry", {})[_TELEMETRY_NAMES[wire]] = value
         else:
             name = _LONG.get(wire) or _CAPITAL.sub("_", wire).lower()
             options[name] = {_snake(key): member for key, member in value.items()} if isinstance(value, dict) else value

@@ -22,6 +22,8 @@ from bullrush.options import JobOptions, Link, OptionCompiler
 from bullrush.prepared import PreparedJob, prepare
 from bullrush.record import AddedRecord
 from bullrush.scheduler import SCHEDULER_OPTIONS, JobScheduler, QueueSchedulers, SchedulerOptions
+from bullrush.spans import QUEUE_SPANS
+from bullrush.telemetry import Telemetry, of_many_jobs, of_one_job
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
@@ -60,6 +62,7 @@ class QueueOptions(TypedDict, total=False):
         default_job_options: options of every job added here that does not say otherwise.
         streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps.
         skip_metas_update: True leaves the queue's settings in Redis alone.
+        telemetry: who traces what is done with the queue: `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a call waits for a connection, 10,000 by default; None waits for ever.
     """
 
@@ -68,11 +71,13 @@ class QueueOptions(TypedDict, total=False):
     default_job_options: JobOptions | None
     streams: dict[Literal["events"], dict[Literal["max_len"], int]] | None
     skip_metas_update: bool
+    telemetry: Telemetry | None
     timeout: Duration | None
 
 
 _KNOWN: Final = frozenset(QueueOptions.__annotations__)
-_LATER: Final = frozenset({"telemetry"})
+#: A span says the names of so many jobs of a bulk.
+_MOST_NAMES: Final = 100
 _NEW_JOB: Final = frozenset({"name", "data", "opts"})
 _EVENTS: Final[dict[str, Check]] = {"max_len": checks.at_least(1)}
 _STREAMS: Final[dict[str, Check]] = {"events": lambda name, value: checks.members(name, value, _EVENTS)}
@@ -94,6 +99,7 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
     """The calls of a queue, whichever way they are waited for."""
 
     _events = EVENTS
+    _spans = QUEUE_SPANS
 
     def __init__(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Name a queue. Nothing is sent before the first call.
@@ -102,7 +108,7 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
             QueueNameError: the name is empty or has a colon or control characters.
             InvalidOptionError: an option does not exist or has a bad value.
         """
-        check_known(options, _KNOWN, type(self).__name__, _LATER)
+        check_known(options, _KNOWN, type(self).__name__)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         streams = checks.members("streams", options.get("streams") or {}, _STREAMS)
         super().__init__(
@@ -171,7 +177,10 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
         Redis:
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id.
         """
-        job = (await self._added([self._prepared(name, data, options, now_ms())]))[0]
+        if self._telemetry is None:
+            job = (await self._added([self._prepared(name, data, options, now_ms())]))[0]
+        else:
+            job = await self._add_traced(self._telemetry, name, data, options)
         self.emit("waiting", job)
         return job
 
@@ -194,6 +203,15 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
             ``add/add_jobs`` for up to 250 jobs at a time, each stored atomically, all of them together not. If a job has a
             parent or a deduplication id: ``add/add_linked_jobs``, each part of 250 atomically.
         """
+        if self._telemetry is None:
+            return await self._added(self._prepared_bulk(jobs))
+        with self.trace("addBulk", kind="producer") as span:
+            prepared = self._prepared_bulk(jobs, self._telemetry.metadata())
+            names = [job[0] for job, _ in prepared[:_MOST_NAMES]]
+            span.set_attributes({"bullmq.job.bulk.names": names, "bullmq.job.bulk.count": len(prepared)})
+            return await self._added(prepared)
+
+    def _prepared_bulk(self, jobs: Iterable[NewJob], context: str | None = None) -> list[PreparedJob]:
         timestamp = now_ms()
         prepared = []
         for job in jobs:
@@ -201,8 +219,24 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
                 raise InvalidOptionError(f"add_bulk() takes dicts of name, data and opts, not {type(job).__name__}")
             if not job.keys() <= _NEW_JOB:
                 check_known(job, _NEW_JOB, "A job of add_bulk()")
-            prepared.append(self._prepared(job.get("name"), job.get("data", NO_DATA), job.get("opts") or {}, timestamp))
-        return await self._added(prepared)
+            opts: Mapping[str, object] = job.get("opts") or {}
+            if context is not None:
+                opts = self._carrying(context, opts)
+            prepared.append(self._prepared(job.get("name"), job.get("data", NO_DATA), opts, timestamp))
+        return prepared
+
+    async def _add_traced(self, telemetry: Telemetry, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
+        with self.trace("add", f"{self._name}.{name}", kind="producer", attributes={"bullmq.job.name": name}) as span:
+            given = options.get("telemetry", self._compiler.default("telemetry"))
+            carrying = {**options, "telemetry": of_one_job(telemetry, given)}
+            (job,) = await self._added([self._prepared(name, data, carrying, now_ms())])
+            span.set_attributes({"bullmq.job.id": job.id})
+            return job
+
+    def _carrying(self, context: str, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the options of one of many jobs with the context of their producer."""
+        given = options.get("telemetry", self._compiler.default("telemetry"))
+        return {**options, "telemetry": of_many_jobs(context, given)}
 
     @operation
     async def add_arrow(
@@ -236,7 +270,25 @@ class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
             raise InvalidOptionError("add_arrow() needs either name or name_column")
         if job_id is not None and id_scope is not None:
             raise InvalidOptionError("add_arrow() takes job_id or id_scope, not both")
-        compiled, own_id = self._compiler.compile(opts or {})
+        if self._telemetry is None:
+            return await self._add_arrow(source, name, name_column, data, job_id, id_scope, opts or {})
+        with self.trace("addBulk", kind="producer") as span:
+            carrying = self._carrying(self._telemetry.metadata(), opts or {})
+            ids = await self._add_arrow(source, name, name_column, data, job_id, id_scope, carrying)
+            span.set_attributes({"bullmq.job.bulk.count": len(ids)})
+            return ids
+
+    async def _add_arrow(
+        self,
+        source: object,
+        name: str | None,
+        name_column: str | None,
+        data: Sequence[str] | None,
+        job_id: str | None,
+        id_scope: str | None,
+        opts: Mapping[str, object],
+    ) -> AddedIds:
+        compiled, own_id = self._compiler.compile(opts)
         if own_id is not None:
             raise InvalidOptionError("add_arrow() takes the column of job ids as job_id=, not in opts")
         auto_ids = None if id_scope is None else AutoIds(id_scope)

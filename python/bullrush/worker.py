@@ -18,8 +18,10 @@ from bullrush.inspection import JobT
 from bullrush.job import AsyncJob, Job
 from bullrush.manual import NO_FUNCTION, ManualCalls
 from bullrush.operation import Blocking, operation, seconds
+from bullrush.processing import TracedHandler
 from bullrush.processor import Processor, is_async
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
+from bullrush.spans import WORKER_SPANS
 from bullrush.worker_events import OUTCOMES
 from bullrush.worker_options import (
     Handler,
@@ -46,6 +48,7 @@ _log: Final = logging.getLogger("bullrush")
 class WorkerCalls(ManualCalls[JobT]):
     """Everything of a worker but the way to wait."""
 
+    _spans = WORKER_SPANS
     _loop_runner: ClassVar[type[LoopRunner]]
 
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
@@ -77,6 +80,9 @@ class WorkerCalls(ManualCalls[JobT]):
             options,
         )
         self._function: Callable[..., Any] | None = function
+        if function is not None and self._telemetry is not None:
+            traced = TracedHandler(self._telemetry, self, self._settings.name)
+            self._function = traced.wrap(function, is_batch=handler is None)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
         self._paused = False

@@ -13,6 +13,7 @@ from bullrush.encoding import JSON
 from bullrush.errors import InvalidOptionError
 from bullrush.naming import check_known
 from bullrush.options import KeepOptions
+from bullrush.telemetry import Telemetry, check_telemetry
 
 if TYPE_CHECKING:
     from bullrush.job import AsyncJob, Job, JobCalls
@@ -68,6 +69,7 @@ class WorkerOptions(TypedDict, total=False):
         skip_stalled_check: True leaves the check for silent workers to others.
         skip_lock_renewal: True never renews locks.
         backoff_strategy: how long to wait before a retry, for jobs with a backoff type of your own.
+        telemetry: who traces jobs: `bullrush.otel.OpenTelemetry`, or None.
     """
 
     url: str | None
@@ -94,7 +96,7 @@ class WorkerOptions(TypedDict, total=False):
     backoff_strategy: BackoffStrategy | None
     timeout: Duration | None
     isolation: Literal["thread", "process"]
-    telemetry: None
+    telemetry: Telemetry | None
 
 
 def check_concurrency(name: str, value: object) -> int:
@@ -171,6 +173,7 @@ class WorkerSettings:
     skip_stalled_check: bool = _option(default=False, check=checks.boolean)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
     def terms(self) -> WorkerTerms:
         """Return them as the core keeps them."""
@@ -194,7 +197,7 @@ class WorkerSettings:
 
 
 #: Not there yet; their defaults say nothing and pass.
-_LATER: Final[dict[str, object]] = {"timeout": None, "isolation": "thread", "telemetry": None}
+_LATER: Final[dict[str, object]] = {"timeout": None, "isolation": "thread"}
 _KNOWN: Final = frozenset(WorkerOptions.__annotations__)
 
 
