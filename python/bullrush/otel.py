@@ -97,7 +97,9 @@ def _context(metadata: str) -> Context:
         carrier = orjson.loads(metadata)
     except ValueError:
         carrier = None
-    return propagate.extract(carrier, Context()) if isinstance(carrier, dict) else Context()
+    if not isinstance(carrier, dict):
+        return Context()
+    return propagate.extract({key: value for key, value in carrier.items() if isinstance(value, str)}, Context())
 
 
 def _span_context(metadata: str) -> trace.SpanContext:
