@@ -300,6 +300,15 @@ def test_every_span_belongs_to_a_call_that_exists() -> None:
     assert set(WORKER_SPANS) <= set(dir(Worker))
 
 
+def test_a_job_taken_by_hand_runs_in_a_span(traced: Queue, redis_url: str, spans: Spans) -> None:
+    traced.add("work")
+    with Worker(traced.name, lambda job: 1, url=redis_url, telemetry=OpenTelemetry()) as worker:
+        job = worker.get_next_job("token")
+        assert job is not None
+        worker.process_job(job, "token")
+    assert [event.name for event in spans.one(f"process {traced.name}").events] == ["job completed"]
+
+
 async def _use(queue: aio.Queue) -> str:
     async with queue:
         job = await queue.add("work")
