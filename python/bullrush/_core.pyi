@@ -71,7 +71,13 @@ class JobRecord:
         """The lock token, for a job that a worker of this process holds."""
     @property
     def cancelled(self) -> bool:
-        """True once the lock is proven lost, or the worker's close deadline has passed."""
+        """True once the lock is proven lost, the worker's close deadline has passed, or the job was cancelled."""
+    @property
+    def cancel_reason(self) -> str | None:
+        """Why the job was cancelled, or which time is over."""
+    @property
+    def settled(self) -> bool:
+        """True once an outcome was handed in: any further one is dropped."""
     def get(self, field: str) -> bytes | None:
         """Return one raw hash field (``atm``, ``failedReason``...), None when absent."""
 
@@ -200,6 +206,7 @@ class WorkerTerms:
         max_stalled_count: int,
         max_started_attempts: int | None,
         limiter: tuple[int, int] | None,
+        timeout: int | None,
         drain_delay: int,
         remove_on_complete: tuple[int, int | None] | None,
         remove_on_fail: tuple[int, int | None] | None,
@@ -244,7 +251,7 @@ class ManualWork:
 
 #: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
 #: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
-#: "ready" (once per run), "error" (text), "lock_lost" (text = id), "reconnecting" (text), "connected" (again), "closed".
+#: "ready" (once per run), "error" (text), "lock_lost" (text = id), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "closed".
 WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
 
 @final
@@ -289,6 +296,10 @@ class CoreWorker:
         """Forget a job that its handler has moved elsewhere (delayed, waiting, waiting-children)."""
     def rate_limited(self, record: JobRecord) -> None:
         """Give a job back to the front of ``wait`` and stop fetching until the limiter has run out."""
+    def cancel(self, id: str, reason: str) -> bool:
+        """Tell the handler of a job in hand to stop; False if it is not in hand or was told before."""
+    def held_ids(self) -> list[str]:
+        """Return the ids of all jobs in hand."""
     def next_event(self, wait_ms: int) -> WorkerEvent | None: ...
     def report_outcomes(self) -> None:
         """Queue an event for every job that completes or fails from now on."""
@@ -302,4 +313,4 @@ class CoreWorker:
             BullrushError: why the worker could not work at all (legacy queue, server too old...).
         """
     def stats(self) -> dict[str, int]:
-        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, in_hand."""
+        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, in_hand, overdue."""

@@ -9,6 +9,7 @@ from bullrush._core import now_ms
 from bullrush.checks import Duration
 from bullrush.encoding import JSON
 from bullrush.errors import InvalidOptionError
+from bullrush.failure import CANCELLED
 from bullrush.inspection import JobT
 from bullrush.job import encode_progress
 from bullrush.monitoring import QueueMonitoring
@@ -17,6 +18,7 @@ from bullrush.operation import operation, reply
 from bullrush.orphans import find_suspects
 
 _DEFAULT_COUNT: Final = 1_000
+_CANCEL_LASTS: Final = 60_000
 
 
 #: What `clean` can remove.
@@ -55,6 +57,29 @@ class QueueAdministration(QueueMonitoring[JobT]):
         if removed:
             self.emit("removed", job_id)
         return removed
+
+    @operation
+    async def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
+        """Tell the handler of a running job to stop, whichever of bullrush's workers runs it; see `Worker.cancel_job`.
+
+        That worker hears of it within about a second. Workers of BullMQ do not.
+
+        Args:
+            job_id: the job.
+            reason: why; the job fails with it.
+
+        Returns:
+            False: no worker has the job.
+
+        Redis:
+            A hash ``ext:cancel`` of the queue that expires after a minute.
+        """
+        (token,) = await reply(self.core.commands([["GET", self.to_key(f"{job_id}:lock")]]))
+        if token is None:
+            return False
+        key, entry = self.to_key("ext:cancel"), f"{token.decode()} {reason or CANCELLED}"
+        await reply(self.core.commands([["HSET", key, job_id, entry], ["PEXPIRE", key, _CANCEL_LASTS]]))
+        return True
 
     @operation
     async def retry_jobs(

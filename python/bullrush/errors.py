@@ -190,6 +190,10 @@ class MalformedJobError(UnrecoverableError):
     """A job's stored fields cannot be read; running it again would not help."""
 
 
+class JobCancelledError(UnrecoverableError):
+    """Someone cancelled the job; the message is the reason."""
+
+
 class DelayedError(BullrushError):
     """Raised by a handler that has moved its job to delayed."""
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from bullrush.job import JobCalls
     from bullrush.worker_options import BackoffStrategy
 
+#: The reason of a cancellation that gives none.
+CANCELLED: Final = "The job was cancelled"
+
 _MOST_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
 _NEVER: Final = -1

@@ -60,6 +60,7 @@ class GivenRecord:
     __slots__ = ("_fields", "id")
 
     cancelled = False
+    cancel_reason = None
     token = None
 
     def __init__(self, fields: Mapping[str, object], job_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import logging
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
 from bullrush.encoding import JSON, NULL, encode
-from bullrush.errors import ClosedError, MalformedJobError
+from bullrush.errors import ClosedError, JobCancelledError, MalformedJobError
 from bullrush.failure import decide, describe, has_moved, is_rate_limit
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
@@ -154,13 +155,16 @@ class Processor(Generic[JobT]):
             self._fail(record, job, error)
 
     def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and record.cancel_reason is not None:
+            error = JobCancelledError(record.cancel_reason)
         try:
             if has_moved(error):
                 self._core.release(record)
             elif is_rate_limit(error):
                 self._core.rate_limited(record)
             else:
-                self._observer.job_failed(job, error)
+                if not record.settled:
+                    self._observer.job_failed(job, error)
                 self._core.fail(record, *self._failure(record, job, error))
         except ClosedError:
             self._too_late(record)

@@ -9,7 +9,7 @@ from orjson import loads
 
 from bullrush._core import now_ms
 from bullrush.encoding import JSON, decode, encode
-from bullrush.errors import MalformedJobError
+from bullrush.errors import JobCancelledError, MalformedJobError
 from bullrush.options import Link, read_options
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ class Record(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """True once the job's outcome will not count."""
+        """True once its handler should stop."""
+
+    @property
+    def cancel_reason(self) -> str | None:
+        """Why it was cancelled, if someone did."""
 
     def get(self, field: str) -> bytes | None:
         """Return any other field, None if the job does not have it."""
@@ -59,6 +63,7 @@ class AddedRecord:
     __slots__ = ("data", "id", "link", "name", "numbers", "opts")
 
     cancelled = False
+    cancel_reason = None
     token = None
 
     def __init__(self, job_id: str, sent: NewJob, link: Link | None = None) -> None:
@@ -257,8 +262,26 @@ class JobFields:
 
     @property
     def cancelled(self) -> bool:
-        """True once the job's outcome will not count: its lock is lost, or the worker's deadline to close has passed."""
+        """True once the handler should stop.
+
+        Someone cancelled the job, or its time is over, or its outcome will not count: its lock is lost, or the worker's deadline
+        to close has passed.
+        """
         return self.record.cancelled
+
+    @property
+    def cancel_reason(self) -> str | None:
+        """Why the job was cancelled: what `Worker.cancel_job` was told, or which time is over."""
+        return self.record.cancel_reason
+
+    def check_cancelled(self) -> None:
+        """End a handler whose job was cancelled: a long-running plain function calls this now and then.
+
+        Raises:
+            JobCancelledError: the job was cancelled. Not caught, it fails the job with the reason, and without a retry.
+        """
+        if self.record.cancelled:
+            raise JobCancelledError(self.record.cancel_reason or "the job is no longer held")
 
     @property
     def timestamp(self) -> int | None:

@@ -29,8 +29,8 @@ class Runner(Protocol):
     def resize(self, slots: int) -> None:
         """Run so many jobs, or batches, at a time."""
 
-    def cancel(self, job_id: str) -> None:
-        """Stop a job whose outcome will not count, if a running function can be stopped."""
+    def cancel(self, job_id: str, token: str | None) -> None:
+        """Stop the handler of a job, under whatever token if that is None, and if a running function can be stopped."""
 
     def cancel_all(self) -> None:
         """Stop all jobs that still run: the worker's deadline to close has passed."""
@@ -72,7 +72,7 @@ class ThreadRunner:
                 self._alive += 1
                 thread.start()
 
-    def cancel(self, job_id: str) -> None:
+    def cancel(self, job_id: str, token: str | None) -> None:
         """Do nothing: a thread cannot be stopped; its job's ``cancelled`` tells the handler."""
 
     def cancel_all(self) -> None:
@@ -117,7 +117,7 @@ class LoopRunner:
         self._process = process
         self._slots = slots
         self._batch_size = batch_size
-        self._tasks: dict[asyncio.Task[None], str] = {}
+        self._tasks: dict[asyncio.Task[None], set[tuple[str, str | None]]] = {}
         self._filling = False
         self._exhausted = False
 
@@ -143,13 +143,13 @@ class LoopRunner:
         self._slots = slots
         self._on_loop(self._fill)
 
-    def cancel(self, job_id: str) -> None:
-        """Cancel the task of a job whose outcome will not count."""
-        self._on_loop(self._cancel, job_id)
+    def cancel(self, job_id: str, token: str | None) -> None:
+        """Cancel the task of a job, and that of a batch if none of its jobs is left."""
+        self._on_loop(self._cancel, job_id, token)
 
     def cancel_all(self) -> None:
         """Cancel all tasks: the worker's deadline to close has passed."""
-        self._on_loop(self._cancel, None)
+        self._on_loop(self._cancel_all)
 
     def join(self) -> None:
         """Do nothing: the loop goes on, and `ended` was called after the last task."""
@@ -189,7 +189,7 @@ class LoopRunner:
 
     def _spawn(self, records: list[JobRecord]) -> None:
         task = self._loop.create_task(self._process(records))
-        self._tasks[task] = records[0].id if self._batch_size == 1 else ""
+        self._tasks[task] = {(record.id, record.token) for record in records}
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -199,10 +199,16 @@ class LoopRunner:
             self._filling = True
             self._loop.call_soon(self._fill)
 
-    def _cancel(self, job_id: str | None) -> None:
+    def _cancel(self, job_id: str, token: str | None) -> None:
         for task, running in list(self._tasks.items()):
-            if job_id is None or running == job_id:
+            cancelled = {job for job in running if job[0] == job_id and token in {None, job[1]}}
+            running -= cancelled
+            if cancelled and not running:
                 task.cancel()
+
+    def _cancel_all(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
 
 
 class LoopThreadRunner(LoopRunner):

@@ -13,6 +13,7 @@ from bullrush import checks
 from bullrush._core import CoreWorker
 from bullrush.checks import Duration
 from bullrush.errors import ClosedError, InvalidOptionError
+from bullrush.failure import CANCELLED
 from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
 from bullrush.job import AsyncJob, Job
@@ -138,9 +139,31 @@ class WorkerCalls(ManualCalls[JobT]):
         if self._run is not None and self.is_running():
             self._run.core.report_outcomes()
 
-    def _cancel(self, job_id: str) -> None:
+    def _cancel(self, job_id: str, token: str | None) -> None:
         if self._run is not None:
-            self._run.runner.cancel(job_id)
+            self._run.runner.cancel(job_id, token)
+
+    def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
+        """Tell the handler of a running job to stop.
+
+        The task of a coroutine function is cancelled, a process is ended, and a plain function sees ``job.cancelled`` or calls
+        `Job.check_cancelled`. The job then fails with the reason and is not retried, unless the handler raises something else or
+        returns a result.
+
+        Args:
+            job_id: the job.
+            reason: why.
+
+        Returns:
+            False: this worker does not run the job, or it was cancelled before.
+        """
+        return self.is_running() and self._run is not None and self._run.core.cancel(job_id, reason or CANCELLED)
+
+    def cancel_all_jobs(self, reason: str | None = None) -> None:
+        """Tell the handlers of all running jobs to stop; see `cancel_job`."""
+        if self.is_running() and self._run is not None:
+            for job_id in self._run.core.held_ids():
+                self._run.core.cancel(job_id, reason or CANCELLED)
 
     def _end(self, run: WorkerRun) -> RunStats:
         self._forget_outcomes()

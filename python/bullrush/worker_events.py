@@ -98,10 +98,13 @@ class WorkerEvents(Handle, Generic[JobT]):
         elif kind == "stalled":
             _log.warning("Job %s had stalled: its worker went silent", text)
             emit(kind, text)
+        elif kind == "cancelled":
+            token, _, job_id = text.partition(" ")
+            self._cancel(job_id, token)
         elif kind == "lock_lost":
             lost = JobLockMissingError(f"could not renew lock for job {text}")
             _log.warning("%s", lost)
-            self._cancel(text)
+            self._cancel(text, None)
             emit("lock_renewal_failed", [text])
             emit("error", lost)
         elif kind == "error":
@@ -119,8 +122,8 @@ class WorkerEvents(Handle, Generic[JobT]):
         job.finish(final=final, **outcome)
         return job
 
-    def _cancel(self, job_id: str) -> None:
-        """Stop a job whose lock is lost."""
+    def _cancel(self, job_id: str, token: str | None) -> None:
+        """Stop the handler of a job, whatever token it runs under if that is None."""
 
     def _forget_outcomes(self) -> None:
         self._errors.clear()

@@ -59,6 +59,9 @@ class WorkerOptions(TypedDict, total=False):
         max_stalled_count: how often a job may be taken back from such a worker before it fails; 1.
         max_started_attempts: how often a job may be started at all.
         limiter: a rate limit.
+        timeout: how long a handler may take; None is for ever. After it the job fails with "timed out after N ms", to be retried as
+            its options say. A coroutine is cancelled, a process is killed; a plain function is told by ``job.cancelled``, and its thread
+            is not used again before it has returned.
         drain_delay: how long one wait for new jobs lasts; 5,000.
         remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
         remove_on_fail: the same for failed jobs.
@@ -163,6 +166,7 @@ class WorkerSettings:
     max_stalled_count: int = _option(1, checks.at_least(0))
     max_started_attempts: int | None = _option(None, checks.at_least(0))
     limiter: tuple[int, int] | None = _option(None, _limiter)
+    timeout: int | None = _option(None, checks.positive_milliseconds)
     drain_delay: int = _option(5_000, checks.positive_milliseconds)
     remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
     remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
@@ -185,6 +189,7 @@ class WorkerSettings:
             max_stalled_count=self.max_stalled_count,
             max_started_attempts=self.max_started_attempts,
             limiter=self.limiter,
+            timeout=self.timeout,
             drain_delay=self.drain_delay,
             remove_on_complete=self.remove_on_complete,
             remove_on_fail=self.remove_on_fail,
@@ -197,7 +202,7 @@ class WorkerSettings:
 
 
 #: Not there yet; their defaults say nothing and pass.
-_LATER: Final[dict[str, object]] = {"timeout": None, "isolation": "thread"}
+_LATER: Final[dict[str, object]] = {"isolation": "thread"}
 _KNOWN: Final = frozenset(WorkerOptions.__annotations__)
 
 

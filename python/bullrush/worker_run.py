@@ -106,7 +106,8 @@ class WorkerRun:
         finally:
             self._finished.set()
             _runs.discard(self)
-        if self.core.stats()["in_hand"]:
+        stats = self.core.stats()
+        if stats["in_hand"] or stats["overdue"]:
             # The deadline has passed. Tasks can be stopped; threads end when their function returns.
             self.runner.cancel_all()
         else:

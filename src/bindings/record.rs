@@ -70,7 +70,17 @@ impl PyJobRecord {
 
     #[getter]
     fn cancelled(&self) -> bool {
-        self.held_job().is_some_and(|job| job.lease.is_lost())
+        self.held_job().is_some_and(|job| job.lease.is_lost() || job.lease.cancel_reason().is_some())
+    }
+
+    #[getter]
+    fn cancel_reason(&self) -> Option<&str> {
+        self.held_job().and_then(|job| job.lease.cancel_reason())
+    }
+
+    #[getter]
+    fn settled(&self) -> bool {
+        self.held_job().is_some_and(|job| job.is_settled())
     }
 
     fn get<'py>(&self, py: Python<'py>, field: &str) -> Option<Bound<'py, PyBytes>> {

@@ -18,7 +18,7 @@ fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
 impl WorkerTerms {
     #[new]
     #[pyo3(signature = (*, prefetch, lock_duration, lock_renew_time, stalled_interval, max_stalled_count,
-        max_started_attempts, limiter, drain_delay, remove_on_complete, remove_on_fail, metrics_max_points, worker_name,
+        max_started_attempts, limiter, timeout, drain_delay, remove_on_complete, remove_on_fail, metrics_max_points, worker_name,
         skip_stalled_check, skip_lock_renewal, max_backoff))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -29,6 +29,7 @@ impl WorkerTerms {
         max_stalled_count: i64,
         max_started_attempts: Option<i64>,
         limiter: Option<(i64, i64)>,
+        timeout: Option<u64>,
         drain_delay: u64,
         remove_on_complete: Option<(i64, Option<i64>)>,
         remove_on_fail: Option<(i64, Option<i64>)>,
@@ -47,6 +48,7 @@ impl WorkerTerms {
             max_stalled_count,
             max_started_attempts,
             limiter: limiter.map(|(max, duration_ms)| Limiter { max, duration_ms }),
+            timeout: timeout.map(Duration::from_millis),
             drain_delay: Duration::from_millis(drain_delay),
             remove_on_complete: keep(remove_on_complete),
             remove_on_fail: keep(remove_on_fail),

@@ -177,6 +177,15 @@ impl CoreWorker {
         self.submit(py, record, |job| Outcome::GivenBack { job })
     }
 
+    #[pyo3(signature = (id, reason))]
+    fn cancel(&self, id: &str, reason: &str) -> PyResult<bool> {
+        Ok(self.shared()?.cancel(id, None, reason))
+    }
+
+    fn held_ids(&self) -> PyResult<Vec<String>> {
+        Ok(self.shared()?.locks.ids())
+    }
+
     fn next_event(&self, py: Python<'_>, wait_ms: u64) -> PyResult<Option<WorkerEvent>> {
         let shared = self.shared()?;
         let deadline = Instant::now() + Duration::from_millis(wait_ms);
@@ -246,6 +255,7 @@ impl CoreWorker {
         dict.set_item("fetched", stats.fetched.load(Ordering::Relaxed))?;
         dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
         dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
+        dict.set_item("overdue", stats.overdue.load(Ordering::Relaxed))?;
         dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
         Ok(dict)
     }
@@ -261,6 +271,7 @@ fn describe(event: Event) -> WorkerEvent {
         Event::Stalled { id } => ("stalled", None, id, 0),
         Event::Drained => ("drained", None, String::new(), 0),
         Event::Error { text } => ("error", None, text, 0),
+        Event::Cancelled { id, token } => ("cancelled", None, format!("{token} {id}"), 0),
         Event::LockLost { id } => ("lock_lost", None, id, 0),
         Event::Ready => ("ready", None, String::new(), 0),
         Event::Reconnecting { text } => ("reconnecting", None, text, 0),

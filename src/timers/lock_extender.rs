@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
@@ -20,12 +20,13 @@ pub struct Lease {
     /// When the lock was last known to be set; monotonic.
     renewed: Mutex<Instant>,
     lost: AtomicBool,
+    cancelled: OnceLock<String>,
 }
 
 impl Lease {
     /// `taken`: the moment before the fetch was sent, so that the lock is never thought younger than it is.
     pub fn new(taken: Instant) -> Self {
-        Self { renewed: Mutex::new(taken), lost: AtomicBool::new(false) }
+        Self { renewed: Mutex::new(taken), lost: AtomicBool::new(false), cancelled: OnceLock::new() }
     }
 
     pub fn age(&self, now: Instant) -> Duration {
@@ -35,6 +36,16 @@ impl Lease {
     /// Whether the lock is proven lost, or its holder was told to stop.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
+    }
+
+    /// Tell whoever works under it to stop; its outcome still counts. True for the first caller.
+    pub fn cancel(&self, reason: &str) -> bool {
+        self.cancelled.set(reason.to_owned()).is_ok()
+    }
+
+    /// Why the job was cancelled, if it was.
+    pub fn cancel_reason(&self) -> Option<&str> {
+        self.cancelled.get().map(String::as_str)
     }
 
     /// True if it was not known to be lost before.
@@ -66,6 +77,18 @@ impl HeldLocks {
         let mut locks = self.0.lock();
         locks.get(id).filter(|lock| &*lock.token == token)?;
         locks.remove(id)
+    }
+
+    /// Cancel a job, if it is held (under this token) and was not cancelled before. Returns its token.
+    pub fn cancel(&self, id: &str, token: Option<&str>, reason: &str) -> Option<Arc<str>> {
+        let locks = self.0.lock();
+        let lock = locks.get(id).filter(|lock| token.is_none_or(|token| *lock.token == *token))?;
+        lock.lease.cancel(reason).then(|| lock.token.clone())
+    }
+
+    /// The ids of all held jobs.
+    pub fn ids(&self) -> Vec<String> {
+        self.0.lock().keys().cloned().collect()
     }
 
     /// Tell every holder to stop: its time is over.

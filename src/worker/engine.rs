@@ -37,7 +37,7 @@ const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Start a worker's engine on the current runtime.
 pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
-    let locks = Arc::new(HeldLocks::default());
+    let locks = shared.locks.clone();
     let tasks = tasks::watch_connection(&shared, &link);
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
     let looking = link.with_patience(Some(PATIENCE));
@@ -161,7 +161,9 @@ impl Engine {
         if self.shared.paused.load(Ordering::Relaxed) || !self.strays.is_empty() {
             return 0;
         }
-        let free = self.appetite.most().saturating_sub(self.in_hand.saturating_sub(leaving)).min(BATCH);
+        let overdue = self.shared.stats.overdue.load(Ordering::Relaxed);
+        let taken = self.in_hand.saturating_sub(leaving) + overdue;
+        let free = self.appetite.most().saturating_sub(taken).min(BATCH);
         let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(self.fetched));
         free.min(usize::try_from(allowed).unwrap_or(usize::MAX))
     }

@@ -17,6 +17,8 @@ pub struct HeldJob {
     pub lease: Arc<Lease>,
     started: OnceLock<Instant>,
     settled: AtomicBool,
+    /// Settled without its handler, which still runs.
+    pub overdue: AtomicBool,
 }
 
 impl HeldJob {
@@ -28,6 +30,7 @@ impl HeldJob {
             lease: Arc::new(Lease::new(fetched)),
             started: OnceLock::new(),
             settled: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
         }
     }
 
@@ -41,6 +44,10 @@ impl HeldJob {
 
     pub fn handler_time(&self) -> Option<Duration> {
         self.started.get().map(Instant::elapsed)
+    }
+
+    pub fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
     }
 
     /// True for the first caller only: a job has one outcome.

@@ -1,6 +1,8 @@
 //! The worker engine: fetch, hand out, finish, all off the GIL.
 
 mod appetite;
+mod cancellations;
+mod deadlines;
 mod engine;
 mod fetcher;
 mod finisher;

@@ -22,6 +22,8 @@ pub struct WorkerOptions {
     pub max_stalled_count: i64,
     pub max_started_attempts: Option<i64>,
     pub limiter: Option<Limiter>,
+    /// How long a handler may take.
+    pub timeout: Option<Duration>,
     pub drain_delay: Duration,
     pub remove_on_complete: Option<Keep>,
     pub remove_on_fail: Option<Keep>,

@@ -1,18 +1,20 @@
 //! What the engine and the threads that run handlers both touch.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{watch, Notify};
 
+use super::deadlines::Deadlines;
 use super::handout::{Handout, Taken};
 use super::held::HeldJob;
 use super::options::WorkerOptions;
-use super::outcome::Outcome;
+use super::outcome::{Failure, Outcome};
 use crate::error::{Error, Result};
 use crate::lock::{Condvar, Mutex};
+use crate::timers::lock_extender::HeldLocks;
 
 /// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
 const MAX_NOTICES: usize = 1000;
@@ -38,6 +40,11 @@ pub enum Event {
     LockLost {
         id: String,
     },
+    /// Whoever runs it should stop.
+    Cancelled {
+        id: String,
+        token: Arc<str>,
+    },
     /// The queue was found fit to work with; once per run.
     Ready,
     Reconnecting {
@@ -57,6 +64,8 @@ pub struct Stats {
     pub calls: AtomicU64,
     pub stalled_skipped: Arc<AtomicU64>,
     pub in_hand: AtomicUsize,
+    /// Handlers that still run though their job has timed out.
+    pub overdue: AtomicUsize,
 }
 
 /// How a worker was asked to end.
@@ -74,6 +83,8 @@ pub enum Closing {
 pub struct Shared {
     pub options: WorkerOptions,
     pub handout: Handout,
+    pub locks: Arc<HeldLocks>,
+    pub deadlines: Deadlines,
     pub stats: Stats,
     pub concurrency: AtomicUsize,
     pub paused: AtomicBool,
@@ -93,6 +104,8 @@ impl Shared {
     pub fn new(options: WorkerOptions) -> Self {
         Self {
             handout: Handout::new(),
+            locks: Arc::default(),
+            deadlines: Deadlines::new(options.timeout),
             stats: Stats::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
@@ -135,22 +148,59 @@ impl Shared {
         }
     }
 
-    /// Sort out jobs whose lock has run out, as it does in a process that was suspended: another worker may have them.
+    /// Sort out jobs whose lock has run out, as it does in a process that was suspended: another worker may have them. And
+    /// those that were cancelled while they waited here.
     fn still_ours(&self, jobs: Vec<Arc<HeldJob>>) -> Vec<Arc<HeldJob>> {
         let now = Instant::now();
-        let (ours, lost): (Vec<_>, Vec<_>) =
-            jobs.into_iter().partition(|job| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration);
+        let is_ours = |job: &Arc<HeldJob>| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration;
+        let (ours, lost): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_ours);
         for job in lost {
             self.submit(Outcome::GivenBack { job });
         }
+        let (cancelled, ours): (Vec<_>, Vec<_>) = ours.into_iter().partition(|job| job.lease.cancel_reason().is_some());
+        for job in cancelled {
+            let failure = Failure::unrecoverable(job.lease.cancel_reason().unwrap_or_default().to_owned());
+            self.submit(Outcome::Failed { job, failure });
+        }
+        self.deadlines.note(&ours, now);
         ours
+    }
+
+    /// Tell whoever runs a job to stop; its outcome still counts. False: it is not in hand (under this token).
+    pub fn cancel(&self, id: &str, token: Option<&str>, reason: &str) -> bool {
+        let cancelled = self.locks.cancel(id, token, reason);
+        if let Some(token) = cancelled.clone() {
+            self.emit(Event::Cancelled { id: id.to_owned(), token });
+        }
+        cancelled.is_some()
+    }
+
+    /// Fail a job whose handler has taken too long, and tell the handler. Its slot is free again when it returns.
+    pub fn time_out(&self, job: &Arc<HeldJob>, reason: String) {
+        self.stats.overdue.fetch_add(1, Ordering::Relaxed);
+        job.overdue.store(true, Ordering::Release);
+        if !job.settle() {
+            return self.has_returned(job);
+        }
+        job.lease.cancel(&reason);
+        self.emit(Event::Cancelled { id: job.id().to_owned(), token: job.token.clone() });
+        let stack = format!("TimeoutError: {reason}");
+        let failure = Failure { reason, stack, retry: true, delay: None };
+        self.resubmit(Outcome::Failed { job: job.clone(), failure });
+    }
+
+    fn has_returned(&self, job: &HeldJob) {
+        if job.overdue.swap(false, Ordering::AcqRel) {
+            self.stats.overdue.fetch_sub(1, Ordering::Relaxed);
+            self.bell.notify_one();
+        }
     }
 
     /// Hand in what became of a job; only the first outcome of a job counts.
     pub fn submit(&self, outcome: Outcome) {
         let job = outcome.job();
         if !job.settle() {
-            return;
+            return self.has_returned(job);
         }
         if let Some(time) = job.handler_time() {
             self.handout.observe(time);
@@ -179,7 +229,8 @@ impl Shared {
     }
 
     pub fn emit(&self, event: Event) {
-        let asked_for = matches!(event, Event::Completed { .. } | Event::Failed { .. } | Event::Closed);
+        let asked_for =
+            matches!(event, Event::Completed { .. } | Event::Failed { .. } | Event::Cancelled { .. } | Event::Closed);
         let mut events = self.events.lock();
         if !asked_for && events.len() >= MAX_NOTICES {
             return;

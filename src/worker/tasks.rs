@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::cancellations::heed_cancellations;
+use super::deadlines::watch_deadlines;
 use super::shared::{Event, Shared};
 use crate::connection::{Link, LinkState};
 use crate::protocol::Keys;
@@ -46,6 +48,8 @@ pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &
             move |text| failing.error(text),
         ));
     }
+    tasks.spawn(watch_deadlines(shared.clone()));
+    tasks.spawn(heed_cancellations(shared.clone(), link.clone(), keys.clone()));
     let ramped = shared.clone();
     tasks.spawn(async move { ramped.handout.ramp().await });
 }

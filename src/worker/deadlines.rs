@@ -1,0 +1,61 @@
+//! When the handlers of a worker with a timeout must be done.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::held::HeldJob;
+use super::shared::Shared;
+use crate::lock::Mutex;
+
+/// Started jobs in the order of their deadlines: all have the same time.
+pub struct Deadlines {
+    timeout: Option<Duration>,
+    started: Mutex<VecDeque<(Instant, Weak<HeldJob>)>>,
+    noted: Notify,
+}
+
+impl Deadlines {
+    pub fn new(timeout: Option<Duration>) -> Self {
+        Self { timeout, started: Mutex::default(), noted: Notify::new() }
+    }
+
+    /// Take note of jobs that handlers are about to get.
+    pub fn note(&self, jobs: &[Arc<HeldJob>], now: Instant) {
+        let Some(timeout) = self.timeout else { return };
+        let mut started = self.started.lock();
+        started.extend(jobs.iter().map(|job| (now + timeout, Arc::downgrade(job))));
+        self.noted.notify_one();
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.started.lock().front().map(|(at, _)| *at)
+    }
+
+    /// Take the jobs whose time is over and that have no outcome.
+    fn due(&self) -> Vec<Arc<HeldJob>> {
+        let (mut started, now) = (self.started.lock(), Instant::now());
+        let mut due = Vec::new();
+        while started.front().is_some_and(|(at, job)| *at <= now || job.strong_count() == 0) {
+            let job = started.pop_front().and_then(|(_, job)| job.upgrade());
+            due.extend(job.filter(|job| !job.is_settled()));
+        }
+        due
+    }
+}
+
+/// Fail jobs at their deadline, until dropped.
+pub async fn watch_deadlines(shared: Arc<Shared>) {
+    let Some(timeout) = shared.deadlines.timeout else { return std::future::pending().await };
+    loop {
+        for job in shared.deadlines.due() {
+            shared.time_out(&job, format!("timed out after {} ms", timeout.as_millis()));
+        }
+        match shared.deadlines.first() {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => shared.deadlines.noted.notified().await,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+"""Handlers that take too long."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bullrush import Job, Queue, Worker, aio
+
+
+@pytest.fixture
+def worker(redis_url: str, queue_name: str) -> Callable[..., Worker]:
+    return lambda handler=None, **options: Worker(queue_name, handler, url=redis_url, **options)
+
+
+def test_a_coroutine_is_cancelled_and_retried_by_its_attempts(queue: Queue, worker: Callable) -> None:
+    ends = []
+
+    async def handler(job: aio.Job) -> str:
+        try:
+            await asyncio.sleep(60 if job.attempts_started == 1 else 0)
+        except asyncio.CancelledError:
+            ends.append(job.cancel_reason)
+            raise
+        return "quick"
+
+    job = queue.add("n", {}, attempts=2)
+    stats = worker(handler, timeout=100).run(until="drained")
+    assert (stats.completed, stats.retried) == (1, 1)
+    assert ends == ["timed out after 100 ms"]
+    assert job.wait_until_finished() == "quick"
+    stored = queue.get_job(job.id)
+    assert stored is not None and stored.failed_reason == "timed out after 100 ms"
+    assert stored.stacktrace == ["TimeoutError: timed out after 100 ms"]
+
+
+def test_a_thread_fails_at_the_deadline_and_its_late_result_is_dropped(queue: Queue, worker: Callable) -> None:
+    returned = threading.Event()
+    seen = []
+
+    def handler(job: Job) -> str:
+        while not job.cancelled:
+            time.sleep(0.005)
+        seen.append(job.cancel_reason)
+        assert returned.wait(10)
+        return "late"
+
+    job = queue.add("n", {})
+    slow = worker(handler, timeout=100)
+    running = threading.Thread(target=lambda: slow.run(until="drained"))
+    running.start()
+    with pytest.raises(Exception, match="timed out after 100 ms"):
+        job.wait_until_finished(timeout=10_000)
+    returned.set()
+    running.join(10)
+    assert seen == ["timed out after 100 ms"]
+    assert job.is_failed()
+
+
+def test_a_hung_thread_keeps_its_slot_until_it_returns(queue: Queue, worker: Callable) -> None:
+    returned = threading.Event()
+
+    def handler(job: Job) -> None:
+        if job.data == "hang":
+            assert returned.wait(10)
+
+    hung = queue.add("n", "hang")
+    slow = worker(handler, timeout=100, autorun=True)
+    with pytest.raises(Exception, match="timed out"):
+        hung.wait_until_finished(timeout=10_000)
+    job = queue.add("n", "quick")
+    time.sleep(0.2)
+    assert job.is_waiting()
+    returned.set()
+    job.wait_until_finished(timeout=10_000)
+    slow.close()
+
+
+def test_closing_does_not_wait_for_a_hung_thread(queue: Queue, worker: Callable) -> None:
+    returned = threading.Event()
+    job = queue.add("n", {})
+    slow = worker(lambda job: returned.wait(20) and None, timeout=100)
+    running = threading.Thread(target=slow.run)
+    running.start()
+    with pytest.raises(Exception, match="timed out"):
+        job.wait_until_finished(timeout=10_000)
+    slow.close()
+    running.join(10)
+    assert not running.is_alive()
+    returned.set()
+
+
+def test_handlers_in_time_are_left_alone(queue: Queue, worker: Callable) -> None:
+    queue.add_bulk([{"name": "n", "data": n} for n in range(500)])
+    stats = worker(lambda job: job.data, timeout=5_000, concurrency=4).run(until="drained")
+    assert (stats.completed, stats.failed) == (500, 0)
+
+
+@pytest.mark.parametrize("coroutine", [False, True])
+def test_a_batch_has_one_deadline(queue: Queue, worker: Callable, coroutine: bool) -> None:
+    def plain(jobs: list[Job]) -> list[None]:
+        while not all(job.cancelled for job in jobs):
+            time.sleep(0.005)
+        return [None] * len(jobs)
+
+    async def awaited(jobs: list[aio.Job]) -> list[None]:
+        await asyncio.Event().wait()
+        return [None] * len(jobs)
+
+    queue.add_bulk([{"name": "n", "data": n} for n in range(3)])
+    handler: Any = awaited if coroutine else plain
+    stats = worker(batch_handler=handler, batch_size=3, timeout=100).run(until="drained")
+    assert stats.failed == 3
