@@ -78,6 +78,7 @@ class _ReadRecord:
     fields: dict[bytes, bytes]
     token: None = None
     cancelled: bool = False
+    cancel_reason: None = None
 
     @property
     def name(self) -> str:
