@@ -7,8 +7,7 @@ local call = redis.call
 --- @include get_target
 --- @include promote_delayed
 --- @include leave_active
---- @include push_prioritized
---- @include add_marker
+--- @include make_ready
 --- @include max_len_events
 
 local P = string.sub(KEYS[1], 1, -5)
@@ -26,12 +25,7 @@ end
 local target, blocked, settings = get_target(P)
 local job_key = P .. id
 local priority = tonumber(call('HGET', job_key, 'priority')) or 0
-if priority == 0 then
-  call(ARGV[4] == '1' and 'RPUSH' or 'LPUSH', target, id)
-else
-  push_prioritized(P, id, priority)
-end
-add_marker(P, blocked)
+make_ready(P, id, priority, ARGV[4] == '1' and 'RPUSH' or 'LPUSH', target, blocked)
 call('HINCRBY', job_key, 'atm', 1)
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,
   'prev', 'active')

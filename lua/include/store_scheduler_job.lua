@@ -1,8 +1,7 @@
 --- @include max_len_events
---- @include add_marker
 --- @include add_delay_marker
 --- @include delayed_score
---- @include push_prioritized
+--- @include make_ready
 -- Make a job of a scheduler: its hash, its place and the scheduler's latest slot. `opts` is a JSON object to which the id
 -- and the delay are added, and prev_millis unless it is "". `target, blocked, settings` are get_target's.
 -- Returns the delay.
@@ -31,13 +30,8 @@ local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, 
     call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
     add_delay_marker(P)
   else
-    if job.priority == 0 then
-      call(job.lifo and 'RPUSH' or 'LPUSH', target, id)
-    else
-      push_prioritized(P, id, job.priority)
-    end
+    make_ready(P, id, job.priority, job.lifo and 'RPUSH' or 'LPUSH', target, blocked)
     call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'waiting', 'jobId', id)
-    add_marker(P, blocked)
   end
   return tonumber(delay)
 end

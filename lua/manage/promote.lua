@@ -5,8 +5,7 @@
 -- Events  waiting (jobId, prev=delayed)
 local call = redis.call
 --- @include get_target
---- @include add_marker
---- @include push_prioritized
+--- @include make_ready
 local P = string.sub(KEYS[1], 1, -5)
 local id = ARGV[1]
 local job_key = P .. id
@@ -16,12 +15,7 @@ end
 
 local target, blocked = get_target(P)
 local priority = tonumber(call('HGET', job_key, 'priority')) or 0
-if priority == 0 then
-  call('LPUSH', target, id)
-else
-  push_prioritized(P, id, priority)
-end
-add_marker(P, blocked)
+make_ready(P, id, priority, 'LPUSH', target, blocked)
 call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
 call('HSET', job_key, 'delay', 0)
 return 0
