@@ -15,7 +15,7 @@ from bullrush.job import encode_progress
 from bullrush.monitoring import QueueMonitoring
 from bullrush.naming import nearest
 from bullrush.operation import operation, reply
-from bullrush.orphans import find_suspects
+from bullrush.orphans import listed_ids, next_suspects
 
 _DEFAULT_COUNT: Final = 1_000
 _CANCEL_LASTS: Final = 60_000
@@ -235,9 +235,14 @@ class QueueAdministration(QueueMonitoring[JobT]):
             for what looks orphaned, which looks again.
         """
         page, most = checks.at_least(1)("count", count), checks.at_least(0)("limit", limit)
-        removed = 0
-        for suspects in await find_suspects(self, page):
-            removed += await reply(self.core.remove_orphaned_jobs(suspects[: most - removed] if most else suspects))
-            if most and removed >= most:
-                break
-        return removed
+        listed = await listed_ids(self)
+        removed, cursor = 0, b"0"
+        while True:
+            cursor, portions = await next_suspects(self, cursor, page, listed)
+            for suspects in portions:
+                some = suspects[: most - removed] if most else suspects
+                removed += await reply(self.core.remove_orphaned_jobs(some))
+                if most and removed >= most:
+                    return removed
+            if cursor == b"0":
+                return removed

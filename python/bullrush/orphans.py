@@ -19,18 +19,7 @@ _VISITS: Final = 1_000_000
 _LARGEST_BATCH: Final = 1_000
 
 
-async def find_suspects(queue: Handle, count: int) -> list[list[str]]:
-    """Return the ids of jobs that seemed to be in no state, in portions for one script call each, which has to look again."""
-    listed = await _listed(queue)
-    suspects: list[str] = []
-    for ids in await _scanned(queue, count):
-        unlisted = [job_id for job_id in ids if job_id not in listed]
-        suspects += await _in_no_set(queue, unlisted)
-    size = max(1, min(_LARGEST_BATCH, _VISITS // max(1, len(listed))))
-    return [suspects[first : first + size] for first in range(0, len(suspects), size)]
-
-
-async def _listed(queue: Handle) -> set[str]:
+async def listed_ids(queue: Handle) -> set[str]:
     """Return the ids in the queue's lists, which cannot be asked for a single id at little cost."""
     ids: set[str] = set()
     for name in _LISTS:
@@ -42,20 +31,20 @@ async def _listed(queue: Handle) -> set[str]:
     return ids
 
 
-async def _scanned(queue: Handle, count: int) -> list[set[str]]:
-    """Return the ids that the queue's keys name, each once."""
+async def next_suspects(queue: Handle, cursor: bytes, count: int, listed: set[str]) -> tuple[bytes, list[list[str]]]:
+    """Look at some keys of the database.
+
+    Returns:
+        The cursor to go on with, and the ids of jobs that seem to be in no state: in portions for one script call each, which has to
+        look again.
+    """
     prefix = queue.to_key("")
     pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in prefix) + "*"
-    seen: set[str] = set()
-    portions = []
-    cursor = b"0"
-    while True:
-        ((cursor, keys),) = await reply(queue.core.commands([["SCAN", cursor, "MATCH", pattern, "COUNT", count]]))
-        found = {_job_id(key.decode(errors="replace")[len(prefix) :]) for key in keys} - seen
-        seen |= found
-        portions.append({job_id for job_id in found if not _is_the_queues(job_id)})
-        if cursor == b"0":
-            return portions
+    ((cursor, keys),) = await reply(queue.core.commands([["SCAN", cursor, "MATCH", pattern, "COUNT", count]]))
+    ids = dict.fromkeys(_job_id(key.decode(errors="replace")[len(prefix) :]) for key in keys)
+    suspects = await _in_no_set(queue, [id for id in ids if id not in listed and not _is_the_queues(id)])
+    size = max(1, min(_LARGEST_BATCH, _VISITS // max(1, len(listed))))
+    return cursor, [suspects[first : first + size] for first in range(0, len(suspects), size)]
 
 
 async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
