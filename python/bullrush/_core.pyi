@@ -172,11 +172,18 @@ class CoreQueue:
     def remove_unprocessed_children(self, id: str) -> Pending[None]: ...
     def obliterate(self, force: bool, count: int) -> Pending[None]: ...
     def upsert_job_scheduler(
-        self, id: str, repeat: bytes, immediately: bool, name: str, data: bytes, opts: bytes
+        self,
+        id: str,
+        repeat: bytes,
+        immediately: bool,
+        name: str,
+        data: bytes,
+        opts: bytes,
+        metadata: bytes | None = None,
     ) -> Pending[tuple[str, int, int, int, bytes] | None]:
         """Create or update a job scheduler; None when its schedule is over.
 
-        ``repeat``, ``data`` and ``opts`` are JSON under BullMQ's names. Returns the next job's id, timestamp, delay, priority and opts.
+        ``repeat``, ``data`` and ``opts`` are JSON under BullMQ's names; ``metadata`` is that of the next job alone, JSON. Returns the next job's id, timestamp, delay, priority and opts.
 
         Raises:
             InvalidOptionError: at once: the pattern or the time zone cannot be read.

@@ -10,13 +10,14 @@ from bullrush import checks
 from bullrush._core import CoreQueue, now_ms
 from bullrush.encoding import JSON
 from bullrush.errors import ClosedError
-from bullrush.flow_plan import Flow, QueueDefaults, compilers, plan
+from bullrush.flow_plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.handle import ClosedByWith, Connected
 from bullrush.inspection import JobT
 from bullrush.job import Job
 from bullrush.naming import check_known, check_prefix, check_queue_name
 from bullrush.operation import Blocking, operation, reply
 from bullrush.record import AddedRecord
+from bullrush.telemetry import Telemetry
 from bullrush.url import masked
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class FlowOptions(TypedDict, total=False):
 
     url: str | None
     prefix: str
+    telemetry: Telemetry | None
     timeout: Duration | None
 
 
@@ -53,7 +55,6 @@ class JobNode(Generic[JobT]):
 
 
 _KNOWN: Final = frozenset(FlowOptions.__annotations__)
-_LATER: Final = frozenset({"telemetry"})
 
 
 @dataclass(eq=False)
@@ -108,7 +109,7 @@ class FlowProducerCalls(Connected, Generic[JobT]):
         Raises:
             InvalidOptionError: an option does not exist or has a bad value.
         """
-        check_known(options, _KNOWN, type(self).__name__, _LATER)
+        check_known(options, _KNOWN, type(self).__name__)
         super().__init__(options.get("url"), options.get("prefix", "bull"), options)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
@@ -148,12 +149,24 @@ class FlowProducerCalls(Connected, Generic[JobT]):
         Redis:
             One script, about 10 µs of the server's time per job: ``add/add_linked_jobs``.
         """
-        return (await self._added([flow], queues_options))[0]
+        if self._telemetry is None:
+            return (await self._added([flow], queues_options))[0]
+        with self.trace("addFlow", flow.get("queue_name"), kind="producer") as span:
+            span.set_attributes(
+                {"bullmq.queue.name": flow.get("queue_name", ""), "bullmq.flow.name": flow.get("name", "")}
+            )
+            return (await self._added([flow], queues_options, NodeSpans(self._telemetry)))[0]
 
     @operation
     async def add_bulk(self, flows: Iterable[Flow]) -> list[JobNode[JobT]]:
         """Add several trees of jobs: all of them or nothing. See `add`."""
-        return await self._added(list(flows), None)
+        if self._telemetry is None:
+            return await self._added(list(flows), None)
+        with self.trace("addBulkFlows", kind="producer") as span:
+            roots = await self._added(list(flows), None, NodeSpans(self._telemetry))
+            names = ",".join(root.job.name for root in roots)
+            span.set_attributes({"bullmq.job.bulk.count": len(roots), "bullmq.job.bulk.names": names})
+            return roots
 
     @operation
     async def get_flow(
@@ -233,9 +246,12 @@ class FlowProducerCalls(Connected, Generic[JobT]):
         return prefix, name, job_id
 
     async def _added(
-        self, flows: list[Flow], queues_options: Mapping[str, QueueDefaults] | None
+        self,
+        flows: list[Flow],
+        queues_options: Mapping[str, QueueDefaults] | None,
+        spans: NodeSpans | None = None,
     ) -> list[JobNode[JobT]]:
-        planned = plan(flows, self._prefix, compilers(queues_options), now_ms())
+        planned = plan(flows, self._prefix, compilers(queues_options), now_ms(), spans)
         if not planned:
             return []
         queues = {address: self._queue(*address) for address in dict.fromkeys(job.address for job in planned)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from bullrush.encoding import JSON, NO_DATA
@@ -11,6 +12,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.naming import check_known, check_prefix, check_queue_name
 from bullrush.options import JobOptions, Link, OptionCompiler
 from bullrush.prepared import prepare
+from bullrush.telemetry import Span, Telemetry, of_many_jobs
 
 if TYPE_CHECKING:
     from typing_extensions import Required
@@ -76,7 +78,29 @@ def compilers(queues_options: Mapping[str, QueueDefaults] | None) -> Compilers:
     return by_queue
 
 
-def plan(flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: int) -> list[PlannedJob]:
+class NodeSpans:
+    """Opens a span for each job of a flow, inside the one of its parent, and gives the job its context."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._contexts: list[str] = []
+
+    @contextmanager
+    def node(self, flow: Flow, parent: int | None, defaults: object) -> Iterator[tuple[Span, Flow]]:
+        """Give the span of the next job, and the flow with its context in the options."""
+        name, queue = flow.get("name", ""), flow.get("queue_name", "")
+        said = {"bullmq.queue.name": queue, "bullmq.queue.operation": "addNode", "bullmq.job.name": name}
+        above = None if parent is None else self._contexts[parent]
+        with self._telemetry.span(f"addNode {queue}", "producer", said, parent=above) as span:
+            self._contexts.append(self._telemetry.metadata())
+            opts: Mapping[str, Any] = flow.get("opts") or {}
+            carried = of_many_jobs(self._contexts[-1], opts.get("telemetry", defaults))
+            yield span, {**flow, "opts": {**opts, "telemetry": carried}}  # type: ignore[typeddict-item]
+
+
+def plan(
+    flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: int, spans: NodeSpans | None = None
+) -> list[PlannedJob]:
     """Return all jobs of some flows, parents before their children.
 
     Raises:
@@ -87,7 +111,14 @@ def plan(flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: in
     left: list[tuple[Flow, int | None]] = [(flow, None) for flow in reversed([*flows])]
     while left:
         flow, place = left.pop()
-        planned.append(_planned(flow, place, planned, prefix, compilers, timestamp))
+        _check_flow(flow)
+        if spans is None:
+            planned.append(_planned(flow, place, planned, prefix, compilers, timestamp))
+        else:
+            defaults = compilers[flow.get("queue_name", "")].default("telemetry")
+            with spans.node(flow, place, defaults) as (span, carrying):
+                planned.append(_planned(carrying, place, planned, prefix, compilers, timestamp))
+                span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
         here = len(planned) - 1
         left += [(child, here) for child in reversed(_children(flow))]
         if len(planned) + len(left) > MAX_JOBS:
@@ -98,13 +129,16 @@ def plan(flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: in
     return planned
 
 
-def _planned(
-    flow: Flow, place: int | None, planned: list[PlannedJob], prefix: str, compilers: Compilers, timestamp: int
-) -> PlannedJob:
+def _check_flow(flow: object) -> None:
     if not isinstance(flow, Mapping):
         raise InvalidOptionError(f"A flow is a dict of name, queue_name, data..., not {type(flow).__name__}")
     if not flow.keys() <= _FLOW:
         check_known(flow, _FLOW, "A flow")
+
+
+def _planned(
+    flow: Flow, place: int | None, planned: list[PlannedJob], prefix: str, compilers: Compilers, timestamp: int
+) -> PlannedJob:
     name, queue = flow.get("name"), check_queue_name(flow.get("queue_name"))
     address = check_prefix(flow.get("prefix", prefix)), queue
     options: Mapping[str, Any] = flow.get("opts") or {}

@@ -26,9 +26,12 @@ from bullrush.schedule_options import (
     oldest_stem,
     repeatable_keys,
 )
+from bullrush.telemetry import of_many_jobs
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from bullrush.telemetry import Telemetry
 
 #: Schedulers read per round trip.
 _CHUNK: Final = 250
@@ -137,8 +140,17 @@ class SchedulerCalls(Handle, Generic[JobT]):
         encoded = b"{}" if data is None else encode(data, "template.data")
         opts = self._compiler.template(wanted.get("opts") or {})
         repeat_json = orjson.dumps(rule.stored)
-        pending = self.core.upsert_job_scheduler(scheduler_id, repeat_json, rule.immediately, name, encoded, opts)
-        scheduled = await reply(pending)
+        given = (scheduler_id, repeat_json, rule.immediately, name, encoded, opts)
+        if self._telemetry is None:
+            scheduled = await reply(self.core.upsert_job_scheduler(*given))
+        else:
+            said = {"bullmq.job.scheduler.id": scheduler_id}
+            with self.trace("add", f"{self.name}.{name}", kind="producer", attributes=said) as span:
+                carried = of_many_jobs(self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry"))
+                metadata = orjson.dumps(carried["metadata"])
+                scheduled = await reply(self.core.upsert_job_scheduler(*given, metadata))
+                if scheduled is not None:
+                    span.set_attributes({"bullmq.job.id": scheduled[0]})
         if scheduled is None:
             return None
         job_id, timestamp, delay, priority, job_opts = scheduled
@@ -241,6 +253,7 @@ class SchedulerOptions(TypedDict, total=False):
     url: str | None
     prefix: str
     default_job_options: JobOptions | None
+    telemetry: Telemetry | None
     timeout: checks.Duration | None
 
 

@@ -23,6 +23,8 @@ pub struct Scheduler {
     pub data: Vec<u8>,
     /// Under their stored names.
     pub opts: Map<String, Value>,
+    /// The `tm` of the next job, which the template does not have.
+    pub metadata: Option<Value>,
 }
 
 /// The next job of a scheduler that was created or updated.
@@ -48,7 +50,10 @@ pub async fn upsert_job_scheduler(
 ) -> Result<Option<Scheduled>> {
     let rule = Repeat::read(&scheduler.repeat);
     let Some(iteration) = rule.next(now, None)? else { return Ok(None) };
-    let opts = scheduler.opts.clone();
+    let mut opts = scheduler.opts.clone();
+    if let Some(metadata) = &scheduler.metadata {
+        opts.insert("tm".to_owned(), metadata.clone());
+    }
     let opts = IterationOptions::new(opts, scheduler.repeat.clone(), &scheduler.id, now, iteration.count);
     let new = NewScheduler {
         id: &scheduler.id,

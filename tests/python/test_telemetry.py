@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bullrush import Queue, Worker, aio, errors
+from bullrush import FlowProducer, Queue, Worker, aio, errors
 from bullrush.spans import QUEUE_SPANS, WORKER_SPANS
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
@@ -343,3 +343,42 @@ def test_a_traced_queue_pickles(traced: Queue, spans: Spans) -> None:
     with pickle.loads(pickle.dumps(traced)) as copy:
         copy.add("work")
     assert (spans.one(f"add {traced.name}.work").attributes or {})["bullmq.job.id"] == "1"
+
+
+def test_a_flow_is_a_tree_of_spans_whose_contexts_go_with_the_jobs(
+    spans: Spans, redis_url: str, queue_name: str, redis: Any
+) -> None:
+    with FlowProducer(url=redis_url, telemetry=OpenTelemetry()) as producer:
+        child: Any = {"name": "child", "queue_name": queue_name, "opts": {"telemetry": {"omit_context": True}}}
+        tree = producer.add({"name": "root", "queue_name": queue_name, "children": [child, {**child, "opts": {}}]})
+    flow = spans.one(f"addFlow {queue_name}")
+    assert (flow.attributes or {})["bullmq.flow.name"] == "root"
+    nodes = {(span.attributes or {})["bullmq.job.id"]: span for span in spans.named(f"addNode {queue_name}")}
+    root, (silent, told) = nodes[tree.job.id], (nodes[child.job.id] for child in tree.children)
+    assert root.parent is not None and flow.context is not None
+    assert root.parent.span_id == flow.context.span_id
+    for span in (silent, told):
+        assert span.parent is not None and root.context is not None
+        assert span.parent.span_id == root.context.span_id
+    assert orjson.loads(tree.job.opts["telemetry"]["metadata"])["traceparent"].startswith(origin(root))
+    assert tree.children[0].job.opts["telemetry"] == {"metadata": False, "omit_context": True}
+    metadata = orjson.loads(redis.hget(f"bull:{queue_name}:{tree.children[1].job.id}", "opts"))["tm"]
+    assert orjson.loads(metadata)["traceparent"].startswith(origin(told))
+
+
+def test_many_flows_are_one_span(spans: Spans, redis_url: str, queue_name: str) -> None:
+    with FlowProducer(url=redis_url, telemetry=OpenTelemetry()) as producer:
+        producer.add_bulk([{"name": name, "queue_name": queue_name} for name in "ab"])
+    said = spans.one("addBulkFlows").attributes or {}
+    assert (said["bullmq.job.bulk.count"], said["bullmq.job.bulk.names"]) == (2, "a,b")
+
+
+def test_a_schedulers_first_job_carries_the_context_and_its_template_does_not(
+    traced: Queue, spans: Spans, redis: Any
+) -> None:
+    job = traced.upsert_job_scheduler("nightly", {"every": 100_000}, {"name": "report", "opts": {"attempts": 2}})
+    assert job is not None
+    span = spans.one(f"add {traced.name}.report")
+    assert (span.attributes or {})["bullmq.job.scheduler.id"] == "nightly"
+    assert orjson.loads(stored(traced, redis, job.id)["tm"])["traceparent"].startswith(origin(span))
+    assert stored(traced, redis, "repeat:nightly") == {"attempts": 2}

@@ -19,7 +19,7 @@ fn object(py: Python<'_>, json: &[u8]) -> PyResult<Map<String, Value>> {
 
 #[pymethods]
 impl CoreQueue {
-    #[pyo3(signature = (id, repeat, immediately, name, data, opts))]
+    #[pyo3(signature = (id, repeat, immediately, name, data, opts, metadata=None))]
     #[allow(clippy::too_many_arguments)]
     fn upsert_job_scheduler(
         &self,
@@ -30,8 +30,11 @@ impl CoreQueue {
         name: String,
         data: Vec<u8>,
         opts: &[u8],
+        metadata: Option<&[u8]>,
     ) -> PyResult<Pending> {
-        let scheduler = Scheduler { id, repeat: object(py, repeat)?, immediately, name, data, opts: object(py, opts)? };
+        let metadata = metadata.and_then(|json| serde_json::from_slice(json).ok());
+        let (repeat, opts) = (object(py, repeat)?, object(py, opts)?);
+        let scheduler = Scheduler { id, repeat, immediately, name, data, opts, metadata };
         let now = now_ms();
         Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
         Ok(self.start(move |queue| async move {
