@@ -10,7 +10,7 @@ from bullrush.operation import reply
 if TYPE_CHECKING:
     from bullrush.handle import Handle
 
-_PARTS: Final = (":logs", ":dependencies", ":processed", ":failed", ":unsuccessful", ":lock")
+_PARTS: Final = frozenset({"logs", "dependencies", "processed", "failed", "unsuccessful", "lock"})
 _SETS: Final = ("completed", "failed", "delayed", "prioritized", "waiting-children")
 _LISTS: Final = ("wait", "paused", "active")
 _PAGE: Final = 10_000
@@ -57,13 +57,15 @@ async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
 
 
 def _job_id(suffix: str) -> str:
-    for part in _PARTS:
-        if suffix.endswith(part):
-            return suffix.removesuffix(part)
-    return suffix
+    job_id, _, part = suffix.rpartition(":")
+    # `order:7:failed` is an id, for that of a job with parts has none or two colons.
+    return job_id if part in _PARTS and (job_id.count(":") in {0, 2} or _is_iteration(job_id)) else suffix
+
+
+def _is_iteration(job_id: str) -> bool:
+    """Tell whether an id is that of a scheduler's job: ``repeat:<scheduler>:<millis>``."""
+    return job_id.startswith("repeat:") and job_id.rpartition(":")[2].isdigit()
 
 
 def _is_the_queues(job_id: str) -> bool:
-    # A scheduler's job is one: `repeat:<scheduler>:<millis>`.
-    iteration = job_id.startswith("repeat:") and job_id.rpartition(":")[2].isdigit()
-    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_FAMILIES) and not iteration)
+    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_FAMILIES) and not _is_iteration(job_id))

@@ -119,6 +119,16 @@ def test_orphans_are_found_and_removed_and_nothing_else(
     assert queue.remove_orphaned_jobs() == 0
 
 
+@pytest.mark.parametrize("part", ["failed", "processed", "lock", "logs"])
+def test_an_id_that_ends_like_a_key_of_a_job_is_not_taken_for_one(queue: Queue, redis: Redis, part: str) -> None:
+    queue.add("n", job_id=f"order:7:{part}")
+    redis.rpush(queue.to_key(f"order:7:{part}:logs"), "row")
+    assert queue.remove_orphaned_jobs() == 0
+    redis.delete(queue.to_key("wait"))
+    assert queue.remove_orphaned_jobs() == 1
+    assert list(redis.scan_iter(queue.to_key("order*"))) == []
+
+
 def test_a_prefix_with_the_signs_of_patterns_finds_only_its_own(redis_url: str, queue_name: str, redis: Redis) -> None:
     with Queue(queue_name, url=redis_url, prefix="{b*[l]}") as queue:
         queue.add("n")
