@@ -8,7 +8,7 @@
 ---         `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added here for custom ids.
 ---         A parent stands before its children and has no deduplication.
 --- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job goes in for it } }, or, with
----         nothing written, { code, position }: -5 no such parent, -7 the job has another parent.
+---         nothing stored, { code, position }: -5 no such parent, -7 the job has another parent.
 ---         Nil: the witness says that it was done before.
 --- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
 ---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
@@ -83,6 +83,7 @@ if repeated then -- seldom: some ids exist, and what they are part of may not al
       local link = linked[job_key] or (call('EXISTS', job_key) == 1 and (call('HGET', job_key, 'parentKey') or ''))
       if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key
         and (linked[link] or call('EXISTS', link) == 1) then
+        call('INCR', run.P .. 'id') -- as in BullMQ, the refused job has taken a number
         return { -7, run.position + i }
       end
       linked[job_key] = run.parent_key ~= '' and run.parent_key or link or ''

@@ -101,31 +101,32 @@ class NodeSpans:
 def plan(
     flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: int, spans: NodeSpans | None = None
 ) -> list[PlannedJob]:
-    """Return all jobs of some flows, parents before their children.
+    """Return all jobs of some flows, generation by generation, as BullMQ adds them.
 
     Raises:
         DataError: a job's data is not JSON.
         InvalidOptionError: a flow cannot be added as it is.
     """
     planned: list[PlannedJob] = []
-    left: list[tuple[Flow, int | None]] = [(flow, None) for flow in reversed([*flows])]
-    while left:
-        flow, place = left.pop()
-        _check_flow(flow)
-        if spans is None:
-            planned.append(_planned(flow, place, planned, prefix, compilers, timestamp))
-        else:
-            defaults = compilers[flow.get("queue_name", "")].default("telemetry")
-            with spans.node(flow, place, defaults) as (span, carrying):
-                planned.append(_planned(carrying, place, planned, prefix, compilers, timestamp))
-                span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
-        here = len(planned) - 1
-        left += [(child, here) for child in reversed(_children(flow))]
-        if len(planned) + len(left) > MAX_JOBS:
-            raise InvalidOptionError(
-                f"A flow may have {MAX_JOBS:,} jobs: add its root with some of its children, and the others by "
-                "Queue.add_bulk() with parent="
-            )
+    level: list[tuple[Flow, int | None]] = [(flow, None) for flow in flows]
+    while level:
+        below: list[tuple[Flow, int | None]] = []
+        for flow, place in level:
+            _check_flow(flow)
+            below += [(child, len(planned)) for child in _children(flow)]
+            if spans is None:
+                planned.append(_planned(flow, place, planned, prefix, compilers, timestamp))
+            else:
+                defaults = compilers[flow.get("queue_name", "")].default("telemetry")
+                with spans.node(flow, place, defaults) as (span, carrying):
+                    planned.append(_planned(carrying, place, planned, prefix, compilers, timestamp))
+                    span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
+            if len(planned) + len(below) > MAX_JOBS:
+                raise InvalidOptionError(
+                    f"A flow may have {MAX_JOBS:,} jobs: add its root with some of its children, and the others by "
+                    "Queue.add_bulk() with parent="
+                )
+        level = below
     return planned
 
 

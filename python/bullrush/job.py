@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from bullrush import checks
 from bullrush._core import now_ms
 from bullrush.checks import Duration
+from bullrush.deduplication import JobDeduplication
 from bullrush.encoding import JSON, NULL, encode
 from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
 from bullrush.failure import decide
@@ -36,7 +37,7 @@ class ChildKey(TypedDict):
     queue: str
 
 
-class JobCalls(JobFamily, JobForms):
+class JobCalls(JobFamily, JobDeduplication, JobForms):
     """The calls of a job, whichever way they are waited for."""
 
     __slots__ = ()

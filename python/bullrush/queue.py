@@ -11,6 +11,7 @@ from bullrush import checks
 from bullrush._core import BULLMQ_VERSION, AutoIds, now_ms
 from bullrush.administration import QueueAdministration
 from bullrush.checks import Check, Duration
+from bullrush.deduplication import QueueDeduplication
 from bullrush.encoding import JSON, NO_DATA
 from bullrush.errors import InvalidOptionError
 from bullrush.handle import ClosedByWith
@@ -95,7 +96,7 @@ class AddedIds(list[str]):
         self.duplicates = duplicates
 
 
-class QueueCalls(QueueAdministration[JobT], QueueSchedulers[JobT]):
+class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[JobT]):
     """The calls of a queue, whichever way they are waited for."""
 
     _events = EVENTS

@@ -261,3 +261,13 @@ pub async fn remove_orphaned_jobs(link: &Link, keys: &Keys, ids: &[String]) -> R
     call.arg(ids);
     reply::integer(run(link, &call, Retry::Safe).await?)
 }
+
+/// Frees a deduplication id, if the job has it. Returns whether it had.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn remove_deduplication_key(link: &Link, keys: &Keys, id: &str, deduplication_id: &str) -> Result<bool> {
+    let mut call = on_job(&lua::manage::REMOVE_DEDUPLICATION_KEY, keys, id);
+    call.arg(deduplication_id);
+    Ok(reply::integer(run(link, &call, Retry::Never).await?)? == 1)
+}

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 SHORT_NAMES = {
+    "debounce": "de",
     "deduplication": "de",
     "keepLogs": "kl",
     "failParentOnFailure": "fpof",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from bullrush import Queue, Worker
+from bullrush import FlowProducer, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
 
 from .node_side import Failed
@@ -17,8 +17,18 @@ def snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
 
 
-def snaked(options: dict[str, Any]) -> dict[str, Any]:
-    return {snake(name): snaked(value) if isinstance(value, dict) else value for name, value in options.items()}
+def snaked(value: Any) -> Any:
+    """Spell all options of a tree as Python does; data stays as it is."""
+    if isinstance(value, list):
+        return [snaked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {snake(name): item if name == "data" else snaked(item) for name, item in value.items()}
+
+
+def ids_of(node: JobNode[Any]) -> Any:
+    """Return the ids of a tree of jobs, as every side tells them."""
+    return node.job.id, [ids_of(child) for child in node.children]
 
 
 def refusals_as_results(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,6 +75,21 @@ class QueueSide:
     def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
         jobs = [{**job, "opts": snaked(job.get("opts", {}))} for job in jobs]
         return [job.id for job in self._queue.add_bulk(jobs)]
+
+    def add_flow(self, flow: dict[str, Any], queues_options: dict[str, Any] | None = None) -> Any:
+        options = {queue: snaked(defaults) for queue, defaults in (queues_options or {}).items()}
+        with FlowProducer(url=self._url, prefix=self._queue.prefix) as flows:
+            return ids_of(flows.add(snaked(flow), queues_options=options))
+
+    def add_flows(self, flows: list[dict[str, Any]]) -> Any:
+        with FlowProducer(url=self._url, prefix=self._queue.prefix) as producer:
+            return [ids_of(node) for node in producer.add_bulk([snaked(flow) for flow in flows])]
+
+    def remove_deduplication_key(self, id: str) -> Any:
+        return self._queue.remove_deduplication_key(id)
+
+    def deduplication_job_id(self, id: str) -> Any:
+        return self._queue.get_deduplication_job_id(id)
 
     # workers
     def work(self, at_most: int | None = None, **options: Any) -> Any:

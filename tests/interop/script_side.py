@@ -21,6 +21,7 @@ from .client_rules import (
     stored_options,
     to_json,
 )
+from .linked_jobs import LinkedJobs, is_linked
 from .node_side import Batch, Failed
 from .state import coarse_ttl
 
@@ -49,7 +50,7 @@ def flatten(script: str) -> str:
     return "\n".join(lines_of(LUA / f"{script}.lua"))
 
 
-class ScriptSide:
+class ScriptSide(LinkedJobs):
     """Our scripts on one queue, called through a plain client. ``cron`` tells when a pattern fires next."""
 
     def __init__(self, client: "redis.Redis[str]", prefix: str, queue: str, cron: Cron) -> None:
@@ -80,9 +81,12 @@ class ScriptSide:
 
     # producers
     def add(self, name: str, data: Any = None, **opts: Any) -> Any:
-        return self.add_bulk([{"name": name, "data": data, "opts": opts}])[0]
+        added = self.add_bulk([{"name": name, "data": data, "opts": opts}])
+        return added if isinstance(added, Failed) else added[0]
 
     def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
+        if any(map(is_linked, jobs)):
+            return self.add_linked(jobs)
         args: list[Any] = []
         runs = [(head, list(run)) for head, run in groupby(jobs, key=self._run_of)]
         for (*head, custom_ids), run in runs:

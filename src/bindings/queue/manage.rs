@@ -122,6 +122,13 @@ impl CoreQueue {
         })
     }
 
+    fn remove_deduplication_key(&self, id: String, deduplication_id: String) -> Pending {
+        self.start(move |queue| async move {
+            let freed = manage::remove_deduplication_key(queue.link(), queue.keys(), &id, &deduplication_id).await?;
+            Ok(Reply::Flag(freed))
+        })
+    }
+
     fn remove_unprocessed_children(&self, id: String) -> Pending {
         self.start(|queue| async move {
             manage::remove_unprocessed_children(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing)
