@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict, TypeVar
 
+from bullrush import checks
 from bullrush.errors import InvalidOptionError
 from bullrush.handle import Handle
 from bullrush.job import JobCalls
@@ -135,9 +136,13 @@ class QueueInspection(Handle, Generic[JobT]):
         return (await self._counts(["active"]))["active"]
 
     @operation
-    async def get_delayed_count(self) -> int:
-        """Return how many jobs are delayed."""
-        return (await self._counts(["delayed"]))["delayed"]
+    async def get_delayed_count(self, timestamp: int | None = None) -> int:
+        """Return how many jobs are delayed; with ``timestamp``, only those due before it, in ms since 1970."""
+        if timestamp is None:
+            return (await self._counts(["delayed"]))["delayed"]
+        due = f"({checks.whole('timestamp', timestamp) * 4096}"
+        (count,) = await reply(self.core.commands([["ZCOUNT", self.to_key("delayed"), "-inf", due]]))
+        return int(count)
 
     @operation
     async def get_prioritized_count(self) -> int:

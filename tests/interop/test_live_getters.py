@@ -117,3 +117,14 @@ def test_node_sees_our_workers(theirs, queue_name, redis_url):
         workers = eventually(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
         assert {worker["rawname"].rpartition(":w:")[2] for worker in workers} >= {"w1"}
         assert {worker["name"] for worker in workers} == {queue_name}
+
+
+def test_delayed_jobs_by_their_due_time(ours, theirs):
+    moment = 1_800_000_000_000
+    for delay in (1000, 2000, 3000):
+        theirs.add("later", {}, delay=delay, timestamp=moment)
+    for due in (moment + 1000, moment + 1001, moment + 2500, 0):
+        # Before version 6 the argument means nothing.
+        expected = theirs.call("getDelayedCount", due) if theirs.node.library == "bullmq6" else None
+        assert ours.get_delayed_count(due) == expected or expected is None
+    assert ours.get_delayed_count() == theirs.call("getDelayedCount") == 3

@@ -151,6 +151,14 @@ def test_the_delayed_jobs_and_all_others_are_counted(queue: Queue) -> None:
     assert (counts, queue.count()) == ([1, 1, 1, 0, 0, 0, 0], 3)
 
 
+def test_delayed_jobs_that_are_due_before_a_moment_are_counted(queue: Queue) -> None:
+    moment = 1_800_000_000_000
+    for delay in (1000, 2000, 2000, 3000):
+        queue.add("later", delay=delay, timestamp=moment)
+    counts = [queue.get_delayed_count(moment + delay) for delay in (1000, 1001, 2500, 5000)]
+    assert (counts, queue.get_delayed_count()) == ([0, 1, 3, 4], 4)
+
+
 def test_the_marker_of_an_old_client_is_not_a_job(queue: Queue, redis: Redis) -> None:
     redis.rpush(queue.to_key("wait"), "0:0")
     assert queue.get_job_counts("waiting") == {"waiting": 0, "paused": 0}
@@ -181,6 +189,21 @@ def test_a_worker_has_its_name_again_after_its_connection_was_cut(
     redis.client_kill_filter(_id=first["id"])
     eventually(lambda: [client["id"] for client in queue.get_workers()] not in ([], [first["id"]]))
     assert queue.get_workers()[0]["rawname"] == first["rawname"]
+
+
+def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*arguments: object) -> None:
+        raise errors.RedisServerError("ERR", "unknown command 'CLIENT'")
+
+    monkeypatch.setattr(queue, "_command", refused)
+    assert queue.get_workers() == [{"name": "GCP does not support client list"}]
+
+    async def forbidden(*arguments: object) -> None:
+        raise errors.RedisServerError("NOPERM", "this user has no permissions")
+
+    monkeypatch.setattr(queue, "_command", forbidden)
+    with pytest.raises(errors.RedisServerError, match="NOPERM"):
+        queue.get_workers()
 
 
 def test_the_workers_of_another_queue_are_not_ours(
