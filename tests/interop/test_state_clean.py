@@ -43,9 +43,16 @@ def test_the_limit(pair, type, limit):
     pair.clean(0, limit, type)
 
 
+@pytest.fixture(params=["pair", "manual_pair"])
+def timed_pair(request):
+    """Our scripts, then the whole of bullrush, on a stopped clock."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("grace", [1, 1001, 2000, 7000])
-def test_the_grace(pair, type, grace):
+def test_the_grace(timed_pair, type, grace):
+    pair = timed_pair
     fill(pair, apart=1000)
     for n in range(3):
         pair.expire(f"{7 + n}:lock")

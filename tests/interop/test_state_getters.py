@@ -3,27 +3,23 @@
 import pytest
 
 
-def finished(pair, moments):
-    """Finish a job at each moment (ms from the start), and note it in the metrics."""
+@pytest.mark.parametrize(
+    "moments", [[0], [0, 10], [0, 0, 0, 60_000, 240_000], [0, 60_001, 3_600_000], [59_000, 61_000]]
+)
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_metrics_of_a_queue(manual_pair, moments, fails):
+    pair = manual_pair
     started = pair.now
     for moment in moments:
         pair.tick(started + moment - pair.now)
         pair.add("n", {})
-        pair.complete(pair.fetch("t:0"), 1, "t:0", metrics={"maxDataPoints": 5})
-
-
-@pytest.mark.parametrize(
-    "moments", [[0], [0, 10], [0, 0, 0, 60_000, 240_000], [0, 60_001, 3_600_000], [59_000, 61_000]]
-)
-def test_the_series_of_a_queue(pair, moments):
-    finished(pair, moments)
-
-
-def test_metrics_of_a_queue_that_has_none(api_pair):
-    api_pair.add("n", {})
-    api_pair.work()
-    api_pair.metrics("completed")
-    api_pair.metrics("failed")
+        id = pair.fetch("t:0")
+        if fails:
+            pair.fail(id, "boom", "t:0", metrics={"maxDataPoints": 5})
+        else:
+            pair.complete(id, 1, "t:0", metrics={"maxDataPoints": 5})
+    pair.metrics("completed")
+    pair.metrics("failed")
 
 
 def test_the_text_for_prometheus(api_pair):
