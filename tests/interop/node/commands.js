@@ -2,6 +2,7 @@
 // The driver's commands. `at` is the address of a queue: {db, prefix, queue}.
 
 const { liveCommands } = require('./live');
+const { takeSpans } = require('./telemetry');
 
 /**
  * Reads a job through `owner`, whose options then decide keep rules, limiter and metrics. A job that is gone gets a
@@ -40,7 +41,7 @@ const commands = {
   },
 
   /** Any method of FlowProducer. */
-  flows: (session, { at, method, args }) => session.flows(at)[method](...args),
+  flows: (session, { at, opts, method, args }) => session.flows(at, opts)[method](...args),
 
   cron: ({ bullmq }, { after, repeat }) => bullmq.defaultRepeatStrategy(after, repeat),
 
@@ -86,6 +87,8 @@ const commands = {
 
   extendLocks: (session, { at, jobIds, tokens, duration }) =>
     session.handWorker(at).scripts.extendLocks(jobIds, tokens, duration),
+
+  spans: () => takeSpans(),
 
   ...liveCommands,
 };

@@ -3,6 +3,7 @@
 
 const IORedis = require('ioredis');
 const { scriptedProcessor } = require('./scripted');
+const { withTelemetry } = require('./telemetry');
 
 class Session {
   constructor(library, url) {
@@ -26,8 +27,8 @@ class Session {
     return this.open('queue', { db, prefix, queue, opts }, options => new this.bullmq.Queue(queue, options));
   }
 
-  flows({ db, prefix, queue }) {
-    return this.open('flows', { db, prefix, queue, opts: {} }, options => new this.bullmq.FlowProducer(options));
+  flows({ db, prefix, queue }, opts = {}) {
+    return this.open('flows', { db, prefix, queue, opts }, options => new this.bullmq.FlowProducer(options));
   }
 
   /** A worker that fetches only when told to. */
@@ -45,7 +46,7 @@ class Session {
   open(kind, { db, prefix, queue, opts }, build) {
     const key = JSON.stringify([kind, db, prefix, queue, opts]);
     if (!this.handles.has(key)) {
-      const handle = build({ prefix, ...opts, connection: this.connection(db) });
+      const handle = build({ prefix, ...withTelemetry(opts), connection: this.connection(db) });
       handle.on('error', error => process.stderr.write(`${kind} ${queue}: ${error.stack}\n`));
       this.handles.set(key, { handle, queue });
     }
