@@ -6,6 +6,7 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -36,6 +37,21 @@ def queue_name(request: pytest.FixtureRequest, _client: Redis) -> Iterator[str]:
     yield name
     for key in _client.scan_iter(f"*:{name}:*", count=10_000):
         _client.unlink(key)
+
+
+@pytest.fixture(scope="session")
+def span_exporter() -> Any:
+    """Return where all spans of OpenTelemetry end up: a process has one tracer provider, so all tests share it."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
 
 
 @pytest.fixture

@@ -15,10 +15,6 @@ pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not instal
 if not (HERE / "node_modules" / "bullmq5-otel").is_dir():
     pytest.skip("bullmq-otel is not installed: run 'npm ci' in tests/interop", allow_module_level=True)
 
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bullrush.otel import OpenTelemetry
 
@@ -35,19 +31,10 @@ GIVEN: list[dict[str, Any] | None] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def exporter():
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    return exporter
-
-
 @pytest.fixture
-def our_spans(exporter):
+def our_spans(span_exporter):
     """Return the spans of ours that have ended, as Node tells its own."""
-    exporter.clear()
+    span_exporter.clear()
 
     def take():
         spans = [
@@ -62,9 +49,9 @@ def our_spans(exporter):
                 },
                 "events": [[event.name, dict(event.attributes)] for event in span.events],
             }
-            for span in exporter.get_finished_spans()
+            for span in span_exporter.get_finished_spans()
         ]
-        exporter.clear()
+        span_exporter.clear()
         return spans
 
     return take

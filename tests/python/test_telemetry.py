@@ -14,8 +14,7 @@ from bullrush.spans import QUEUE_SPANS, WORKER_SPANS
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
 
 from opentelemetry import baggage, context, trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bullrush.otel import OpenTelemetry
@@ -41,19 +40,10 @@ class Spans:
         return span
 
 
-@pytest.fixture(scope="module")
-def exporter() -> InMemorySpanExporter:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    return exporter
-
-
 @pytest.fixture
-def spans(exporter: InMemorySpanExporter) -> Spans:
-    exporter.clear()
-    return Spans(exporter)
+def spans(span_exporter: InMemorySpanExporter) -> Spans:
+    span_exporter.clear()
+    return Spans(span_exporter)
 
 
 @pytest.fixture
