@@ -78,6 +78,8 @@ class JobRecord:
     @property
     def settled(self) -> bool:
         """True once an outcome was handed in: any further one is dropped."""
+    def fields(self) -> dict[str, bytes]:
+        """Return all raw hash fields."""
     def get(self, field: str) -> bytes | None:
         """Return one raw hash field (``atm``, ``failedReason``...), None when absent."""
 

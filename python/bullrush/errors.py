@@ -194,6 +194,10 @@ class JobCancelledError(UnrecoverableError):
     """Someone cancelled the job; the message is the reason."""
 
 
+class WorkerProcessError(BullrushError):
+    """The process that ran a job has ended, or could not load the handler."""
+
+
 class DelayedError(BullrushError):
     """Raised by a handler that has moved its job to delayed."""
 

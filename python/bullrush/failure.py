@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: The reason of a cancellation that gives none.
 CANCELLED: Final = "The job was cancelled"
 
+#: The attribute that holds the stack of an exception which was raised in another process.
+STACK: Final = "_bullrush_stack"
+
 _MOST_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
 _NEVER: Final = -1
@@ -87,6 +90,8 @@ def _text(error: BaseException) -> str:
 
 def _stack(error: BaseException) -> str:
     """Return the error on the first line, as Node does, and then Python's own traceback, from the handler on."""
+    if (told := getattr(error, STACK, None)) is not None:
+        return _sendable(told)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):
         trace = trace.tb_next

@@ -61,7 +61,7 @@ class GivenRecord:
 
     cancelled = False
     cancel_reason = None
-    token = None
+    token: str | None = None
 
     def __init__(self, fields: Mapping[str, object], job_id: str) -> None:
         self.id = job_id

@@ -16,6 +16,8 @@ from bullrush.errors import ClosedError, InvalidOptionError
 from bullrush.failure import CANCELLED
 from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
+from bullrush.isolated import Setup, load
+from bullrush.isolation import Children, ProcessRunner, sendable
 from bullrush.job import AsyncJob, Job
 from bullrush.manual import NO_FUNCTION, ManualCalls
 from bullrush.operation import Blocking, operation, seconds
@@ -59,7 +61,7 @@ class WorkerCalls(ManualCalls[JobT]):
             queue_name: the queue.
             handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
                 `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. Without one the worker
-                cannot `run`, only `get_next_job`.
+                cannot `run`, only `get_next_job`. A name, ``module:function``, is imported.
             options: see `WorkerOptions`.
 
         Raises:
@@ -70,10 +72,13 @@ class WorkerCalls(ManualCalls[JobT]):
         function = handler if handler is not None else self._settings.batch_handler
         if handler is not None and self._settings.batch_handler is not None:
             raise InvalidOptionError("A worker needs either a handler or a batch_handler")
+        if isinstance(function, str):
+            function = load(function)
         if function is not None and not callable(function):
             raise InvalidOptionError(f"handler must be a function, not {function!r}")
         if function is None and self._settings.autorun:
             raise InvalidOptionError("autorun needs a handler")
+        self._sendable = sendable(function) if function and self._settings.isolation == "process" else b""
         super().__init__(
             queue_name,
             self._settings.url,
@@ -127,13 +132,20 @@ class WorkerCalls(ManualCalls[JobT]):
     def _new_runner(self, core: CoreWorker) -> Runner:
         settings, slots, function = self._settings, self._concurrency, self._function
         assert function is not None
+        batched, name = settings.batch_handler is not None, f"bullrush-{self._name}"
+        if settings.isolation == "process":
+            setup = Setup(self._name, self._url, self._prefix, self._sendable, batched)
+            children = Children(setup, self)
+            calls = Processor(core, children.run_many if batched else children.run_one, Job, self, self)
+            call = calls.run_batch if batched else calls.run_each
+            return ProcessRunner(core, call, slots, settings.batch_size, name, children)
         if is_async(function):
             tasks = Processor(core, function, AsyncJob, self, self)
-            start = tasks.run_one_async if settings.batch_handler is None else tasks.run_batch_async
+            start = tasks.run_batch_async if batched else tasks.run_one_async
             return self._loop_runner(core, start, slots, settings.batch_size)
         calls = Processor(core, function, Job, self, self)
-        call = calls.run_each if settings.batch_handler is None else calls.run_batch
-        return ThreadRunner(core, call, slots, settings.batch_size, f"bullrush-{self._name}")
+        call = calls.run_batch if batched else calls.run_each
+        return ThreadRunner(core, call, slots, settings.batch_size, name)
 
     def _report_outcomes(self) -> None:
         if self._run is not None and self.is_running():

@@ -18,8 +18,8 @@ from bullrush.telemetry import Telemetry, check_telemetry
 if TYPE_CHECKING:
     from bullrush.job import AsyncJob, Job, JobCalls
 
-#: Gets a job, returns a JSON value. A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
-Handler: TypeAlias = "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
+#: Gets a job, returns a JSON value; or its name, ``module:function``. A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
+Handler: TypeAlias = "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]] | str"
 
 #: Gets jobs, returns as many results or exceptions in the same order.
 BatchHandler: TypeAlias = (
@@ -62,6 +62,8 @@ class WorkerOptions(TypedDict, total=False):
         timeout: how long a handler may take; None is for ever. After it the job fails with "timed out after N ms", to be retried as
             its options say. A coroutine is cancelled, a process is killed; a plain function is told by ``job.cancelled``, and its thread
             is not used again before it has returned.
+        isolation: ``process`` runs handlers in processes, one per slot: one that crashes takes only its job with it. The handler must be
+            importable by name.
         drain_delay: how long one wait for new jobs lasts; 5,000.
         remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
         remove_on_fail: the same for failed jobs.
@@ -116,6 +118,12 @@ def _callable(name: str, value: object) -> Any:
     return value
 
 
+def _isolation(name: str, value: object) -> str:
+    if value not in {"thread", "process"}:
+        raise InvalidOptionError(f"{name} must be 'thread' or 'process', not {value!r}")
+    return value
+
+
 _LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}
 _METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
 
@@ -167,6 +175,7 @@ class WorkerSettings:
     max_started_attempts: int | None = _option(None, checks.at_least(0))
     limiter: tuple[int, int] | None = _option(None, _limiter)
     timeout: int | None = _option(None, checks.positive_milliseconds)
+    isolation: str = _option("thread", _isolation)
     drain_delay: int = _option(5_000, checks.positive_milliseconds)
     remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
     remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
@@ -201,8 +210,6 @@ class WorkerSettings:
         )
 
 
-#: Not there yet; their defaults say nothing and pass.
-_LATER: Final[dict[str, object]] = {"isolation": "thread"}
 _KNOWN: Final = frozenset(WorkerOptions.__annotations__)
 
 
@@ -214,9 +221,6 @@ def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
         InvalidOptionError: an option has a value that cannot be used.
     """
     check_known(options, _KNOWN, "Worker")
-    for name, default in _LATER.items():
-        if options.get(name, default) != default:
-            raise InvalidOptionError(f"{name}={options[name]!r} is not supported yet")
     checked: dict[str, Any] = {}
     for option in fields(WorkerSettings):
         value = options.get(option.name, option.default)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::protocol::JobRecord;
 use crate::worker::held::HeldJob;
@@ -81,6 +81,14 @@ impl PyJobRecord {
     #[getter]
     fn settled(&self) -> bool {
         self.held_job().is_some_and(|job| job.is_settled())
+    }
+
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        for (name, value) in self.record().fields() {
+            fields.set_item(String::from_utf8_lossy(name), PyBytes::new(py, value))?;
+        }
+        Ok(fields)
     }
 
     fn get<'py>(&self, py: Python<'py>, field: &str) -> Option<Bound<'py, PyBytes>> {
