@@ -153,6 +153,13 @@ def manual_pair(make_pair: Callable[..., Pair], redis_url: str) -> Iterator[Pair
 
 
 @pytest.fixture(params=["scripts", "api"])
+def stopped_pair(request: pytest.FixtureRequest) -> Pair:
+    """First our Lua scripts, then the whole of bullrush, both on a stopped clock."""
+    pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "manual_pair")
+    return pair
+
+
+@pytest.fixture(params=["scripts", "api"])
 def any_pair(request: pytest.FixtureRequest) -> Pair:
     """First our Lua scripts, then the whole of bullrush; for sequences that only manage what BullMQ works."""
     pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "api_pair")

@@ -91,6 +91,18 @@ class QueueSide:
     def deduplication_job_id(self, id: str) -> Any:
         return self._queue.get_deduplication_job_id(id)
 
+    def upsert_scheduler(self, id: str, repeat: dict[str, Any], template: dict[str, Any] | None = None) -> Any:
+        if template is not None and "opts" in template:
+            template = {**template, "opts": snaked(template["opts"])}
+        job = self._queue.upsert_job_scheduler(id, snaked(repeat), template)
+        return job.id if job else None
+
+    def remove_scheduler(self, id: str) -> Any:
+        return self._queue.remove_job_scheduler(id)
+
+    def schedulers(self) -> Any:
+        return self._queue.get_job_schedulers(0, -1, True)
+
     # workers
     def work(self, at_most: int | None = None, **options: Any) -> Any:
         """Work until nothing can be fetched; return the ids that ran, in order."""
