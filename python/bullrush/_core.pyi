@@ -24,6 +24,13 @@ def now_ms() -> int:
 def stop_clock(at: int | None) -> None:
     """Let `now_ms` stand at one moment in the whole process, for tests; None lets it run."""
 
+def cron_next(pattern: str, tz: str | None, after: int) -> int | None:
+    """Return when a cron pattern fires next after a moment, both in ms since 1970; None for never. ``tz`` None is the local zone.
+
+    Raises:
+        InvalidOptionError: the pattern or the time zone cannot be read.
+    """
+
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""
 

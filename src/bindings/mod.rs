@@ -56,6 +56,15 @@ mod _core {
         crate::clock::stop(at);
     }
 
+    /// When a cron pattern fires next after a moment, both in ms.
+    #[pyfunction]
+    #[pyo3(signature = (pattern, tz, after))]
+    fn cron_next(py: Python<'_>, pattern: &str, tz: Option<&str>, after: i64) -> PyResult<Option<i64>> {
+        let cron = crate::protocol::cron::Cron::parse(pattern, tz);
+        let cron = cron.map_err(|error| super::errors::to_py_err(py, &error))?;
+        Ok(cron.next_after(after))
+    }
+
     #[pyfunction]
     fn script_sources() -> HashMap<String, (&'static str, &'static str)> {
         let scripts = crate::scripts::ALL.iter();

@@ -1,20 +1,13 @@
 //! When a cron pattern fires next, as cron-parser 4.9 computes it.
-//!
-//! The `croner` crate reads the pattern and knows calendars; the walk over the clock is ours, because cron-parser treats the
-//! hours that a time zone skips or repeats in its own way.
 
 use chrono::{DateTime, Datelike, Days, Local, NaiveDate, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
-use croner::parser::{CronParser, Seconds, Year};
 
+use super::cron_field::{Field, DAYS, HOURS, MINUTES, MONTHS, SECONDS, WEEKDAYS};
 use crate::error::{Error, Result};
 
 /// What missing fields stand for: fields are filled up from the left.
 const DEFAULTS: [&str; 6] = ["0", "*", "*", "*", "*", "*"];
-/// The last value of each field, for `n/step` = `n-last/step`.
-const LAST: [&str; 6] = ["59", "59", "23", "31", "12", "7"];
-/// Fields of days that restrict nothing; cron-parser does not count `0-6` among them.
-const FULL: [(usize, &str); 5] = [(3, "1-31"), (3, "*/1"), (5, "0-7"), (5, "1-7"), (5, "*/1")];
 const NAMES: [(&str, &str); 5] = [
     ("@yearly", "0 0 1 1 *"),
     ("@monthly", "0 0 1 * *"),
@@ -22,13 +15,22 @@ const NAMES: [(&str, &str); 5] = [
     ("@daily", "0 0 * * *"),
     ("@hourly", "0 * * * *"),
 ];
+/// The most days that a month can have.
+const LONGEST: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+/// Weekdays that are as many as all of them: both 0 and 7 count.
+const ALL_WEEKDAYS: u32 = 8;
 /// Days to look ahead: 29 February can be eight years away, on a given weekday forty.
 const HORIZON: u64 = 41 * 366;
 
 /// A cron pattern in its time zone.
 #[derive(Clone, Debug)]
 pub struct Cron {
-    pattern: croner::Cron,
+    second: Field,
+    minute: Field,
+    hour: Field,
+    day: Field,
+    month: Field,
+    weekday: Field,
     zone: Zone,
     /// `#n` of the day of the week: only the month's n-th seven days fire, whichever field matched them.
     nth: Option<u32>,
@@ -48,16 +50,35 @@ impl Cron {
     /// # Errors
     /// [`Error::InvalidOption`] for a pattern or a time zone that cron-parser would not take either.
     pub fn parse(pattern: &str, tz: Option<&str>) -> Result<Self> {
-        let invalid =
-            |reason: &str| Error::InvalidOption(format!("pattern {pattern:?} is not a cron pattern: {reason}"));
         let zone = tz.map_or(Ok(Zone::Local), |name| check_zone(name).map(Zone::Named))?;
-        let mut fields =
-            fields(pattern).ok_or_else(|| invalid("it has more than six fields or an unknown character"))?;
-        let nth = take_nth(&mut fields[5]).ok_or_else(|| invalid("# takes one weekday and a number from 1 to 5"))?;
-        let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Disallowed).build();
-        let pattern = parser.parse(&fields.join(" ")).map_err(|error| invalid(&error.to_string()))?;
-        let every_hour = (0..24).all(|hour| pattern.pattern.hour_match(hour).unwrap_or(false));
-        Ok(Cron { pattern, zone, nth, every_hour })
+        Self::read(pattern, zone)
+            .map_err(|reason| Error::InvalidOption(format!("pattern {pattern:?} is not a cron pattern: {reason}")))
+    }
+
+    fn read(pattern: &str, zone: Zone) -> std::result::Result<Self, String> {
+        let named = NAMES.iter().find(|(name, _)| *name == pattern.trim());
+        let given: Vec<&str> = named.map_or(pattern, |(_, meaning)| meaning).split_whitespace().collect();
+        let missing = DEFAULTS.len().checked_sub(given.len()).ok_or("it has more than six fields")?;
+        let fields: Vec<&str> = DEFAULTS[..missing].iter().copied().chain(given).collect();
+        let (weekday, nth) = take_nth(fields[5])?;
+        let hour = Field::parse(fields[2], &HOURS)?;
+        let cron = Cron {
+            second: Field::parse(fields[0], &SECONDS)?,
+            minute: Field::parse(fields[1], &MINUTES)?,
+            every_hour: (0..24).all(|value| hour.has(value)),
+            hour,
+            day: Field::parse(fields[3], &DAYS)?,
+            month: Field::parse(fields[4], &MONTHS)?,
+            weekday: Field::parse(weekday, &WEEKDAYS)?,
+            zone,
+            nth,
+        };
+        match cron.month.only() {
+            Some(month) if cron.day.least().is_some_and(|day| day > longest(month)) => {
+                Err("that month has no such day".to_owned())
+            }
+            _ => Ok(cron),
+        }
     }
 
     /// The first firing strictly after `after`, both in ms since the epoch; `None` when there is none within forty years.
@@ -84,14 +105,24 @@ impl Cron {
     }
 
     fn fires_on(&self, date: NaiveDate) -> bool {
-        let pattern = &self.pattern.pattern;
-        pattern.month_match(date.month()).unwrap_or(false)
-            && pattern.day_match(date.year(), date.month(), date.day()).unwrap_or(false)
-            && self.nth.is_none_or(|nth| date.day().div_ceil(7) == nth)
+        let (day, month) = (date.day(), date.month());
+        if !self.month.has(month) || self.nth.is_some_and(|nth| day.div_ceil(7) != nth) {
+            return false;
+        }
+        let left = u32::from(date.num_days_in_month()) - day;
+        let by_day = self.day.has(day) || (self.day.has_last() && left == 0);
+        let weekday = date.weekday().num_days_from_sunday();
+        let by_weekday = self.weekday.has(weekday) || (left < 7 && self.weekday.has_last_of(weekday));
+        // By their number cron-parser tells whether days are restricted at all.
+        match (self.day.count() >= longest(month), self.weekday.count() == ALL_WEEKDAYS) {
+            (_, true) => by_day,
+            (true, false) => by_weekday,
+            (false, false) => by_day || by_weekday,
+        }
     }
 
     fn first_of_day<Z: TimeZone>(&self, zone: &Z, date: NaiveDate, after: i64) -> Option<i64> {
-        let hours = (0..24).filter(|&hour| self.pattern.pattern.hour_match(hour).unwrap_or(false));
+        let hours = (0..24).filter(|&hour| self.hour.has(hour));
         // A repeated hour fires in its second pass only if every hour does.
         let passes: &[Pass] = if self.every_hour { &[Pass::First, Pass::Second] } else { &[Pass::First] };
         hours.flat_map(|hour| passes.iter().map(move |&pass| (hour, pass))).find_map(|(hour, pass)| {
@@ -104,11 +135,10 @@ impl Cron {
     }
 
     fn first_of_hour(&self, after: i64, instant: impl Fn(u32, u32) -> Option<i64>) -> Option<i64> {
-        let pattern = &self.pattern.pattern;
-        let minutes = (0..60).filter(|&minute| pattern.minute_match(minute).unwrap_or(false));
+        let minutes = (0..60).filter(|&minute| self.minute.has(minute));
         let ahead = minutes.filter(|&minute| instant(minute, 59).is_some_and(|end| end > after));
         ahead.into_iter().find_map(|minute| {
-            let seconds = (0..60).filter(|&second| pattern.second_match(second).unwrap_or(false));
+            let seconds = (0..60).filter(|&second| self.second.has(second));
             seconds.filter_map(|second| instant(minute, second)).find(|&firing| firing > after)
         })
     }
@@ -142,46 +172,18 @@ fn instant<Z: TimeZone>(zone: &Z, date: NaiveDate, (hour, minute, second): (u32,
     time.map(|time| time.timestamp_millis())
 }
 
-/// The six fields of a pattern in the form that `croner` reads alike; `None` when cron-parser would refuse it.
-fn fields(pattern: &str) -> Option<Vec<String>> {
-    let named = NAMES.iter().find(|(name, _)| *name == pattern.trim());
-    let given: Vec<&str> = named.map_or(pattern, |(_, meaning)| meaning).split_whitespace().collect();
-    let missing = DEFAULTS.len().checked_sub(given.len())?;
-    let all = DEFAULTS[..missing].iter().copied().chain(given);
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"*,-/#".contains(&byte);
-    all.enumerate()
-        .map(|(position, field)| {
-            let foreign = position == 3 && field.contains(['W', 'w']);
-            // A full range of days is no restriction, so it must not be combined with the other field of days.
-            let full = FULL.contains(&(position, field));
-            let field = if full { "*" } else { field };
-            (field.bytes().all(known) && !foreign).then(|| open_steps(field, position))
-        })
-        .collect()
+fn longest(month: u32) -> u32 {
+    LONGEST[month as usize - 1]
 }
 
-/// Cuts `#n` off the day of the week; `None` when it is wrong.
-fn take_nth(field: &mut String) -> Option<Option<u32>> {
+/// Cuts `#n` off the day of the week.
+fn take_nth(field: &str) -> std::result::Result<(&str, Option<u32>), String> {
     let Some((day, nth)) = field.split_once('#') else {
-        return Some(None);
+        return Ok((field, None));
     };
-    let nth = nth.parse().ok().filter(|nth| (1..=5).contains(nth))?;
-    if day.contains([',', '/', '-']) {
-        return None;
+    let nth = nth.parse().ok().filter(|nth| (1..=5).contains(nth));
+    if nth.is_none() || day.contains([',', '/', '-']) {
+        return Err(format!("{field:?} is not one weekday, # and a number from 1 to 5"));
     }
-    *field = day.to_owned();
-    Some(Some(nth))
-}
-
-/// Writes `n/step` as `n-last/step`; a range of weekdays that ends in 7 has Sunday in it, whatever its step.
-fn open_steps(field: &str, position: usize) -> String {
-    let open = |part: &str| {
-        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
-        let single = !range.is_empty() && range.bytes().all(|byte| byte.is_ascii_digit());
-        let range = if single && step.is_some() { format!("{range}-{}", LAST[position]) } else { range.to_owned() };
-        let sunday = if position == 5 && range.ends_with("-7") { ",0" } else { "" };
-        let step = step.map_or(String::new(), |step| format!("/{step}"));
-        format!("{range}{step}{sunday}")
-    };
-    field.split(',').map(open).collect::<Vec<_>>().join(",")
+    Ok((day, nth))
 }

@@ -3,6 +3,7 @@
 pub mod backoff;
 pub mod batch;
 pub mod cron;
+mod cron_field;
 pub mod job;
 pub mod keys;
 pub mod options;

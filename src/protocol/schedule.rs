@@ -52,6 +52,11 @@ impl Repeat {
             super::cron::check_zone(tz)?;
         }
         let Some(pattern) = &self.pattern else { return Ok(()) };
+        if !pattern.starts_with('@') && pattern.split_whitespace().count() < 5 {
+            return Err(Error::InvalidOption(format!(
+                "pattern {pattern:?} is not a cron pattern: it needs five fields, or six with seconds in front"
+            )));
+        }
         match Cron::parse(pattern, self.tz.as_deref())?.next_after(now) {
             Some(_) => Ok(()),
             None => Err(Error::InvalidOption(format!("pattern {pattern:?} never fires: no month has that day"))),

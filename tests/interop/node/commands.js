@@ -45,6 +45,15 @@ const commands = {
 
   cron: ({ bullmq }, { after, repeat }) => bullmq.defaultRepeatStrategy(after, repeat),
 
+  /** The next firings of many patterns: `rows` of [pattern, tz, after]; null for never, false for a pattern that is refused. */
+  crons: ({ bullmq }, { rows }) => rows.map(([pattern, tz, after]) => {
+    try {
+      return bullmq.defaultRepeatStrategy(after, { pattern, tz });
+    } catch {
+      return false;
+    }
+  }).map(firing => firing ?? null),
+
   fetch: (session, { at, worker, token }) => session.handWorker(at, worker).getNextJob(token, { block: false }),
 
   async complete(session, { at, worker, jobId, value, token, fetchNext }) {
