@@ -7,16 +7,18 @@ itself.
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush, node, official_python
+from benches.contenders import NODE, bullrush, node, node_6, official_python
+from benches.harness.adding import Add
 from benches.harness.question import Goal, Question
 
 QUESTIONS = (
     Question(
         name="bulk_add",
         title="Bulk add: jobs per second from one process",
-        work="add",
+        work=Add(),
         contenders=(
             node("add_bulk", chunk=100),
+            node_6("add_bulk", chunk=100),
             official_python("add_bulk", chunk=1_000),
             bullrush("add_bulk", "add_bulk"),
             bullrush("add_arrow", "add_arrow"),
@@ -25,5 +27,6 @@ QUESTIONS = (
             Goal("bullrush, add_bulk", NODE, aim=5.0, at_least=2.0),
             Goal("bullrush, add_arrow", NODE, aim=6.0, at_least=2.0),
         ),
+        core=True,
     ),
 )

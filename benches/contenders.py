@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 
 from benches.harness.question import Contender
 
 NODE = "BullMQ for Node"
+NODE_6 = "BullMQ 6 for Node"
 PYTHON = "BullMQ for Python"
 
 _NODE = ("node", "benches/peers/bullmq_node.js", "bullmq5")
+_NODE_6 = ("node", "benches/peers/bullmq_node.js", "bullmq6")
 _PYTHON = (sys.executable, "-m", "benches.peers.bullmq_python")
 _BULLRUSH = (sys.executable, "-m", "benches.peers.bullrush_peer")
 
@@ -18,6 +21,11 @@ _BULLRUSH = (sys.executable, "-m", "benches.peers.bullrush_peer")
 def node(task: str, share: float = 1.0, **options: object) -> Contender:
     """Return BullMQ 5.62.0 for Node, what all others are compared with."""
     return Contender(NODE, _NODE, task, options, share)
+
+
+def node_6(task: str, share: float = 1.0, **options: object) -> Contender:
+    """Return the newest BullMQ for Node."""
+    return Contender(NODE_6, _NODE_6, task, options, share)
 
 
 def official_python(task: str, share: float = 1.0, **options: object) -> Contender:
@@ -28,3 +36,13 @@ def official_python(task: str, share: float = 1.0, **options: object) -> Contend
 def bullrush(variant: str, task: str, options: Mapping[str, object] | None = None, share: float = 1.0) -> Contender:
     """Return a way to use bullrush."""
     return Contender(f"bullrush, {variant}", _BULLRUSH, task, options or {}, share)
+
+
+def bullrush_worker(variant: str, handler: str = "def", share: float = 1.0, **worker: object) -> Contender:
+    """Return a worker of bullrush that does nothing with its jobs."""
+    return bullrush(variant, "process", {"handler": handler, "worker": worker}, share)
+
+
+def variant(contender: Contender, addition: str, **changes: object) -> Contender:
+    """Return a contender that differs in something that its name tells."""
+    return replace(contender, name=f"{contender.name}, {addition}", **changes)  # type: ignore[arg-type]

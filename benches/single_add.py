@@ -5,21 +5,24 @@ This is the round trip: the wire, one small script and what the client does arou
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush, node, official_python
+from benches.contenders import NODE, bullrush, node, node_6, official_python
+from benches.harness.adding import Add
 from benches.harness.question import Goal, Question
 
 QUESTIONS = (
     Question(
         name="single_add",
         title="Single add: jobs per second, one after another",
-        work="add",
+        work=Add(),
         contenders=(
             node("add"),
+            node_6("add"),
             official_python("add", share=0.5),
             bullrush("Queue.add", "add"),
             bullrush("aio.Queue.add", "add_async"),
         ),
         goals=(Goal("bullrush, Queue.add", NODE, aim=1.0),),
         share=0.15,
+        core=True,
     ),
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from benches.harness.payload import NAME, payload
+from benches.harness.payload import NAME, SMALL, payload
 from benches.harness.peer import PeerError
 from benches.harness.server import BenchServer
 
@@ -19,7 +20,24 @@ _LISTS = ("wait", "active", "paused")
 _SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
 
 
-def check_added(server: BenchServer, queue: str, jobs: int) -> None:
+@dataclass(frozen=True)
+class Expected:
+    """What has to be in each queue after processing.
+
+    Attributes:
+        jobs: how many jobs.
+        handled: how many runs of the handler there were, over all queues.
+        payload: bytes of data in each job; None: it has other data.
+        children: how many each flow has; 0: there are none.
+    """
+
+    jobs: int
+    handled: int
+    payload: int | None = SMALL
+    children: int = 0
+
+
+def check_added(server: BenchServer, queue: str, jobs: int, size: int = SMALL, ordered: bool = True) -> None:
     """Check that just these jobs wait in a queue, with their data, and that nothing else is there.
 
     Raises:
@@ -28,25 +46,59 @@ def check_added(server: BenchServer, queue: str, jobs: int) -> None:
     _check_counts(server, queue, {"wait": jobs})
     ids = [str(job_id, "utf-8") for job_id in server.command("LRANGE", f"bull:{queue}:wait", 0, -1)]
     _check(queue, "ids in order of adding", ids[::-1], [str(number + 1) for number in range(jobs)])
-    _check_keys(server, queue, jobs)
+    _check_keys(server, [queue], jobs)
     for index, job in _sample(server, queue, jobs):
-        _check_job(queue, index, job)
+        _check_job(queue, index if ordered else int(json.loads(job["data"])["order"]), job, size)
 
 
-def check_processed(server: BenchServer, queue: str, jobs: int, handled: int) -> None:
-    """Check that all jobs of a queue have run once and are completed, and that no claim is left.
+def check_flows_added(server: BenchServer, queue: str, flows: int, children: int) -> None:
+    """Check that all parents wait for their children, and all children wait.
 
     Raises:
         PeerError: that is not so.
     """
-    _check(queue, "runs of the handler", handled, jobs)
-    _check_counts(server, queue, {"completed": jobs})
-    _check_keys(server, queue, jobs)
-    for index, job in _sample(server, queue, jobs):
-        _check_job(queue, index, job)
-        outcome = (job.get("returnvalue"), job.get("atm"), job.get("ats"), job.get("failedReason"))
-        _check(queue, "a job's outcome", outcome, ("null", "1", "1", None))
-        _check(queue, "a job's times", int(job["finishedOn"]) >= int(job["processedOn"]) >= int(job["timestamp"]), True)
+    _check_counts(server, queue, {"waiting-children": flows, "wait": flows * children})
+    parents = server.command("ZRANGE", f"bull:{queue}:waiting-children", 0, _SAMPLE)
+    for parent in parents:
+        pending = server.command("SCARD", f"bull:{queue}:{str(parent, 'utf-8')}:dependencies")
+        _check(queue, "children a parent waits for", pending, children)
+
+
+def check_processed(server: BenchServer, queues: Sequence[str], expected: Expected, *, finished: bool = True) -> None:
+    """Check that all jobs of the queues have run once and are completed, and that no claim is left.
+
+    Args:
+        server: where.
+        queues: all of them.
+        expected: what each has to have.
+        finished: no job may be left; otherwise some may still wait, but none may be claimed.
+
+    Raises:
+        PeerError: that is not so.
+    """
+    completed = sum(int(server.command("ZCARD", f"bull:{queue}:completed")) for queue in queues)
+    _check(queues[0], "runs of the handler", expected.handled, completed)
+    for queue in queues:
+        own = int(server.command("ZCARD", f"bull:{queue}:completed"))
+        waiting = 0 if finished else expected.jobs - own
+        _check_counts(server, queue, {"completed": expected.jobs - waiting, "wait": waiting})
+        for job in server.hashes(f"bull:{queue}:{job_id}" for job_id in _finished(server, queue)):
+            _check_outcome(queue, job, expected)
+    parents = len(queues) * expected.jobs // (1 + expected.children) if expected.children else 0
+    _check_keys(server, queues, len(queues) * expected.jobs + parents)
+
+
+def _finished(server: BenchServer, queue: str) -> list[str]:
+    ids = [str(job_id, "utf-8") for job_id in server.command("ZRANGE", f"bull:{queue}:completed", 0, -1)]
+    return random.sample(ids, min(_SAMPLE, len(ids)))
+
+
+def _check_outcome(queue: str, job: Mapping[str, str], expected: Expected) -> None:
+    if expected.payload is not None:
+        _check_job(queue, int(json.loads(job["data"])["order"]), job, expected.payload)
+    outcome = (job.get("returnvalue"), job.get("atm"), job.get("ats"), job.get("failedReason"))
+    _check(queue, "a job's outcome", outcome, ("null", "1", "1", None))
+    _check(queue, "a job's times", int(job["finishedOn"]) >= int(job["processedOn"]) >= int(job["timestamp"]), True)
 
 
 def _check_counts(server: BenchServer, queue: str, expected: Mapping[str, int]) -> None:
@@ -56,12 +108,10 @@ def _check_counts(server: BenchServer, queue: str, expected: Mapping[str, int]) 
         _check(queue, f"jobs in {state}", count, expected.get(state, 0))
 
 
-def _check_keys(server: BenchServer, queue: str, jobs: int) -> None:
-    """A lock or a list that stays behind shows here: every key is either one of the queue's or a job's hash."""
-    own = 0
-    for name in _QUEUE_KEYS:
-        own += server.command("EXISTS", f"bull:{queue}:{name}")
-    _check(queue, "keys", server.command("DBSIZE"), own + jobs)
+def _check_keys(server: BenchServer, queues: Sequence[str], jobs: int) -> None:
+    """A lock or a list that stays behind shows here: every key is one of a queue's, a job's hash or a parent's `processed`."""
+    own = sum(server.command("EXISTS", f"bull:{queue}:{name}") for queue in queues for name in _QUEUE_KEYS)
+    _check(queues[0], "keys", server.command("DBSIZE"), own + jobs)
 
 
 def _sample(server: BenchServer, queue: str, jobs: int) -> list[tuple[int, dict[str, str]]]:
@@ -70,9 +120,9 @@ def _sample(server: BenchServer, queue: str, jobs: int) -> list[tuple[int, dict[
     return list(zip(indexes, hashes, strict=True))
 
 
-def _check_job(queue: str, index: int, job: Mapping[str, str]) -> None:
+def _check_job(queue: str, index: int, job: Mapping[str, str], size: int) -> None:
     _check(queue, "a job's name", job.get("name"), NAME)
-    _check(queue, "a job's data", json.loads(job.get("data", "null")), payload(index))
+    _check(queue, "a job's data", json.loads(job.get("data", "null")), payload(index, size))
     _check(queue, "a job's options", isinstance(json.loads(job.get("opts", "null")), dict), True)
 
 

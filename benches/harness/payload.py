@@ -1,16 +1,27 @@
-"""The jobs that are added and worked: about 100 bytes of data, different in each job. The peers make the same ones."""
+"""The jobs that are added and worked: 100 bytes of data or more, different in each job. The peers make the same ones."""
 
 from __future__ import annotations
 
 NAME = "order"
 NOTE = "a small payload of about a hundred"
+#: What a payload without padding has, about.
+SMALL = 100
 
 
-def payload(index: int) -> dict[str, object]:
+def note(size: int) -> str:
+    """Return the text that makes a payload about so many bytes large."""
+    return NOTE + "x" * max(0, size - SMALL)
+
+
+def payload(index: int, size: int = SMALL) -> dict[str, object]:
     """Return the data of a job."""
-    return {"order": index, "customer": f"c-{index:06}", "amount": index % 997 + 0.5, "note": NOTE}
+    return {"order": index, "customer": f"c-{index:06}", "amount": index % 997 + 0.5, "note": note(size)}
 
 
-def payloads(jobs: int) -> list[dict[str, object]]:
+def payloads(jobs: int, size: int = SMALL) -> list[dict[str, object]]:
     """Return the data of so many jobs."""
-    return [payload(index) for index in range(jobs)]
+    text = note(size)
+    return [
+        {"order": index, "customer": f"c-{index:06}", "amount": index % 997 + 0.5, "note": text}
+        for index in range(jobs)
+    ]

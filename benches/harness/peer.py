@@ -2,7 +2,8 @@
 
 It says who it is in one line of JSON. Then, for each task: the harness sends an order (JSON), the peer gets ready (connects, makes the
 data) and says ``ready``; at ``go`` it starts. A producer says ``done`` when all jobs are acknowledged. A worker goes on until ``stop``
-and says ``done`` when it has closed. ``done`` is followed by a JSON object. The end of its input ends the peer.
+and says ``done`` when it has closed. ``done`` is followed by a JSON object. The end of its input ends the peer. A worker whose jobs
+Redis keeps in a way the harness does not know also says ``handled`` when it has run the last job.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,24 +31,36 @@ class PeerError(Exception):
     """A peer broke down, hung or did not do its work."""
 
 
+class MissingPeerError(PeerError):
+    """A peer is not installed here or does not start."""
+
+
 class Peer:
     """A running peer."""
 
     def __init__(self, name: str, command: tuple[str, ...]) -> None:
         self.name = name
-        self._process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "NODE_PATH": str(NODE_MODULES), "NODE_ENV": "production"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the peer
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={**os.environ, "NODE_PATH": str(NODE_MODULES), "NODE_ENV": "production", "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                bufsize=1,
+            )
+        except OSError as error:
+            raise MissingPeerError(f"{error.strerror}: {command[0]}") from None
         self._usage = psutil.Process(self._process.pid)
         self._step = "start"
-        with self.limited(30):
-            self.identity: str = json.loads(self._line())["identity"]
+        try:
+            with self.limited(30):
+                self.identity: str = json.loads(self._line())["identity"]
+        except PeerError as error:
+            raise MissingPeerError(str(error)) from None
 
     def __enter__(self) -> Self:
         return self
@@ -56,7 +70,7 @@ class Peer:
     ) -> None:
         if error is not None:
             self._process.kill()
-        with self._process:  # closes its input, which ends it, and waits
+        with self._process, self._errors:  # closes its input, which ends it, and waits
             pass
 
     def prepare(self, order: Mapping[str, object]) -> None:
@@ -75,19 +89,27 @@ class Peer:
         self._step = "close"
         self._send("stop")
 
+    def handled(self) -> None:
+        """Wait until a worker has run all its jobs."""
+        self._expect("handled")
+
     def done(self) -> dict[str, Any]:
         """Wait for the end of the work and return what the peer tells about it."""
         found: dict[str, Any] = json.loads(self._expect("done"))
         return found
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time the process has used so far."""
-        # Linux counts nanoseconds per thread; the process's own times only come in ticks of 10 ms.
-        threads = [statistic.read_text() for statistic in Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")]
-        if threads:
-            return sum(int(text.split()[0]) for text in threads) / 1e9
-        times = self._usage.cpu_times()
-        return float(times.user + times.system)
+        """Return the CPU time the process and its children have used so far."""
+        ended = self._usage.cpu_times()
+        running = sum(_cpu_seconds(process) for process in self._family())
+        return running + float(ended.children_user + ended.children_system)
+
+    def rss(self) -> float:
+        """Return the bytes of memory that the process and its children have."""
+        return float(sum(process.memory_info().rss for process in self._family()))
+
+    def _family(self) -> list[psutil.Process]:
+        return [self._usage, *self._usage.children(recursive=True)]
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
@@ -103,12 +125,17 @@ class Peer:
         """Return the error of a peer that has ended."""
         code = self._process.wait()
         how = "took too long" if code == -signal.SIGKILL else f"ended with code {code}"
-        return PeerError(f"{self.name} {how} when it had to {self._step}")
+        return PeerError(f"{self.name} {how} when it had to {self._step}{self._last_words()}")
 
     @property
     def alive(self) -> bool:
         """True while the process runs."""
         return self._process.poll() is None
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        lines = [line.strip() for line in self._errors if line.strip()]
+        return f": {lines[-1][:200]}" if lines else ""
 
     def _send(self, line: str) -> None:
         assert self._process.stdin
@@ -129,3 +156,15 @@ class Peer:
         if not line:
             raise self.broken()
         return line.strip()
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    # Linux counts nanoseconds per thread; the process's own times only come in ticks of 10 ms.
+    try:
+        threads = [text.read_text() for text in Path(f"/proc/{process.pid}/task").glob("*/schedstat")]
+        if threads:
+            return sum(int(text.split()[0]) for text in threads) / 1e9
+        times = process.cpu_times()
+        return float(times.user + times.system)
+    except (OSError, psutil.NoSuchProcess):
+        return 0.0

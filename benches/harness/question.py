@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Protocol
 
-#: What there is to do: put jobs into a queue, or run those that are there.
-Work = Literal["add", "process"]
+if TYPE_CHECKING:
+    from benches.harness.measuring import Measurement
+    from benches.harness.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Contender:
         task: what the peer is told to do; its own word for it.
         options: more about the task, as the peer understands it.
         share: how many of the question's jobs it gets: slow peers get less, so that a round lasts about as long for all.
+        processes: how many processes do the work together.
+        waiting: how many more jobs wait in the queue beforehand.
+        foreign: it keeps its jobs in its own way, so that it fills the queue and counts by itself.
+        limit: no product, but what Redis itself can do; the others are told how close they come to it.
+        extra: asked only with ``--all``.
     """
 
     name: str
@@ -27,11 +33,40 @@ class Contender:
     task: str
     options: Mapping[str, object] = field(default_factory=dict)
     share: float = 1.0
+    processes: int = 1
+    waiting: int = 0
+    foreign: bool = False
+    limit: bool = False
+    extra: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One column of a table.
+
+    Attributes:
+        name: what a `Measurement` calls it.
+        title: the column's heading, with the unit.
+        digits: behind the point.
+        rising: more is better.
+    """
+
+    name: str
+    title: str
+    digits: int = 0
+    rising: bool = False
+
+    def shown(self, value: float) -> str:
+        """Return a value as it stands in the tables."""
+        return f"{value:,.{self.digits}f}"
+
+
+RATE = Figure("rate", "jobs/s", rising=True)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """How many times as fast as another contender one has to be.
+    """How many times as good as another contender one has to be, by the question's first figure.
 
     Attributes:
         subject: who.
@@ -46,6 +81,18 @@ class Goal:
     at_least: float | None = None
 
 
+class Work(Protocol):
+    """What is done, and so how it is timed and checked."""
+
+    def measure(self, stage: Stage) -> Measurement:
+        """Let the contender on the stage do the work once.
+
+        Raises:
+            PeerError: it broke down, hung, or the work is not what was asked for.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Question:
     """One comparison.
@@ -53,10 +100,14 @@ class Question:
     Attributes:
         name: for the command line and the results.
         title: for people.
-        work: what is done, and so how it is timed and checked.
+        work: what is done.
         contenders: who is asked; the first one is what the others are compared with.
         goals: what the answer should be.
+        figures: what is compared; the first one decides.
         share: how many jobs it takes, in relation to the number asked for on the command line.
+        payload: bytes of data in each job, about.
+        aof: Redis persists to an append-only file, fsync every second.
+        core: asked without ``--all``, too.
     """
 
     name: str
@@ -64,7 +115,11 @@ class Question:
     work: Work
     contenders: tuple[Contender, ...]
     goals: tuple[Goal, ...] = ()
+    figures: tuple[Figure, ...] = (RATE,)
     share: float = 1.0
+    payload: int = 100
+    aof: bool = False
+    core: bool = False
 
     def jobs_of(self, contender: Contender, jobs: int) -> int:
         """Return how many jobs a contender gets."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from benches.harness.measuring import Measurement, measure
-from benches.harness.peer import Peer
-from benches.harness.question import Question
+from benches.harness.measuring import Measurement
+from benches.harness.peer import MissingPeerError, Peer, PeerError
+from benches.harness.question import Contender, Question
 from benches.harness.server import BenchServer
+from benches.harness.stage import Stage
 
 #: Jobs of the round that does not count: it warms up compilers, connections and script caches.
 _WARM_UP = 0.1
@@ -21,34 +22,72 @@ class Answer:
 
     Attributes:
         question: the question.
-        rounds: by contender's name.
+        rounds: by contender's name; only of those who answered.
         identities: what each contender says of itself: versions.
+        silent: why a contender gave no answer.
     """
 
     question: Question
     rounds: dict[str, list[Measurement]] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Entrant:
+    contender: Contender
+    place: int
+    peers: tuple[Peer, ...]
 
 
 def ask(server: BenchServer, question: Question, jobs: int, rounds: int, progress: Callable[[str], None]) -> Answer:
-    """Ask all contenders. Each has one process for all its rounds, idle while others have their turn."""
+    """Ask all contenders. Each keeps its processes for all its rounds, idle while others have their turn.
+
+    Raises:
+        PeerError: bullrush, or the one all are compared with, did not do its work. Others are reported as silent.
+    """
     answer = Answer(question)
     with ExitStack() as running:
-        peers = []
-        for contender in question.contenders:
+        entrants: list[_Entrant] = []
+        for place, contender in enumerate(question.contenders):
             progress(f"{question.name}: {contender.name} warms up")
-            peer = running.enter_context(Peer(contender.name, contender.command))
-            peers.append((contender, peer))
-            answer.identities[contender.name] = peer.identity
+            try:
+                entrant = _Entrant(contender, place, _start(running, contender))
+                _measure(server, question, entrant, "warm-up", round(jobs * _WARM_UP))
+            except PeerError as error:
+                _excuse(answer, contender, error)
+                continue
+            entrants.append(entrant)
+            answer.identities[contender.name] = entrant.peers[0].identity
             answer.rounds[contender.name] = []
-            few = question.jobs_of(contender, round(jobs * _WARM_UP))
-            measure(server, peer, contender, question.work, "warm-up", few)
         for number in range(rounds):
-            for place, (contender, peer) in enumerate(peers):
-                progress(f"{question.name}: round {number + 1} of {rounds}: {contender.name}")
-                queue = f"{question.name}-{number}-{place}"
-                count = question.jobs_of(contender, jobs)
-                found = measure(server, peer, contender, question.work, queue, count)
-                answer.rounds[contender.name].append(found)
+            for entrant in list(entrants):
+                name = entrant.contender.name
+                progress(f"{question.name}: round {number + 1} of {rounds}: {name}")
+                try:
+                    found = _measure(server, question, entrant, f"{question.name}-{number}-{entrant.place}", jobs)
+                    answer.rounds[name].append(found)
+                except PeerError as error:
+                    _excuse(answer, entrant.contender, error)
+                    entrants.remove(entrant)
     server.empty()
     return answer
+
+
+def _start(running: ExitStack, contender: Contender) -> tuple[Peer, ...]:
+    return tuple(running.enter_context(Peer(contender.name, contender.command)) for _ in range(contender.processes))
+
+
+def _measure(server: BenchServer, question: Question, entrant: _Entrant, queue: str, jobs: int) -> Measurement:
+    server.empty()
+    count = question.jobs_of(entrant.contender, jobs)
+    return question.work.measure(Stage(server, entrant.contender, entrant.peers, queue, count, question.payload))
+
+
+def _excuse(answer: Answer, contender: Contender, error: PeerError) -> None:
+    """A peer that is not here or breaks down is part of the answer; what the project answers for must not fail."""
+    if contender.name.startswith("bullrush") or contender is answer.question.contenders[0]:
+        raise error
+    answer.rounds.pop(contender.name, None)
+    reason = "is not here" if isinstance(error, MissingPeerError) else "did not finish"
+    answer.silent[contender.name] = f"{reason}: {error}"

@@ -69,9 +69,21 @@ class BenchServer:
             {name.removeprefix("cmdstat_"): (int(of["calls"]), int(of["usec"])) for name, of in stats.items()},
         )
 
+    def used_memory(self) -> int:
+        """Return the bytes that the data take."""
+        return int(self._info("memory")["used_memory"])
+
+    def script_times(self) -> list[float]:
+        """Return how long each script call of at least half a millisecond took since `empty`, in milliseconds."""
+        return [
+            call["duration"] / 1000 for call in self._client.slowlog_get(1000) if b"EVAL" in call["command"].upper()
+        ]
+
     def empty(self) -> None:
         """Remove all keys, outside of what is measured."""
         self.command("FLUSHALL", "SYNC")
+        self.command("CONFIG", "SET", "slowlog-log-slower-than", 500, "slowlog-max-len", 1000)
+        self.command("SLOWLOG", "RESET")
 
     def command(self, *words: object) -> Any:
         """Send a command and return the answer."""

@@ -4,13 +4,14 @@
 
 const readline = require('node:readline');
 const library = process.argv[2];
-const { Queue, Worker } = require(library);
+const { FlowProducer, Queue, Worker } = require(library);
 const { version } = require(`${library}/package.json`);
 
 const NAME = 'order';
 const NOTE = 'a small payload of about a hundred';
 
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
 const say = line => process.stdout.write(`${line}\n`);
 
 async function hear(word) {
@@ -25,14 +26,18 @@ async function ready() {
   await hear('go');
 }
 
-function payloads(jobs) {
+function payloads({ jobs, payload }) {
+  const note = NOTE + 'x'.repeat(Math.max(0, payload - 100));
   return Array.from({ length: jobs }, (_, index) => ({
     order: index,
     customer: `c-${String(index).padStart(6, '0')}`,
     amount: (index % 997) + 0.5,
-    note: NOTE,
+    note,
   }));
 }
+
+// Microseconds of a clock that all processes of the machine share.
+const now = () => Number(process.hrtime.bigint() / 1000n);
 
 async function openQueue(order) {
   const queue = new Queue(order.queue, { connection: { url: order.url } });
@@ -42,7 +47,7 @@ async function openQueue(order) {
 
 async function addBulk(order) {
   const queue = await openQueue(order);
-  const jobs = payloads(order.jobs).map(data => ({ name: NAME, data }));
+  const jobs = payloads(order).map(data => ({ name: NAME, data }));
   await ready();
   for (let start = 0; start < jobs.length; start += order.chunk) {
     await queue.addBulk(jobs.slice(start, start + order.chunk));
@@ -53,7 +58,7 @@ async function addBulk(order) {
 
 async function add(order) {
   const queue = await openQueue(order);
-  const jobs = payloads(order.jobs);
+  const jobs = payloads(order);
   await ready();
   for (const data of jobs) {
     await queue.add(NAME, data);
@@ -62,27 +67,122 @@ async function add(order) {
   await queue.close();
 }
 
-async function processJobs(order) {
-  let handled = 0;
-  const handle = async () => {
-    handled += 1;
+async function addConcurrent(order) {
+  const queue = await openQueue(order);
+  const jobs = payloads(order);
+  await ready();
+  let next = 0;
+  const addNext = async () => {
+    while (next < jobs.length) {
+      await queue.add(NAME, jobs[next++]);
+    }
   };
+  await Promise.all(Array.from({ length: order.inflight }, addNext));
+  say('done {}');
+  await queue.close();
+}
+
+async function addPaced(order) {
+  const queue = await openQueue(order);
+  await ready();
+  const began = now();
+  for (let index = 0; index < order.jobs; index += 1) {
+    await sleep((began + (index * 1e6) / order.rate - now()) / 1000);
+    await queue.add(NAME, { sent: now() });
+  }
+  say('done {}');
+  await queue.close();
+}
+
+async function addFlows(order) {
+  const producer = new FlowProducer({ connection: { url: order.url } });
+  await producer.waitUntilReady();
+  const node = { name: NAME, queueName: order.queue, data: {} };
+  const flow = { ...node, children: Array.from({ length: order.children }, () => ({ ...node })) };
+  await ready();
+  for (let start = 0; start < order.jobs; start += order.chunk) {
+    await producer.addBulk(Array.from({ length: Math.min(order.chunk, order.jobs - start) }, () => flow));
+  }
+  say('done {}');
+  await producer.close();
+}
+
+function openWorker(order, handle) {
   const worker = new Worker(order.queue, handle, {
     connection: { url: order.url, maxRetriesPerRequest: null },
     autorun: false,
     ...order.worker,
   });
   worker.on('error', error => process.stderr.write(`${error}\n`));
+  return worker;
+}
+
+async function processJobs(order) {
+  let handled = 0;
+  const latencies = [];
+  const handlers = {
+    noop: async () => {
+      handled += 1;
+    },
+    sleep: async () => {
+      await sleep(order.sleep);
+      handled += 1;
+    },
+    record: async job => {
+      latencies.push(now() - job.data.sent);
+      handled += 1;
+    },
+  };
+  const worker = openWorker(order, handlers[order.act ?? 'noop']);
   await worker.waitUntilReady();
   await ready();
   const running = worker.run();
   await hear('stop');
   await worker.close();
   await running;
+  say(`done ${JSON.stringify({ handled, latencies })}`);
+}
+
+// Takes all jobs and holds them until it is stopped.
+async function hold(order) {
+  let release;
+  let handled = 0;
+  const released = new Promise(resolve => (release = resolve));
+  const worker = openWorker(order, async () => {
+    handled += 1;
+    await released;
+  });
+  await worker.waitUntilReady();
+  await ready();
+  const running = worker.run();
+  await hear('stop');
+  release();
+  await worker.close();
+  await running;
   say(`done ${JSON.stringify({ handled })}`);
 }
 
-const TASKS = { add_bulk: addBulk, add, process: processJobs };
+// Looks for stalled jobs and does nothing else.
+async function checkStalled(order) {
+  const worker = openWorker(order, async () => {});
+  await worker.waitUntilReady();
+  await ready();
+  await worker.startStalledCheckTimer();
+  await hear('stop');
+  await worker.close(true);
+  say('done {}');
+}
+
+const TASKS = {
+  add_bulk: addBulk,
+  add,
+  add_concurrent: addConcurrent,
+  add_paced: addPaced,
+  add_flows: addFlows,
+  process: processJobs,
+  hold,
+  check_stalled: checkStalled,
+};
 
 async function main() {
   say(JSON.stringify({ identity: `bullmq ${version}, Node ${process.version}` }));

@@ -1,24 +1,22 @@
-"""bullrush as a peer."""
+"""bullrush as a peer: producers. Its workers are in `bullrush_worker`."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import platform
-import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benches.harness.payload import NAME, NOTE, payloads
-from benches.peers import channel
-from bullrush import Queue, Worker, _core, aio
-from bullrush.job import Job
+from benches.harness.payload import NAME, note, payloads
+from benches.peers import bullrush_worker, channel
+from bullrush import FlowProducer, Queue, _core, aio
 
 Order = Mapping[str, Any]
 
 
 def add_bulk(order: Order) -> None:
-    jobs: Any = [{"name": NAME, "data": data} for data in payloads(order["jobs"])]
+    jobs: Any = [{"name": NAME, "data": data} for data in payloads(order["jobs"], order["payload"])]
     with Queue(order["queue"], url=order["url"]) as queue:
         queue.wait_until_ready()
         channel.ready()
@@ -35,7 +33,7 @@ def add_arrow(order: Order) -> None:
             "order": pa.array(numbers, pa.int64()),
             "customer": [f"c-{number:06}" for number in numbers],
             "amount": [number % 997 + 0.5 for number in numbers],
-            "note": [NOTE] * len(numbers),
+            "note": [note(order["payload"])] * len(numbers),
         }
     )
     with Queue(order["queue"], url=order["url"]) as queue:
@@ -48,7 +46,7 @@ def add_arrow(order: Order) -> None:
 def add(order: Order) -> None:
     with Queue(order["queue"], url=order["url"]) as queue:
         queue.wait_until_ready()
-        data = payloads(order["jobs"])
+        data = payloads(order["jobs"], order["payload"])
         channel.ready()
         for one in data:
             queue.add(NAME, one)
@@ -56,55 +54,68 @@ def add(order: Order) -> None:
 
 
 def add_async(order: Order) -> None:
+    """Add with so many calls in flight; 1: one after another."""
+
     async def run() -> None:
         queue = aio.Queue(order["queue"], url=order["url"])
         await queue.wait_until_ready()
-        data = payloads(order["jobs"])
+        data = iter(payloads(order["jobs"], order["payload"]))
+
+        async def add_next() -> None:
+            for one in data:
+                await queue.add(NAME, one)
+
         channel.ready()
-        for one in data:
-            await queue.add(NAME, one)
+        await asyncio.gather(*(add_next() for _ in range(order.get("inflight", 1))))
         channel.done()
         await queue.close()
 
     asyncio.run(run())
 
 
-def process(order: Order) -> None:
-    """Run a worker until the harness has seen all jobs in ``completed``. The handlers do nothing but count."""
-    count = itertools.count()
+def add_threads(order: Order) -> None:
+    """Add with so many threads, each with one call in flight."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    def handle(job: Job) -> None:
-        next(count)
+    with Queue(order["queue"], url=order["url"]) as queue, ThreadPoolExecutor(order["inflight"]) as threads:
+        queue.wait_until_ready()
+        data = iter(payloads(order["jobs"], order["payload"]))  # a list's iterator: safe to share
 
-    async def handle_async(job: aio.Job) -> None:
-        next(count)
+        def add_next() -> None:
+            for one in data:
+                queue.add(NAME, one)
 
-    def handle_batch(jobs: list[Job]) -> list[None]:
-        for _ in jobs:
-            next(count)
-        return [None] * len(jobs)
+        channel.ready()
+        for adding in [threads.submit(add_next) for _ in range(order["inflight"])]:
+            adding.result()
+        channel.done()
 
-    handlers: dict[str, Callable[..., Any]] = {"def": handle, "async def": handle_async}
-    kind, options = order["handler"], order["worker"]
-    if kind == "batch_handler":
-        worker = Worker(order["queue"], url=order["url"], batch_handler=handle_batch, **options)
-    else:
-        worker = Worker(order["queue"], handlers[kind], url=order["url"], **options)
 
-    def close_at_stop() -> None:
-        channel.wait_for_stop()
-        worker.close()
+def add_paced(order: Order) -> None:
+    with Queue(order["queue"], url=order["url"]) as queue:
+        queue.wait_until_ready()
+        channel.ready()
+        began = time.monotonic()
+        for index in range(order["jobs"]):
+            time.sleep(max(0.0, began + index / order["rate"] - time.monotonic()))
+            queue.add(NAME, {"sent": time.monotonic_ns() / 1000})
+        channel.done()
 
-    channel.ready()
-    waiting = threading.Thread(target=close_at_stop)
-    waiting.start()
-    worker.run()
-    waiting.join()
-    channel.done(handled=next(count))
+
+def add_flows(order: Order) -> None:
+    node = {"name": NAME, "queue_name": order["queue"], "data": {}}
+    flow: Any = {**node, "children": [dict(node) for _ in range(order["children"])]}
+    with FlowProducer(url=order["url"]) as producer:
+        producer.wait_until_ready()
+        channel.ready()
+        for start in range(0, order["jobs"], order["chunk"]):
+            producer.add_bulk([flow] * min(order["chunk"], order["jobs"] - start))
+        channel.done()
 
 
 TASKS: dict[str, Callable[[Order], None]] = {
-    function.__name__: function for function in (add_bulk, add_arrow, add, add_async, process)
+    task.__name__: task
+    for task in (add_bulk, add_arrow, add, add_async, add_threads, add_paced, add_flows, *bullrush_worker.TASKS)
 }
 
 

@@ -1,0 +1,81 @@
+"""Where one contender does its work once: the server, its processes, an empty queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from benches.harness.checking import check_added
+from benches.harness.measuring import Meter
+from benches.harness.payload import NAME, payloads
+from benches.harness.peer import Peer, PeerError
+from benches.harness.question import Contender
+from benches.harness.server import BenchServer
+from bullrush import Queue
+
+_LONGEST = 120.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One contender's round.
+
+    Attributes:
+        server: emptied before.
+        contender: who does the work.
+        peers: its processes.
+        queue: the queue to use.
+        jobs: how many jobs there are to do.
+        payload: bytes of data in each job, about.
+    """
+
+    server: BenchServer
+    contender: Contender
+    peers: tuple[Peer, ...]
+    queue: str
+    jobs: int
+    payload: int = 100
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Kill the contender's processes when a block lasts too long."""
+        with ExitStack() as limits:
+            for peer in self.peers:
+                limits.enter_context(peer.limited(_LONGEST))
+            yield
+
+    def prepare(self, peer: Peer, order: Mapping[str, object] | None = None) -> None:
+        """Tell a process what to do, and wait until it is ready for it."""
+        own = {"task": self.contender.task, "queue": self.queue, "jobs": self.jobs, **self.contender.options}
+        peer.prepare({**own, "url": self.server.url, "payload": self.payload, **(order or {})})
+
+    def meter(self) -> Meter:
+        """Start to count."""
+        return Meter(self.server, self.peers)
+
+    def fill(self, queue: str, jobs: int, opts: Mapping[str, object] | None = None) -> None:
+        """Add the jobs that are to be worked. Who adds them makes no difference to those that share the key layout."""
+        if self.contender.foreign:
+            self.ask("add_bulk", jobs=jobs)
+            self.check_waiting(jobs)
+            return
+        with Queue(queue, url=self.server.url) as producer:
+            new: Any = ({"name": NAME, "opts": dict(opts or {}), "data": data} for data in payloads(jobs, self.payload))
+            producer.add_bulk(new)
+        if not opts:
+            check_added(self.server, queue, jobs, self.payload)
+
+    def check_waiting(self, jobs: int) -> None:
+        """Let a contender with a key layout of its own count what waits."""
+        if (found := self.ask("count")["waiting"]) != jobs:
+            raise PeerError(f"{self.contender.name}: {found} jobs wait instead of {jobs}")
+
+    def ask(self, task: str, **order: object) -> dict[str, Any]:
+        """Let the first process do something that is not measured."""
+        peer = self.peers[0]
+        with self.limited():
+            self.prepare(peer, {"task": task, **order})
+            peer.go()
+            return peer.done()

@@ -1,0 +1,101 @@
+"""bullrush as a peer: workers. A worker runs until the harness has seen what it waits for in Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benches.peers import channel
+from bullrush import Worker, aio
+from bullrush.job import Job
+
+Order = Mapping[str, Any]
+
+
+class Handlers:
+    """The handlers by kind and act. They count their jobs, and that is all they cost."""
+
+    def __init__(self, order: Order) -> None:
+        self.count = itertools.count()
+        self.latencies: list[float] = []
+        self._seconds = order.get("sleep", 0) / 1000
+
+    def handler(self, kind: str, act: str) -> Callable[..., Any]:
+        """Return the handler of this kind."""
+        name = {"def": act, "async def": f"{act}_async", "batch_handler": f"{act}_batch"}[kind]
+        found: Callable[..., Any] = getattr(self, name)
+        return found
+
+    def noop(self, job: Job) -> None:
+        next(self.count)
+
+    async def noop_async(self, job: aio.Job) -> None:
+        next(self.count)
+
+    def noop_batch(self, jobs: list[Job]) -> list[None]:
+        for _ in jobs:
+            next(self.count)
+        return [None] * len(jobs)
+
+    def sleep(self, job: Job) -> None:
+        time.sleep(self._seconds)
+        next(self.count)
+
+    async def sleep_async(self, job: aio.Job) -> None:
+        await asyncio.sleep(self._seconds)
+        next(self.count)
+
+    def record(self, job: Job) -> None:
+        self.latencies.append(time.monotonic_ns() / 1000 - job.data["sent"])
+        next(self.count)
+
+    async def record_async(self, job: aio.Job) -> None:
+        self.latencies.append(time.monotonic_ns() / 1000 - job.data["sent"])
+        next(self.count)
+
+
+def process(order: Order) -> None:
+    handlers = Handlers(order)
+    kind, options = order["handler"], order["worker"]
+    handler = handlers.handler(kind, order.get("act", "noop"))
+    if kind == "batch_handler":
+        worker = Worker(order["queue"], url=order["url"], batch_handler=handler, **options)
+    else:
+        worker = Worker(order["queue"], handler, url=order["url"], **options)
+    _run_until_stop(worker)
+    channel.done(handled=next(handlers.count), latencies=handlers.latencies)
+
+
+def hold(order: Order) -> None:
+    """Take all jobs and hold them until it is stopped."""
+    count = itertools.count()
+    released = concurrent.futures.Future[None]()
+
+    async def handle(job: aio.Job) -> None:
+        next(count)
+        await asyncio.wrap_future(released)
+
+    worker = Worker(order["queue"], handle, url=order["url"], **order["worker"])
+    _run_until_stop(worker, lambda: released.set_result(None))
+    channel.done(handled=next(count))
+
+
+def _run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> None:
+    def close_at_stop() -> None:
+        channel.wait_for_stop()
+        first()
+        worker.close()
+
+    channel.ready()
+    waiting = threading.Thread(target=close_at_stop)
+    waiting.start()
+    worker.run()
+    waiting.join()
+
+
+TASKS = (process, hold)
