@@ -76,9 +76,14 @@ impl Keys {
     /// Whether all keys of this queue share a cluster slot because of a `{hash tag}`.
     #[must_use]
     pub fn has_hash_tag(&self) -> bool {
-        let Some(open) = self.base.find('{') else {
-            return false;
-        };
-        self.base[open + 1..].find('}').is_some_and(|length| length > 0)
+        hash_tag(&self.base).is_some()
     }
+}
+
+/// The part of a key that decides its cluster slot: what the first pair of braces holds.
+#[must_use]
+pub fn hash_tag(key: &str) -> Option<&str> {
+    let (_, after) = key.split_once('{')?;
+    let (tag, _) = after.split_once('}')?;
+    (!tag.is_empty()).then_some(tag)
 }

@@ -8,11 +8,14 @@ impl QueueHandle {
     /// Adds the jobs of several calls in order; each call is stored as a whole or not at all.
     ///
     /// # Errors
-    /// [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
+    /// [`Error::QueueName`] when a cluster scatters the jobs; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
     /// calls stay added.
     pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Added> {
         self.ready().await?;
         let link = if calls.len() == 1 { &self.link } else { &self.bulk };
+        if self.link.ready().await?.cluster {
+            calls.iter().try_for_each(LinkedCall::check_slot)?;
+        }
         let mut added = Added::default();
         for call in &calls {
             let linked =

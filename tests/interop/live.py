@@ -97,9 +97,9 @@ def our_worker(queue: str, url: str, handler: Any = None, **options: Any) -> Ite
         worker.close(timeout=5000)
 
 
-def work_off(queue: str, url: str, handler: Any = None, **options: Any) -> Any:
+def work_off(queue: str, url: str, handler: Any = None, max_jobs: int | None = None, **options: Any) -> Any:
     """Work off what can be fetched now, with the scripted handler by default."""
     if handler is None and "batch_handler" not in options:
         handler = scripted()
     with Worker(queue, handler, url=url, **options) as worker:
-        return worker.run(until="empty")
+        return worker.run(until="empty", max_jobs=max_jobs)

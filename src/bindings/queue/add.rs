@@ -10,7 +10,7 @@ use super::super::convert::Reply;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::arrow::RowPlan;
-use crate::protocol::batch::{Run, MAX_JOBS};
+use crate::protocol::batch::{Run, MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
 use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent};
 
@@ -48,8 +48,14 @@ impl CoreQueue {
                 linked_job(self.keys.base(), job, link)
             })
             .collect();
-        let size = if whole { usize::MAX } else { MAX_JOBS };
-        Ok(self.add_linked(linked.chunks(size).map(|part| add_linked_jobs_call(&self.keys, part)).collect()))
+        let mut calls = Vec::new();
+        let mut rest = &linked[..];
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(if whole { rest.len() } else { fitting(rest) });
+            calls.push(add_linked_jobs_call(&self.keys, part));
+            rest = after;
+        }
+        Ok(self.add_linked(calls))
     }
 
     fn add_jobs(&self, jobs: Vec<PyNewJob<'_>>) -> PyResult<Pending> {
@@ -124,6 +130,16 @@ impl CoreQueue {
             Ok(Reply::Added(added.ids, added.duplicates))
         })
     }
+}
+
+/// How many of the jobs fit into one call.
+fn fitting(jobs: &[LinkedJob<'_>]) -> usize {
+    let mut bytes = 0;
+    let over = jobs.iter().take(MAX_JOBS).position(|job| {
+        bytes += job.id.len() + job.data.len();
+        bytes > MAX_BYTES
+    });
+    over.unwrap_or(jobs.len().min(MAX_JOBS)).max(1)
 }
 
 fn linked_job<'a>(base: &'a str, job: NewJob<'a>, link: &'a PyLink) -> LinkedJob<'a> {

@@ -1,10 +1,13 @@
 //! Jobs that belong to others: to a parent, to children, to a deduplication id.
 
+use std::collections::BTreeSet;
+
 use redis::Value;
 
 use super::super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::protocol::keys::hash_tag;
 use crate::protocol::{reply, Keys};
 
 /// Where the ids of a run come from.
@@ -63,6 +66,7 @@ pub struct LinkedCall {
     retry: Retry,
     ids: Vec<String>,
     parents: Vec<String>,
+    queues: BTreeSet<String>,
 }
 
 /// What became of the jobs of one call.
@@ -111,6 +115,7 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
         retry,
         ids: jobs.iter().map(|job| job.id.to_owned()).collect(),
         parents: jobs.iter().map(|job| job.run.parent.map_or("", |parent| parent.key).to_owned()).collect(),
+        queues: jobs.iter().map(|job| job.run.queue.to_owned()).collect(),
     }
 }
 
@@ -147,5 +152,75 @@ impl LinkedCall {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
+    }
+
+    /// Checks that a cluster holds all its keys in one slot: it would refuse the script when half of it is done.
+    ///
+    /// # Errors
+    /// [`Error::QueueName`] when it does not.
+    pub fn check_slot(&self) -> Result<()> {
+        let keys = self.queues.iter().chain(self.parents.iter().filter(|key| !key.is_empty()));
+        let tags: BTreeSet<Option<&str>> = keys.map(|key| hash_tag(key)).collect();
+        if tags.len() == 1 && !tags.contains(&None) {
+            return Ok(());
+        }
+        let queues: Vec<&str> = self.queues.iter().map(|queue| queue.trim_end_matches(':')).collect();
+        Err(Error::QueueName(format!(
+            "Redis runs as a cluster, so parents and children must share a hash tag: use one prefix such as \"{{bull}}\" for {}",
+            queues.join(", ")
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: LinkedRun<'_> = LinkedRun {
+        queue: "bull:a:",
+        name: "n",
+        opts: b"{}",
+        timestamp: 1,
+        delay: 0,
+        priority: 0,
+        lifo: false,
+        ids: Ids::Made,
+        is_parent: false,
+        parent: None,
+        deduplication: None,
+    };
+
+    fn call(runs: &[LinkedRun<'_>]) -> LinkedCall {
+        let jobs: Vec<LinkedJob<'_>> = runs.iter().map(|&run| LinkedJob { run, id: "x", data: b"1" }).collect();
+        add_linked_jobs_call(&Keys::new("bull", "q").unwrap(), &jobs)
+    }
+
+    fn at<'a>(queue: &'a str, parent: Option<&'a str>) -> LinkedRun<'a> {
+        LinkedRun { queue, parent: parent.map(|key| Parent { key, json: "{}" }), ..RUN }
+    }
+
+    #[test]
+    fn jobs_of_one_hash_tag_may_be_added_to_a_cluster() {
+        assert!(call(&[at("{bull}:a:", None), at("{bull}:b:", Some("{bull}:c:1"))]).check_slot().is_ok());
+    }
+
+    #[test]
+    fn jobs_of_several_slots_are_refused_by_a_cluster() {
+        let scattered =
+            [&[at("bull:a:", None)][..], &[at("{a}:a:", None), at("{b}:a:", None)], &[at("{a}:a:", Some("{b}:a:1"))]];
+        for runs in scattered {
+            let error = call(runs).check_slot().unwrap_err().to_string();
+            assert!(error.contains("must share a hash tag"), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_a_call_that_leaves_a_trace_of_its_own_is_sent_again() {
+        let deduplication = Some(Deduplication { id: "d", ttl: 0, flags: "" });
+        assert_eq!(call(&[RUN]).retry, Retry::Safe);
+        assert_eq!(call(&[RUN, LinkedRun { ids: Ids::Custom, ..RUN }]).retry, Retry::Safe);
+        assert_eq!(call(&[LinkedRun { ids: Ids::Custom, ..RUN }]).retry, Retry::Never);
+        assert_eq!(call(&[RUN, LinkedRun { ids: Ids::Counter, ..RUN }]).retry, Retry::Never);
+        assert_eq!(call(&[RUN, LinkedRun { deduplication, ..RUN }]).retry, Retry::Never);
     }
 }
