@@ -1,6 +1,6 @@
 --- Produces the next iteration of a job scheduler, once per taken iteration.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    now, scheduler_id, producer_id (the job taken), cron_next (ms; "" for a scheduler with `every`),
+--- ARGV    now, scheduler_id, producer_id (the job taken, or lost), cron_next (ms; "" for a scheduler with `every`),
 ---         every (opts.repeat.every of the job taken, or "": used if the scheduler's hash has none),
 ---         name, data (of the job taken: used if the scheduler's hash has none), opts_json, priority, lifo,
 ---         deduplication_id ("" = none).
@@ -62,5 +62,7 @@ store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings)
-call('HSET', P .. producer_id, 'nrjid', id)
+if call('EXISTS', P .. producer_id) == 1 then
+  call('HSET', P .. producer_id, 'nrjid', id)
+end
 return id

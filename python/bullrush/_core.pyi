@@ -268,6 +268,7 @@ class ManualWork:
 
 #: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
 #: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
+#: "scheduler_repaired" (text = id),
 #: "ready" (once per run), "error" (text), "lock_lost" (text = id), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "closed".
 WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
 
@@ -330,4 +331,4 @@ class CoreWorker:
             BullrushError: why the worker could not work at all (legacy queue, server too old...).
         """
     def stats(self) -> dict[str, int]:
-        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, in_hand, overdue."""
+        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired, in_hand, overdue."""

@@ -24,6 +24,7 @@ EVENTS: Final = {
     "completed": "(job, result)",
     "failed": "(job, error)",
     "stalled": "(job_id)",
+    "scheduler_repaired": "(scheduler_id)",
     "drained": "()",
     "paused": "()",
     "resumed": "()",
@@ -42,7 +43,7 @@ class WorkerEvents(Handle, Generic[JobT]):
     """Tells listeners and the log what happens to a worker and its jobs.
 
     Events and arguments: ``ready()``, ``active(job)``, ``progress(job, progress)``, ``completed(job, result)``,
-    ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``, ``paused()``, ``resumed()``,
+    ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``scheduler_repaired(scheduler_id)``, ``drained()``, ``paused()``, ``resumed()``,
     ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``. Listeners run on the thread that runs the
     worker; those of ``active`` and ``progress`` on the handler's.
     """
@@ -101,6 +102,9 @@ class WorkerEvents(Handle, Generic[JobT]):
         elif kind == "cancelled":
             token, _, job_id = text.partition(" ")
             self._cancel(job_id, token)
+        elif kind == "scheduler_repaired":
+            _log.warning("Job scheduler %s had no next job and goes on again", text)
+            emit(kind, text)
         elif kind == "lock_lost":
             lost = JobLockMissingError(f"could not renew lock for job {text}")
             _log.warning("%s", lost)

@@ -256,6 +256,7 @@ impl CoreWorker {
         dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
         dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
         dict.set_item("overdue", stats.overdue.load(Ordering::Relaxed))?;
+        dict.set_item("schedulers_repaired", stats.schedulers_repaired.load(Ordering::Relaxed))?;
         dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
         Ok(dict)
     }
@@ -269,6 +270,7 @@ fn describe(event: Event) -> WorkerEvent {
             ("failed", Some(PyJobRecord::held(job)), reason, i64::from(will_retry))
         }
         Event::Stalled { id } => ("stalled", None, id, 0),
+        Event::SchedulerRepaired { id } => ("scheduler_repaired", None, id, 0),
         Event::Drained => ("drained", None, String::new(), 0),
         Event::Error { text } => ("error", None, text, 0),
         Event::Cancelled { id, token } => ("cancelled", None, format!("{token} {id}"), 0),

@@ -1,11 +1,11 @@
-//! Job schedulers: create and update.
+//! Job schedulers: create, update, and go on from one job to the next.
 
 use crate::connection::Link;
 use crate::error::Result;
 use crate::protocol::schedule::{IterationOptions, Repeat};
-use crate::protocol::Keys;
-use crate::scripts::add::{self, NewScheduler};
-use serde_json::{Map, Value};
+use crate::protocol::{JobRecord, Keys};
+use crate::scripts::add::{self, NewScheduler, NextIteration};
+use serde_json::{json, Map, Value};
 
 /// The members of the repeat options that the scheduler's hash keeps.
 const KEPT: [&str; 6] = ["tz", "limit", "pattern", "startDate", "endDate", "every"];
@@ -71,6 +71,69 @@ pub async fn upsert_job_scheduler(
     let (job_id, delay) = add::add_job_scheduler(link, keys, now, &new).await?;
     let priority = opts.priority;
     Ok(Some(Scheduled { job_id, timestamp: now, delay, priority, opts: opts.json }))
+}
+
+/// A job of a scheduler that is to be followed by the next one.
+#[derive(Clone, Debug)]
+pub struct Iteration<'a> {
+    pub scheduler_id: &'a str,
+    pub job_id: &'a str,
+    pub name: &'a str,
+    /// JSON.
+    pub data: &'a [u8],
+    pub opts: Map<String, Value>,
+}
+
+/// Produces the job that follows, unless that was done before. Returns its id, `None` when there is none to make.
+///
+/// # Errors
+/// [`crate::error::Error::InvalidOption`] for a pattern or zone that cannot be read.
+pub async fn add_scheduler_iteration(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    latest: Iteration<'_>,
+) -> Result<Option<String>> {
+    let mut opts = latest.opts;
+    let Some(Value::Object(repeat)) = opts.get("repeat").cloned() else { return Ok(None) };
+    let rule = Repeat::read(&repeat);
+    let previous = opts.get("prevMillis").and_then(Value::as_i64);
+    let Some(iteration) = rule.next(now, previous)? else { return Ok(None) };
+    // As Node's Job class stores what it was given.
+    opts.entry("attempts").or_insert_with(|| 0.into());
+    if let Some(delay) = opts.get("backoff").filter(|backoff| backoff.is_number()).cloned() {
+        opts.insert("backoff".to_owned(), json!({"type": "fixed", "delay": delay}));
+    }
+    let opts = IterationOptions::new(opts, repeat, latest.scheduler_id, now, iteration.count);
+    let next = NextIteration {
+        scheduler_id: latest.scheduler_id,
+        producer_id: latest.job_id,
+        cron_next: iteration.cron_next,
+        every: rule.every,
+        name: latest.name,
+        data: latest.data,
+        opts: &opts.json,
+        priority: opts.priority,
+        lifo: opts.lifo,
+        deduplication_id: opts.deduplication_id.as_deref(),
+    };
+    add::add_scheduler_iteration(link, keys, now, &next).await
+}
+
+/// The template of a scheduler as its hash has it: the options that a job of it would have, `count` jobs into its series.
+#[must_use]
+pub fn template(fields: &JobRecord, count: i64) -> Map<String, Value> {
+    let mut repeat = Map::new();
+    for name in KEPT {
+        let Some(text) = fields.text(name) else { continue };
+        let value = text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from);
+        repeat.insert(name.to_owned(), value);
+    }
+    repeat.insert("count".to_owned(), count.into());
+    let opts = fields.get("opts").and_then(|json| serde_json::from_slice(json).ok());
+    let mut opts: Map<String, Value> = opts.unwrap_or_default();
+    opts.insert("repeat".to_owned(), Value::Object(repeat));
+    opts
 }
 
 fn fields(scheduler: &Scheduler) -> Vec<(&str, String)> {

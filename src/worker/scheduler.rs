@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{json, Value};
-
 use super::held::HeldJob;
 use super::outcome::Outcome;
 use super::shared::Shared;
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::protocol::schedule::{IterationOptions, Repeat};
 use crate::protocol::Keys;
-use crate::scripts::add::{add_scheduler_iteration, NextIteration};
+use crate::queue::schedulers::{add_scheduler_iteration, Iteration};
 
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(2500);
@@ -50,30 +47,7 @@ pub fn delay_instead(job: &HeldJob) -> i64 {
 pub async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
     let record = &job.record;
     let Some(scheduler_id) = record.text("rjk") else { return Ok(()) };
-    let Ok(Value::Object(mut opts)) = serde_json::from_slice(record.opts()) else { return Ok(()) };
-    let Some(Value::Object(repeat)) = opts.get("repeat").cloned() else { return Ok(()) };
-    let previous = opts.get("prevMillis").and_then(Value::as_i64);
-    let now = now_ms();
-    let rule = Repeat::read(&repeat);
-    let Some(iteration) = rule.next(now, previous)? else { return Ok(()) };
-
-    // As Node's Job class stores what it was given.
-    opts.entry("attempts").or_insert_with(|| 0.into());
-    if let Some(delay) = opts.get("backoff").filter(|backoff| backoff.is_number()).cloned() {
-        opts.insert("backoff".to_owned(), json!({"type": "fixed", "delay": delay}));
-    }
-    let opts = IterationOptions::new(opts, repeat, scheduler_id, now, iteration.count);
-    let next = NextIteration {
-        scheduler_id,
-        producer_id: &record.id,
-        cron_next: iteration.cron_next,
-        every: rule.every,
-        name: record.name(),
-        data: record.data(),
-        opts: &opts.json,
-        priority: opts.priority,
-        lifo: opts.lifo,
-        deduplication_id: opts.deduplication_id.as_deref(),
-    };
-    add_scheduler_iteration(link, keys, now, &next).await.map(drop)
+    let Ok(opts) = serde_json::from_slice(record.opts()) else { return Ok(()) };
+    let latest = Iteration { scheduler_id, job_id: &record.id, name: record.name(), data: record.data(), opts };
+    add_scheduler_iteration(link, keys, now_ms(), latest).await.map(drop)
 }

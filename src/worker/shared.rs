@@ -33,6 +33,10 @@ pub enum Event {
     Stalled {
         id: String,
     },
+    /// A job scheduler goes on whose chain of jobs was cut.
+    SchedulerRepaired {
+        id: String,
+    },
     Drained,
     Error {
         text: String,
@@ -63,6 +67,7 @@ pub struct Stats {
     /// Fetch and finish calls: jobs per call tell how well batches form.
     pub calls: AtomicU64,
     pub stalled_skipped: Arc<AtomicU64>,
+    pub schedulers_repaired: Arc<AtomicU64>,
     pub in_hand: AtomicUsize,
     /// Handlers that still run though their job has timed out.
     pub overdue: AtomicUsize,

@@ -1,4 +1,4 @@
-//! What runs beside the engine's loop: heartbeat, stalled check, thread ramp, connection news.
+//! What runs beside the engine's loop: heartbeat, stalled check, scheduler watchdog, thread ramp, connection news.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::shared::{Event, Shared};
 use crate::connection::{Link, LinkState};
 use crate::protocol::Keys;
 use crate::timers::lock_extender::{HeldLocks, LockExtender};
+use crate::timers::scheduler_watchdog::SchedulerWatchdog;
 use crate::timers::stalled_checker::StalledChecker;
 
 /// What may run before the queue has been checked.
@@ -50,6 +51,13 @@ pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &
     }
     tasks.spawn(watch_deadlines(shared.clone()));
     tasks.spawn(heed_cancellations(shared.clone(), link.clone(), keys.clone()));
+    let watchdog = SchedulerWatchdog {
+        link: link.clone(),
+        keys: keys.clone(),
+        repaired: shared.stats.schedulers_repaired.clone(),
+    };
+    let (hearing, failing) = (shared.clone(), shared.clone());
+    tasks.spawn(watchdog.run(move |id| hearing.emit(Event::SchedulerRepaired { id }), move |text| failing.error(text)));
     let ramped = shared.clone();
     tasks.spawn(async move { ramped.handout.ramp().await });
 }

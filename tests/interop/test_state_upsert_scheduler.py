@@ -72,12 +72,12 @@ def test_template_options_reach_this_job_and_the_next(stopped_pair, repeat, opts
 
 @pytest.mark.parametrize("opts", [{"deduplication": {"id": "d", "ttl": 5000}}, {"failParentOnFailure": True}])
 @BOTH
-def test_template_options_of_other_features_reach_this_job_and_the_next(pair, repeat, opts):
-    pair.upsert_scheduler("s1", repeat, {"name": "tick", "opts": opts})
-    pair.tick(300_000)
-    pair.complete(pair.fetch("t:0"), 1, "t:0")
-    pair.tick(300_000)
-    assert pair.fetch("t:1")
+def test_template_options_of_other_features_reach_this_job_and_the_next(stopped_pair, repeat, opts):
+    stopped_pair.upsert_scheduler("s1", repeat, {"name": "tick", "opts": opts})
+    stopped_pair.tick(300_000)
+    stopped_pair.complete(stopped_pair.fetch("t:0"), 1, "t:0")
+    stopped_pair.tick(300_000)
+    assert stopped_pair.fetch("t:1")
 
 
 @pytest.mark.parametrize("before", [EVERY, CRON, {**EVERY, "limit": 9}], ids=str)
@@ -154,11 +154,11 @@ def test_a_cron_slot_that_is_taken(stopped_pair):
     assert refused.code == -10
 
 
-def test_an_update_frees_the_deduplication_key_of_the_job_it_replaces(pair):
+def test_an_update_frees_the_deduplication_key_of_the_job_it_replaces(stopped_pair):
     template = {"name": "tick", "opts": {"deduplication": {"id": "d"}}}
-    id = pair.upsert_scheduler("s1", EVERY, template)
-    pair.command("SET", "{P}de:d", id)
-    pair.upsert_scheduler("s1", EVERY, template)
+    id = stopped_pair.upsert_scheduler("s1", EVERY, template)
+    stopped_pair.command("SET", "{P}de:d", id)
+    stopped_pair.upsert_scheduler("s1", EVERY, template)
 
 
 def test_schedulers_beside_each_other(stopped_pair):

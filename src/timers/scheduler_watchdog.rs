@@ -1,0 +1,132 @@
+//! Repairs job schedulers whose chain was cut: whose next job was removed, or ran at a client that made none after it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, Value};
+use serde_json::Map;
+
+use crate::clock::now_ms;
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::{reply, JobRecord, Keys};
+use crate::queue::schedulers::{add_scheduler_iteration, template, Iteration};
+
+const INTERVAL: Duration = Duration::from_secs(60);
+/// How late the latest job of a scheduler must be before anybody wonders.
+const PATIENCE_MS: i64 = 60_000;
+/// One worker at a time repairs a queue; somewhat less than the interval.
+const LOCK_MS: i64 = 55_000;
+/// Schedulers looked at per pass; the next pass goes on behind them.
+const LIMIT: usize = 100;
+/// Ids with so many parts belong to repeatables of the oldest form.
+const OLDEST_FORM_PARTS: usize = 5;
+
+pub struct SchedulerWatchdog {
+    pub link: Link,
+    pub keys: Keys,
+    pub repaired: Arc<AtomicU64>,
+}
+
+/// The latest job of a scheduler, which is not coming or has come and gone.
+struct Cut {
+    scheduler_id: String,
+    millis: i64,
+    scheduler: JobRecord,
+    job: JobRecord,
+}
+
+impl SchedulerWatchdog {
+    /// Run until dropped: one pass at once, then one each minute. `repaired` hears the ids of schedulers that go on again.
+    pub async fn run(self, mut repaired: impl FnMut(String), mut failed: impl FnMut(String)) {
+        let mut skip = 0;
+        loop {
+            match self.pass(skip, &mut repaired).await {
+                Ok(next) => skip = next,
+                Err(error) => failed(format!("could not look after job schedulers: {error}")),
+            }
+            // A fleet that started together must not look together.
+            tokio::time::sleep(INTERVAL.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
+        }
+    }
+
+    /// Look at the schedulers behind the first `skip` that are late, and return how many to skip next time.
+    async fn pass(&self, skip: usize, repaired: &mut impl FnMut(String)) -> Result<usize> {
+        let mut late = redis::cmd("ZRANGEBYSCORE");
+        late.arg(self.keys.of("repeat")).arg("-inf").arg(now_ms() - PATIENCE_MS).arg("WITHSCORES");
+        late.arg("LIMIT").arg(skip).arg(LIMIT);
+        let late = reply::texts(self.link.call(&late, Retry::Safe).await?)?;
+        let next = if late.len() < 2 * LIMIT { 0 } else { skip + LIMIT };
+        let mut locked = false;
+        for cut in self.cut(&late).await? {
+            if !locked && !self.lock().await? {
+                break;
+            }
+            locked = true;
+            match self.repair(&cut).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.repaired.fetch_add(1, Ordering::Relaxed);
+                    repaired(cut.scheduler_id);
+                }
+                // A schedule that nobody can read must not keep the others from being repaired.
+                Err(Error::InvalidOption(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(next)
+    }
+
+    async fn cut(&self, late: &[String]) -> Result<Vec<Cut>> {
+        let found = late.chunks(2).filter_map(|pair| match pair {
+            [id, score] if id.split(':').count() < OLDEST_FORM_PARTS => Some((id, score.parse::<f64>().ok()? as i64)),
+            _ => None,
+        });
+        let found: Vec<(&String, i64)> = found.collect();
+        let read = |key: String| {
+            let mut read = redis::cmd("HGETALL");
+            read.arg(key);
+            read
+        };
+        let job_id = |id: &str, millis: i64| format!("repeat:{id}:{millis}");
+        let reads = found.iter().flat_map(|(id, millis)| {
+            [read(self.keys.of(&format!("repeat:{id}"))), read(self.keys.job(&job_id(id, *millis)))]
+        });
+        let reads: Vec<Cmd> = reads.collect();
+        let mut replies = self.link.pipeline(&reads, Retry::Safe).await?.into_iter();
+        let mut next = || replies.next().unwrap_or(Err(Error::Closed));
+        let mut cut = Vec::new();
+        for (id, millis) in found {
+            let scheduler = JobRecord::from_flat(id.clone(), next()?)?;
+            let job = JobRecord::from_flat(job_id(id, millis), next()?)?;
+            // Repeatables of a later form have no count before a worker made a scheduler of them.
+            let known = scheduler.get("ic").is_some();
+            if known && (job.is_missing() || job.get("finishedOn").is_some()) {
+                cut.push(Cut { scheduler_id: id.clone(), millis, scheduler, job });
+            }
+        }
+        Ok(cut)
+    }
+
+    async fn lock(&self) -> Result<bool> {
+        let mut lock = redis::cmd("SET");
+        lock.arg(self.keys.of("ext:cronwd")).arg(1).arg("NX").arg("PX").arg(LOCK_MS);
+        Ok(self.link.call(&lock, Retry::Never).await? != Value::Nil)
+    }
+
+    /// Returns whether there was a job to make.
+    async fn repair(&self, cut: &Cut) -> Result<bool> {
+        let Cut { scheduler_id, millis, scheduler, job } = cut;
+        let opts = if job.is_missing() {
+            let mut opts = template(scheduler, scheduler.number("ic"));
+            opts.insert("prevMillis".to_owned(), (*millis).into());
+            opts
+        } else {
+            serde_json::from_slice(job.opts()).unwrap_or_else(|_| Map::new())
+        };
+        let from = if job.is_missing() { scheduler } else { job };
+        let latest = Iteration { scheduler_id, job_id: &job.id, name: from.name(), data: from.data(), opts };
+        Ok(add_scheduler_iteration(&self.link, &self.keys, now_ms(), latest).await?.is_some())
+    }
+}
