@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bullrush import Queue, Worker, errors
+from bullrush import FlowProducer, Queue, Worker, errors
 
 from .handlers import Handlers
 from .ledger import completions
@@ -137,3 +137,27 @@ def test_a_producer_that_names_its_jobs_adds_each_once(queue, proxy):
     treacherous.add_bulk([{"name": "quick", "opts": {"job_id": f"mine-{n}"}} for n in range(10)])
     assert trap.sprung.is_set()
     assert queue.get_waiting_count() == 11
+
+
+def test_a_flow_is_added_once(queue, own_redis, proxy):
+    flow = {"name": "root", "queue_name": queue.name, "children": [{"name": "child", "queue_name": queue.name}] * 3}
+    with FlowProducer(url=proxy.url) as flows:
+        flows.add(flow)
+        before = own_redis.xlen(f"bull:{queue.name}:events")
+        trap = proxy.lose_reply("add_linked_jobs")
+        root = flows.add(flow).job
+    assert trap.sprung.is_set()
+    assert queue.get_waiting_children_count() == 2
+    assert queue.get_waiting_count() == 6
+    assert own_redis.xlen(f"bull:{queue.name}:events") == 2 * before
+    assert root.id in {job.id for job in queue.get_waiting_children()}
+
+
+def test_a_producer_is_told_when_it_cannot_know_about_a_child(queue, proxy):
+    parent = {"id": queue.add("parent").id, "queue": queue.qualified_name}
+    treacherous = Queue(queue.name, url=proxy.url)
+    treacherous.add("child", parent=parent)
+    proxy.lose_reply("add_linked_jobs")
+    with pytest.raises(errors.OutcomeUnknownError, match="either all or none of the next 1"):
+        treacherous.add("child", parent=parent)
+    assert queue.get_waiting_count() == 3, "it was added all the same"
