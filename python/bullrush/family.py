@@ -196,7 +196,7 @@ class JobFamily(JobFields):
             JobNotFoundError: the job is gone.
             ParentNotFoundError: the job has no parent, or the parent is gone.
         """
-        removed = await reply(self._source.core.remove_child_dependency(self.id, self.parent_key or "none"))
+        removed = await reply(self._source.core.remove_child_dependency(self.id, self.parent_key or "undefined"))
         if removed:
             self._change(parentKey=None, parent=None)
         return removed
