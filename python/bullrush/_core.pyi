@@ -230,6 +230,7 @@ class WorkerTerms:
         metrics_max_points: int | None,
         worker_name: str | None,
         skip_stalled_check: bool,
+        run_retry_delay: int,
         skip_lock_renewal: bool,
         max_backoff: int | None,
     ) -> WorkerTerms:
@@ -283,8 +284,10 @@ class CoreWorker:
         name: str,
         terms: WorkerTerms,
         *,
+        worker_id: str,
         concurrency: int,
-    ) -> CoreWorker: ...
+    ) -> CoreWorker:
+        """``worker_id``: how lock tokens begin; no two workers may share it."""
     def start(
         self,
         *,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+import os
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from bullrush import checks
+from bullrush.checks import Duration
 from bullrush.encoding import JSON
-from bullrush.errors import BullrushError, ClosedError, UnrecoverableError
+from bullrush.errors import BullrushError, ClosedError, RateLimitError, UnrecoverableError
 from bullrush.failure import has_moved, is_rate_limit
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
-from bullrush.operation import operation, reply
+from bullrush.operation import operation, reply, seconds, wait
 from bullrush.worker_events import WorkerEvents
 
 if TYPE_CHECKING:
@@ -18,6 +23,14 @@ if TYPE_CHECKING:
     from bullrush.worker_options import BackoffStrategy, WorkerSettings
 
 NO_FUNCTION: Final = "No process function is defined."
+_ABORT_CHECK: Final = 0.02
+
+
+class Abort(Protocol):
+    """An event of `threading` or `asyncio`."""
+
+    def is_set(self) -> bool:
+        """Tell whether it was set."""
 
 
 class ManualCalls(WorkerEvents[JobT]):
@@ -27,6 +40,12 @@ class ManualCalls(WorkerEvents[JobT]):
     _function: Callable[..., Any] | None
     _paused: bool
 
+    def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
+        super().__init__(queue_name, url, prefix, options)
+        self._identity = (0, "")
+        self._ended = threading.Event()
+        self._stalled_timer: threading.Thread | None = None
+
     def _terms(self) -> WorkerTerms:
         return self._settings.terms()
 
@@ -34,6 +53,69 @@ class ManualCalls(WorkerEvents[JobT]):
     def backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy."""
         return self._settings.backoff_strategy
+
+    #: To be raised by a handler that has limited its queue.
+    RateLimitError = RateLimitError
+
+    @property
+    def id(self) -> str:
+        """The worker's own id, which begins the lock tokens of its jobs. In a forked process it is another one."""
+        pid, worker_id = self._identity
+        if pid != os.getpid():
+            worker_id = str(uuid.uuid4())
+            self._identity = os.getpid(), worker_id
+        return worker_id
+
+    @property
+    def minimum_block_timeout(self) -> float:
+        """The shortest wait, in seconds, that the server understands; 0.002 as long as its version is not known."""
+        version = self.redis_version or "0"
+        return 0.001 if tuple(int(part) for part in version.split(".") if part.isdigit()) >= (7, 0, 8) else 0.002
+
+    @operation
+    async def rate_limit(self, expire_time: Duration) -> None:
+        """Stop all workers that have a limit for ``expire_time`` ms; the same as `Queue.rate_limit`."""
+        await reply(self.core.rate_limit(checks.milliseconds("expire_time", expire_time)))
+
+    @operation
+    async def delay(self, milliseconds: Duration = 0, abort: Abort | None = None) -> None:
+        """Wait.
+
+        Args:
+            milliseconds: how long.
+            abort: an event that ends the wait when it is set.
+        """
+        left = checks.milliseconds("milliseconds", milliseconds) / 1000
+        step = left if abort is None else _ABORT_CHECK
+        while left > 0 and not (abort is not None and abort.is_set()):
+            await seconds(min(left, step))
+            left -= step
+
+    @operation
+    async def start_stalled_check_timer(self) -> None:
+        """Look for jobs of silent workers now and every ``stalled_interval``, until the worker is closed.
+
+        For those who fetch by hand: a worker that runs does so by itself.
+        """
+        if self._settings.skip_stalled_check or self._closing:
+            return
+        await self._look_for_stalled()
+        if self._stalled_timer is None:
+            self._stalled_timer = threading.Thread(target=self._keep_looking, name="bullrush-stalled", daemon=True)
+            self._stalled_timer.start()
+
+    async def _look_for_stalled(self) -> list[str]:
+        stalled = await reply(self.manual.move_stalled_jobs_to_wait())
+        for job_id in stalled:
+            self.emit("stalled", job_id)
+        return stalled
+
+    def _keep_looking(self) -> None:
+        while not self._ended.wait(self._settings.stalled_interval / 1000):
+            try:
+                wait(self._look_for_stalled())
+            except BullrushError as error:
+                self.emit("error", error)
 
     @operation
     async def get_next_job(self, token: str, *, block: bool = True) -> JobT | None:
@@ -78,12 +160,10 @@ class ManualCalls(WorkerEvents[JobT]):
         Returns:
             The ids of those jobs; none if another worker looked within ``stalled_interval``.
         """
-        stalled = await reply(self.manual.move_stalled_jobs_to_wait())
-        for job_id in stalled:
-            self.emit("stalled", job_id)
-        return stalled
+        return await self._look_for_stalled()
 
     def _end_waits(self) -> None:
+        self._ended.set()
         if self._manual is not None:
             self._manual.close()
 

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from bullrush import checks
@@ -24,6 +25,7 @@ from bullrush.operation import Blocking, operation, seconds
 from bullrush.processing import TracedHandler
 from bullrush.processor import Processor, is_async
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
+from bullrush.scheduler import JobScheduler
 from bullrush.spans import WORKER_SPANS
 from bullrush.worker_events import OUTCOMES
 from bullrush.worker_options import (
@@ -91,6 +93,7 @@ class WorkerCalls(ManualCalls[JobT]):
             self._function = traced.wrap(function, is_batch=handler is None)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
+        self._runs = 0
         self._paused = False
         self._run: WorkerRun | None = None
 
@@ -112,6 +115,7 @@ class WorkerCalls(ManualCalls[JobT]):
                 self._run.core.stats()  # in a forked child this says whose worker it is
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
+            self._runs += 1
             if self._paused:
                 core.pause()
             self._run = run = WorkerRun(core, self._new_runner(core), self._report)
@@ -126,6 +130,8 @@ class WorkerCalls(ManualCalls[JobT]):
             self._prefix,
             self._name,
             self._settings.terms(),
+            # Tokens begin anew with each run, so each run has a name of its own.
+            worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
             concurrency=self._concurrency * self._settings.batch_size,
         )
 
@@ -293,6 +299,11 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             run.start()
             run.supervise()
         return self._end(run)
+
+    @cached_property
+    def job_scheduler(self) -> JobScheduler:
+        """The job schedulers of the worker's queue."""
+        return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
     def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
         """Run the handler on a job that `get_next_job` brought, and complete or fail the job by what comes out.

@@ -37,6 +37,12 @@ class LimiterOptions(TypedDict):
     duration: Duration
 
 
+class SettingsOptions(TypedDict, total=False):
+    """Where BullMQ keeps the custom backoff strategy."""
+
+    backoff_strategy: BackoffStrategy
+
+
 class MetricsOptions(TypedDict):
     """Counts finished jobs per minute, for so many minutes back."""
 
@@ -74,6 +80,8 @@ class WorkerOptions(TypedDict, total=False):
         skip_stalled_check: True leaves the check for silent workers to others.
         skip_lock_renewal: True never renews locks.
         backoff_strategy: how long to wait before a retry, for jobs with a backoff type of your own.
+        settings: ``{"backoff_strategy": ...}``, as BullMQ has it.
+        run_retry_delay: pause after Redis refused to give jobs; 1,000.
         telemetry: who traces jobs: `bullrush.otel.OpenTelemetry`, or None.
     """
 
@@ -99,6 +107,8 @@ class WorkerOptions(TypedDict, total=False):
     skip_stalled_check: bool
     skip_lock_renewal: bool
     backoff_strategy: BackoffStrategy | None
+    settings: SettingsOptions | None
+    run_retry_delay: Duration
     timeout: Duration | None
     isolation: Literal["thread", "process"]
     telemetry: Telemetry | None
@@ -125,6 +135,7 @@ def _isolation(name: str, value: object) -> str:
 
 
 _LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}
+_SETTINGS: Final[dict[str, Check]] = {"backoff_strategy": _callable}
 _METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
 
 
@@ -184,6 +195,7 @@ class WorkerSettings:
     name: str | None = _option(None, checks.text)
     autorun: bool = _option(default=False, check=checks.boolean)
     skip_stalled_check: bool = _option(default=False, check=checks.boolean)
+    run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
@@ -205,6 +217,7 @@ class WorkerSettings:
             metrics_max_points=self.metrics,
             worker_name=self.name,
             skip_stalled_check=self.skip_stalled_check,
+            run_retry_delay=self.run_retry_delay,
             skip_lock_renewal=self.skip_lock_renewal,
             max_backoff=self.max_backoff,
         )
@@ -221,6 +234,7 @@ def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
         InvalidOptionError: an option has a value that cannot be used.
     """
     check_known(options, _KNOWN, "Worker")
+    options = {**checks.members("settings", options.get("settings") or {}, _SETTINGS), **options}
     checked: dict[str, Any] = {}
     for option in fields(WorkerSettings):
         value = options.get(option.name, option.default)

@@ -19,7 +19,7 @@ impl WorkerTerms {
     #[new]
     #[pyo3(signature = (*, prefetch, lock_duration, lock_renew_time, stalled_interval, max_stalled_count,
         max_started_attempts, limiter, timeout, drain_delay, remove_on_complete, remove_on_fail, metrics_max_points, worker_name,
-        skip_stalled_check, skip_lock_renewal, max_backoff))]
+        skip_stalled_check, run_retry_delay, skip_lock_renewal, max_backoff))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -36,6 +36,7 @@ impl WorkerTerms {
         metrics_max_points: Option<i64>,
         worker_name: Option<String>,
         skip_stalled_check: bool,
+        run_retry_delay: u64,
         skip_lock_renewal: bool,
         max_backoff: Option<i64>,
     ) -> Self {
@@ -55,6 +56,8 @@ impl WorkerTerms {
             metrics_max_points,
             worker_name,
             skip_stalled_check,
+            run_retry_delay: Duration::from_millis(run_retry_delay),
+            worker_id: String::new(),
             skip_lock_renewal,
             max_backoff_ms: max_backoff,
         })

@@ -65,16 +65,17 @@ fn records(py: Python<'_>, jobs: Vec<Arc<HeldJob>>) -> PyResult<Option<Bound<'_,
 #[pymethods]
 impl CoreWorker {
     #[new]
-    #[pyo3(signature = (url, prefix, name, terms, *, concurrency))]
+    #[pyo3(signature = (url, prefix, name, terms, *, worker_id, concurrency))]
     fn new(
         py: Python<'_>,
         url: &str,
         prefix: &str,
         name: &str,
         terms: &WorkerTerms,
+        worker_id: String,
         concurrency: usize,
     ) -> PyResult<Self> {
-        let options = WorkerOptions { concurrency, ..terms.0.clone() };
+        let options = WorkerOptions { worker_id, concurrency, ..terms.0.clone() };
         Ok(Self {
             owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
             endpoint: endpoint(py, url)?,

@@ -32,8 +32,6 @@ const BATCH: usize = 250;
 const END_CHECK: Duration = Duration::from_millis(50);
 /// How long a look at the queue waits for a connection before the engine looks around again. Only outcomes wait longer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Pause after a fetch that the server refused.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Start a worker's engine on the current runtime.
 pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
@@ -42,7 +40,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
     let looking = link.with_patience(Some(PATIENCE));
     let engine = Engine {
-        fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter),
+        fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter, shared.options.worker_id.clone()),
         finisher: Finisher {
             link: link.clone(),
             keys: keys.clone(),
@@ -202,7 +200,12 @@ impl Engine {
         let stats = &self.shared.stats;
         let reports = self.shared.report_outcomes.load(Ordering::Relaxed);
         match went {
-            Went::Instead(outcome) => return self.shared.resubmit(outcome),
+            Went::Instead(outcome) => {
+                if let Outcome::Failed { failure, .. } = &outcome {
+                    self.shared.error(failure.reason.clone());
+                }
+                return self.shared.resubmit(outcome);
+            }
             Went::Completed { value } => {
                 stats.completed.fetch_add(1, Ordering::Relaxed);
                 if reports {
@@ -240,7 +243,7 @@ impl Engine {
             Err(Error::ConnectionLost(_)) => {}
             Err(error) => {
                 self.shared.error(format!("could not fetch: {error}"));
-                tokio::time::sleep(AFTER_ERROR).await;
+                tokio::time::sleep(self.shared.options.run_retry_delay).await;
             }
         }
     }

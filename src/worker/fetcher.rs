@@ -37,18 +37,8 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    pub fn new(link: Link, keys: Keys, waiter: MarkerWaiter) -> Self {
-        Self {
-            link,
-            keys,
-            waiter,
-            popped: None,
-            worker_id: uuid::Uuid::new_v4().to_string(),
-            next_token: 0,
-            idle: false,
-            due_at: None,
-            limited_until: 0,
-        }
+    pub fn new(link: Link, keys: Keys, waiter: MarkerWaiter, worker_id: String) -> Self {
+        Self { link, keys, waiter, popped: None, worker_id, next_token: 0, idle: false, due_at: None, limited_until: 0 }
     }
 
     /// A token of its own for each fetch call, so that a lost reply can be recovered by it.

@@ -29,7 +29,11 @@ pub struct WorkerOptions {
     pub remove_on_fail: Option<Keep>,
     pub metrics_max_points: Option<i64>,
     pub worker_name: Option<String>,
+    /// How its lock tokens begin: nobody else's may, or jobs lose their fence.
+    pub worker_id: String,
     pub skip_stalled_check: bool,
+    /// Pause after a fetch that the server refused.
+    pub run_retry_delay: Duration,
     pub skip_lock_renewal: bool,
     /// Cap of a computed backoff in ms; `None` is BullMQ's "no cap".
     pub max_backoff_ms: Option<i64>,

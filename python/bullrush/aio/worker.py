@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from bullrush.aio.job import Job
+from bullrush.aio.scheduler import JobScheduler
 from bullrush.checks import Duration
 from bullrush.emitter import LoopListeners
 from bullrush.handle import ClosedByAsyncWith
@@ -57,6 +59,11 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         stats = self._end(run)
         await listeners.settled()
         return stats
+
+    @cached_property
+    def job_scheduler(self) -> JobScheduler:
+        """The job schedulers of the worker's queue."""
+        return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
     async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
         """Run the handler on a job; see `bullrush.Worker.process_job`."""
