@@ -7,6 +7,7 @@ PY := $(BIN)/python
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 NODE_MODULES := tests/interop/node_modules/.package-lock.json
+BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock 2>/dev/null)
 
 export CARGO_TERM_QUIET ?= true
@@ -17,7 +18,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz fleet bench lint format check wheel-test docs clean
+.PHONY: help demo test test-rust test-python fuzz fleet bench lint format check wheel-test docs clean boards
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +50,19 @@ $(NODE_MODULES): tests/interop/package-lock.json
 	elif [ "$$CI" = true ]; then echo "bullrush needs node >= 18 and npm for the interop tests" >&2; exit 1; \
 	else echo "node >= 18 and npm are not here: the interop tests will be skipped"; fi
 
+$(BOARD_MODULES): tests/boards/package-lock.json
+	$(call need,npm,node >= 18 and npm for the boards tests)
+	$(call say,bull-board for Node in tests/boards)
+	@npm ci --silent --prefix tests/boards
+
+.PHONY: chromium
+chromium:
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome; do command -v "$$name" >/dev/null 2>&1 && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  printf '\033[1m==> No Chromium here: installing it\033[0m\n' && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else echo "bullrush needs Chromium for the boards tests: install the package chromium, or set CHROMIUM=/path/to/it" >&2; exit 1; fi
+
 .PHONY: java
 java: $(VENV)/.tools
 	@$(PY) python/bullrush/spark/java.py 2>/dev/null \
@@ -69,7 +83,11 @@ test-rust: $(VENV)/.built
 
 test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
-	@$(BIN)/pytest -q -n $(WORKERS) $(ARGS)
+	@$(BIN)/pytest -q -n $(WORKERS) -m "not boards" $(ARGS)
+
+boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in a browser over queues of ours
+	$(call say,bull-board tests)
+	@$(BIN)/pytest -q tests/boards $(ARGS)
 
 SEQUENCES ?= 2000
 SEED ?= $(shell date +%s)
@@ -110,4 +128,4 @@ docs: $(VENV)/.built  ## build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove everything that was built or installed here
-	@rm -rf target $(VENV) dist site tests/interop/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf target $(VENV) dist site tests/interop/node_modules tests/boards/node_modules tests/boards/screenshots .pytest_cache .mypy_cache .ruff_cache .hypothesis

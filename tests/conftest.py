@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine cannot run, and say why; CI has everything, so there it is a failure."""
-    for marker, missing in (("node", _missing_node), ("spark", _missing_spark)):
+    for marker, missing in (("node", _missing_node), ("spark", _missing_spark), ("boards", _missing_board)):
         if item.get_closest_marker(marker) and (reason := missing()):
             if os.environ.get("CI") == "true":
                 pytest.fail(f"CI must have it: {reason}", pytrace=False)
@@ -81,6 +81,16 @@ def _missing_node() -> str | None:
         return "Node >= 18 is not on PATH"
     if not (INTEROP / "node_modules").is_dir():
         return "the bullmq packages are not installed: run 'npm ci' in tests/interop"
+    return None
+
+
+def _missing_board() -> str | None:
+    if not any(
+        map(shutil.which, filter(None, (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")))
+    ):
+        return "no Chromium is on PATH: 'make boards' says how to get one"
+    if not shutil.which("node") or not (INTEROP.parent / "boards" / "node_modules").is_dir():
+        return "bull-board is not installed: run 'make boards'"
     return None
 
 

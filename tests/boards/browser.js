@@ -1,0 +1,64 @@
+'use strict';
+// A headless Chromium that obeys JSON lines: each input line is [method, ...args], each output line what came of it.
+// usage: node browser.js <executable> <profile folder>
+
+const readline = require('node:readline');
+const { chromium } = require('playwright-core');
+
+const [executablePath, profile] = process.argv.slice(2);
+const args = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+const PATIENCE_MS = 10_000;
+
+function commandsOf(page) {
+  return {
+    open: url => page.goto(url),
+    reload: () => page.reload(),
+    text: () => page.locator('body').innerText(),
+    html: () => page.content(),
+    /** Waits until the page shows a text. */
+    see: text => page.getByText(text).filter({ visible: true }).first().waitFor(),
+    click: selector => page.locator(selector).filter({ visible: true }).first().click(),
+    count: selector => page.locator(selector).filter({ visible: true }).count(),
+    screenshot: path => page.screenshot({ path }),
+  };
+}
+
+async function main() {
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    args,
+    chromiumSandbox: false,
+    headless: true,
+    viewport: { width: 1280, height: 800 },
+  });
+  const page = context.pages()[0] ?? (await context.newPage());
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.on('dialog', dialog => dialog.accept());
+  const commands = commandsOf(page);
+  const reply = message => process.stdout.write(`${JSON.stringify(message)}\n`);
+  const lines = readline.createInterface({ input: process.stdin });
+  reply({ value: 'ready' });
+  for await (const line of lines) {
+    const [method, ...given] = JSON.parse(line);
+    try {
+      const value = await commands[method](...given);
+      reply({ value: ['string', 'number', 'boolean'].includes(typeof value) ? value : null });
+    } catch (error) {
+      reply({ error: error.message });
+    }
+  }
+  await context.close();
+  process.exit(0);
+}
+
+main().catch(error => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exit(1);
+});
