@@ -10,6 +10,7 @@ pub mod arrow;
 pub mod connection;
 pub mod scripts;
 pub mod queue;
+pub mod events;
 pub mod timers;
 pub mod worker;
 #[cfg(feature = "python")]

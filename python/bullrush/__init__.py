@@ -3,6 +3,9 @@
 from bullrush import aio, errors
 from bullrush._core import __version__
 from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
+from bullrush.event import Event
+from bullrush.events import QueueEvents
+from bullrush.events_producer import QueueEventsProducer
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
@@ -12,11 +15,14 @@ from bullrush.worker_run import RunStats
 
 __all__ = [
     "DelayedError",
+    "Event",
     "FlowProducer",
     "Job",
     "JobNode",
     "JobScheduler",
     "Queue",
+    "QueueEvents",
+    "QueueEventsProducer",
     "RateLimitError",
     "RunStats",
     "UnrecoverableError",

@@ -267,6 +267,36 @@ class ManualWork:
     def close(self) -> None:
         """End pending waits for a job."""
 
+@final
+class CoreEvents:
+    """Reads the event stream of one queue on a connection of its own, for one process."""
+
+    def __new__(
+        cls, url: str, prefix: str, name: str, *, last_event_id: str | None, blocking_timeout: int
+    ) -> CoreEvents:
+        """``last_event_id`` None: the end of the stream as of the first connection. ``blocking_timeout``: ms of one wait."""
+    def start(self) -> None:
+        """Connect and find where to begin. Entries are read once somebody listens or waits."""
+    def ready(self, timeout_ms: int) -> Pending[None]:
+        """Wait until it is known where to begin."""
+    def listen(self) -> CoreListening:
+        """Listen to what comes after the last entry that was told."""
+    def outcome(self, job_id: str, timeout_ms: int, late: bool) -> Pending[tuple[str, str] | None]:
+        """Wait for the end of a job, from the moment of this call on: (completed, returnvalue), (failed, reason), (removed, state).
+
+        ``late``: an end that was told before will do. The result is None after ``timeout_ms``; `ClosedError` is raised when reading ends.
+        """
+    def close(self) -> None: ...
+
+@final
+class CoreListening:
+    """One listener's place in the stream."""
+
+    def next(self, timeout_ms: int | None = None) -> Pending[list[tuple[str, dict[str, str]]] | None]:
+        """Wait for entries, each an id and fields: [] after ``timeout_ms``, None at the end; raises what troubles the reading."""
+    def leave(self, seen: str | None = None) -> None:
+        """Listen no more. If nobody else does, whoever comes next gets what follows ``seen``."""
+
 #: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
 #: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
 #: "scheduler_repaired" (text = id),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from bullrush import checks
@@ -10,12 +9,12 @@ from bullrush._core import now_ms
 from bullrush.checks import Duration
 from bullrush.deduplication import JobDeduplication
 from bullrush.encoding import JSON, NULL, encode
-from bullrush.errors import InvalidOptionError, JobFailedError, JobLockMismatchError, from_code
+from bullrush.errors import InvalidOptionError, JobLockMismatchError
 from bullrush.failure import decide
 from bullrush.family import JobFamily
 from bullrush.forms import JobForms
-from bullrush.operation import Awaited, Blocking, operation, reply, seconds
-from bullrush.record import JobFields
+from bullrush.operation import Awaited, Blocking, operation, reply
+from bullrush.waiting import JobWaiting
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _UNCHECKED: Final = "0"
 _DEFAULT_KEPT_LOGS: Final = 100
 _FULL_PROGRESS: Final = 100
-_FIRST_POLL: Final = 0.005
-_LONGEST_POLL: Final = 0.5
 
 
 class ChildKey(TypedDict):
@@ -37,7 +34,7 @@ class ChildKey(TypedDict):
     queue: str
 
 
-class JobCalls(JobFamily, JobDeduplication, JobForms):
+class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
     """The calls of a job, whichever way they are waited for."""
 
     __slots__ = ()
@@ -318,42 +315,6 @@ class JobCalls(JobFamily, JobDeduplication, JobForms):
     async def is_waiting_children(self) -> bool:
         """Tell whether the job waits for its children."""
         return await self._state() == "waiting-children"
-
-    @operation
-    async def wait_until_finished(self, timeout: Duration | None = None) -> JSON:
-        """Wait until the job is completed and return its result.
-
-        Args:
-            timeout: ms to wait; None waits for ever.
-
-        Raises:
-            JobFailedError: the job failed; the message is its reason.
-            JobNotFoundError: the job is gone, or was removed when it finished.
-            TimeoutError: not finished in time; the job goes on.
-
-        Redis:
-            One ``get_state`` per poll, every 5 ms at first and every 500 ms in the end.
-        """
-        limit = None if timeout is None else checks.milliseconds("timeout", timeout)
-        deadline = None if limit is None else time.monotonic() + limit / 1000
-        interval = _FIRST_POLL
-        while (state := await self._state()) not in {"completed", "failed"}:
-            if state == "unknown":
-                raise from_code(-1, f"Missing key for job {self.id}. isFinished")
-            left = _LONGEST_POLL if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(
-                    f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
-                )
-            await seconds(min(interval, left))
-            interval = min(interval * 1.5, _LONGEST_POLL)
-        record = await reply(self._source.core.get_job(self.id))
-        if record is None:
-            raise from_code(-1, f"Missing key for job {self.id}. isFinished")
-        finished = JobFields(record, self._source)
-        if state == "failed":
-            raise JobFailedError(finished.failed_reason or "null")
-        return finished.returnvalue
 
     async def _state(self) -> str:
         return await reply(self._source.core.get_state(self.id))

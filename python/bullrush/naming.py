@@ -129,6 +129,12 @@ def _refuse(name: str, known: Collection[str], subject: str, later: Collection[s
     raise UnknownOptionError(f"{subject} has no option {name!r}.{nearest(snake, known)}")
 
 
+def camel(name: str) -> str:
+    """Return a snake_case name as BullMQ spells it."""
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
 def nearest(name: str, known: Collection[str]) -> str:
     """Return a sentence that helps someone who got a name wrong."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

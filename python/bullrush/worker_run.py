@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import logging
 import os
 import signal
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bullrush.at_exit import close_at_exit, closed
 from bullrush.runners import Runner
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class WorkerRun:
         self._supervisor: threading.Thread | None = None
         self._finished = threading.Event()
         runner.ended = self.begin_close
-        _runs.add(self)
+        close_at_exit(self)
 
     @property
     def finished(self) -> bool:
@@ -105,7 +104,7 @@ class WorkerRun:
             self._closing.result()
         finally:
             self._finished.set()
-            _runs.discard(self)
+            closed(self)
         stats = self.core.stats()
         if stats["in_hand"] or stats["overdue"]:
             # The deadline has passed. Tasks can be stopped; threads end when their function returns.
@@ -164,15 +163,3 @@ def closed_by_signals(run: WorkerRun) -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-_runs: weakref.WeakSet[WorkerRun] = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    for run in list(_runs):
-        run.close_at_exit()
-
-
-# The interpreter joins all threads before it calls what atexit holds, so that would be too late for a worker in the background.
-getattr(threading, "_register_atexit", atexit.register)(_close_all)

@@ -8,6 +8,7 @@ use pyo3::IntoPyObjectExt;
 use redis::Value;
 
 use super::record::PyJobRecord;
+use crate::events::{Entry, Outcome};
 use crate::protocol::JobRecord;
 use crate::queue::schedulers::Scheduled;
 use crate::worker::held::HeldJob;
@@ -32,6 +33,9 @@ pub enum Reply {
     Logs(Vec<String>, i64),
     /// The next job of a scheduler.
     Scheduled(Option<Scheduled>),
+    /// Entries of the event stream; `None` once the feed has ended.
+    Entries(Option<Arc<Vec<Entry>>>),
+    Outcome(Option<Outcome>),
     /// Replies of plain commands.
     Values(Vec<Value>),
 }
@@ -74,6 +78,19 @@ impl Reply {
                 let opts = PyBytes::new(py, job.opts.as_bytes());
                 (&job.job_id, job.timestamp, job.delay, job.priority, opts).into_bound_py_any(py)
             }
+            Self::Entries(None) => Ok(py.None().into_bound(py)),
+            Self::Entries(Some(entries)) => {
+                let list = PyList::empty(py);
+                for Entry { id, fields } in entries.iter() {
+                    let dict = PyDict::new(py);
+                    for (name, value) in fields {
+                        dict.set_item(name, value)?;
+                    }
+                    list.append((id, dict))?;
+                }
+                Ok(list.into_any())
+            }
+            Self::Outcome(outcome) => outcome.clone().into_bound_py_any(py),
             Self::Values(values) => list(py, values),
         }
     }

@@ -35,6 +35,11 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+/// Event readers are made anew in a forked child; who still has an old one learns it here.
+pub fn inherited() -> PyErr {
+    PyRuntimeError::new_err("this event reader belongs to the process that made it")
+}
+
 /// A worker used on the wrong side of a fork.
 pub fn forked() -> PyErr {
     PyRuntimeError::new_err("this worker belongs to the process that made it; make a new Worker after the fork")

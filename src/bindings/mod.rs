@@ -6,6 +6,7 @@ mod convert;
 mod endpoint;
 mod errors;
 mod manual;
+mod events;
 mod pending;
 mod queue;
 mod record;
@@ -25,6 +26,8 @@ mod _core {
     use super::arrow::PyAutoIds;
     #[pymodule_export]
     use super::completions::Completions;
+    #[pymodule_export]
+    use super::events::{CoreEvents, CoreListening};
     #[pymodule_export]
     use super::manual::ManualWork;
     #[pymodule_export]

@@ -1,9 +1,9 @@
-//! One worker's own socket for sleeping on the marker.
+//! A socket of one's own, for commands that block.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Value;
+use redis::{Cmd, Value};
 
 use super::fault::{inspect, Fault};
 use super::pace::Pace;
@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Redis before 7.0.8 takes less for "for ever".
 const SHORTEST: Duration = Duration::from_millis(2);
 
-/// A socket that waits in `BZPOPMIN`.
+/// A socket that waits in `BZPOPMIN` or `XREAD`.
 ///
 /// A wait is given up by closing the socket, never by leaving the command behind: a server that still waits would pop a
 /// marker nobody hears of. So the connection lives inside the pending future and dies with it.
@@ -66,22 +66,36 @@ impl BlockingLink {
         }
     }
 
+    /// Counts the connections made, so that a caller can tell that this is a new one.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Sleeps until a marker can be taken: its member and score, or `None` after `timeout`.
     ///
     /// # Errors
-    /// [`Error::ConnectionLost`] when the socket failed; the next call reconnects, paced. [`Error::Server`]; [`Error::Closed`].
+    /// See [`BlockingLink::wait`].
     pub async fn wait_marker(&mut self, key: &str, timeout: Duration) -> Result<Option<(String, f64)>> {
+        let timeout = timeout.max(SHORTEST);
+        let mut cmd = redis::cmd("BZPOPMIN");
+        cmd.arg(key).arg(format!("{:.3}", timeout.as_secs_f64()));
+        read_marker(self.wait(&cmd, timeout).await?)
+    }
+
+    /// Runs a command that blocks for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::ConnectionLost`] when the socket failed; the next call reconnects, paced. [`Error::Server`]; [`Error::Closed`].
+    pub async fn wait(&mut self, cmd: &Cmd, timeout: Duration) -> Result<Value> {
         self.connect().await?;
         let Some(wire) = self.wire.take() else {
             return Err(Error::Closed);
         };
-        let timeout = timeout.max(SHORTEST);
-        let mut cmd = redis::cmd("BZPOPMIN");
-        cmd.arg(key).arg(format!("{:.3}", timeout.as_secs_f64()));
         let lost = |reason: &str| Err(Error::ConnectionLost(format!("Redis at {}: {reason}", self.endpoint)));
-        let reply = match tokio::time::timeout(timeout + GRACE, wire.send(&cmd)).await {
+        let reply = match tokio::time::timeout(timeout + GRACE, wire.send(cmd)).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(_)) => return lost("the connection was closed while waiting for jobs"),
+            Ok(Err(_)) => return lost("the connection was closed during a blocking wait"),
             Err(_) => return lost("no answer to a blocking wait"),
         };
         let value = match inspect(reply) {
@@ -94,7 +108,7 @@ impl BlockingLink {
         };
         self.wire = Some(wire);
         self.pace.reset();
-        read_marker(value)
+        Ok(value)
     }
 
     /// Closes the socket; later calls fail with [`Error::Closed`].

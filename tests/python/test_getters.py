@@ -102,7 +102,9 @@ def test_a_child_parts_from_its_parent(queue: Queue, child: Callable[..., Job]) 
     assert queue.get_job_state("p") == "waiting-children"
     assert last.remove_child_dependency()
     assert queue.get_job_state("p") == "waiting"
-    with pytest.raises(errors.ParentNotFoundError, match=r"Missing key for parent job undefined. removeChildDependency"):
+    with pytest.raises(
+        errors.ParentNotFoundError, match=r"Missing key for parent job undefined. removeChildDependency"
+    ):
         last.remove_child_dependency()
     queue.remove("a")
     with pytest.raises(errors.JobNotFoundError, match=r"Missing key for job a. removeChildDependency"):

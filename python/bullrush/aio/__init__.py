@@ -1,9 +1,11 @@
 """bullrush for asyncio: the same names, the same arguments, awaited."""
 
+from bullrush.aio.events import QueueEvents
+from bullrush.aio.events_producer import QueueEventsProducer
 from bullrush.aio.flow import FlowProducer
 from bullrush.aio.job import Job
 from bullrush.aio.queue import Queue
 from bullrush.aio.scheduler import JobScheduler
 from bullrush.aio.worker import Worker
 
-__all__ = ["FlowProducer", "Job", "JobScheduler", "Queue", "Worker"]
+__all__ = ["FlowProducer", "Job", "JobScheduler", "Queue", "QueueEvents", "QueueEventsProducer", "Worker"]

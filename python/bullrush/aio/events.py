@@ -1,0 +1,87 @@
+"""Following what happens to a queue, on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from bullrush.checks import Duration
+from bullrush.emitter import LoopListeners
+from bullrush.errors import BullrushError
+from bullrush.event import Event
+from bullrush.events import EventIteration, QueueEventsCalls
+from bullrush.handle import ClosedByAsyncWith
+from bullrush.operation import Awaited, awaited
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Events(EventIteration):
+    """An iterator for ``async for``."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self.needs_more and not await awaited(self._more()):
+            raise StopAsyncIteration
+        return self._next()
+
+
+class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
+    """The events of a queue, for asyncio: `bullrush.QueueEvents` with its calls awaited.
+
+    Iterate with ``async for``. Listeners may be coroutine functions; they are called on the running loop, and no further batch
+    of events is read before they have returned.
+    """
+
+    _new_listeners = LoopListeners
+    _task: asyncio.Task[None] | None = None
+
+    def iterate(self, timeout: Duration | None = None) -> Events:
+        """Iterate over events; see `bullrush.QueueEvents.iterate`."""
+        return Events(self, timeout)
+
+    def __aiter__(self) -> Events:
+        return self.iterate()
+
+    async def run(self) -> None:
+        """Call listeners until this object is closed. With ``autorun`` a task of the running loop does so.
+
+        Raises:
+            RuntimeError: it runs already.
+        """
+        self._begin()
+        await self._call_listeners(self.iterate())
+
+    def _autostart(self) -> None:
+        if self._autorun and self._made_listeners is not None and not self.is_running():
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                # Not yet on a loop: `wait_until_ready` or ``async with`` will start it.
+                return
+            self._begin()
+            self._task = loop.create_task(self._call_listeners(self.iterate()))
+
+    async def _call_listeners(self, events: Events) -> None:
+        listeners = cast("LoopListeners", self._listeners)
+        try:
+            while not self._closing:
+                try:
+                    event = await anext(events)
+                except StopAsyncIteration:
+                    return
+                except BullrushError as error:
+                    self._trouble(error)
+                    continue
+                self._tell(event)
+                if events.needs_more:
+                    await listeners.settled()
+        finally:
+            self._end(events)
+
+    async def __aenter__(self) -> Self:
+        self._autostart()
+        return self

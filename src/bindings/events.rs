@@ -1,0 +1,123 @@
+//! The event stream as Python follows it: batches of entries, and the ends of single jobs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::convert::Reply;
+use super::endpoint::{client_name, endpoint, keys};
+use super::errors::inherited;
+use super::pending::Pending;
+use super::runtime::{Core, OwnedByProcess};
+use crate::connection::Endpoint;
+use crate::events::{Feed, Listening, News, Reader};
+use crate::protocol::Keys;
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct CoreEvents {
+    feed: OwnedByProcess<Arc<Feed>>,
+    endpoint: Arc<Endpoint>,
+    keys: Keys,
+    block: Duration,
+    started: AtomicBool,
+}
+
+impl CoreEvents {
+    fn feed(&self) -> PyResult<&Arc<Feed>> {
+        self.feed.get().ok_or_else(inherited)
+    }
+}
+
+impl Drop for CoreEvents {
+    fn drop(&mut self) {
+        if let Some(feed) = self.feed.get() {
+            feed.stop();
+        }
+    }
+}
+
+#[pymethods]
+impl CoreEvents {
+    #[new]
+    #[pyo3(signature = (url, prefix, name, *, last_event_id, blocking_timeout))]
+    fn new(
+        py: Python<'_>,
+        url: &str,
+        prefix: &str,
+        name: &str,
+        last_event_id: Option<String>,
+        blocking_timeout: u64,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            feed: OwnedByProcess::new(Arc::new(Feed::new(last_event_id))),
+            endpoint: endpoint(py, url)?,
+            keys: keys(py, prefix, name)?,
+            block: Duration::from_millis(blocking_timeout),
+            started: AtomicBool::new(false),
+        })
+    }
+
+    fn start(&self) -> PyResult<()> {
+        let feed = self.feed()?.clone();
+        if !self.started.swap(true, Ordering::AcqRel) {
+            let name = format!("{}:qe", client_name(&self.keys, None));
+            let reader = Reader::new(self.endpoint.clone(), name, &self.keys, self.block);
+            Core::current().spawn(async move { feed.run(reader).await });
+        }
+        Ok(())
+    }
+
+    fn ready(&self, timeout_ms: u64) -> PyResult<Pending> {
+        let feed = self.feed()?.clone();
+        Ok(Pending::start(async move { feed.ready(Duration::from_millis(timeout_ms)).await.map(|()| Reply::Nothing) }))
+    }
+
+    fn listen(&self) -> PyResult<CoreListening> {
+        Ok(CoreListening(OwnedByProcess::new(Arc::new(self.feed()?.listen()))))
+    }
+
+    fn outcome(&self, job_id: String, timeout_ms: u64, late: bool) -> PyResult<Pending> {
+        let told = self.feed()?.outcome(job_id, Duration::from_millis(timeout_ms), late);
+        Ok(Pending::start(async move { Ok(Reply::Outcome(told.await?)) }))
+    }
+
+    fn close(&self) {
+        if let Some(feed) = self.feed.get() {
+            feed.stop();
+        }
+    }
+}
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct CoreListening(OwnedByProcess<Arc<Listening>>);
+
+#[pymethods]
+impl CoreListening {
+    #[pyo3(signature = (timeout_ms=None))]
+    fn next(&self, timeout_ms: Option<u64>) -> PyResult<Pending> {
+        let listening = self.0.get().ok_or_else(inherited)?.clone();
+        Ok(Pending::start(async move {
+            let news = match timeout_ms {
+                None => listening.next().await,
+                Some(ms) => match tokio::time::timeout(Duration::from_millis(ms), listening.next()).await {
+                    Ok(news) => news,
+                    Err(_) => return Ok(Reply::Entries(Some(Arc::default()))),
+                },
+            };
+            match news {
+                Some(News::Trouble(error)) => Err(error),
+                Some(News::Batch(entries)) => Ok(Reply::Entries(Some(entries))),
+                None => Ok(Reply::Entries(None)),
+            }
+        }))
+    }
+
+    #[pyo3(signature = (seen=None))]
+    fn leave(&self, seen: Option<String>) {
+        if let Some(listening) = self.0.get() {
+            listening.leave(seen);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The ends of jobs that were told lately, for those who ask a moment too late about a job that was removed as it ended.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::feed::Outcome;
+
+const MOST: usize = 1_000;
+const MOST_BYTES: usize = 4 << 20;
+
+#[derive(Default)]
+pub struct Recent {
+    by_job: HashMap<String, Outcome>,
+    order: VecDeque<(String, usize)>,
+    bytes: usize,
+}
+
+impl Recent {
+    pub fn get(&self, job_id: &str) -> Option<&Outcome> {
+        self.by_job.get(job_id)
+    }
+
+    pub fn note(&mut self, job_id: &str, outcome: &Outcome) {
+        let size = job_id.len() + outcome.1.len();
+        self.by_job.insert(job_id.to_owned(), outcome.clone());
+        self.order.push_back((job_id.to_owned(), size));
+        self.bytes += size;
+        while self.order.len() > MOST || self.bytes > MOST_BYTES {
+            let Some((oldest, size)) = self.order.pop_front() else { return };
+            self.bytes -= size;
+            self.by_job.remove(&oldest);
+        }
+    }
+}
