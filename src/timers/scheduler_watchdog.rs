@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, Value};
-use serde_json::Map;
+use redis::Cmd;
+use serde_json::{Map, Value};
 
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::protocol::schedule::Repeat;
 use crate::protocol::{reply, JobRecord, Keys};
 use crate::queue::schedulers::{add_scheduler_iteration, template, Iteration};
 
@@ -29,12 +30,13 @@ pub struct SchedulerWatchdog {
     pub repaired: Arc<AtomicU64>,
 }
 
-/// The latest job of a scheduler, which is not coming or has come and gone.
+/// A scheduler whose latest job is not coming, or has come and gone, although its series is not over.
 struct Cut {
     scheduler_id: String,
-    millis: i64,
-    scheduler: JobRecord,
-    job: JobRecord,
+    job_id: String,
+    name: String,
+    data: Vec<u8>,
+    opts: Map<String, Value>,
 }
 
 impl SchedulerWatchdog {
@@ -64,15 +66,9 @@ impl SchedulerWatchdog {
                 break;
             }
             locked = true;
-            match self.repair(&cut).await {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.repaired.fetch_add(1, Ordering::Relaxed);
-                    repaired(cut.scheduler_id);
-                }
-                // A schedule that nobody can read must not keep the others from being repaired.
-                Err(Error::InvalidOption(_)) => {}
-                Err(error) => return Err(error),
+            if self.repair(&cut).await? {
+                self.repaired.fetch_add(1, Ordering::Relaxed);
+                repaired(cut.scheduler_id);
             }
         }
         Ok(next)
@@ -100,11 +96,7 @@ impl SchedulerWatchdog {
         for (id, millis) in found {
             let scheduler = JobRecord::from_flat(id.clone(), next()?)?;
             let job = JobRecord::from_flat(job_id(id, millis), next()?)?;
-            // Repeatables of a later form have no count before a worker made a scheduler of them.
-            let known = scheduler.get("ic").is_some();
-            if known && (job.is_missing() || job.get("finishedOn").is_some()) {
-                cut.push(Cut { scheduler_id: id.clone(), millis, scheduler, job });
-            }
+            cut.extend(Cut::find(&scheduler, &job, millis));
         }
         Ok(cut)
     }
@@ -112,21 +104,35 @@ impl SchedulerWatchdog {
     async fn lock(&self) -> Result<bool> {
         let mut lock = redis::cmd("SET");
         lock.arg(self.keys.of("ext:cronwd")).arg(1).arg("NX").arg("PX").arg(LOCK_MS);
-        Ok(self.link.call(&lock, Retry::Never).await? != Value::Nil)
+        Ok(self.link.call(&lock, Retry::Never).await? != redis::Value::Nil)
     }
 
-    /// Returns whether there was a job to make.
+    /// Returns whether it was not done by somebody else meanwhile.
     async fn repair(&self, cut: &Cut) -> Result<bool> {
-        let Cut { scheduler_id, millis, scheduler, job } = cut;
+        let Cut { scheduler_id, job_id, name, data, opts } = cut;
+        let latest = Iteration { scheduler_id, job_id, name, data, opts: opts.clone() };
+        Ok(add_scheduler_iteration(&self.link, &self.keys, now_ms(), latest).await?.is_some())
+    }
+}
+
+impl Cut {
+    fn find(scheduler: &JobRecord, job: &JobRecord, millis: i64) -> Option<Self> {
+        // Repeatables of a later form have no count before a worker made schedulers of them.
+        let known = scheduler.get("ic").is_some();
+        if !known || !(job.is_missing() || job.get("finishedOn").is_some()) {
+            return None;
+        }
         let opts = if job.is_missing() {
             let mut opts = template(scheduler, scheduler.number("ic"));
-            opts.insert("prevMillis".to_owned(), (*millis).into());
+            opts.insert("prevMillis".to_owned(), millis.into());
             opts
         } else {
-            serde_json::from_slice(job.opts()).unwrap_or_else(|_| Map::new())
+            serde_json::from_slice(job.opts()).ok()?
         };
+        // A schedule that nobody can read must not keep the others from being repaired.
+        Repeat::read(opts.get("repeat")?.as_object()?).next(now_ms(), Some(millis)).ok()??;
         let from = if job.is_missing() { scheduler } else { job };
-        let latest = Iteration { scheduler_id, job_id: &job.id, name: from.name(), data: from.data(), opts };
-        Ok(add_scheduler_iteration(&self.link, &self.keys, now_ms(), latest).await?.is_some())
+        let (name, data) = (from.name().to_owned(), from.data().to_vec());
+        Some(Cut { scheduler_id: scheduler.id.clone(), job_id: job.id.clone(), name, data, opts })
     }
 }

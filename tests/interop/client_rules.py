@@ -50,6 +50,8 @@ def retry_delay(opts: dict[str, Any], attempts_made: int, unrecoverable: bool) -
     backoff = opts.get("backoff")
     if not backoff:
         return 0
+    if isinstance(backoff, int):
+        return backoff
     if backoff["type"] == "exponential":
         return math.floor(2**attempts_made * backoff["delay"] + 0.5)
     delay: int = backoff["delay"]

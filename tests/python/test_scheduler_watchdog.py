@@ -104,11 +104,12 @@ def test_a_scheduler_whose_job_ran_elsewhere_without_a_successor_goes_on(
 
 @pytest.mark.parametrize("repeat", [{"every": 60_000, "limit": 1}, {"pattern": "* * * * *", "limit": 1}], ids=str)
 def test_a_series_that_is_over_stays_over(
-    queue: Queue, watch: Any, an_hour_ago: Callable[..., str], repeat: Any
+    queue: Queue, watch: Any, an_hour_ago: Callable[..., str], repeat: Any, redis: Redis, base: str
 ) -> None:
     an_hour_ago(repeat)
     assert watch(0) == ([], [])
     assert queue.count() == 0
+    assert redis.exists(f"{base}ext:cronwd") == 0
 
 
 def test_a_series_beyond_its_end_date_stays_over(queue: Queue, watch: Any, an_hour_ago: Callable[..., str]) -> None:
