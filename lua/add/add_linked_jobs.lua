@@ -1,4 +1,4 @@
---- Adds jobs that have a parent, children or a deduplication id, each to its own queue: all of them, or none.
+--- Adds jobs that have a parent, children or a deduplication id, each to its own queue.
 --- KEYS[1] <prefix>:<queue>:meta of the first job's queue
 --- ARGV    witness (key of a job that exists if, and only if, this very call was done before; "" = not known), then runs
 ---         of consecutive jobs. Run: count, P (prefix of the queue's keys, with the colon), name, opts_json, timestamp,
@@ -7,9 +7,10 @@
 ---         "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last one if active); then per job
 ---         `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added here for custom ids.
 ---         A parent stands before its children and has no deduplication.
---- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job goes in for it } }, or, with
----         nothing stored, { code, position }: -5 no such parent, -7 the job has another parent.
----         Nil: the witness says that it was done before.
+--- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job goes in for it },
+---         { positions of those among them that the given parent does not wait for: they have another one, or are deduplicated } }.
+---         { code, position }, with nothing stored, if a parent that is not of this call does not allow it: -5 it does not
+---         exist, -7 the job has another one. Nil: the witness says that it was done before.
 --- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
 ---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
 local call = redis.call
@@ -26,7 +27,7 @@ local ARGV, format, find = ARGV, string.format, string.find
 local size, HEAD = #ARGV, 15
 
 -- Check the form of all runs, and where all jobs and parents stand, before anything is written.
-local runs, keys, made, repeated = {}, {}, {}, false
+local runs, keys, made, refused, repeated = {}, {}, {}, {}, false
 local at, position = 2, 0
 while at <= size do
   local count, ids, flags = tonumber(ARGV[at]), ARGV[at + 8], ARGV[at + 14]
@@ -58,7 +59,7 @@ while at <= size do
     for i = run.first, at - 1, 2 do
       local job_key = run.P .. ARGV[i]
       repeated = repeated or made[job_key] ~= nil
-      made[job_key] = true
+      made[job_key] = run.parent and 'parent' or 'job'
       keys[#keys + 1] = job_key
     end
   end
@@ -81,12 +82,19 @@ if repeated then -- seldom: some ids exist, and what they are part of may not al
     for i = 0, run.ids == '0' and -1 or run.count - 1 do
       local job_key = run.P .. ARGV[run.first + 2 * i]
       local link = linked[job_key] or (call('EXISTS', job_key) == 1 and (call('HGET', job_key, 'parentKey') or ''))
-      if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key
-        and (linked[link] or call('EXISTS', link) == 1) then
-        call('INCR', run.P .. 'id') -- as in BullMQ, the refused job has taken a number
-        return { -7, run.position + i }
+      if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key then
+        if not linked[link] and call('EXISTS', link) == 0 then
+          linked[job_key] = link -- a dead link stays, as in BullMQ
+        elseif made[run.parent_key] == 'parent' then
+          refused[run.position + i] = true
+          linked[job_key] = link
+        else
+          call('INCR', run.P .. 'id') -- as in BullMQ, the refused job has taken a number
+          return { -7, run.position + i }
+        end
+      else
+        linked[job_key] = run.parent_key ~= '' and run.parent_key or link or ''
       end
-      linked[job_key] = run.parent_key ~= '' and run.parent_key or link or ''
     end
   end
 end
@@ -111,7 +119,7 @@ local function adopt(run, id)
   local job_key, parent_key = run.P .. id, run.parent_key
   local link = call('HGET', job_key, 'parentKey')
   if link and link ~= parent_key then
-    return settle_later(run)
+    return false
   end
   if not call('ZSCORE', run.P .. 'completed', id) then
     call('SADD', parent_key .. ':dependencies', job_key)
@@ -125,6 +133,7 @@ local function adopt(run, id)
     end
   end
   call('HSET', job_key, 'parentKey', parent_key, 'parent', run.parent_json)
+  return true
 end
 
 local function place(run, queue, due, placed, placed_keys)
@@ -144,7 +153,7 @@ local function place(run, queue, due, placed, placed_keys)
   end
 end
 
-local all_ids, left_out = {}, {}
+local all_ids, left_out, unattached = {}, {}, {}
 for _, run in ipairs(runs) do
   local P, count, ids, rule, has_parent = run.P, run.count, run.ids, run.rule, run.parent_key ~= ''
   local queue, events = queues[P] or open_queue(P), P .. 'events'
@@ -163,15 +172,17 @@ for _, run in ipairs(runs) do
       opts = opts_head .. cjson.encode(id) .. '}'
     end
     local job_key = P .. id
-    local stays = false
-    if repeated and ids ~= '0' and call('EXISTS', job_key) == 1 then
+    local stays, attached = false, true
+    if refused[run.position + i - 1] then
+      stays, attached = id, false
+    elseif repeated and ids ~= '0' and call('EXISTS', job_key) == 1 then
       stays = id
       if has_parent then
         if placed[1] then
           place(run, queue, due, placed, placed_keys)
           placed, placed_keys = {}, {}
         end
-        adopt(run, id)
+        attached = adopt(run, id)
       end
       call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
     elseif rule then
@@ -181,14 +192,20 @@ for _, run in ipairs(runs) do
           'pdk', run.parent_key .. ':dependencies' }
       end
       stays = deduplicate(P, id, rule, queue.max_events, pending)
-      if stays and made[run.parent_key] then
-        settle_later(run)
+      if stays and has_parent then
+        attached = false
+        if made[run.parent_key] then
+          settle_later(run)
+        end
       end
     end
 
     if stays then
       all_ids[#all_ids + 1] = stays
       left_out[#left_out + 1] = run.position + i - 1
+      if not attached then
+        unattached[#unattached + 1] = run.position + i - 1
+      end
     else
       all_ids[#all_ids + 1] = id
       if has_parent then
@@ -234,4 +251,4 @@ for _, run in ipairs(unsure_runs) do
   local parent = read_parent(run.parent_key, run.parent_json)
   settle_parent(parent.P, parent.id, run.timestamp)
 end
-return { all_ids, left_out }
+return { all_ids, left_out, unattached }

@@ -116,10 +116,13 @@ class CoreQueue:
         """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
     # add: one id per job in order; the second list holds the positions that already existed
     def add_jobs(self, jobs: Sequence[NewJob]) -> Pending[tuple[list[str], list[int]]]: ...
-    def add_linked_jobs(self, jobs: Sequence[tuple[NewJob, Link]], whole: bool) -> Pending[tuple[list[str], list[int]]]:
+    def add_linked_jobs(
+        self, jobs: Sequence[tuple[NewJob, Link]], whole: bool
+    ) -> Pending[tuple[list[str], list[int], list[int]]]:
         """Add jobs that belong to others, in parts of 250 that are each stored as a whole; ``whole``: all in one part.
 
-        The second list also holds the positions of deduplicated jobs, whose ids are those of the jobs that go in for them.
+        The second list also holds the positions of deduplicated jobs, whose ids are those of the jobs that go in for them; the third
+        holds those of the jobs that their parent does not wait for.
         """
     def add_arrow(
         self,

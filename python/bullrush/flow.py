@@ -48,10 +48,18 @@ class FlowOptions(TypedDict, total=False):
 
 @dataclass
 class JobNode(Generic[JobT]):
-    """A job of a flow and its children, in order."""
+    """A job of a flow.
+
+    Attributes:
+        job: the job.
+        children: its children, in order.
+        attached: False for a job that its parent does not wait for: it existed and has another parent, which it keeps, or it was
+            deduplicated.
+    """
 
     job: JobT
     children: list[JobNode[JobT]] = field(default_factory=list)
+    attached: bool = True
 
 
 _KNOWN: Final = frozenset(FlowOptions.__annotations__)
@@ -135,13 +143,13 @@ class FlowProducerCalls(Connected, Generic[JobT]):
             queues_options: ``{queue_name: {"default_job_options": {...}}}``: options of the jobs of a queue that do not say otherwise.
 
         Returns:
-            The jobs, as a tree.
+            The jobs, as a tree. A child that exists already and has another parent keeps it, and is not ``attached``.
 
         Raises:
             InvalidOptionError: the flow cannot be added as it is; the message names the job.
             DataError: a job's data is not JSON.
             ParentNotFoundError: the root's ``parent`` does not exist.
-            ParentReplacedError: a job of the flow exists already and has another parent.
+            ParentReplacedError: the root exists already and has another parent than its ``parent``.
             ConnectionLostError: Redis could not be reached; nothing was added.
             OutcomeUnknownError: the connection broke; all was added or nothing. It is only raised if no job's id was left to the
                 producer, or a job is deduplicated.
@@ -260,11 +268,13 @@ class FlowProducerCalls(Connected, Generic[JobT]):
                 await reply(queue.core.prepare())
                 queue.checked = True
         sent: list[tuple[_core.NewJob, _core.Link]] = [(job.job, job.link) for job in planned]
-        ids, _ = await reply(queues[planned[0].address].core.add_linked_jobs(sent, whole=True))
+        ids, _, unattached = await reply(queues[planned[0].address].core.add_linked_jobs(sent, whole=True))
+        alone = set(unattached)
         nodes: list[JobNode[JobT]] = []
         roots: list[JobNode[JobT]] = []
         for job, job_id in zip(planned, ids, strict=True):
-            node = JobNode(self._job(AddedRecord(job_id, job.job, job.link), queues[job.address]))
+            record = AddedRecord(job_id, job.job, job.link)
+            node = JobNode(self._job(record, queues[job.address]), attached=len(nodes) not in alone)
             (roots if job.parent is None else nodes[job.parent].children).append(node)
             nodes.append(node)
         return roots

@@ -320,10 +320,10 @@ class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[
         if not jobs:
             return []
         if any(link for _, link in jobs):
-            pending = self.core.add_linked_jobs([(job, link or Link()) for job, link in jobs], whole=False)
+            linked = [(job, link or Link()) for job, link in jobs]
+            ids, _, _ = await reply(self.core.add_linked_jobs(linked, whole=False))
         else:
-            pending = self.core.add_jobs([job for job, _ in jobs])
-        ids, _ = await reply(pending)
+            ids, _ = await reply(self.core.add_jobs([job for job, _ in jobs]))
         return [self._job(AddedRecord(job_id, job, link)) for job_id, (job, link) in zip(ids, jobs, strict=True)]
 
 

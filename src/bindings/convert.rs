@@ -30,6 +30,8 @@ pub enum Reply {
     Failed(FailedAttempt),
     /// Ids in order, and the positions that existed already.
     Added(Vec<String>, Vec<usize>),
+    /// The same, and the positions of those that their parent does not wait for.
+    Linked(Vec<String>, Vec<usize>, Vec<usize>),
     Logs(Vec<String>, i64),
     /// The next job of a scheduler.
     Scheduled(Option<Scheduled>),
@@ -69,6 +71,7 @@ impl Reply {
                 (will_retry, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
             }
             Self::Added(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
+            Self::Linked(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),
             Self::Logs(rows, count) => {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
                 Ok(logs.into_any())

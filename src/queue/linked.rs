@@ -1,8 +1,8 @@
 //! Adding jobs that belong to others: to a parent, to children, to a deduplication id.
 
-use super::{Added, QueueHandle};
+use super::QueueHandle;
 use crate::error::{Error, Result};
-use crate::scripts::add::{add_linked_jobs, LinkedCall};
+use crate::scripts::add::{add_linked_jobs, Linked, LinkedCall};
 
 impl QueueHandle {
     /// Adds the jobs of several calls in order; each call is stored as a whole or not at all.
@@ -10,18 +10,19 @@ impl QueueHandle {
     /// # Errors
     /// [`Error::QueueName`] when a cluster scatters the jobs; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
     /// calls stay added.
-    pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Added> {
+    pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Linked> {
         self.ready().await?;
         let link = if calls.len() == 1 { &self.link } else { &self.bulk };
         if self.link.ready().await?.cluster {
             calls.iter().try_for_each(LinkedCall::check_slot)?;
         }
-        let mut added = Added::default();
+        let mut added = Linked::default();
         for call in &calls {
             let linked =
                 add_linked_jobs(link, call).await.map_err(|error| explain(error, added.ids.len(), call.len()))?;
             let first = added.ids.len();
-            added.duplicates.extend(linked.left_out.into_iter().map(|position| first + position));
+            added.left_out.extend(linked.left_out.into_iter().map(|position| first + position));
+            added.unattached.extend(linked.unattached.into_iter().map(|position| first + position));
             added.ids.extend(linked.ids);
         }
         Ok(added)

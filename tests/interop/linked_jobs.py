@@ -77,7 +77,7 @@ class LinkedJobs:
         return added if isinstance(added, Failed) else shapes
 
     def _linked(self, runs: list[Any]) -> Any:
-        ids, _ = self._run("add/add_linked_jobs", "", *runs)
+        ids, *_ = self._run("add/add_linked_jobs", "", *runs)
         return Failed(ids) if isinstance(ids, int) else ids
 
     def remove_deduplication_key(self, id: str) -> Any:

@@ -199,6 +199,20 @@ def test_a_parent_that_would_replace_another(either: Pair) -> None:
     assert refused.code == -7
 
 
+def test_a_child_of_another_parent_keeps_it(either: Pair) -> None:
+    either.add_flow(family({}, {}))
+    either.add_flow(node("q", "", node("c0", "child", node("g", "other/deep")), node("d", "child")))
+    either.add_flow(node("r", "", node("c1", "child")))
+    run_dry(either)
+
+
+def test_a_child_whose_parent_is_gone_keeps_the_dead_link(either: Pair) -> None:
+    either.add_flow(family({}))
+    either.remove("p", False)
+    either.add_flow(node("q", "", node("c0", "child"), node("d", "child")))
+    run_dry(either)
+
+
 @pytest.mark.parametrize("policies", [("failParent", "continueParent"), ("ignoreDependency", "removeDependency")])
 def test_policies_that_exclude_each_other(manual_pair: Pair, policies: tuple[str, str]) -> None:
     both = {f"{policy}OnFailure": True for policy in policies}

@@ -160,12 +160,31 @@ def test_many_flows_are_added_or_none(flows: FlowProducer, queue: Queue, redis: 
     assert flows.add_bulk([]) == []
 
 
-def test_a_child_of_another_living_parent_is_refused(flows: FlowProducer, queue: Queue) -> None:
+def test_a_child_of_another_parent_keeps_it_and_the_producer_is_told(flows: FlowProducer, queue: Queue) -> None:
     child: Any = {"name": "child", "queue_name": queue.name, "opts": {"job_id": "c"}}
-    flows.add({"name": "one", "queue_name": queue.name, "opts": {"job_id": "p"}, "children": [child]})
+    other: Any = {"name": "other", "queue_name": queue.name}
+    first = flows.add({"name": "one", "queue_name": queue.name, "children": [child]})
+    second = flows.add({"name": "two", "queue_name": queue.name, "children": [child, other]})
+    assert [node.attached for node in first.children] == [True]
+    assert [node.attached for node in second.children] == [False, True]
+    assert second.job.get_dependencies_count()["unprocessed"] == 1
+
+
+def test_a_root_that_has_another_parent_is_refused(flows: FlowProducer, queue: Queue) -> None:
+    root: Any = {"name": "root", "queue_name": queue.name, "opts": {"job_id": "r"}}
+    flows.add({"name": "one", "queue_name": queue.name, "opts": {"job_id": "p"}, "children": [root]})
+    queue.add("two", {}, job_id="q")
+    root["opts"]["parent"] = {"id": "q", "queue": queue.qualified_name}
     with pytest.raises(ParentReplacedError, match=f"The parent job bull:{queue.name}:q cannot be replaced. addJob"):
-        flows.add({"name": "two", "queue_name": queue.name, "opts": {"job_id": "q"}, "children": [child]})
-    assert queue.get_job("q") is None
+        flows.add(root)
+
+
+def test_a_deduplicated_child_is_not_waited_for(flows: FlowProducer, queue: Queue) -> None:
+    first = queue.add("child", {}, deduplication={"id": "d"})
+    child: Any = {"name": "child", "queue_name": queue.name, "opts": {"deduplication": {"id": "d"}}}
+    added = flows.add({"name": "root", "queue_name": queue.name, "children": [child]})
+    assert (added.children[0].job.id, added.children[0].attached) == (first.id, False)
+    assert added.job.get_state() == "waiting"
 
 
 def test_ten_thousand_children(flows: FlowProducer, queue: Queue) -> None:

@@ -12,7 +12,7 @@ use super::CoreQueue;
 use crate::arrow::RowPlan;
 use crate::protocol::batch::{Run, MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
-use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent};
+use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent};
 
 /// What Python passes per job: name, data, opts, id, timestamp, delay, priority, lifo.
 type PyNewJob<'py> =
@@ -55,7 +55,7 @@ impl CoreQueue {
             calls.push(add_linked_jobs_call(&self.keys, part));
             rest = after;
         }
-        Ok(self.add_linked(calls))
+        Ok(self.add_linked(calls, |added| Reply::Linked(added.ids, added.left_out, added.unattached)))
     }
 
     fn add_jobs(&self, jobs: Vec<PyNewJob<'_>>) -> PyResult<Pending> {
@@ -112,16 +112,13 @@ impl CoreQueue {
                 chunk.runs().iter().flat_map(|run| linked_run(self.keys.base(), run, &link)).collect();
             add_linked_jobs_call(&self.keys, &jobs)
         });
-        Ok(self.add_linked(calls.collect()))
+        Ok(self.add_linked(calls.collect(), |added| Reply::Added(added.ids, added.left_out)))
     }
 }
 
 impl CoreQueue {
-    fn add_linked(&self, calls: Vec<LinkedCall>) -> Pending {
-        self.start(|queue| async move {
-            let added = queue.add_linked_jobs(calls).await?;
-            Ok(Reply::Added(added.ids, added.duplicates))
-        })
+    fn add_linked(&self, calls: Vec<LinkedCall>, reply: fn(Linked) -> Reply) -> Pending {
+        self.start(move |queue| async move { queue.add_linked_jobs(calls).await.map(reply) })
     }
 
     fn add_batch(&self, batch: JobBatch) -> Pending {

@@ -76,6 +76,8 @@ pub struct Linked {
     pub ids: Vec<String>,
     /// Positions of the jobs that were not stored: the id existed, or another job goes in for it.
     pub left_out: Vec<usize>,
+    /// Positions of those among them that their parent does not wait for: they have another one, or are deduplicated.
+    pub unattached: Vec<usize>,
 }
 
 /// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue.
@@ -119,16 +121,19 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
     }
 }
 
-/// Adds all jobs of a call, or none. Re-sent after an unknown outcome only if it can be told whether it was done.
+/// Adds all jobs of a call, or none if a parent outside of it does not allow it. Re-sent after an unknown outcome only if it can be told whether it was done.
 ///
 /// # Errors
 /// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
 /// [`Error::OutcomeUnknown`] when the reply got lost and the jobs' ids do not tell.
 pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
     let Value::Array(parts) = eval(link, &jobs.call, jobs.retry).await? else {
-        return Ok(Linked { ids: jobs.ids.clone(), left_out: Vec::new() });
+        return Ok(Linked { ids: jobs.ids.clone(), ..Linked::default() });
     };
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
+    let positions = |list: Option<Value>| -> Result<Vec<usize>> {
+        reply::array(list.unwrap_or(Value::Nil))?.into_iter().map(position).collect()
+    };
     let mut parts = parts.into_iter();
     match (parts.next(), parts.next()) {
         (Some(Value::Int(code)), Some(at)) => {
@@ -137,7 +142,8 @@ pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
         }
         (ids, left_out) => Ok(Linked {
             ids: reply::texts(ids.unwrap_or(Value::Nil))?,
-            left_out: reply::array(left_out.unwrap_or(Value::Nil))?.into_iter().map(position).collect::<Result<_>>()?,
+            left_out: positions(left_out)?,
+            unattached: positions(parts.next())?,
         }),
     }
 }

@@ -51,7 +51,7 @@ def test_no_jobs_are_refused(link):
 
 
 def test_a_parent_waits_for_its_child(link, job, queue, dump):
-    assert link(job("p", children=True), job("c", parent=f"bull:{queue}:p")) == [["p", "c"], []]
+    assert link(job("p", children=True), job("c", parent=f"bull:{queue}:p")) == [["p", "c"], [], []]
     assert dump(queue) == {
         "p": {"name": "n", "data": "{}", "opts": "{}", "timestamp": str(NOW), "delay": "0", "priority": "0"},
         "p:dependencies": {f"bull:{queue}:c"},
@@ -87,7 +87,7 @@ def test_only_custom_ids_become_part_of_the_options(link, job, queue, client):
 
 def test_ids_come_from_the_counter_of_each_queue(link, job, new_queue):
     other = new_queue()
-    assert link(job(), job(at=other), job(), job("x"), job()) == [["1", "1", "2", "x", "4"], []]
+    assert link(job(), job(at=other), job(), job("x"), job()) == [["1", "1", "2", "x", "4"], [], []]
 
 
 def test_a_missing_parent_is_told_before_anything_is_written(link, job, queue, dump):
@@ -96,17 +96,27 @@ def test_a_missing_parent_is_told_before_anything_is_written(link, job, queue, d
 
 
 def test_another_parent_is_told_before_anything_is_stored(link, job, queue, dump):
-    link(job("p", children=True), job("c", parent=f"bull:{queue}:p"))
+    link(job("p", children=True), job("c", parent=f"bull:{queue}:p"), job("q"))
     before = dump(queue)
-    assert link(job("q", children=True), job("c", parent=f"bull:{queue}:q")) == [-7, 1]
-    assert dump(queue) == {**before, "id": "3"}
+    assert link(job("d"), job("c", parent=f"bull:{queue}:q")) == [-7, 1]
+    assert dump(queue) == {**before, "id": "4"}
 
 
-def test_two_parents_of_one_child_in_one_call_are_refused(link, job, queue, dump):
+def test_a_child_of_the_call_keeps_the_parent_it_has(link, job, queue, client, events):
+    base = f"bull:{queue}:"
+    link(job("p", children=True), job("c", parent=base + "p"))
+    tree = [job("q", children=True), job("c", parent=base + "q"), job("d", parent=base + "q")]
+    assert link(*tree) == [["q", "c", "d"], [1], [1]]
+    assert client.smembers(base + "q:dependencies") == {base + "d"}
+    assert client.hget(base + "c", "parentKey") == base + "p"
+    assert events(queue)[-4:] == ["added q n", "waiting-children q", "added d n", "waiting d"]
+
+
+def test_of_two_parents_of_one_child_in_one_call_the_first_has_it(link, job, queue, client):
     base = f"bull:{queue}:"
     jobs = [job("p", children=True), job("c", parent=base + "p"), job("q", children=True), job("c", parent=base + "q")]
-    assert link(*jobs) == [-7, 3]
-    assert dump(queue) == {"id": "1"}
+    assert link(*jobs) == [["p", "c", "q", "c"], [3], [3]]
+    assert client.hget(base + "c", "parentKey") == base + "p"
 
 
 def test_a_child_whose_parent_is_gone_keeps_the_dead_link(link, job, queue, client, events):
@@ -117,7 +127,7 @@ def test_a_child_whose_parent_is_gone_keeps_the_dead_link(link, job, queue, clie
         job("d", parent=f"bull:{queue}:q"),
     )
     client.delete(f"bull:{queue}:p")
-    assert link(job("c", parent=f"bull:{queue}:q")) == [["c"], [0]]
+    assert link(job("c", parent=f"bull:{queue}:q")) == [["c"], [0], [0]]
     assert events(queue)[-1] == "duplicated c"
     assert client.hget(f"bull:{queue}:c", "parentKey") == f"bull:{queue}:p"
     assert client.smembers(f"bull:{queue}:q:dependencies") == {f"bull:{queue}:d"}
@@ -164,7 +174,7 @@ def test_a_parent_cannot_be_deduplicated(link, job, queue, dump):
 
 def test_a_deduplicated_job_is_left_out_and_the_owner_named(link, job, queue, client, events):
     rule = ("d", 0, "")
-    assert link(job("a", deduplication=rule), job("b", deduplication=rule)) == [["a", "a"], [1]]
+    assert link(job("a", deduplication=rule), job("b", deduplication=rule)) == [["a", "a"], [1], []]
     assert client.get(f"bull:{queue}:de:d") == "a"
     assert events(queue)[-2:] == ["debounced a d", "deduplicated a d b"]
 
@@ -172,7 +182,7 @@ def test_a_deduplicated_job_is_left_out_and_the_owner_named(link, job, queue, cl
 def test_a_delayed_job_of_the_same_call_is_replaced(link, job, queue, client):
     rule = ("d", 0, "r")
     delayed = [job(id, delay=5000, deduplication=rule) for id in ("a", "b", "c")]
-    assert link(*delayed) == [["a", "b", "c"], []]
+    assert link(*delayed) == [["a", "b", "c"], [], []]
     assert client.zrange(f"bull:{queue}:delayed", 0, -1) == ["c"]
     assert not client.exists(f"bull:{queue}:a", f"bull:{queue}:b")
 
@@ -183,7 +193,7 @@ def test_the_last_job_that_an_active_owner_kept_away_is_added_when_it_ends(
     rule = ("d", 0, "k")
     link(job("a", deduplication=rule))
     fetch(queue)
-    assert link(job("b", deduplication=rule), job("c", deduplication=rule, data="3")) == [["a", "a"], [0, 1]]
+    assert link(job("b", deduplication=rule), job("c", deduplication=rule, data="3")) == [["a", "a"], [0, 1], []]
     assert client.hgetall(f"bull:{queue}:dn:d") == {"jid": "c", "name": "n", "data": "3", "opts": "{}"}
     finish(queue, ("a", "null"), now=NOW + 5)
     assert client.lrange(f"bull:{queue}:wait", 0, -1) == ["c"]
