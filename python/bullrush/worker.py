@@ -22,11 +22,11 @@ from bullrush.isolation import Children, ProcessRunner, sendable
 from bullrush.job import AsyncJob, Job
 from bullrush.manual import NO_FUNCTION, ManualCalls
 from bullrush.operation import Blocking, operation, seconds
-from bullrush.processing import TracedHandler
 from bullrush.processor import Processor, is_async
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
 from bullrush.scheduler import JobScheduler
 from bullrush.spans import WORKER_SPANS
+from bullrush.traced_handler import TracedHandler
 from bullrush.worker_events import OUTCOMES
 from bullrush.worker_options import (
     Handler,
@@ -87,10 +87,7 @@ class WorkerCalls(ManualCalls[JobT]):
             self._settings.prefix,
             options,
         )
-        self._function: Callable[..., Any] | None = function
-        if function is not None and self._telemetry is not None:
-            traced = TracedHandler(self._telemetry, self, self._settings.name)
-            self._function = traced.wrap(function, is_batch=handler is None)
+        self._function: Callable[..., Any] | None = None if function is None else self._traced(function)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
         self._runs = 0
@@ -135,6 +132,12 @@ class WorkerCalls(ManualCalls[JobT]):
             concurrency=self._concurrency * self._settings.batch_size,
         )
 
+    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if self._telemetry is None:
+            return function
+        handler = TracedHandler(self._telemetry, self, self._settings.name)
+        return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
+
     def _new_runner(self, core: CoreWorker) -> Runner:
         settings, slots, function = self._settings, self._concurrency, self._function
         assert function is not None
@@ -142,7 +145,8 @@ class WorkerCalls(ManualCalls[JobT]):
         if settings.isolation == "process":
             setup = Setup(self._name, self._url, self._prefix, self._sendable, batched)
             children = Children(setup, self)
-            calls = Processor(core, children.run_many if batched else children.run_one, Job, self, self)
+            run = self._traced(children.run_many if batched else children.run_one)
+            calls = Processor(core, run, Job, self, self)
             call = calls.run_batch if batched else calls.run_each
             return ProcessRunner(core, call, slots, settings.batch_size, name, children)
         if is_async(function):

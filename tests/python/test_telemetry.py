@@ -1,6 +1,7 @@
 """Telemetry: what is stored with jobs, which spans are opened, and that a handler runs inside one."""
 
 import asyncio
+import os
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bullrush import FlowProducer, Queue, Worker, aio, errors
+from bullrush import FlowProducer, Job, Queue, Worker, aio, errors
 from bullrush.spans import QUEUE_SPANS, WORKER_SPANS
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
@@ -164,6 +165,7 @@ def test_a_job_runs_in_a_span_that_goes_on_with_its_producers_trace(
     assert inside.parent is not None
     assert inside.parent.span_id == ran.context.span_id
     said = dict(ran.attributes or {})
+    assert said.pop("bullmq.worker.id")
     assert said.pop("bullmq.job.finished.timestamp") >= said.pop("bullmq.job.processed.timestamp") > 0  # type: ignore[operator]
     assert said == {
         "bullmq.queue.name": traced.name,
@@ -215,7 +217,7 @@ def test_a_failed_attempt_is_a_failed_span(traced: Queue, work: Callable[..., No
     assert (second.attributes or {})["bullmq.job.attempts.made"] == 1
     read = traced.get_job(job.id)
     assert read is not None
-    assert "processing.py" not in read.stacktrace[0], "the trace begins in the handler"
+    assert "traced_handler.py" not in read.stacktrace[0], "the trace begins in the handler"
 
 
 def test_a_job_that_was_moved_has_not_failed(traced: Queue, work: Callable[..., None], spans: Spans) -> None:
@@ -297,6 +299,20 @@ def test_a_job_taken_by_hand_runs_in_a_span(traced: Queue, redis_url: str, spans
         assert job is not None
         worker.process_job(job, "token")
     assert [event.name for event in spans.one(f"process {traced.name}").events] == ["job completed"]
+
+
+def isolated(job: Job) -> int:
+    return os.getpid()
+
+
+def test_a_job_in_a_process_of_its_own_has_a_span(traced: Queue, work: Callable[..., None], spans: Spans) -> None:
+    job = traced.add("work")
+    work(isolated, isolation="process")
+    read = traced.get_job(job.id)
+    assert read is not None and read.returnvalue not in {None, os.getpid()}
+    added, ran = spans.one(f"add {traced.name}.work"), spans.one(f"process {traced.name}")
+    assert ran.parent is not None and added.context is not None
+    assert ran.parent.span_id == added.context.span_id
 
 
 async def _use(queue: aio.Queue) -> str:

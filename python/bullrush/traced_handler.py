@@ -15,14 +15,21 @@ from bullrush.spans import as_json
 from bullrush.telemetry import Span, Telemetry
 
 if TYPE_CHECKING:
-    from bullrush.record import Source
+    from typing import Protocol
+
+    class _Worker(Protocol):
+        @property
+        def name(self) -> str: ...
+        @property
+        def id(self) -> str: ...
 
 
 class TracedHandler:
     """Wraps a worker's function. Inside it the span is the current one, on threads and in tasks."""
 
-    def __init__(self, telemetry: Telemetry, worker: Source, worker_name: str | None) -> None:
+    def __init__(self, telemetry: Telemetry, worker: _Worker, worker_name: str | None) -> None:
         self._telemetry = telemetry
+        self._worker = worker
         self._span_name = f"process {worker.name}"
         self._attributes: dict[str, Any] = {
             "bullmq.queue.name": worker.name,
@@ -54,6 +61,7 @@ class TracedHandler:
         moved: BaseException | None = None
         attributes = {
             **self._attributes,
+            "bullmq.worker.id": self._worker.id,
             "bullmq.job.id": job.id,
             "bullmq.job.name": job.name,
             "bullmq.job.attempts.made": job.attempts_made,
@@ -78,6 +86,7 @@ class TracedHandler:
         """One span for all jobs, with a link to where each came from: a span has one parent."""
         attributes = {
             **self._attributes,
+            "bullmq.worker.id": self._worker.id,
             "bullmq.job.bulk.count": len(jobs),
             "bullmq.job.ids": [job.id for job in jobs],
         }
