@@ -126,7 +126,8 @@ pub fn template(fields: &JobRecord, count: i64) -> Map<String, Value> {
     let mut repeat = Map::new();
     for name in KEPT {
         let Some(text) = fields.text(name) else { continue };
-        let value = text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from);
+        let number = text.parse::<i64>().ok().filter(|_| !matches!(name, "tz" | "pattern"));
+        let value = number.map_or_else(|| Value::from(text), Value::from);
         repeat.insert(name.to_owned(), value);
     }
     repeat.insert("count".to_owned(), count.into());

@@ -150,11 +150,15 @@ def test_many_workers_repair_once(
 ) -> None:
     for number in range(30):
         an_hour_ago({"every": 60_000}, scheduler_id=f"s{number}")
+    repaired: list[str] = []
     workers = [worker(lambda job: None, autorun=True) for _ in range(3)]
+    for one in workers:
+        one.on("scheduler_repaired", repaired.append)
     eventually(lambda: queue.get_delayed_count() == 30)
     for one in workers:
         one.close()
     assert queue.get_delayed_count() == 30
+    assert len(set(repaired)) == len(repaired)
     assert {scheduler["iteration_count"] for scheduler in queue.get_job_schedulers()} == {2}
 
 
