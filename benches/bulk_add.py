@@ -7,7 +7,7 @@ itself.
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush, node, node_6, official_python
+from benches.contenders import NODE, bullrush, limit, node, node_6, official_python, others, rust
 from benches.harness.adding import Add
 from benches.harness.question import Goal, Question
 
@@ -22,6 +22,9 @@ QUESTIONS = (
             official_python("add_bulk", chunk=1_000),
             bullrush("add_bulk", "add_bulk"),
             bullrush("add_arrow", "add_arrow"),
+            limit("add"),
+            rust("add_bulk"),
+            *others("add_bulk"),
         ),
         goals=(
             Goal("bullrush, add_bulk", NODE, aim=5.0, at_least=2.0),

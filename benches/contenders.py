@@ -6,16 +6,19 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benches.harness.installing import GO, RUST, python_of
 from benches.harness.question import Contender
 
 NODE = "BullMQ for Node"
 NODE_6 = "BullMQ 6 for Node"
 PYTHON = "BullMQ for Python"
+LIMIT = "limit: encoded commands, plain socket"
 
 _NODE = ("node", "benches/peers/bullmq_node.js", "bullmq5")
 _NODE_6 = ("node", "benches/peers/bullmq_node.js", "bullmq6")
-_PYTHON = (sys.executable, "-m", "benches.peers.bullmq_python")
-_BULLRUSH = (sys.executable, "-m", "benches.peers.bullrush_peer")
+_PYTHON = (sys.executable, "-m", "benches.peers", "bullmq_python")
+_LIMIT = (sys.executable, "-m", "benches.peers", "raw_client")
+_BULLRUSH = (sys.executable, "-m", "benches.peers", "bullrush_peer")
 
 
 def node(task: str, share: float = 1.0, **options: object) -> Contender:
@@ -46,3 +49,44 @@ def bullrush_worker(variant: str, handler: str = "def", share: float = 1.0, **wo
 def variant(contender: Contender, addition: str, **changes: object) -> Contender:
     """Return a contender that differs in something that its name tells."""
     return replace(contender, name=f"{contender.name}, {addition}", **changes)  # type: ignore[arg-type]
+
+
+def limit(task: str, share: float = 1.0, **options: object) -> Contender:
+    """Return what Redis itself can do with bullrush's scripts."""
+    return Contender(LIMIT, _LIMIT, task, options, share, limit=True)
+
+
+def rust(task: str, share: float = 1.0, **options: object) -> Contender:
+    """Return BullMQ's own port to Rust."""
+    return Contender("BullMQ for Rust", (str(RUST),), task, options, share, extra=True)
+
+
+#: Queues with a key layout of their own: module, and how fast about, so that a round lasts about as long for all.
+_OTHERS = {
+    "RQ": ("rq", 0.02),
+    "Celery": ("celery", 0.05),
+    "Dramatiq": ("dramatiq", 0.05),
+    "Huey": ("huey", 0.1),
+    "arq": ("arq", 0.05),
+    "SAQ": ("saq", 0.05),
+    "streaq": ("streaq", 0.05),
+    "Taskiq": ("taskiq", 0.05),
+    "ArdiQ": ("ardiq", 0.1),
+    "ChasquiMQ": ("chasquimq", 0.5),
+}
+
+
+def others(task: str, share: float = 1.0, **options: object) -> tuple[Contender, ...]:
+    """Return the other queues on Redis: Asynq for Go and those for Python."""
+    asynq = Contender("Asynq", (str(GO),), task, options, 0.25 * share, foreign=True, extra=True)
+    return (
+        asynq,
+        *(
+            Contender(name, _other(module), task, options, speed * share, foreign=True, extra=True)
+            for name, (module, speed) in _OTHERS.items()
+        ),
+    )
+
+
+def _other(module: str) -> tuple[str, ...]:
+    return (str(python_of(module)), "-m", "benches.peers", f"{module}_peer")

@@ -7,7 +7,7 @@ free.
 
 from __future__ import annotations
 
-from benches.contenders import NODE, PYTHON, bullrush_worker, node, node_6, official_python
+from benches.contenders import NODE, PYTHON, bullrush_worker, limit, node, node_6, official_python, others, rust
 from benches.harness.processing import Process
 from benches.harness.question import Contender, Goal, Question
 
@@ -36,6 +36,9 @@ QUESTIONS = (
             bullrush_worker("def", concurrency=100),
             bullrush_worker("async def", "async def", concurrency=100),
             bullrush_worker("batch_handler", "batch_handler", concurrency=2, batch_size=50),
+            limit("process"),
+            rust("process", worker={"concurrency": 100}),
+            *others("process", worker={"concurrency": 100}),
         ),
         goals=(
             *_goals("def", at_least=1.5, aim=2.5),

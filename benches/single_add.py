@@ -5,7 +5,7 @@ This is the round trip: the wire, one small script and what the client does arou
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush, node, node_6, official_python
+from benches.contenders import NODE, bullrush, limit, node, node_6, official_python, others, rust
 from benches.harness.adding import Add
 from benches.harness.question import Goal, Question
 
@@ -20,6 +20,9 @@ QUESTIONS = (
             official_python("add", share=0.5),
             bullrush("Queue.add", "add"),
             bullrush("aio.Queue.add", "add_async"),
+            limit("add", chunk=1, window=1),
+            rust("add"),
+            *others("add", share=2.0),
         ),
         goals=(Goal("bullrush, Queue.add", NODE, aim=1.0),),
         share=0.15,

@@ -53,7 +53,7 @@ class Peer:
                 bufsize=1,
             )
         except OSError as error:
-            raise MissingPeerError(f"{error.strerror}: {command[0]}") from None
+            raise MissingPeerError(f"could not be installed: {error.strerror}: {Path(command[0]).name}") from None
         self._usage = psutil.Process(self._process.pid)
         self._step = "start"
         try:

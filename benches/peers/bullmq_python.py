@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.metadata
 import itertools
-import platform
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bullmq import FlowProducer, Queue, Worker
 
 from benches.harness.payload import NAME, payloads
 from benches.peers import channel
-
-Order = Mapping[str, Any]
+from benches.peers.channel import Order
 
 _PATIENCE = 1.0
 
@@ -119,12 +116,5 @@ TASKS: dict[str, Callable[[Order], Awaitable[None]]] = {
 }
 
 
-async def main() -> None:
-    version = importlib.metadata.version("bullmq")
-    channel.introduce(f"bullmq {version} for Python, Python {platform.python_version()}")
-    while (order := channel.next_order()) is not None:
-        await TASKS[order["task"]](order)
-
-
-if __name__ == "__main__":
-    asyncio.run(main())
+def main() -> None:
+    channel.serve("bullmq", TASKS)

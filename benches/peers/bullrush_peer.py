@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from benches.harness.payload import NAME, note, payloads
 from benches.peers import bullrush_worker, channel
-from bullrush import FlowProducer, Queue, _core, aio
-
-Order = Mapping[str, Any]
+from benches.peers.channel import Order
+from bullrush import FlowProducer, Queue, aio
 
 
 def add_bulk(order: Order) -> None:
@@ -120,10 +118,4 @@ TASKS: dict[str, Callable[[Order], None]] = {
 
 
 def main() -> None:
-    channel.introduce(f"bullrush {_core.__version__}, Python {platform.python_version()}")
-    while (order := channel.next_order()) is not None:
-        TASKS[order["task"]](order)
-
-
-if __name__ == "__main__":
-    main()
+    channel.serve("bullrush", TASKS)

@@ -7,14 +7,13 @@ import concurrent.futures
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from benches.peers import channel
+from benches.peers.channel import Order
 from bullrush import Worker, aio
 from bullrush.job import Job
-
-Order = Mapping[str, Any]
 
 
 class Handlers:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.metadata
+import inspect
+import itertools
 import json
+import platform
 import sys
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
+
+Order = Mapping[str, Any]
 
 
 def introduce(identity: str) -> None:
@@ -33,6 +42,55 @@ def wait_for_stop() -> None:
 def done(**facts: object) -> None:
     """Say that the work is done."""
     _say(f"done {json.dumps(facts)}")
+
+
+def handled() -> None:
+    """Say that the last job has run."""
+    _say("handled")
+
+
+def serve(package: str, tasks: Mapping[str, Callable[[Order], Any]]) -> None:
+    """Introduce a package and do its tasks."""
+    work(f"{package} {importlib.metadata.version(package)}", tasks)
+
+
+def work(identity: str, tasks: Mapping[str, Callable[[Order], Any]]) -> None:
+    """Introduce whoever this is and do the tasks, plain or awaited, until there are no more orders."""
+    introduce(f"{identity}, Python {platform.python_version()}")
+    while (order := next_order()) is not None:
+        working = tasks[order["task"]](order)
+        if inspect.iscoroutine(working):
+            asyncio.run(working)
+
+
+class Run:
+    """What the handlers of one order have done. They call it with a job's data, and that is all they do."""
+
+    def __init__(self, order: Order) -> None:
+        self._jobs: int = order["jobs"]
+        self._records = order.get("act") == "record"
+        self._count = itertools.count(1)
+        self.latencies: list[float] = []
+
+    def __call__(self, data: Mapping[str, Any]) -> None:
+        if self._records:
+            self.latencies.append(time.monotonic_ns() / 1000 - data["sent"])
+        if next(self._count) == self._jobs:
+            handled()
+
+    def done(self) -> None:
+        """Say that the worker is closed."""
+        done(handled=next(self._count) - 1, latencies=self.latencies)
+
+
+def stamped() -> dict[str, float]:
+    """Return the data of a job whose handler tells how long it took to get there."""
+    return {"sent": time.monotonic_ns() / 1000}
+
+
+def pause_until_due(began: float, index: int, order: Order) -> float:
+    """Return the seconds until a job of an open loop has to be added."""
+    return max(0.0, began + index / float(order["rate"]) - time.monotonic())
 
 
 def _say(line: str) -> None:

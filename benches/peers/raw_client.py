@@ -1,0 +1,144 @@
+"""The limit: bullrush's own scripts, called with commands that were encoded before the clock started, over one plain socket.
+
+There is no client left to be slow, so what remains is Redis. No product can be faster with these scripts; how close one comes is the question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+from benches.harness.payload import NAME, payloads
+from benches.peers import channel
+from benches.peers.channel import Order
+
+_LUA = Path(__file__).resolve().parents[2] / "lua"
+_INCLUDE = re.compile(r"^--- @include (\w+)$", re.MULTILINE)
+_BATCH = 250
+_WINDOW = 4
+_TOKEN = "raw"
+
+
+class Wire:
+    """A socket to Redis that sends bytes and counts replies."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._socket = socket.create_connection((address.hostname or "127.0.0.1", address.port or 6379))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._replies = self._socket.makefile("rb", buffering=1 << 18)
+
+    def run(self, commands: Iterable[bytes], window: int) -> None:
+        """Send all commands, so many ahead of their replies."""
+        waiting = iter(commands)
+        in_flight = 0
+        for command in islice(waiting, window):
+            self._socket.sendall(command)
+            in_flight += 1
+        while in_flight:
+            self._skip_reply()
+            in_flight -= 1
+            for command in islice(waiting, 1):
+                self._socket.sendall(command)
+                in_flight += 1
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._replies.close()
+        self._socket.close()
+
+    def _skip_reply(self) -> None:
+        line = self._replies.readline()
+        kind, size = line[:1], line[1:-2]
+        if kind == b"-":
+            raise RuntimeError(line.decode())
+        if kind == b"*":
+            for _ in range(int(size)):
+                self._skip_reply()
+        elif kind == b"$" and size != b"-1":
+            self._replies.read(int(size) + 2)
+
+
+def add(order: Order) -> None:
+    wire, sha = _load(order, "add/add_jobs")
+    batches = _batched(payloads(order["jobs"], order["payload"]), order.get("chunk", _BATCH))
+    now = time.time_ns() // 1_000_000
+    commands = [
+        _call(sha, order, [len(some), NAME, "{}", now, 0, 0, 0, 0, *(orjson.dumps(data) for data in some)])
+        for some in batches
+    ]
+    channel.ready()
+    wire.run(commands, order.get("window", _WINDOW))
+    channel.done()
+    wire.close()
+
+
+def process(order: Order) -> None:
+    """Fetch a batch, then finish each batch and fetch the next one in the same call, as the worker does."""
+    wire, fetch = _load(order, "fetch/move_to_active")
+    _, finish = _load(order, "finish/move_to_finished")
+    batch = order.get("chunk", _BATCH)
+    now = time.time_ns() // 1_000_000
+    terms = [_TOKEN, 30_000, "", "", ""]
+    commands = [_call(fetch, order, [now, *terms, batch])]
+    for ids in _batched(range(1, order["jobs"] + 1), batch):
+        outcomes = [word for job_id in ids for word in (job_id, "null")]
+        commands.append(_call(finish, order, [now, 0, batch, *terms, len(ids), "completed", _TOKEN, -1, "", *outcomes]))
+    channel.ready()
+    wire.run(commands, order.get("window", _WINDOW))
+    channel.wait_for_stop()
+    channel.done(handled=order["jobs"])
+    wire.close()
+
+
+def _load(order: Order, script: str) -> tuple[Wire, str]:
+    source = _flatten(script)
+    wire = Wire(order["url"])
+    wire.run([_encode(["SCRIPT", "LOAD", source])], 1)
+    return wire, hashlib.sha1(source.encode()).hexdigest()
+
+
+def _flatten(script: str) -> str:
+    included: set[str] = set()
+
+    def text_of(path: str) -> str:
+        def include(found: re.Match[str]) -> str:
+            name = found[1]
+            if name in included:
+                return ""
+            included.add(name)
+            return text_of(f"include/{name}")
+
+        return _INCLUDE.sub(include, (_LUA / f"{path}.lua").read_text())
+
+    return text_of(script)
+
+
+def _call(sha: str, order: Order, words: list[object]) -> bytes:
+    return _encode(["EVALSHA", sha, 1, f"bull:{order['queue']}:meta", *words])
+
+
+def _encode(words: list[object]) -> bytes:
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        text = word if isinstance(word, bytes) else str(word).encode()
+        parts.append(b"$%d\r\n%b\r\n" % (len(text), text))
+    return b"".join(parts)
+
+
+def _batched(all_of_them: Iterable[object], size: int) -> Iterator[list[object]]:
+    rest = iter(all_of_them)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def main() -> None:
+    channel.work("raw client", {"add": add, "process": process})
