@@ -97,7 +97,9 @@ def _stack(error: BaseException) -> str:
         trace = trace.tb_next
     report = traceback.TracebackException(type(error), error, trace, limit=-_MOST_FRAMES, compact=True)
     title = "".join(report.format_exception_only()).rstrip("\n")
-    return _sendable(f"{title}\n{''.join(report.format())}".rstrip("\n"))
+    told = "".join(report.format()).rstrip("\n")
+    # An error that was never raised has no traceback.
+    return _sendable(title if told == title else f"{title}\n{told}")
 
 
 def _sendable(text: str) -> str:
