@@ -7,7 +7,6 @@ import pytest
 
 from . import test_state_fetch, test_state_finish, test_state_retry
 
-
 #: Compares in a way of its own, stack traces too.
 BY_BATCHES = {"test_many_failed_at_once_are_many_failed_singly"}
 
@@ -16,7 +15,11 @@ def sequences() -> Iterator[object]:
     """Yield what the scripts were compared by, to be done by hand: limits, keep rules, retries, refusals."""
     for module in (test_state_fetch, test_state_finish, test_state_retry):
         for name, test in vars(module).items():
-            if name.startswith("test_") and name not in BY_BATCHES and list(inspect.signature(test).parameters) == ["pair"]:
+            if (
+                name.startswith("test_")
+                and name not in BY_BATCHES
+                and list(inspect.signature(test).parameters) == ["pair"]
+            ):
                 yield pytest.param(test, id=f"{module.__name__.rpartition('_')[2]}-{name}")
 
 
