@@ -43,6 +43,7 @@ QUEUE_SPANS: Final[dict[str, SpanRule]] = {
     "trim_events": SpanRule(attributes={"max_length": "bullmq.queue.event.max.length"}),
     "remove": SpanRule(attributes={"job_id": "bullmq.job.id"}, rest="bullmq.job.options"),
     "remove_deduplication_key": SpanRule(attributes={"id": "bullmq.job.deduplication.key"}),
+    "remove_debounce_key": SpanRule(attributes={"id": "bullmq.job.key"}),
     "remove_repeatable": SpanRule(attributes={"name": "bullmq.job.name"}),
     "remove_repeatable_by_key": SpanRule(attributes={"key": "bullmq.job.key"}),
     "update_job_progress": SpanRule(attributes={"job_id": "bullmq.job.id", "progress": "bullmq.job.progress"}),

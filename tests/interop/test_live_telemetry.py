@@ -188,6 +188,9 @@ SAME_SPANS = [
     ("clean", [0, 10, "failed"], [0, 10, "failed"], {}),
     ("remove", ["1", {"removeChildren": True}], ["1"], {"remove_children": True}),
     ("rateLimit", [1], [1], {}),
+    ("removeDeduplicationKey", ["d"], ["d"], {}),
+    ("removeDebounceKey", ["d"], ["d"], {}),
+    ("removeRepeatableByKey", ["k"], ["k"], {}),
     ("obliterate", [], [], {}),
     ("close", [], [], {}),
 ]
