@@ -1,4 +1,4 @@
--- Remove the jobs of one state that are old enough. A pass looks at a number of candidates, 1000 per call: completed and
+-- Remove the jobs of one state that are old enough. A pass looks at a number of candidates, 250 per call: completed and
 -- failed jobs in the order in which they finished, other sets from their lowest score, lists from the next job to run.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both what the pass' earlier calls returned)
@@ -18,7 +18,7 @@ local removed = assert(tonumber(ARGV[5]), 'removed is not a number')
 assert(kind, 'no such state')
 local key = P .. state
 local finished = state == 'completed' or state == 'failed'
-local budget = math.min(limit - kept - removed, 1000)
+local budget = math.min(limit - kept - removed, 250)
 
 local candidates = {}
 if budget > 0 and finished then
@@ -30,23 +30,19 @@ elseif budget > 0 then
 end
 
 -- A job without a hash, or without any time in it, is old enough.
-local function is_old(job_key)
-  local times = call('HMGET', job_key, 'timestamp', 'processedOn', kind == 'list' and 'finishedOn' or 'processedOn')
-  return (tonumber(times[3] or times[2] or times[1]) or 0) <= cutoff
+local function may_go(id)
+  local job_key = P .. id
+  local fields = call('HMGET', job_key, 'timestamp', 'processedOn', 'finishedOn', 'rjk')
+  local time = kind == 'list' and fields[3] or fields[2] or fields[1]
+  return (tonumber(time) or 0) <= cutoff
+    and not is_scheduled(P, id, fields[4])
+    and not (state == 'active' and call('EXISTS', job_key .. ':lock') == 1)
 end
 
 local ids, positions = {}, {}
 local before = kept + 1
 for n, id in ipairs(candidates) do
-  local job_key = P .. id
-  if
-    finished
-    or (
-      is_old(job_key)
-      and not (state == 'active' and call('EXISTS', job_key .. ':lock') == 1)
-      and not is_scheduled(P, id, call('HGET', job_key, 'rjk'))
-    )
-  then
+  if finished or may_go(id) then
     discard_job(P, id)
     ids[#ids + 1] = id
     positions[#positions + 1] = n - #candidates - before

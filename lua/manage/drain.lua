@@ -1,5 +1,5 @@
--- Remove the jobs that wait to run, 1000 of each state per call; running, finished and (unless asked) delayed jobs stay, as
--- do the schedulers' next jobs.
+-- Remove the jobs that wait to run, 250 per call; running, finished and (unless asked) delayed jobs stay, as do the
+-- schedulers' next jobs.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    delayed (1 = delayed jobs as well), kept... (what the call before returned, for a call that goes on)
 -- Returns {1 = there is more, kept...}: how many jobs of each state were seen and stay
@@ -11,15 +11,17 @@ local call = redis.call
 --- @include state_kind
 local P = string.sub(KEYS[1], 1, -5)
 local reply = { 0 }
+local budget = 250
 for n, state in ipairs({ 'wait', 'paused', 'prioritized', ARGV[1] == '1' and 'delayed' or nil }) do
   local kept = tonumber(ARGV[n + 1]) or 0
   local is_list = state_kind(state) == 'list'
   local key = P .. state
-  local candidates = call(is_list and 'LRANGE' or 'ZRANGE', key, kept, kept + 999)
+  local candidates = budget > 0 and call(is_list and 'LRANGE' or 'ZRANGE', key, kept, kept + budget - 1) or {}
+  budget = budget - #candidates
   local ids, positions = {}, {}
   local first = kept
   for at, id in ipairs(candidates) do
-    if is_scheduled(P, id, call('HGET', P .. id, 'rjk')) then
+    if string.sub(id, 1, 7) == 'repeat:' and is_scheduled(P, id, call('HGET', P .. id, 'rjk')) then
       kept = kept + 1
     else
       discard_job(P, id)
@@ -32,7 +34,7 @@ for n, state in ipairs({ 'wait', 'paused', 'prioritized', ARGV[1] == '1' and 'de
   elseif #ids > 0 then
     call('ZREM', key, unpack(ids))
   end
-  reply[1] = #candidates == 1000 and 1 or reply[1]
   reply[n + 1] = kept
 end
+reply[1] = budget == 0 and 1 or 0
 return reply

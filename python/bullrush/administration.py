@@ -113,7 +113,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
         The next job of each job scheduler stays. No events.
 
         Redis:
-            ``manage/drain``, up to 1,000 jobs of each state per call.
+            ``manage/drain``, up to 250 jobs per call.
         """
         await reply(self.core.drain(delayed))
 
@@ -135,7 +135,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
             OutcomeUnknownError: the connection broke; jobs may have been removed.
 
         Redis:
-            ``manage/clean``, up to 1,000 jobs per call; an event ``cleaned`` after each 10,000 and at the end.
+            ``manage/clean``, up to 250 jobs per call; an event ``cleaned`` after each 10,000 and at the end.
         """
         if type not in _CLEANABLE:
             raise InvalidOptionError(f"There are no {type!r} jobs to clean.{nearest(str(type), _CLEANABLE)}")

@@ -16,7 +16,7 @@ _LISTS: Final = ("wait", "paused", "active")
 _PAGE: Final = 10_000
 #: Elements of lists that one script call may go over.
 _VISITS: Final = 1_000_000
-_LARGEST_BATCH: Final = 1_000
+_LARGEST_BATCH: Final = 250
 
 
 async def listed_ids(queue: Handle) -> set[str]:

@@ -175,8 +175,8 @@ pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Re
     Err(Error::Refused(message.into()))
 }
 
-/// Removes up to 1000 waiting jobs of each state, and with `delayed` of the delayed ones too. Returns whether more are left,
-/// and how many of each state stay: what the next call gets as `kept`.
+/// Removes up to 250 waiting jobs, and with `delayed` delayed ones too. Returns whether more are left, and how many of each
+/// state stay: what the next call gets as `kept`.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -199,7 +199,7 @@ pub struct Cleaned {
     pub ids: Vec<String>,
 }
 
-/// Removes up to 1000 jobs of a state that are not younger than `cutoff` (ms), as a part of a pass over `limit` jobs.
+/// Removes up to 250 jobs of a state that are not younger than `cutoff` (ms), as a part of a pass over `limit` jobs.
 ///
 /// # Errors
 /// What [`eval`] returns; [`Error::OutcomeUnknown`].

@@ -267,3 +267,13 @@ def test_reading_many_children_does_not_take_long(queue: Queue, redis: Redis) ->
     started = time.monotonic()
     assert len(queue.get_dependencies("p", "processed", 100, 199)["items"]) == 100
     assert time.monotonic() - started < 2
+
+
+def test_a_child_that_has_parted_does_not_remember_its_parent(queue: Queue, child: Callable[..., Job]) -> None:
+    """BullMQ 5.62.0 finds the parent again in the job's options once the job is read anew."""
+    assert child("a").remove_child_dependency()
+    again = queue.get_job("a")
+    assert again is not None
+    assert (again.parent_key, again.parent) == (None, None)
+    with pytest.raises(errors.ParentNotFoundError):
+        again.remove_child_dependency()

@@ -1,4 +1,4 @@
-"""lua/manage/clean.lua: old jobs of one state go, a thousand per call."""
+"""lua/manage/clean.lua: old jobs of one state go, 250 per call."""
 
 import pytest
 
@@ -93,7 +93,7 @@ def test_the_limit_counts_those_looked_at(clean, store, state):
 
 
 @pytest.mark.parametrize("state", ["wait", "delayed", "completed"])
-def test_thousands_go_in_calls_of_a_thousand_with_one_event(clean, queue, client, dump, events, state):
+def test_thousands_go_in_calls_of_250_with_one_event(clean, queue, client, dump, events, state):
     with client.pipeline() as pipe:
         for n in range(2_500):
             age = NOW + (n % 7 == 0)
@@ -104,7 +104,7 @@ def test_thousands_go_in_calls_of_a_thousand_with_one_event(clean, queue, client
                 pipe.zadd(f"bull:{queue}:{state}", {n: age if state == "completed" else n})
         pipe.execute()
     ids, calls = clean(state)
-    assert calls == 3
+    assert calls in {9, 11}  # of finished jobs only the old ones are looked at
     assert sorted(ids, key=int) == [str(n) for n in range(2_500) if n % 7]
     assert events(queue) == [f"cleaned {len(ids)}"]
     after = dump(queue)
