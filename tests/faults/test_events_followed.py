@@ -1,0 +1,98 @@
+"""Who follows a queue's events hears of each one, whatever happens to connections and servers."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from bullrush import Event, Queue, QueueEvents, Worker
+from bullrush.embedded import EmbeddedRedis
+
+from .proxy import Proxy
+from .waiting import until
+
+
+@pytest.fixture
+def heard() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def follow(heard: list[str]) -> Iterator[object]:
+    """Follow the events of the queue; collects the ids of jobs that were added."""
+    made: list[QueueEvents] = []
+
+    def start(url: str) -> QueueEvents:
+        events = QueueEvents("work", url=url)
+        made.append(events)
+        events.wait_until_ready()
+
+        @events.on("added")
+        def note(event: Event) -> None:
+            heard.append(event.job_id or "")
+
+        return events
+
+    yield start
+    for events in made:
+        events.close()
+
+
+def test_cut_connections_lose_no_event(queue: Queue, proxy: Proxy, follow, heard) -> None:
+    follow(proxy.url)
+    added = []
+    for round in range(6):
+        added += [job.id for job in queue.add_bulk([{"name": "n"}] * 40)]
+        if round % 2:
+            proxy.reset()
+        else:
+            proxy.cut()
+    until("all events are told", lambda: len(heard) >= len(added))
+    assert heard == added
+
+
+def test_a_restarted_server_loses_no_event(lasting_server: EmbeddedRedis, follow, heard) -> None:
+    queue = Queue("work", url=lasting_server.url)
+    follow(lasting_server.url)  # nothing was told yet: the end of the stream is all it knows
+    added = [queue.add("n").id]
+    lasting_server.kill()
+    lasting_server.restart()
+    added += [queue.add("n").id for _ in range(3)]
+    until("all events are told", lambda: len(heard) >= len(added))
+    assert heard == added
+
+
+def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_server_comes_back(
+    queue: Queue, proxy: Proxy, follow, heard
+) -> None:
+    queue.add("before")
+    follow(proxy.url)
+    proxy.refuse(True)
+    proxy.cut()
+    missed = queue.add("meanwhile").id
+    time.sleep(0.2)
+    proxy.refuse(False)
+    until("the event is told", lambda: heard)
+    assert heard == [missed]
+
+
+def test_closing_takes_no_time_while_the_server_is_silent(proxy: Proxy, follow) -> None:
+    events = follow(proxy.url)
+    proxy.swallow(True)
+    began = time.monotonic()
+    events.close()
+    assert time.monotonic() - began < 0.1
+
+
+def test_a_wait_for_a_job_outlives_a_cut_connection(queue: Queue, proxy: Proxy, server: EmbeddedRedis, follow) -> None:
+    events = follow(proxy.url)
+    job = queue.add("n", remove_on_complete=True)
+    results: list[object] = []
+    waiting = threading.Thread(target=lambda: results.append(job.wait_until_finished(events, timeout=20_000)))
+    waiting.start()
+    proxy.cut()
+    with Worker("work", lambda job: "done", url=server.url) as worker:
+        worker.run(until="drained")
+    waiting.join(20)
+    assert results == ["done"]
