@@ -79,6 +79,10 @@ class TheirQueue:
         finally:
             self.node.call("unlisten", at=self._at)
 
+    def publish_event(self, event: dict[str, Any], max_events: int = 1000) -> None:
+        """Publish an event of one's own, as Node's ``QueueEventsProducer`` does."""
+        self.node.call("publishEvent", at=self._at, event=event, maxEvents=max_events)
+
     def wait_until_finished(self, id: str) -> Any:
         """Return the job's result, or ``{"failed": reason}``; needs `listening`."""
         return self.node.call("waitUntilFinished", at=self._at, jobId=id)

@@ -1,4 +1,8 @@
-"""Node's QueueEvents hears everything that we do, with the fields that it hears from Node."""
+"""Node's QueueEvents hears everything that we do, with the fields that it hears from Node, and ours hears what Node does."""
+
+import pytest
+
+from bullrush import QueueEvents, QueueEventsProducer
 
 from .live import eventually, our_worker, work_off
 
@@ -95,3 +99,60 @@ def test_node_waits_for_the_end_of_a_job_that_we_work(theirs, queue_name, redis_
 def test_we_wait_for_the_end_of_a_job_that_node_works(ours, theirs):
     with theirs.worker():
         assert ours.add("work", {"answer": 42}).wait_until_finished(timeout=10_000) == {"answer": 42}
+
+
+@pytest.fixture
+def events(queue_name, redis_url):
+    with QueueEvents(queue_name, url=redis_url) as events:
+        events.wait_until_ready()
+        yield events
+
+
+def test_we_hear_the_life_of_a_job_that_node_works(theirs, events):
+    with theirs.worker():
+        id = theirs.add("work", {"runs": [[["progress", {"pct": 75}], ["return", {"ok": "☃"}]]]}, delay=50)
+        heard = []
+        for event in events.iterate(timeout=10_000):
+            heard.append(event)
+            if event.event == "drained":
+                break
+    of_job = [(event.event, event.get("prev")) for event in heard if event.job_id == id]
+    assert of_job == [
+        ("added", None),
+        ("delayed", None),
+        ("waiting", "delayed"),
+        ("active", "waiting"),
+        ("progress", None),
+        ("completed", "active"),
+    ]
+    by_name = {event.event: event for event in heard}
+    assert by_name["completed"].returnvalue == {"ok": "☃"}
+    assert isinstance(by_name["delayed"].delay, int)
+
+
+def test_we_wait_for_a_job_that_node_works_and_removes(ours, theirs, events):
+    job = ours.add("work", {"answer": 42}, remove_on_complete=True)
+    with theirs.worker():
+        assert job.wait_until_finished(events, timeout=10_000) == {"answer": 42}
+
+
+def test_node_hears_an_event_of_our_own(theirs, queue_name, redis_url):
+    with theirs.listening() as heard, QueueEventsProducer(queue_name, url=redis_url) as producer:
+        producer.publish_event("paid", jobId="7", amount=12.5, tags=["a"])
+        eventually(heard)
+        assert heard() == [["paid", {"jobId": "7", "amount": "12.5", "tags": '["a"]'}]]
+
+
+def test_we_hear_an_event_of_nodes_own(theirs, events):
+    theirs.publish_event({"eventName": "paid", "jobId": "7", "amount": 12.5, "customer": "Ada"})
+    event = next(iter(events))
+    assert dict(event) == {"event": "paid", "jobId": "7", "amount": "12.5", "customer": "Ada"}
+
+
+def test_a_published_event_looks_the_same_in_redis(theirs, queue_name, redis_url, redis):
+    fields = {"customer": "Ada", "amount": 12.5, "count": 3}
+    theirs.publish_event({"eventName": "paid", **fields})
+    with QueueEventsProducer(queue_name, url=redis_url) as producer:
+        producer.publish_event("paid", **fields)
+    (_, from_node), (_, from_us) = redis.xrange(f"bull:{queue_name}:events")
+    assert from_us == from_node

@@ -53,6 +53,13 @@ const liveCommands = {
     events.run().catch(() => {});
   },
 
+  async publishEvent(session, { at, event, maxEvents }) {
+    const options = { prefix: at.prefix, connection: session.connection(at.db) };
+    const producer = new session.bullmq.QueueEventsProducer(at.queue, options);
+    await producer.publishEvent(event, maxEvents);
+    await producer.close();
+  },
+
   heard: (session, { at }) => captures.get(at.queue).heard,
 
   async waitUntilFinished(session, { at, jobId }) {
