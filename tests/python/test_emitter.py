@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bullrush import Queue, Worker, aio, errors
+from bullrush import JobScheduler, Queue, QueueEvents, QueueEventsProducer, Worker, aio, errors
 
 
 def test_a_queue_tells_what_it_did(queue: Queue) -> None:
@@ -83,7 +83,7 @@ def test_listeners_of_asyncio_may_be_coroutine_functions(redis_url: str, queue_n
     assert asyncio.run(asyncio.wait_for(main(), 10)) == ["paused", "resumed"]
 
 
-@pytest.mark.parametrize("kind", [Queue, Worker])
+@pytest.mark.parametrize("kind", [Queue, Worker, QueueEvents, QueueEventsProducer, JobScheduler])
 def test_every_class_names_its_queue_and_its_keys(kind: Callable, redis_url: str, queue_name: str) -> None:
     arguments = [print] if kind is Worker else []
     handle = kind(queue_name, *arguments, url=redis_url, prefix="p")
@@ -93,6 +93,11 @@ def test_every_class_names_its_queue_and_its_keys(kind: Callable, redis_url: str
     assert handle.opts["prefix"] == "p"
     handle.wait_until_ready()
     assert handle.redis_version.split(".")[0].isdigit()
+    told: list[str] = []
+    handle.on("error", told.append)
+    assert handle.emit("error", "once")
+    handle.off("error", told.append)
+    assert (handle.emit("error", "no more"), told) == (False, ["once"])
     assert handle.closing is None
     handle.disconnect()
     assert handle.closing
