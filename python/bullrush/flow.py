@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush import checks
-from bullrush._core import CoreQueue, now_ms
+from bullrush._core import CoreQueue, ManualWork, now_ms
 from bullrush.encoding import JSON
 from bullrush.errors import ClosedError
 from bullrush.flow_plan import Flow, NodeSpans, QueueDefaults, compilers, plan
@@ -19,6 +20,7 @@ from bullrush.operation import Blocking, operation, reply
 from bullrush.record import AddedRecord
 from bullrush.telemetry import Telemetry
 from bullrush.url import masked
+from bullrush.worker_options import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,10 +72,17 @@ class _FlowQueue:
     """A queue that a flow has jobs in: what these jobs call back to."""
 
     core: CoreQueue
+    url: str
     prefix: str
     name: str
     checked: bool = False
     progressed: Progressed | None = None
+    backoff_strategy: None = None
+
+    @cached_property
+    def manual(self) -> ManualWork:
+        """The compiled side of finishing jobs by hand."""
+        return ManualWork(self.url, self.prefix, self.name, WorkerSettings().terms())
 
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - nobody listens to a flow's queues
         return False
@@ -285,7 +294,7 @@ class FlowProducerCalls(Connected, Generic[JobT]):
         queue = self._queues.get((prefix, name))
         if queue is None:
             core = CoreQueue(self._url, prefix, name, skip_metas_update=True, timeout_ms=self._timeout)
-            queue = self._queues[prefix, name] = _FlowQueue(core, prefix, name)
+            queue = self._queues[prefix, name] = _FlowQueue(core, self._url, prefix, name)
         return queue
 
     def _job(self, record: Record, queue: _FlowQueue) -> JobT:

@@ -111,3 +111,33 @@ def test_a_silent_workers_jobs_come_back(pair):
     pair.expire("1:lock")
     pair.expire("2:lock")
     assert pair.stalled() == ["1", "2"]
+
+
+@pytest.mark.parametrize("which", ["any", "that one", "another"])
+def test_a_running_parent_waits_for_children(pair, which):
+    pair.add("parent", {})
+    pair.fetch("t1")
+    parent = {"id": "1", "queue": f"bull:{pair.name()}"}
+    pair.add("child", {}, parent=parent, queue="c")
+    child = {"any": None, "that one": {"id": "1"}, "another": {"id": "2"}}[which]
+    child = child and {**child, "queue": f"bull:{pair.name('c')}"}
+    pair.move_to_waiting_children("1", "wrong", child)
+    pair.move_to_waiting_children("9", "t1", child)
+    assert pair.move_to_waiting_children("1", "t1", child) is (which != "another")
+    pair.move_to_waiting_children("1", "t1", child)
+    pair.fetch("t2", queue="c")
+    pair.complete("1", "ok", "t2", queue="c")
+    pair.fetch("t3")
+
+
+def test_a_parent_with_a_failed_child_neither_waits_nor_completes(pair):
+    pair.add("parent", {})
+    pair.fetch("t1")
+    parent = {"id": "1", "queue": f"bull:{pair.name()}"}
+    for _ in range(2):
+        pair.add("child", {}, parent=parent, failParentOnFailure=True, queue="c")
+    pair.complete("1", "too early", "t1")
+    pair.fetch("t2", queue="c")
+    pair.fail("1", "boom", "t2", queue="c")
+    pair.move_to_waiting_children("1", "t1")
+    pair.complete("1", "never", "t1")

@@ -316,3 +316,11 @@ def test_a_flow_waits_by_hand(queue: Queue, redis_url: str, worker: Worker) -> N
     parent = worker.get_next_job("t", block=False)
     assert parent is not None
     assert list(parent.get_children_values().values()) == [{"n": 1}]
+
+
+def test_a_job_that_a_flow_added_can_be_finished(queue: Queue, redis_url: str, worker: Worker) -> None:
+    with FlowProducer(url=redis_url) as flows:
+        job = flows.add({"name": "n", "queue_name": queue.name}).job
+        assert worker.get_next_job("t") is not None
+        job.move_to_completed("done", "t")
+        assert job.is_completed()
