@@ -28,6 +28,11 @@ impl MarkerWaiter {
         let (orders, mut ordered) = mpsc::channel::<Duration>(1);
         let (brought, results) = mpsc::channel(1);
         tokio::spawn(async move {
+            // At once, although a busy worker does not wait: by this connection others see that it is there.
+            tokio::select! {
+                _ = link.connect() => {}
+                () = brought.closed() => return,
+            }
             while let Some(timeout) = ordered.recv().await {
                 let woken = tokio::select! {
                     woken = link.wait_marker(&marker, timeout) => woken,
