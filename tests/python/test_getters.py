@@ -194,13 +194,15 @@ def test_a_worker_has_its_name_again_after_its_connection_was_cut(
     assert queue.get_workers()[0]["rawname"] == first["rawname"]
 
 
-def test_a_worker_that_was_never_idle_is_among_them_too(queue: Queue, redis_url: str) -> None:
+def test_a_worker_that_was_never_idle_is_among_them_too(
+    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
+) -> None:
     release = threading.Event()
     queue.add_bulk([{"name": "long"}] * 2)
-    with Worker(queue.name, lambda _: release.wait(20), url=redis_url, prefetch=0, autorun=True):
-        eventually(lambda: queue.get_active_count() == 1)
-        eventually(lambda: queue.get_workers_count() == 1)
-        release.set()
+    worker(lambda job: release.wait(20), prefetch=0, autorun=True)
+    eventually(lambda: queue.get_active_count() == 1)
+    eventually(lambda: queue.get_workers_count() == 1)
+    release.set()
 
 
 def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
