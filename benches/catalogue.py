@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
-from benches import bulk_add, concurrent_add, process, single_add
+from benches import (
+    bulk_add,
+    concurrent_add,
+    delayed,
+    fleet,
+    flows,
+    growth,
+    heartbeat,
+    memory,
+    payload_size,
+    persistence,
+    pick_up,
+    process,
+    single_add,
+    slow_handlers,
+    spark,
+    stalled,
+    under_load,
+)
 from benches.harness.question import Question
 
-QUESTIONS: dict[str, Question] = {
-    question.name: question
-    for module in (bulk_add, single_add, concurrent_add, process)
-    for question in module.QUESTIONS
-}
+_MODULES = (
+    bulk_add,
+    single_add,
+    concurrent_add,
+    process,
+    pick_up,
+    under_load,
+    slow_handlers,
+    flows,
+    delayed,
+    stalled,
+    heartbeat,
+    memory,
+    growth,
+    fleet,
+    payload_size,
+    persistence,
+    spark,
+)
+QUESTIONS: dict[str, Question] = {question.name: question for module in _MODULES for question in module.QUESTIONS}

@@ -40,15 +40,26 @@ class Expected:
 def check_added(server: BenchServer, queue: str, jobs: int, size: int = SMALL, ordered: bool = True) -> None:
     """Check that just these jobs wait in a queue, with their data, and that nothing else is there.
 
+    Args:
+        server: where.
+        queue: the queue's name.
+        jobs: how many.
+        size: bytes of data in each, about.
+        ordered: ids and data have to be in the order of adding; otherwise any order and any ids will do.
+
     Raises:
         PeerError: that is not so.
     """
     _check_counts(server, queue, {"wait": jobs})
     ids = [str(job_id, "utf-8") for job_id in server.command("LRANGE", f"bull:{queue}:wait", 0, -1)]
-    _check(queue, "ids in order of adding", ids[::-1], [str(number + 1) for number in range(jobs)])
+    _check(queue, "different ids", len(set(ids)), jobs)
+    if ordered:
+        _check(queue, "ids in order of adding", ids[::-1], [str(number + 1) for number in range(jobs)])
     _check_keys(server, [queue], jobs)
-    for index, job in _sample(server, queue, jobs):
-        _check_job(queue, index if ordered else int(json.loads(job["data"])["order"]), job, size)
+    some = random.sample(ids, min(_SAMPLE, jobs))
+    for job_id, job in zip(some, server.hashes(f"bull:{queue}:{job_id}" for job_id in some), strict=True):
+        index = int(job_id) - 1 if ordered else int(json.loads(job["data"])["order"])
+        _check_job(queue, index, job, size)
 
 
 def check_flows_added(server: BenchServer, queue: str, flows: int, children: int) -> None:
@@ -112,12 +123,6 @@ def _check_keys(server: BenchServer, queues: Sequence[str], jobs: int) -> None:
     """A lock or a list that stays behind shows here: every key is one of a queue's, a job's hash or a parent's `processed`."""
     own = sum(server.command("EXISTS", f"bull:{queue}:{name}") for queue in queues for name in _QUEUE_KEYS)
     _check(queues[0], "keys", server.command("DBSIZE"), own + jobs)
-
-
-def _sample(server: BenchServer, queue: str, jobs: int) -> list[tuple[int, dict[str, str]]]:
-    indexes = random.sample(range(jobs), min(_SAMPLE, jobs))
-    hashes = server.hashes(f"bull:{queue}:{index + 1}" for index in indexes)
-    return list(zip(indexes, hashes, strict=True))
 
 
 def _check_job(queue: str, index: int, job: Mapping[str, str], size: int) -> None:

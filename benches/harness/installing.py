@@ -23,7 +23,7 @@ PYTHON_PEERS = {
     "ardiq": ("ardiq",),
     "chasquimq": ("chasquimq",),
 }
-HOME = ROOT / "benches" / ".peers"
+HOME = ROOT / "target" / "peers"
 RUST = HOME / "rust" / "release" / "bullmq-rust-peer"
 GO = HOME / "asynq-peer"
 
@@ -35,7 +35,7 @@ def python_of(peer: str) -> Path:
 
 def install_peers(progress: Callable[[str], None]) -> None:
     """Install what is missing. What cannot be installed is found missing when it is asked, and reported there."""
-    HOME.mkdir(exist_ok=True)
+    HOME.mkdir(parents=True, exist_ok=True)
     for peer, packages in PYTHON_PEERS.items():
         if not python_of(peer).exists():
             progress(f"installing {peer}")

@@ -144,7 +144,8 @@ async function processJobs(order) {
 }
 
 // Takes all jobs and holds them until it is stopped.
-async function hold(order) {
+async function hold({ concurrency, lock_duration: lockDuration, ...rest }) {
+  const order = { ...rest, worker: { concurrency, lockDuration } };
   let release;
   let handled = 0;
   const released = new Promise(resolve => (release = resolve));
@@ -164,7 +165,7 @@ async function hold(order) {
 
 // Looks for stalled jobs and does nothing else.
 async function checkStalled(order) {
-  const worker = openWorker(order, async () => {});
+  const worker = openWorker({ ...order, worker: { stalledInterval: order.interval } }, async () => {});
   await worker.waitUntilReady();
   await ready();
   await worker.startStalledCheckTimer();

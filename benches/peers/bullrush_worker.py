@@ -79,9 +79,18 @@ def hold(order: Order) -> None:
         next(count)
         await asyncio.wrap_future(released)
 
-    worker = Worker(order["queue"], handle, url=order["url"], **order["worker"])
+    worker = Worker(
+        order["queue"], handle, url=order["url"], concurrency=order["concurrency"], lock_duration=order["lock_duration"]
+    )
     _run_until_stop(worker, lambda: released.set_result(None))
     channel.done(handled=next(count))
+
+
+def check_stalled(order: Order) -> None:
+    """Look for stalled jobs of a queue that is paused."""
+    worker = Worker(order["queue"], lambda job: None, url=order["url"], stalled_interval=order["interval"])
+    _run_until_stop(worker)
+    channel.done()
 
 
 def _run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> None:
@@ -97,4 +106,4 @@ def _run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) ->
     waiting.join()
 
 
-TASKS = (process, hold)
+TASKS = (process, hold, check_stalled)

@@ -60,7 +60,7 @@ async fn open(order: &Value) -> Result<Queue, bullmq::Error> {
 
 async fn add_bulk(order: &Value) -> Outcome {
     let queue = open(order).await?;
-    let mut jobs = payloads(order).into_iter().map(|data| BulkJob { name: NAME.to_string(), data, opts: None });
+    let mut jobs = payloads(order).into_iter().map(|data| BulkJob::new(NAME, data));
     ready();
     loop {
         let chunk: Vec<_> = jobs.by_ref().take(CHUNK).collect();

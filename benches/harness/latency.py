@@ -1,0 +1,103 @@
+"""How long jobs take: from `add` to the handler on an idle queue, and from when they were due to `finishedOn` under load."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from dataclasses import dataclass, field
+
+from benches.harness.measuring import Measurement
+from benches.harness.peer import Peer, PeerError
+from benches.harness.processing import Process, wait_until_completed
+from benches.harness.question import Figure
+from benches.harness.stage import Stage
+
+PERCENTILES = (
+    Figure("p50_ms", "p50 ms", digits=2),
+    Figure("p99_ms", "p99 ms", digits=2),
+    Figure("p999_ms", "p99.9 ms", digits=2),
+)
+#: The decisive one first.
+TAIL_FIRST = (PERCENTILES[1], PERCENTILES[0], PERCENTILES[2])
+_GENERATOR = (sys.executable, "-m", "benches.peers", "load_generator")
+
+
+@dataclass(frozen=True)
+class PickUp:
+    """One process of the contender adds jobs at a fixed rate, another one has a worker that is idle in between.
+
+    Attributes:
+        rate: jobs per second; so few that each finds an idle queue.
+    """
+
+    rate: float = 200.0
+
+    def measure(self, stage: Stage) -> Measurement:
+        """Add jobs in an open loop; the handlers tell how long after `add` was called they started."""
+        worker, producer = stage.peers
+        with stage.limited():
+            stage.prepare(worker, {"task": "process", "act": "record"})
+            worker.go()
+            stage.prepare(producer, {"task": "add_paced", "rate": self.rate})
+            meter = stage.meter()
+            producer.go()
+            producer.done()
+            if stage.contender.foreign:
+                worker.handled()
+            else:
+                wait_until_completed(stage, [stage.queue], stage.jobs)
+            found = meter.read(stage.jobs)
+            worker.stop()
+            latencies = [microseconds / 1000 for microseconds in worker.done()["latencies"]]
+        if len(latencies) != stage.jobs:
+            raise PeerError(f"{stage.contender.name} ran {len(latencies)} jobs instead of {stage.jobs}")
+        found.more.update(percentiles(latencies))
+        return found
+
+
+@dataclass
+class UnderLoad:
+    """One load generator for all adds jobs in an open loop; the contender only works them.
+
+    Attributes:
+        share: of what the first contender got through in a closed run, so that the load is the same for everybody.
+    """
+
+    share: float
+    _capacity: list[float] = field(default_factory=list)
+
+    def measure(self, stage: Stage) -> Measurement:
+        """Load the contender's worker and read from each job how long after it was due it was finished."""
+        if not self._capacity:
+            self._capacity.append(Process().measure(stage).rate)
+            stage.server.empty()
+        rate = self._capacity[0] * self.share
+        with Peer("the load generator", _GENERATOR) as generator, stage.limited(), generator.limited(60):
+            worker = stage.peers[0]
+            stage.prepare(worker)
+            worker.go()
+            stage.prepare(generator, {"task": "add_load", "rate": rate})
+            meter = stage.meter()
+            generator.go()
+            generator.done()
+            wait_until_completed(stage, [stage.queue], stage.jobs)
+            found = meter.read(stage.jobs)
+            worker.stop()
+            worker.done()
+        found.more.update(percentiles(_latencies(stage)), offered=rate)
+        return found
+
+
+OFFERED = Figure("offered", "jobs/s offered", rising=True)
+
+
+def percentiles(latencies: list[float]) -> dict[str, float]:
+    """Return the percentiles of milliseconds that the tables show."""
+    cuts = statistics.quantiles(latencies, n=1_000, method="inclusive")
+    return {"p50_ms": cuts[499], "p99_ms": cuts[989], "p999_ms": cuts[998]}
+
+
+def _latencies(stage: Stage) -> list[float]:
+    jobs = stage.server.hashes(f"bull:{stage.queue}:{number + 1}" for number in range(stage.jobs))
+    return [float(job["finishedOn"]) - json.loads(job["data"])["due"] for job in jobs]

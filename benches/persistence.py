@@ -1,0 +1,20 @@
+"""What remains of the differences when Redis writes everything to an append-only file, with an fsync every second?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benches import bulk_add, process, single_add
+from benches.harness.question import Question
+
+QUESTIONS: tuple[Question, ...] = tuple(
+    replace(
+        question,
+        name=f"{question.name}_aof",
+        title=f"{question.title}; Redis persists (AOF, everysec)",
+        aof=True,
+        goals=(),
+        core=False,
+    )
+    for question in (bulk_add.QUESTIONS[0], single_add.QUESTIONS[0], process.QUESTIONS[0])
+)

@@ -1,0 +1,31 @@
+"""How long after a job was due is it finished, at 50 % and at 80 % of the load that BullMQ for Node can carry here?
+
+One load generator for all, in an open loop, so that a slow worker cannot slow down the load that it is measured with. The time is
+``finishedOn`` less the moment when the job was due. The port to Python is not asked: a tenth of that load is all it carries.
+"""
+
+from __future__ import annotations
+
+from benches.contenders import NODE, bullrush_worker, node, node_6, rust
+from benches.harness.latency import OFFERED, TAIL_FIRST, UnderLoad
+from benches.harness.question import Goal, Question
+
+_WORKER = {"concurrency": 100}
+
+QUESTIONS = tuple(
+    Question(
+        name=f"under_load_{percent}",
+        title=f"End-to-end latency at {percent} % of Node's capacity: milliseconds from due to finished",
+        work=UnderLoad(percent / 100),
+        contenders=(
+            node("process", worker=_WORKER),
+            node_6("process", worker=_WORKER),
+            bullrush_worker("def", concurrency=100),
+            bullrush_worker("async def", "async def", concurrency=100),
+            rust("process", worker=_WORKER),
+        ),
+        goals=(Goal("bullrush, def", NODE, aim=1.0), Goal("bullrush, async def", NODE, aim=1.0)),
+        figures=(*TAIL_FIRST, OFFERED),
+    )
+    for percent in (50, 80)
+)
