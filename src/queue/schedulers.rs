@@ -49,7 +49,9 @@ pub async fn upsert_job_scheduler(
     scheduler: &Scheduler,
 ) -> Result<Option<Scheduled>> {
     let rule = Repeat::read(&scheduler.repeat);
-    let Some(iteration) = rule.next(now, None)? else { return Ok(None) };
+    // A first job for now is made also when the pattern fires no more before the end.
+    let first = Repeat { end_date: rule.end_date.filter(|_| !scheduler.immediately), ..rule.clone() };
+    let Some(iteration) = first.next(now, None)? else { return Ok(None) };
     let mut opts = scheduler.opts.clone();
     if let Some(metadata) = &scheduler.metadata {
         opts.insert("tm".to_owned(), metadata.clone());

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .queue_side import snaked
+from .node_side import snaked
 
 HERE = Path(__file__).parent
 NODE_KINDS = ("bullmq5", "bullmq6")

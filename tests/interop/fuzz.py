@@ -18,26 +18,27 @@ from bullrush.embedded import EmbeddedRedis
 
 from .node_process import NodeProcess
 from .pair import StateDiffers
-from .sequences import Player, numbers, twin_pair
+from .sequences import Player, manual_pair, numbers, twin_pair
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
 ENOUGH_DIFFERENCES = 5
-SIDES: dict[str, Callable[..., Any]] = {"bullmq": twin_pair}
+SIDES: dict[str, Callable[..., Any]] = {"bullrush": manual_pair, "bullmq": twin_pair}
 
 
 @dataclass
 class Tally:
     """What has been played until now."""
 
+    sequences: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     differences: int = 0
     began: float = field(default_factory=time.monotonic)
 
     def __str__(self) -> str:
         seconds = time.monotonic() - self.began
-        played, steps = self.counts["sequences"], self.counts.total() - self.counts["sequences"]
-        speed = f"{played / seconds:,.0f} sequences/s, {steps / seconds:,.0f} steps/s"
-        return f"{played:,} sequences, {steps:,} steps, {speed}, {self.differences} differences"
+        steps = self.counts.total()
+        speed = f"{self.sequences / seconds:,.0f} sequences/s, {steps / seconds:,.0f} steps/s"
+        return f"{self.sequences:,} sequences, {steps:,} steps, {speed}, {self.differences} differences"
 
 
 def work(side: str, mine: range, results: "Pipe[Any]") -> None:
@@ -69,6 +70,7 @@ def fuzz(side: str, sequences: int, seed: int, workers: int) -> Tally:
     reported = time.monotonic()
     for _ in range(sequences):
         counts, difference = _next_result(results, processes)
+        tally.sequences += 1
         tally.counts += counts
         if difference:
             tally.differences += 1
@@ -100,12 +102,11 @@ def main() -> int:
     parser.add_argument("--sequences", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--side", choices=SIDES, default="bullmq", help="bullmq: real BullMQ beside itself")
+    parser.add_argument("--side", choices=SIDES, default="bullrush", help="bullmq: real BullMQ beside itself")
     asked = parser.parse_args()
     print(f"{asked.sequences:,} sequences, seed {asked.seed}", flush=True)
     tally = fuzz(asked.side, asked.sequences, asked.seed, asked.workers)
-    steps = sorted((name, number) for name, number in tally.counts.items() if name != "sequences")
-    print("\n" + "\n".join(f"{name:32}{number:>10,}" for name, number in steps))
+    print("\n" + "\n".join(f"{name:32}{number:>10,}" for name, number in sorted(tally.counts.items())))
     print(f"seed {asked.seed}: {tally}")
     return 1 if tally.differences else 0
 

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from bullrush import Job, Queue, Worker
+from bullrush import Job, Worker
 from bullrush._core import now_ms, stop_clock
 from bullrush.errors import UnrecoverableError
-from bullrush.record import AddedRecord
 
-from .node_side import Batch, Failed
-from .queue_side import QueueSide, snaked
+from .node_side import Batch, Failed, snaked
+from .queue_side import QueueSide
 from .state import coarse_ttl
 
 
@@ -16,9 +15,7 @@ class ManualSide(QueueSide):
     """Our queue, and workers that fetch and finish by hand. The clock of this process stops: let it run afterwards."""
 
     def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
-        super().__init__(url, queue)
-        self._queue = Queue(queue, url=url, prefix=prefix)
-        self._prefix = prefix
+        super().__init__(url, queue, prefix)
         self._workers: dict[str, Worker] = {}
 
     def set_clock(self, now: int) -> None:
@@ -34,9 +31,7 @@ class ManualSide(QueueSide):
 
     def _held(self, id: str, options: dict[str, Any]) -> Job:
         """Return the job as Redis holds it in the hands of a worker; of one that is gone, a stand-in to see the refusal."""
-        job = self._queue.get_job(id)
-        record = job.record if job else AddedRecord(id, ("", b"{}", b"{}", None, 0, 0, 0, False))
-        return Job(record, self._worker(options))
+        return Job(self._job(id).record, self._worker(options))
 
     # workers
     def fetch(self, token: str, **worker: Any) -> Any:
@@ -80,10 +75,6 @@ class ManualSide(QueueSide):
 
     def stalled_in_parts(self, limit: int, **worker: Any) -> Any:
         return sorted(self.stalled(**worker))
-
-    # management
-    def retry_jobs(self, state: str = "failed", count: int = 1000, timestamp: int | None = None) -> Any:
-        self._queue.retry_jobs(state=state, count=count, timestamp=timestamp)
 
 
 def _id(job: Job | None) -> str | None:

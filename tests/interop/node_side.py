@@ -1,5 +1,6 @@
 """The steps of a sequence, done by real BullMQ. This is the full vocabulary; the other sides speak the same one."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -230,7 +231,9 @@ class NodeSide:
         return self.call("job", jobId=id, method="log", args=[row])
 
     def remove_job(self, id: str, remove_children: bool = True) -> Any:
-        return self._job(id, "remove", {"removeChildren": remove_children})
+        result = self._job(id, "remove", {"removeChildren": remove_children})
+        # BullMQ has only words for it.
+        return Failed(-6, result.message) if isinstance(result, Failed) and "locked" in result.message else result
 
     def remove_child_dependency(self, id: str) -> Any:
         return self.call("job", jobId=id, method="removeChildDependency", args=[])
@@ -242,7 +245,8 @@ class NodeSide:
     def job(self, id: str) -> Any:
         """Return what a client sees of a job, without its options; None when there is no such job."""
         job = self.call("queue", method="getJob", args=[id])
-        return {_FIELDS[name]: value for name, value in job.items() if name in _FIELDS} if job else None
+        fields = {FIELDS[name]: value for name, value in job.items() if name in FIELDS} if job else {}
+        return {name: value for name, value in fields.items() if value is not None} or None
 
     def family(self, id: str) -> Any:
         """Return all that a job knows of its children."""
@@ -252,9 +256,7 @@ class NodeSide:
         return [counts, values, ignored]
 
     def schedulers(self) -> Any:
-        """Return every scheduler as ``{id: {iteration_count, next, ...}}``."""
-        listed = self.call("queue", method="getJobSchedulers", args=[0, -1, True])
-        return [{_SCHEDULER.get(name, name): value for name, value in one.items()} for one in listed]
+        return [snaked(one) for one in self.call("queue", method="getJobSchedulers", args=[0, -1, True])]
 
     def logs(self, id: str, start: int = 0, end: int = -1, asc: bool = True) -> Any:
         found = self.call("queue", method="getJobLogs", args=[id, start, end, asc])
@@ -292,7 +294,7 @@ class NodeSide:
 
 
 #: Fields of a job that every client shows, by their names there and here.
-_FIELDS = {
+FIELDS = {
     "id": "id",
     "name": "name",
     "data": "data",
@@ -312,7 +314,20 @@ _FIELDS = {
     "deduplicationId": "deduplication_id",
     "repeatJobKey": "repeat_job_key",
 }
-_SCHEDULER = {"iterationCount": "iteration_count", "startDate": "start_date", "endDate": "end_date"}
+
+
+def snake(name: str) -> str:
+    """Spell an option as Python does: ``removeOnFail`` is ``remove_on_fail``."""
+    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
+
+
+def snaked(value: Any) -> Any:
+    """Spell all options of a tree as Python does; data stays as it is."""
+    if isinstance(value, list):
+        return [snaked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {snake(name): item if name == "data" else snaked(item) for name, item in value.items()}
 
 
 def _tree(node: Any) -> Any:

@@ -1,29 +1,15 @@
 """The steps of a sequence, done by bullrush as its users call it."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-from bullrush import FlowProducer, JobNode, Queue, Worker
+from bullrush import FlowProducer, Job, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
+from bullrush.record import AddedRecord
 
-from .node_side import Failed
+from .node_side import FIELDS, Failed, snaked
 from .scripted import scripted
 from .state import coarse_ttl
-
-
-def snake(name: str) -> str:
-    """Spell an option as Python does: ``removeOnFail`` is ``remove_on_fail``."""
-    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
-
-
-def snaked(value: Any) -> Any:
-    """Spell all options of a tree as Python does; data stays as it is."""
-    if isinstance(value, list):
-        return [snaked(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {snake(name): item if name == "data" else snaked(item) for name, item in value.items()}
 
 
 def ids_of(node: JobNode[Any]) -> Any:
@@ -46,10 +32,12 @@ def refusals_as_results(step: Callable[..., Any]) -> Callable[..., Any]:
 class QueueSide:
     """Our queue and worker, on the real clock."""
 
-    def __init__(self, url: str, queue: str) -> None:
+    def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
         self._url = url
         self._name = queue
-        self._queue = Queue(queue, url=url)
+        self._prefix = prefix
+        self._queue = Queue(queue, url=url, prefix=prefix)
+        self._flows = FlowProducer(url=url, prefix=prefix)
         self._added: dict[str, Any] = {}
 
     def __getattribute__(self, name: str) -> Any:
@@ -63,8 +51,8 @@ class QueueSide:
         """Our side has only the real clock; a pair on real clocks never moves it."""
 
     def _job(self, id: str) -> Any:
-        """Return the job as Redis holds it, or what its producer still has of a job that is gone."""
-        return self._queue.get_job(id) or self._added[id]
+        """Return the job as Redis holds it; of one that is gone what its producer has, or a stand-in, to see the refusal."""
+        return self._queue.get_job(id) or self._added.get(id) or Job(_nobody(id), self._queue)
 
     # producers
     def add(self, name: str, data: Any = None, **opts: Any) -> Any:
@@ -78,12 +66,10 @@ class QueueSide:
 
     def add_flow(self, flow: dict[str, Any], queues_options: dict[str, Any] | None = None) -> Any:
         options = {queue: snaked(defaults) for queue, defaults in (queues_options or {}).items()}
-        with FlowProducer(url=self._url, prefix=self._queue.prefix) as flows:
-            return ids_of(flows.add(snaked(flow), queues_options=options))
+        return ids_of(self._flows.add(snaked(flow), queues_options=options))
 
     def add_flows(self, flows: list[dict[str, Any]]) -> Any:
-        with FlowProducer(url=self._url, prefix=self._queue.prefix) as producer:
-            return [ids_of(node) for node in producer.add_bulk([snaked(flow) for flow in flows])]
+        return [ids_of(node) for node in self._flows.add_bulk([snaked(flow) for flow in flows])]
 
     def remove_deduplication_key(self, id: str) -> Any:
         return self._queue.remove_deduplication_key(id)
@@ -137,8 +123,8 @@ class QueueSide:
     def obliterate(self, force: bool = False, count: int = 1000) -> Any:
         self._queue.obliterate(force=force, count=count)
 
-    def retry_jobs(self, state: str = "failed", count: int = 1000) -> Any:
-        self._queue.retry_jobs(state=state, count=count)
+    def retry_jobs(self, state: str = "failed", count: int = 1000, timestamp: int | None = None) -> Any:
+        self._queue.retry_jobs(state=state, count=count, timestamp=timestamp)
 
     def promote_jobs(self, count: int = 1000) -> Any:
         self._queue.promote_jobs(count=count)
@@ -202,6 +188,20 @@ class QueueSide:
         self._job(id).remove_unprocessed_children()
 
     # getters
+    def job(self, id: str) -> Any:
+        job = self._queue.get_job(id)
+        fields = {name: getattr(job, name) for name in FIELDS.values()} if job else {}
+        return {name: value for name, value in fields.items() if value is not None} or None
+
+    def logs(self, id: str, start: int = 0, end: int = -1, asc: bool = True) -> Any:
+        found = self._queue.get_job_logs(id, start, end, asc)
+        return [found["logs"], found["count"]]
+
+    def limits(self) -> Any:
+        queue = self._queue
+        limit = queue.get_global_rate_limit()
+        return [queue.is_paused(), queue.is_maxed(), queue.get_global_concurrency(), limit and dict(limit)]
+
     def family(self, id: str) -> Any:
         job = self._job(id)
         return [job.get_dependencies_count(), job.get_children_values(), job.get_ignored_children_failures()]
@@ -229,3 +229,7 @@ class QueueSide:
 
     def state(self, id: str) -> Any:
         return self._queue.get_job_state(id)
+
+
+def _nobody(id: str) -> AddedRecord:
+    return AddedRecord(id, ("", b"{}", b"{}", None, 0, 0, 0, False))

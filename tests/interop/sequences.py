@@ -1,5 +1,6 @@
 """Random sequences by number: each seed is one sequence, and a sequence that finds a difference is shrunk to a short one."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -9,18 +10,23 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from redis import Redis
 
+from .manual_side import ManualSide
 from .node_process import NodeProcess
 from .node_side import NodeSide
-from .pair import Pair, Sides
+from .pair import Pair, Sides, StateDiffers
 from .state import remove_state
 from .steps import QUEUES, Strategy, steps_of
 from .story import Story
+from .timeless import without_traces
 
 LONGEST = 40
 #: One in so many sequences ends before the longest after each step.
 ENDS = 100
 
-META = {"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"}
+#: How long a difference is made smaller.
+SHRINK_SECONDS = 30.0
+
+META: dict[Any, Any] = {"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"}
 
 
 def server_of(url: str) -> str:
@@ -42,6 +48,16 @@ def twin_pair(node: NodeProcess, url: str, queue: str) -> Pair:
     return _pair(node, url, queue, lambda db, prefix, name: NodeSide(node, db, prefix, name, words=True))
 
 
+def manual_pair(node: NodeProcess, url: str, queue: str) -> Pair:
+    """Return real BullMQ beside bullrush's public API. Our clock stays stopped."""
+    server = server_of(url)
+
+    def make_side(db: int, prefix: str, name: str) -> ManualSide:
+        return ManualSide(f"{server}/{db}", name, prefix)
+
+    return _pair(node, url, queue, make_side, view=without_traces)
+
+
 def _pair(node: NodeProcess, url: str, queue: str, make_side: MakeSide, **options: Any) -> Pair:
     def open_queue(prefix: str, name: str) -> Sides:
         expected, foreign = (NodeSide(node, db, prefix, name, words=True) for db in (0, 1))
@@ -60,6 +76,10 @@ def sequences(draw: Any, step: Strategy) -> list[Any]:
     return sequence
 
 
+class _ShrunkEnough(BaseException):
+    """Ends the search for a smaller sequence; no `Exception`, which would be a find."""
+
+
 class Player:
     """Plays sequences on one pair of key spaces, one after the other; the handles of both sides stay open."""
 
@@ -68,6 +88,7 @@ class Player:
         self.pair = pair
         self.counts: Counter[str] = Counter()
         self._start = pair.now
+        self._shrink_until = 0.0
         self._sequences = sequences(steps_of(kinds))
         for queue in QUEUES:
             pair.on(queue)
@@ -83,25 +104,41 @@ class Player:
             max_examples=2,
             deadline=None,
             database=None,
+            report_multiple_bugs=False,
             phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),
         )
-        seed(number)(once(given(self._sequences)(self._play)))()
+        self._played: Counter[str] = Counter()
+        self._found: StateDiffers | None = None
+        try:
+            seed(number)(once(given(self._sequences)(self._play)))()
+        except (StateDiffers, _ShrunkEnough):
+            assert self._found is not None
+            raise self._found from None
+        self.counts += self._played
 
     def take_counts(self) -> Counter[str]:
-        """Return how many steps of each kind, and sequences, were played since the last call."""
+        """Return how many steps of each kind were played since the last call."""
         counts, self.counts = self.counts, Counter()
         return counts
 
     def _play(self, sequence: list[Any]) -> None:
         if not sequence:
             return
+        if self._found is not None and time.monotonic() > self._shrink_until:
+            raise _ShrunkEnough
         self._begin()
         story = Story(self.pair)
-        for step in sequence:
-            story.play(step)
-        self.counts += story.counts
-        self.counts["sequences"] += 1
+        try:
+            for step in sequence:
+                story.play(step)
+        except StateDiffers as found:
+            if self._found is None:
+                self._shrink_until = time.monotonic() + SHRINK_SECONDS
+            if self._found is None or len(str(found)) < len(str(self._found)):
+                self._found = found
+            raise
+        self._played = story.counts
 
     def _begin(self) -> None:
         pair = self.pair

@@ -14,7 +14,7 @@ from bullrush import Queue
 
 from .fleet import COMPLETED, JOBS_PER_FLOW, KINDS, Fate, Fleet, fate_of_plain, fates_of_flow, flow, plain_job
 from .live import TheirQueue, eventually
-from .queue_side import snaked
+from .node_side import snaked
 
 JOBS = int(os.environ.get("FLEET_JOBS", "3000"))
 OF_EACH_KIND = 1 if JOBS < 10_000 else 2

@@ -1,0 +1,26 @@
+"""Random sequences of every kind of step through the public API leave what BullMQ 5.62.0 leaves, key by key, after every step.
+
+``make fuzz`` plays more of them, with other seeds.
+"""
+
+import pytest
+
+from bullrush._core import stop_clock
+
+from .sequences import Player, manual_pair, numbers
+
+SEQUENCES = 500
+CHUNK = 25
+
+
+@pytest.fixture(scope="module")
+def player(node_fleet, redis_url):
+    yield Player(manual_pair(node_fleet.get("bullmq5"), redis_url, "random-sequences"))
+    stop_clock(None)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", range(0, SEQUENCES, CHUNK))
+def test_a_random_sequence_leaves_the_same_state(player, first):
+    for number in numbers(seed=0, sequences=SEQUENCES)[first : first + CHUNK]:
+        player.play(number)
