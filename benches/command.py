@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from benches.catalogue import QUESTIONS
+from benches.harness.calls import measure_calls
 from benches.harness.machine import describe
 from benches.harness.pages import publish
 from benches.harness.peer import NODE_MODULES, PeerError
@@ -56,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write_json(options.json, options.run, answers)
             draw(read_summaries(options.json), options.json.parent)
     _print_footer(answers, time.monotonic() - began, options)
+    if options.save_baseline or not options.only:
+        measure_calls(save=options.save_baseline)
     if options.docs:
         publish(options.json)
     missed = [verdict for answer in answers for verdict in summarize(answer).verdicts if not verdict.met]
@@ -94,6 +97,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="where to write what was measured; plots go beside it",
     )
     add("--docs", action="store_true", help="put tables and plots into docs/benchmarks.md")
+    add("--save-baseline", action="store_true", help="measure single calls and let later runs compare with that")
     add("--render", action="store_true", help="measure nothing: put what --json has into docs/benchmarks.md")
     options = parser.parse_args(arguments)
     names = options.only or [name for name, question in QUESTIONS.items() if question.core or options.all]

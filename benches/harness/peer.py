@@ -27,6 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 NODE_MODULES = ROOT / "tests" / "interop" / "node_modules"
 
 
+#: Seconds until a peer has to be there; Spark takes its time.
+_START = 120.0
+
+
 class PeerError(Exception):
     """A peer broke down, hung or did not do its work."""
 
@@ -53,13 +57,15 @@ class Peer:
                 bufsize=1,
             )
         except OSError as error:
+            self._errors.close()
             raise MissingPeerError(f"could not be installed: {error.strerror}: {Path(command[0]).name}") from None
         self._usage = psutil.Process(self._process.pid)
         self._step = "start"
         try:
-            with self.limited(30):
+            with self.limited(_START):
                 self.identity: str = json.loads(self._line())["identity"]
         except PeerError as error:
+            self._close()
             raise MissingPeerError(str(error)) from None
 
     def __enter__(self) -> Self:
@@ -70,8 +76,7 @@ class Peer:
     ) -> None:
         if error is not None:
             self._process.kill()
-        with self._process, self._errors:  # closes its input, which ends it, and waits
-            pass
+        self._close()
 
     def prepare(self, order: Mapping[str, object]) -> None:
         """Give an order and wait until the peer is ready."""
@@ -131,6 +136,10 @@ class Peer:
     def alive(self) -> bool:
         """True while the process runs."""
         return self._process.poll() is None
+
+    def _close(self) -> None:
+        with self._process, self._errors:  # closes its input, which ends it, and waits
+            pass
 
     def _last_words(self) -> str:
         self._errors.seek(0)

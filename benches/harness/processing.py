@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from benches.harness.checking import Expected, check_processed
+from benches.harness.checking import Expected, check_added, check_processed
 from benches.harness.measuring import Measurement
 from benches.harness.payload import NAME
 from benches.harness.peer import PeerError
@@ -59,6 +59,8 @@ class Process:
                 _fill_flows(stage, queue, each, self.children)
             else:
                 stage.fill(queue, each, {"delay": self.delay} if self.delay else None)
+        if self == Process() and not stage.contender.foreign:
+            check_added(stage.server, stage.queue, each, stage.payload)
         time.sleep(self.delay / 1000)
 
     def _wait(self, stage: Stage, queues: list[str], jobs: int) -> int:

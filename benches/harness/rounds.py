@@ -86,8 +86,9 @@ def _measure(server: BenchServer, question: Question, entrant: _Entrant, queue: 
 
 def _excuse(answer: Answer, contender: Contender, error: PeerError) -> None:
     """A peer that is not here or breaks down is part of the answer; what the project answers for must not fail."""
-    if contender.name.startswith("bullrush") or contender is answer.question.contenders[0]:
+    missing = isinstance(error, MissingPeerError)
+    if contender is answer.question.contenders[0] or (contender.name.startswith("bullrush") and not missing):
         raise error
     answer.rounds.pop(contender.name, None)
-    reason = "is not here" if isinstance(error, MissingPeerError) else "did not finish"
+    reason = "is not here" if missing else "did not finish"
     answer.silent[contender.name] = f"{reason}: {error}"

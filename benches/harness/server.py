@@ -42,7 +42,7 @@ class BenchServer:
         self.pid = self._embedded.pid
         self.persistence = persistence
         # redis-py types every answer as something that might be awaitable.
-        self._client: Any = redis.Redis.from_url(self.url)
+        self._client: Any = redis.Redis.from_url(self.url, socket_timeout=None)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from benches.harness.checking import check_added
 from benches.harness.measuring import Meter
 from benches.harness.payload import NAME, payloads
 from benches.harness.peer import Peer, PeerError
@@ -64,8 +63,6 @@ class Stage:
         with Queue(queue, url=self.server.url) as producer:
             new: Any = ({"name": NAME, "opts": dict(opts or {}), "data": data} for data in payloads(jobs, self.payload))
             producer.add_bulk(new)
-        if not opts:
-            check_added(self.server, queue, jobs, self.payload)
 
     def check_waiting(self, jobs: int) -> None:
         """Let a contender with a key layout of its own count what waits."""

@@ -46,9 +46,7 @@ fn number(order: &Value, key: &str) -> usize {
 
 fn payloads(order: &Value) -> Vec<Value> {
     let note = format!("{NOTE}{}", "x".repeat(number(order, "payload").saturating_sub(100)));
-    let one = |index| {
-        json!({ "order": index, "customer": format!("c-{index:06}"), "amount": (index % 997) as f64 + 0.5, "note": note })
-    };
+    let one = |index| json!({ "order": index, "customer": format!("c-{index:06}"), "amount": (index % 997) as f64 + 0.5, "note": note });
     (0..number(order, "jobs")).map(one).collect()
 }
 
@@ -118,7 +116,8 @@ async fn add_paced(order: &Value) -> Outcome {
 async fn process(order: &Value) -> Outcome {
     let handled = Arc::new(AtomicU64::new(0));
     let latencies = Arc::new(Mutex::new(Vec::new()));
-    let mut options = WorkerOptions { concurrency: number(&order["worker"], "concurrency"), autorun: false, ..Default::default() };
+    let mut options =
+        WorkerOptions { concurrency: number(&order["worker"], "concurrency"), autorun: false, ..Default::default() };
     options.connection.url = text(order, "url").to_string();
     let (count, found) = (handled.clone(), latencies.clone());
     let (records, pause) = (text(order, "act") == "record", Duration::from_millis(number(order, "sleep") as u64));

@@ -1,0 +1,172 @@
+"""The harness of the benchmarks: it has to notice work that was not done, name who is missing, and compute what it prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("psutil", reason="the benchmarks' packages are not installed: pip install --group bench")
+
+from benches import command
+from benches.catalogue import QUESTIONS
+from benches.contenders import NODE, bullrush, bullrush_worker, limit
+from benches.harness.adding import Add
+from benches.harness.checking import Expected, check_added, check_processed
+from benches.harness.latency import percentiles
+from benches.harness.measuring import Measurement
+from benches.harness.pages import BEGIN, END, publish
+from benches.harness.peer import PeerError
+from benches.harness.processing import Process
+from benches.harness.question import Contender, Figure, Goal, Question
+from benches.harness.report import markdown, read_summaries, table, write_json
+from benches.harness.rounds import Answer, ask
+from benches.harness.server import BenchServer
+from benches.harness.summary import Summary, ratio, summarize
+from bullrush import Queue
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def bench_server() -> Iterator[BenchServer]:
+    with BenchServer(persistence=False) as server:
+        yield server
+
+
+def measured(rate: float, **more: float) -> Measurement:
+    return Measurement(1_000, 1_000 / rate, 5.0, 7.0, 0.1, {"evalsha": (10, 100)}, more)
+
+
+def answered(**rates: list[float]) -> Answer:
+    names = tuple(Contender(name, ("true",), "add") for name in rates)
+    question = Question("q", "A question", Add(), names, goals=(Goal("ours", "peer", aim=3.0, at_least=2.0),))
+    return Answer(question, {name: [measured(rate) for rate in found] for name, found in rates.items()})
+
+
+def test_a_ratio_is_the_median_of_ratios_within_rounds() -> None:
+    answer = answered(peer=[100, 10, 1_000], ours=[200, 30, 1_500])
+    assert ratio(answer, "ours", "peer") == 2.0
+
+
+def test_a_ratio_is_above_one_for_the_better_also_where_less_is_better() -> None:
+    answer = answered(peer=[100], ours=[100])
+    answer.question = replace(answer.question, figures=(Figure("p99_ms", "p99 ms"),))
+    answer.rounds = {"peer": [measured(1, p99_ms=4.0)], "ours": [measured(1, p99_ms=2.0)]}
+    assert ratio(answer, "ours", "peer") == 2.0
+
+
+def test_a_missed_goal_is_told() -> None:
+    summary = summarize(answered(peer=[100], ours=[150]))
+    assert [verdict.met for verdict in summary.verdicts] == [False]
+    assert "NOT MET" in table(summary)
+
+
+def test_who_is_missing_stands_in_the_table() -> None:
+    answer = answered(peer=[100], ours=[150])
+    answer.silent["Celery"] = "is not here: could not be installed"
+    for text in (table(summarize(answer)), markdown(summarize(answer))):
+        assert "Celery" in text and "could not be installed" in text
+
+
+def test_results_are_read_back_as_they_were(tmp_path: Path) -> None:
+    answer = answered(peer=[100, 120], ours=[150, 90])
+    write_json(tmp_path / "results.json", {"rounds": 2}, [answer])
+    assert read_summaries(tmp_path / "results.json") == [summarize(answer)]
+
+
+def test_results_of_several_runs_gather_in_one_file(tmp_path: Path) -> None:
+    first, second = answered(peer=[100], ours=[150]), answered(peer=[10], ours=[15])
+    second.question = replace(second.question, name="another")
+    write_json(tmp_path / "results.json", {}, [first])
+    write_json(tmp_path / "results.json", {}, [second])
+    assert [summary.name for summary in read_summaries(tmp_path / "results.json")] == ["q", "another"]
+
+
+def test_the_page_gets_tables_and_says_where_a_peer_is_ahead(tmp_path: Path) -> None:
+    machine = {"cpu": "a CPU", "cores": 2, "system": "Linux", "python": "3.11", "server": "Redis"}
+    answer = answered(**{"peer": [100], "ours": [1], "bullrush, add": [50]})
+    write_json(tmp_path / "results.json", {"machine": machine, "rounds": 1, "jobs": 10}, [answer])
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n")
+    publish(tmp_path / "results.json", page)
+    text = page.read_text()
+    assert "old" not in text and text.startswith("# Before") and text.endswith("after\n")
+    assert "### A question" in text and "peer is 2.00 times as good as bullrush, add" in text
+
+
+def test_percentiles_are_those_of_the_sample() -> None:
+    found = percentiles([float(number) for number in range(1_001)])
+    assert found == {"p50_ms": pytest.approx(500), "p99_ms": pytest.approx(990), "p999_ms": pytest.approx(999)}
+
+
+def test_jobs_that_were_not_added_are_noticed(bench_server: BenchServer) -> None:
+    bench_server.empty()
+    with Queue("few", url=bench_server.url) as queue:
+        queue.add_bulk([{"name": "order", "data": {}} for _ in range(9)])
+    with pytest.raises(PeerError, match="jobs in wait: 9 instead of 10"):
+        check_added(bench_server, "few", 10)
+
+
+def test_jobs_with_other_data_are_noticed(bench_server: BenchServer) -> None:
+    bench_server.empty()
+    with Queue("wrong", url=bench_server.url) as queue:
+        queue.add("order", {"order": 7})
+    with pytest.raises(PeerError, match="a job's data"):
+        check_added(bench_server, "wrong", 1)
+
+
+def test_a_job_that_ran_twice_is_noticed(bench_server: BenchServer) -> None:
+    bench_server.empty()
+    with pytest.raises(PeerError, match="runs of the handler: 2 instead of 0"):
+        check_processed(bench_server, ["none"], Expected(jobs=0, handled=2))
+
+
+def test_a_question_is_asked_checked_and_answered(bench_server: BenchServer) -> None:
+    contenders = (bullrush("add_bulk", "add_bulk"), limit("add"))
+    question = Question("bulk", "Bulk add", Add(), contenders)
+    summary = summarize(ask(bench_server, question, 200, 2, lambda text: None))
+    assert [line.jobs for line in summary.lines] == [200, 200]
+    assert summary.lines[1].of_limit == 1.0
+    assert all(line.server_us > 0 and line.client_us > 0 for line in summary.lines)
+
+
+def test_processing_is_asked_checked_and_answered(bench_server: BenchServer) -> None:
+    contenders = (bullrush_worker("def", concurrency=10), limit("process"))
+    question = Question("process", "Process", Process(), contenders)
+    summary = summarize(ask(bench_server, question, 200, 1, lambda text: None))
+    assert [line.jobs for line in summary.lines] == [200, 200]
+
+
+def test_a_peer_that_is_not_installed_does_not_end_the_run(bench_server: BenchServer) -> None:
+    absent = Contender("Absent", ("/nowhere/absent",), "add_bulk")
+    broken = Contender("Broken", (sys.executable, "-c", "raise SystemExit('no such thing')"), "add_bulk")
+    question = Question("bulk", "Bulk add", Add(), (bullrush("add_bulk", "add_bulk"), absent, broken))
+    answer = ask(bench_server, question, 100, 1, lambda text: None)
+    assert "could not be installed" in answer.silent["Absent"]
+    assert "no such thing" in answer.silent["Broken"]
+    assert list(answer.rounds) == ["bullrush, add_bulk"]
+
+
+def test_every_question_compares_with_its_first_contender_and_has_reachable_goals() -> None:
+    for question in QUESTIONS.values():
+        names = [contender.name for contender in question.contenders]
+        assert names[0].startswith(NODE), question.name
+        assert len(set(names)) == len(names), question.name
+        assert {name for goal in question.goals for name in (goal.subject, goal.base)} <= set(names), question.name
+
+
+@pytest.mark.node
+def test_the_command_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results.json"
+    asked = ["--only", "bulk_add", "--jobs", "100", "--rounds", "1", "--json", str(results)]
+    assert command.main(asked) == 0
+    printed = capsys.readouterr().out
+    assert "BullMQ for Node" in printed and "server us/job" in printed and "of limit" in printed
+    content = json.loads(results.read_text())
+    assert content["run"]["machine"]["cores"] and "bulk_add" in content["questions"]
+    assert isinstance(read_summaries(results)[0], Summary)
