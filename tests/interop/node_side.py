@@ -293,7 +293,8 @@ class NodeSide:
         return self.call("queue", method="getJobState", args=[id])
 
 
-#: Fields of a job that every client shows, by their names there and here.
+#: Fields of a job that every client shows, by their names there and here. Not its parent: of a job that has parted, BullMQ still
+#: shows the one named in the options.
 FIELDS = {
     "id": "id",
     "name": "name",
@@ -310,7 +311,6 @@ FIELDS = {
     "processedOn": "processed_on",
     "finishedOn": "finished_on",
     "processedBy": "processed_by",
-    "parentKey": "parent_key",
     "deduplicationId": "deduplication_id",
     "repeatJobKey": "repeat_job_key",
 }

@@ -73,12 +73,6 @@ class Story:
         token = "t:wrong" if number == WILD else self._value(queue, f"{id}:lock", "t:lost")
         return queue, id, token
 
-    def _may_fetch_next(self, queue: str, id: str, token: str) -> bool:
-        """Our scripts fetch also after a refusal, since the other outcomes of a batch count; BullMQ then does not."""
-        unfinished = self._value(queue, f"{id}:dependencies") or self._value(queue, f"{id}:unsuccessful")
-        locked = self._value(queue, f"{id}:lock") == token
-        return locked and id in self._value(queue, "active") and not unfinished
-
     # producers
     def _add(self, queue: str, data: Any, opts: dict[str, Any]) -> None:
         self.pair.add("work", data, **opts, queue=queue)
@@ -102,12 +96,10 @@ class Story:
 
     def _complete(self, number: int, value: Any, fetch_next: bool, worker: dict[str, Any]) -> None:
         queue, id, token = self._held(number)
-        fetch_next = fetch_next and self._may_fetch_next(queue, id, token)
         self.pair.complete(id, value, token, fetch_next=fetch_next, **worker, queue=queue)
 
     def _fail(self, number: int, unrecoverable: bool, fetch_next: bool, worker: dict[str, Any]) -> None:
         queue, id, token = self._held(number)
-        fetch_next = fetch_next and self._may_fetch_next(queue, id, token)
         self.pair.fail(id, "boom", token, unrecoverable=unrecoverable, fetch_next=fetch_next, **worker, queue=queue)
 
     def _move_to_wait(self, number: int) -> None:
