@@ -148,7 +148,8 @@ def test_every_job_has_one_outcome_whoever_works_and_dies(fleet, ours, theirs, q
     assert books.added == dict.fromkeys(fates, 1)
     assert {job: ends for job, ends in books.outcomes.items() if len(ends) != 1 or ends[0] not in fates[job][0]} == {}
     assert books.outcomes.keys() == fates.keys()
-    assert books.stalls, "nobody had a job in hand when it was killed"
+    # A small fleet may be idle in the very moment of a kill.
+    assert books.stalls or OF_EACH_KIND == 1, "nobody had a job in hand when it was killed"
     runs = fleet.runs()
     for job, (_, attempts) in fates.items():
         stored = books.jobs[job]
