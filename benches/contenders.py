@@ -57,8 +57,8 @@ def limit(task: str, share: float = 1.0, **options: object) -> Contender:
 
 
 def rust(task: str, share: float = 1.0, **options: object) -> Contender:
-    """Return BullMQ's own port to Rust."""
-    return Contender("BullMQ for Rust", (str(RUST),), task, options, share, extra=True)
+    """Return BullMQ's own port to Rust. Its ``add_bulk`` adds jobs side by side, so it does not keep their order."""
+    return Contender("BullMQ for Rust", (str(RUST),), task, options, share, ordered=False, extra=True)
 
 
 #: Queues with a key layout of their own: module, and how fast about, so that a round lasts about as long for all.

@@ -44,4 +44,5 @@ class Add:
             check_flows_added(stage.server, stage.queue, stage.jobs, self.children)
         else:
             waiting = stage.contender.waiting
-            check_added(stage.server, stage.queue, waiting + jobs, stage.payload, self.ordered and not waiting)
+            ordered = self.ordered and stage.contender.ordered and not waiting
+            check_added(stage.server, stage.queue, waiting + jobs, stage.payload, ordered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+import time
 from dataclasses import dataclass, field
 
 from benches.harness.measuring import Measurement
@@ -20,6 +21,8 @@ PERCENTILES = (
 )
 #: The decisive one first.
 TAIL_FIRST = (PERCENTILES[1], PERCENTILES[0], PERCENTILES[2])
+#: Seconds until a worker that has started is asleep.
+_SETTLE = 1.5
 _GENERATOR = (sys.executable, "-m", "benches.peers", "load_generator")
 
 
@@ -40,6 +43,7 @@ class PickUp:
             stage.prepare(worker, {"task": "process", "act": "record"})
             worker.go()
             stage.prepare(producer, {"task": "add_paced", "rate": self.rate})
+            time.sleep(_SETTLE)
             meter = stage.meter()
             producer.go()
             producer.done()

@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NODE_MODULES = ROOT / "tests" / "interop" / "node_modules"
 
 
+_PYTHONPATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 #: Seconds until a peer has to be there; Spark takes its time.
 _START = 120.0
 
@@ -49,7 +50,7 @@ class Peer:
             self._process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**os.environ, "NODE_PATH": str(NODE_MODULES), "NODE_ENV": "production", "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "NODE_PATH": str(NODE_MODULES), "NODE_ENV": "production", "PYTHONPATH": _PYTHONPATH},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -104,10 +105,8 @@ class Peer:
         return found
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time the process and its children have used so far."""
-        ended = self._usage.cpu_times()
-        running = sum(_cpu_seconds(process) for process in self._family())
-        return running + float(ended.children_user + ended.children_system)
+        """Return the CPU time the process and its children have used so far; threads that ended are missing."""
+        return sum(_cpu_seconds(process) for process in self._family())
 
     def rss(self) -> float:
         """Return the bytes of memory that the process and its children have."""
@@ -168,12 +167,14 @@ class Peer:
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
+    """What a process and its children that have ended have used."""
     # Linux counts nanoseconds per thread; the process's own times only come in ticks of 10 ms.
     try:
+        times = process.cpu_times()
+        ended = float(times.children_user + times.children_system) if hasattr(times, "children_user") else 0.0
         threads = [text.read_text() for text in Path(f"/proc/{process.pid}/task").glob("*/schedstat")]
         if threads:
-            return sum(int(text.split()[0]) for text in threads) / 1e9
-        times = process.cpu_times()
-        return float(times.user + times.system)
+            return ended + sum(int(text.split()[0]) for text in threads) / 1e9
+        return ended + float(times.user + times.system)
     except (OSError, psutil.NoSuchProcess):
         return 0.0

@@ -24,6 +24,7 @@ class Contender:
         processes: how many processes do the work together.
         waiting: how many more jobs wait in the queue beforehand.
         foreign: it keeps its jobs in its own way, so that it fills the queue and counts by itself.
+        ordered: it keeps the order in which jobs are added.
         limit: no product, but what Redis itself can do; the others are told how close they come to it.
         extra: asked only with ``--all``.
     """
@@ -36,6 +37,7 @@ class Contender:
     processes: int = 1
     waiting: int = 0
     foreign: bool = False
+    ordered: bool = True
     limit: bool = False
     extra: bool = False
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import sys
 from functools import partial
 from typing import Any
 
@@ -18,7 +20,7 @@ def add_rows(spark: SparkSession, order: Order) -> None:
     rows = _rows(spark, order).cache()
     rows.count()
     channel.ready()
-    enqueue(rows, order["queue"], url=order["url"], name=NAME)
+    enqueue(rows, order["queue"], url=order["url"], name=functions.lit(NAME))
     channel.done()
     rows.unpersist()
 
@@ -41,6 +43,7 @@ def _rows(spark: SparkSession, order: Order) -> DataFrame:
 
 
 def main() -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # what executors run is what this process runs
     builder: Any = SparkSession.builder
     session = builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
