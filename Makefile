@@ -99,7 +99,7 @@ fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullru
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet)
 	@FLEET_JOBS=$(FLEET_JOBS) $(BIN)/pytest -q tests/interop/test_mixed_fleet.py
 
-bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ for Node and for Python, on this machine
+bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench
 	$(call say,Benchmarks)
 	@$(PY) -m benches $(ARGS)

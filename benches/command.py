@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from benches.catalogue import QUESTIONS
-from benches.harness.calls import measure_calls
+from benches.harness.calls import measure_calls, measure_core
 from benches.harness.machine import describe
 from benches.harness.pages import publish
 from benches.harness.peer import NODE_MODULES, PeerError
@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print_footer(answers, time.monotonic() - began, options)
     if options.save_baseline or not options.only:
         measure_calls(save=options.save_baseline)
+    if options.all and not options.only:
+        measure_core()
     if options.docs:
         publish(options.json)
     missed = [verdict for answer in answers for verdict in summarize(answer).verdicts if not verdict.met]

@@ -1,7 +1,8 @@
-"""Runs the benchmarks of single public calls and compares them with the stored baseline."""
+"""Runs the benchmarks of single calls: of the public ones, beside the stored baseline, and of the core."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -23,3 +24,10 @@ def measure_calls(*, save: bool) -> bool:
         print("There is no baseline for single calls yet; --save-baseline makes one.")
     tests = str(_FOLDER / "test_public_calls.py")
     return subprocess.run([*command, *options, tests], cwd=ROOT, check=False).returncode == 0
+
+
+def measure_core() -> bool:
+    """Print what the core's codecs and script arguments take."""
+    command = ["cargo", "bench", "--quiet", "--manifest-path", str(_FOLDER / "Cargo.toml")]
+    target = ["--target-dir", str(ROOT / "target" / "micro")]
+    return shutil.which("cargo") is not None and subprocess.run([*command, *target], check=False).returncode == 0
