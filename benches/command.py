@@ -27,7 +27,7 @@ RESULTS = Path(__file__).with_name("results")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0; 1 not comparable; 2 something is not here; 3 a goal is missed."""
+    """Run the command and return its exit code: 0; 1 bullrush failed at something; 2 something is not here; 3 a goal is missed."""
     options = _options(arguments)
     if options.render:
         publish(options.json)
@@ -44,18 +44,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         install_peers(_progress)
     began = time.monotonic()
     answers: list[Answer] = []
-    try:
-        with ExitStack() as servers:
-            for question in options.questions:
+    failed = False
+    with ExitStack() as servers:
+        for question in options.questions:
+            try:
                 answers.append(_ask(servers, question, options))
-    except PeerError as error:
-        _progress("")
-        print(f"not comparable: {error}", file=sys.stderr)
+                write_json(options.json, options.run, answers)
+            except PeerError as error:
+                failed = True
+                _progress("")
+                print(f"{question.title}: not comparable: {error}", file=sys.stderr)
+    if not answers:
         return 1
-    finally:
-        if answers:
-            write_json(options.json, options.run, answers)
-            draw(read_summaries(options.json), options.json.parent)
+    draw(read_summaries(options.json), options.json.parent)
     _print_footer(answers, time.monotonic() - began, options)
     if options.save_baseline or not options.only:
         measure_calls(save=options.save_baseline)
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.docs:
         publish(options.json)
     missed = [verdict for answer in answers for verdict in summarize(answer).verdicts if not verdict.met]
-    return 3 if missed and options.check else 0
+    return 1 if failed else 3 if missed and options.check else 0
 
 
 def _ask(servers: ExitStack, question: Question, options: argparse.Namespace) -> Answer:

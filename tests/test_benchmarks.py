@@ -152,6 +152,13 @@ def test_a_peer_that_is_not_installed_does_not_end_the_run(bench_server: BenchSe
     assert list(answer.rounds) == ["bullrush, add_bulk"]
 
 
+def test_without_the_first_contender_all_are_compared_with_the_next_one(bench_server: BenchServer) -> None:
+    absent = Contender("Absent", ("/nowhere/absent",), "add_bulk")
+    question = Question("bulk", "Bulk add", Add(), (absent, limit("add"), bullrush("add_bulk", "add_bulk")))
+    summary = summarize(ask(bench_server, question, 100, 1, lambda text: None))
+    assert [line.ratio == 1.0 for line in summary.lines] == [True, False]
+
+
 def test_every_question_compares_with_its_first_contender_and_has_reachable_goals() -> None:
     for question in QUESTIONS.values():
         names = [contender.name for contender in question.contenders]

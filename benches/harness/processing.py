@@ -16,7 +16,7 @@ from bullrush import FlowProducer
 #: Looking for the end: seldom at first, often towards the end, so that it costs the server nothing and is exact.
 _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.05
-_PATIENCE = 100.0
+_PATIENCE = 360.0
 
 
 @dataclass(frozen=True)

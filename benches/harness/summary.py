@@ -15,7 +15,7 @@ from benches.harness.rounds import Answer
 class Line:
     """One contender's medians over all rounds; of the first figure also the worst and the best round.
 
-    ``ratio`` says how many times as good as the first contender it is, ``of_limit`` which part of the limit it reaches.
+    ``ratio`` says how many times as good as the first line it is, ``of_limit`` which part of the limit it reaches.
     """
 
     name: str
@@ -105,7 +105,7 @@ def _line(answer: Answer, name: str, limit: str | None) -> Line:
         figures=tuple(median(found.figure(figure.name) for found in rounds) for figure in answer.question.figures),
         worst=values[0],
         best=values[-1],
-        ratio=ratio(answer, name, answer.question.contenders[0].name),
+        ratio=ratio(answer, name, next(iter(answer.rounds))),
         of_limit=ratio(answer, name, limit) if limit in answer.rounds else None,
         server_us=median(found.server_us for found in rounds),
         client_us=median(found.client_us for found in rounds),

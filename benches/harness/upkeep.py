@@ -96,8 +96,8 @@ class Heartbeat:
         beats: how many renewals of all locks are watched.
     """
 
-    lock_duration: int = 4_000
-    beats: int = 3
+    lock_duration: int = 10_000
+    beats: int = 2
 
     def measure(self, stage: Stage) -> Measurement:
         """Wait until the worker holds everything, then watch the server for some renewals."""

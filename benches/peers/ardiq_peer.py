@@ -1,4 +1,4 @@
-"""ArdiQ's place among the peers: it is asked for, and reported as missing as long as its package index does not have it."""
+"""ArdiQ's place among the peers: it needs Python 3.12, and a driver that is still to be written. Until then it is reported as missing."""
 
 from __future__ import annotations
 
