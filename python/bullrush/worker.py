@@ -113,12 +113,15 @@ class WorkerCalls(ManualCalls[JobT]):
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
             self._runs += 1
+            self._run = run = WorkerRun(core, self._new_runner(core), self._report)
+            # Asked only now: whoever pauses or closes the worker meanwhile either sees the run or is seen here.
             if self._paused:
                 core.pause()
-            self._run = run = WorkerRun(core, self._new_runner(core), self._report)
             if any(self.has_listeners(event) for event in OUTCOMES):
                 self._report_outcomes()
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
+            if self._closing:
+                run.begin_close()
         return run
 
     def _new_core(self) -> CoreWorker:

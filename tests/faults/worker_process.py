@@ -37,6 +37,7 @@ class WorkerProcess:
     def stop(self) -> None:
         """Stop it as a suspended machine does, until `go_on`."""
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def go_on(self) -> None:
         self._process.send_signal(signal.SIGCONT)

@@ -1,6 +1,7 @@
 """A worker repairs job schedulers whose chain of jobs was cut."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -44,12 +45,15 @@ def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], lis
     def until(repairs: int, runs: int = 0) -> tuple[list[str], list[str]]:
         repaired: list[str] = []
         ran: list[str] = []
-        made = worker(lambda job: ran.append(job.id), autorun=True)
+        made = worker(lambda job: ran.append(job.id))
         made.on("scheduler_repaired", repaired.append)
+        running = threading.Thread(target=made.run)
+        running.start()
         deadline = time.monotonic() + (10 if repairs else 0.5)
         while time.monotonic() < deadline and not (0 < repairs <= len(repaired) and runs <= len(ran)):
             time.sleep(0.01)
         made.close()
+        running.join()
         return repaired, ran
 
     return until
