@@ -120,7 +120,7 @@ class WorkerCalls(ManualCalls[JobT]):
             if any(self.has_listeners(event) for event in OUTCOMES):
                 self._report_outcomes()
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
-            if self._closing:
+            if self.closing:
                 run.begin_close()
         return run
 
