@@ -309,18 +309,8 @@ class FlowProducerCalls(Connected, Generic[JobT]):
         """
         await reply(self._queue(self._prefix, _ANY_QUEUE).core.commands([["PING"]]))
 
-    @operation
-    async def close(self) -> None:
-        """Give the producer up. Calls after this raise `ClosedError`."""
-        self._give_up()
-
-    @operation
-    async def disconnect(self) -> None:
-        """Close without waiting for anything."""
-        self._give_up()
-
     def _give_up(self) -> None:
-        self._closing = True
+        super()._give_up()
         self._queues.clear()
 
 

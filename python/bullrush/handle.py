@@ -114,6 +114,19 @@ class Connected(Emitter):
         """None; True from the moment on when closing began."""
         return self._closing
 
+    @operation
+    async def close(self) -> None:
+        """Give the object up. Calls after this raise `ClosedError`; what is in Redis stays as it is."""
+        self._give_up()
+
+    @operation
+    async def disconnect(self) -> None:
+        """Close without waiting for anything."""
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._closing = True
+
 
 class Handle(Connected):
     """Names a queue and connects to it at the first call. All handles of a process and URL share their connections."""
@@ -219,18 +232,8 @@ class Handle(Connected):
         """
         await reply(self.core.prepare())
 
-    @operation
-    async def close(self) -> None:
-        """Give the object up. Calls after this raise `ClosedError`; the queue in Redis stays as it is."""
-        self._give_up()
-
-    @operation
-    async def disconnect(self) -> None:
-        """Close without waiting for anything."""
-        self._give_up()
-
     def _give_up(self) -> None:
-        self._closing = True
+        super()._give_up()
         self._core = None
 
 
