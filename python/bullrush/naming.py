@@ -103,27 +103,24 @@ def check_job_id(job_id: object) -> str:
     return job_id
 
 
-def check_known(given: Iterable[str], known: Collection[str], subject: str, later: Collection[str] = ()) -> None:
+def check_known(given: Iterable[str], known: Collection[str], subject: str) -> None:
     """Refuse options that do not exist.
 
     Args:
         given: the names the caller used.
         known: the names there are.
         subject: what takes the options, for the message.
-        later: names of BullMQ that this version does not support yet.
 
     Raises:
         UnknownOptionError: a name is not known.
     """
     for name in given:
         if name not in known:
-            _refuse(str(name), known, subject, later)
+            _refuse(str(name), known, subject)
 
 
-def _refuse(name: str, known: Collection[str], subject: str, later: Collection[str]) -> NoReturn:
+def _refuse(name: str, known: Collection[str], subject: str) -> NoReturn:
     snake = _CAMEL.sub("_", name).lower()
-    if snake in later:
-        raise UnknownOptionError(f"{subject} does not support {snake!r} yet")
     if snake in known:
         raise UnknownOptionError(f"{subject} has no option {name!r}: options are snake_case here, use {snake!r}")
     raise UnknownOptionError(f"{subject} has no option {name!r}.{nearest(snake, known)}")
