@@ -193,7 +193,7 @@ class OptionCompiler:
         self._defaults: dict[str, object] = dict(defaults or {})
         self._cache: dict[bytes, CompiledOptions] = {}
         check_known(self._defaults, _KNOWN, "default_job_options")
-        _compile(self._defaults)
+        self._compiled_defaults = _compile(self._defaults)
 
     def default(self, name: str) -> object:
         """Return the default of an option."""
@@ -206,6 +206,8 @@ class OptionCompiler:
             UnknownOptionError: an option does not exist.
             InvalidOptionError: an option has a value that cannot be used.
         """
+        if not options and "job_id" not in self._defaults:
+            return self._compiled_defaults, None
         try:
             merged = {**self._defaults, **options}
         except TypeError:

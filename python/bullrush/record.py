@@ -60,25 +60,42 @@ JobT = TypeVar("JobT", bound="JobFields")
 class AddedRecord:
     """The raw fields of a job as they were sent to Redis."""
 
-    __slots__ = ("data", "id", "link", "name", "numbers", "opts")
+    __slots__ = ("_link", "_sent", "id")
 
     cancelled = False
     cancel_reason = None
     token = None
 
     def __init__(self, job_id: str, sent: NewJob, link: Link | None = None) -> None:
+        # One of many: it takes itself apart only when somebody looks.
         self.id = job_id
-        self.link = link
-        self.name, self.data, self.opts, custom_id, *self.numbers = sent
-        if custom_id is not None and not (link and link.made):
-            # As the script stores it, which takes the options of many jobs and the id of each.
-            self.opts = b'%s,"jobId":%s}' % (self.opts[:-1], encode(custom_id, "job_id"))
+        self._sent = sent
+        self._link = link
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self._sent[0]
+
+    @property
+    def data(self) -> bytes:
+        """The data, JSON."""
+        return self._sent[1]
+
+    @property
+    def opts(self) -> bytes:
+        """The options, JSON under their short names."""
+        opts, custom_id = self._sent[2:4]
+        if custom_id is None or (self._link and self._link.made):
+            return opts
+        # As the script stores it, which takes the options of many jobs and the id of each.
+        return b'%s,"jobId":%s}' % (opts[:-1], encode(custom_id, "job_id"))
 
     def get(self, field: str) -> bytes | None:
         """Return any other field, None if the job does not have it."""
-        if field not in _FIELDS_OF_AN_ADD:
-            return None if self.link is None else _linked(self.link).get(field)
-        return b"%d" % self.numbers[_FIELDS_OF_AN_ADD.index(field)]
+        if field in _FIELDS_OF_AN_ADD:
+            return b"%d" % self._sent[4:7][_FIELDS_OF_AN_ADD.index(field)]
+        return None if self._link is None else _linked(self._link).get(field)
 
 
 def _linked(link: Link) -> dict[str, bytes]:
