@@ -17,7 +17,7 @@ from bullrush.inspection import JobT
 from bullrush.job import Job
 from bullrush.naming import check_known, check_prefix, check_queue_name
 from bullrush.operation import Blocking, operation, reply
-from bullrush.record import AddedRecord
+from bullrush.prepared import AddedRecord
 from bullrush.telemetry import Telemetry
 from bullrush.url import masked
 from bullrush.worker_options import WorkerSettings

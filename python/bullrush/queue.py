@@ -20,8 +20,7 @@ from bullrush.job import Job
 from bullrush.naming import check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.options import JobOptions, Link, OptionCompiler
-from bullrush.prepared import PreparedJob, prepare
-from bullrush.record import AddedRecord
+from bullrush.prepared import AddedRecord, PreparedJob, prepare
 from bullrush.scheduler import SCHEDULER_OPTIONS, JobScheduler, QueueSchedulers, SchedulerOptions
 from bullrush.spans import QUEUE_SPANS
 from bullrush.telemetry import Telemetry, of_many_jobs, of_one_job

@@ -15,7 +15,7 @@ from bullrush.job import Job, JobCalls
 from bullrush.naming import check_job_name, check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.options import JobOptions, OptionCompiler, read_options
-from bullrush.record import AddedRecord
+from bullrush.prepared import AddedRecord
 from bullrush.schedule_options import (
     JobTemplate,
     RepeatOptions,

@@ -311,10 +311,12 @@ def test_asyncio_iterates_and_listens(redis_url: str, queue_name: str) -> None:
                     break
             events.on("custom", note)
             assert events.is_running()
-            await producer.publish_event("custom", n=1)
+            # It runs once the loop waits: the listener alone would take the event.
+            publishing = asyncio.create_task(producer.publish_event("custom", n=1))
             async for event in events:
                 looped.append(event.event)
                 break
+            await publishing
             rest = [event.event async for event in events.iterate(timeout=50)]
             return looped, told, rest
 
