@@ -15,8 +15,10 @@ CHUNK = 25
 
 @pytest.fixture(scope="module")
 def player(node_fleet, redis_url):
-    yield Player(manual_pair(node_fleet.get("bullmq5"), redis_url, "random-sequences"))
+    node = node_fleet.get("bullmq5")
+    yield Player(manual_pair(node, redis_url, "random-sequences"))
     stop_clock(None)
+    node.call("clock", now=None)
 
 
 @pytest.mark.timeout(600)
