@@ -12,6 +12,7 @@ from bullrush._core import CoreQueue, ManualWork, now_ms
 from bullrush.encoding import JSON
 from bullrush.errors import ClosedError
 from bullrush.flow_plan import Flow, NodeSpans, QueueDefaults, compilers, plan
+from bullrush.forms import GivenRecord
 from bullrush.handle import ClosedByWith, Connected
 from bullrush.inspection import JobT
 from bullrush.job import Job
@@ -86,32 +87,6 @@ class _FlowQueue:
 
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - nobody listens to a flow's queues
         return False
-
-
-@dataclass
-class _ReadRecord:
-    """The raw fields of a job, as a plain command read them."""
-
-    id: str
-    fields: dict[bytes, bytes]
-    token: None = None
-    cancelled: bool = False
-    cancel_reason: None = None
-
-    @property
-    def name(self) -> str:
-        return self.fields.get(b"name", b"").decode(errors="replace")
-
-    @property
-    def data(self) -> bytes:
-        return self.fields.get(b"data", b"{}")
-
-    @property
-    def opts(self) -> bytes:
-        return self.fields.get(b"opts", b"{}")
-
-    def get(self, field: str) -> bytes | None:
-        return self.fields.get(field.encode())
 
 
 class FlowProducerCalls(Connected, Generic[JobT]):
@@ -249,7 +224,8 @@ class FlowProducerCalls(Connected, Generic[JobT]):
         found = await reply(core.commands([["HGETALL", ":".join(address)] for address in addresses]))
         nodes: list[JobNode[JobT] | None] = []
         for (prefix, name, job_id), flat in zip(addresses, found, strict=True):
-            record = _ReadRecord(job_id, dict(zip(flat[::2], flat[1::2], strict=True)))
+            fields = {raw.decode(errors="replace"): value for raw, value in zip(flat[::2], flat[1::2], strict=True)}
+            record = GivenRecord(fields, job_id)
             nodes.append(JobNode(self._job(record, self._queue(prefix, name))) if flat else None)
         return nodes
 
