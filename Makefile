@@ -102,7 +102,7 @@ fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullru
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench
 	$(call say,Benchmarks)
-	@$(PY) -m benches $(ARGS)
+	@$(BIN)/bullrush bench $(ARGS)
 
 lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI refuses
 	$(call say,Python: format and rules and types and stubs)

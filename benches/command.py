@@ -84,7 +84,7 @@ def _ask(servers: ExitStack, question: Question, options: argparse.Namespace) ->
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benches", description="Compare bullrush with its peers.")
+    parser = argparse.ArgumentParser(prog="bullrush bench", description="Compare bullrush with its peers.")
     add = parser.add_argument
     add("--all", action="store_true", help="all questions and all peers; installs the peers; takes an hour or two")
     add("--only", nargs="+", choices=QUESTIONS, metavar="QUESTION", help=", ".join(QUESTIONS))

@@ -1,0 +1,35 @@
+"""The command ``bullrush``: a module of this package for each of its commands, imported when it is called.
+
+A command's module has ``run(arguments) -> int``: it parses its own arguments, calls the library, prints, and returns the exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+
+from bullrush import __version__
+
+#: What the commands do, by the names of their modules.
+COMMANDS = {"bench": "compare bullrush with BullMQ and other queues on this machine"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; 2 if there is no such command.
+
+    Args:
+        arguments: the words after ``bullrush``; those of the process by default.
+    """
+    parser = argparse.ArgumentParser(
+        prog="bullrush",
+        description="A job queue that speaks the BullMQ wire protocol.",
+        epilog="\n".join(("commands:", *(f"  {name:8} {summary}" for name, summary in COMMANDS.items()))),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"bullrush {__version__}")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="COMMAND --help tells which")
+    options = parser.parse_args(arguments)
+    found: int = import_module(f"bullrush.cli.{options.command}").run(options.arguments)
+    return found
