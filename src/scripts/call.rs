@@ -58,18 +58,23 @@ fn is_missing_script(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if code == "NOSCRIPT")
 }
 
+/// How often a script is loaded for one call: a flush may come between loading and calling, too.
+const LOADS: usize = 10;
+
 /// Runs a script; loads it first if the server does not have it (any more).
 ///
 /// # Errors
 /// What [`Link::call`] returns.
 pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
-    match link.call(&call.cmd, retry).await {
-        Err(error) if is_missing_script(&error) => {
-            let mut replies = link.pipeline(&[call.load(), call.cmd.clone()], retry).await?;
-            replies.pop().unwrap_or(Err(Error::Closed))
+    let mut reply = link.call(&call.cmd, retry).await;
+    for _ in 0..LOADS {
+        if !reply.as_ref().is_err_and(is_missing_script) {
+            break;
         }
-        reply => reply,
+        let mut replies = link.pipeline(&[call.load(), call.cmd.clone()], retry).await?;
+        reply = replies.pop().unwrap_or(Err(Error::Closed));
     }
+    reply
 }
 
 /// Runs many calls in one pipeline; only those that met a missing script are run again, after loading it.
@@ -79,24 +84,26 @@ pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
 pub async fn eval_many(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<Result<Value>>> {
     let commands: Vec<&Cmd> = calls.iter().map(|call| &call.cmd).collect();
     let mut replies = link.pipeline(&commands, retry).await?;
-    let missing = |reply: &Result<Value>| reply.as_ref().is_err_and(is_missing_script);
-    let again: Vec<usize> = (0..calls.len()).filter(|&slot| missing(&replies[slot])).collect();
-    if again.is_empty() {
-        return Ok(replies);
-    }
-    let mut loaded: Vec<&str> = Vec::new();
-    let mut commands: Vec<Cmd> = Vec::with_capacity(again.len() + 1);
-    for call in again.iter().map(|&slot| &calls[slot]) {
-        if !loaded.contains(&call.script.sha) {
-            loaded.push(call.script.sha);
-            commands.push(call.load());
+    for _ in 0..LOADS {
+        let missing = |slot: &usize| replies[*slot].as_ref().is_err_and(is_missing_script);
+        let again: Vec<usize> = (0..calls.len()).filter(missing).collect();
+        if again.is_empty() {
+            break;
         }
-    }
-    let loads = commands.len();
-    commands.extend(again.iter().map(|&slot| calls[slot].cmd.clone()));
-    let rerun = link.pipeline(&commands, retry).await?;
-    for (slot, reply) in again.into_iter().zip(rerun.into_iter().skip(loads)) {
-        replies[slot] = reply;
+        let mut loaded: Vec<&str> = Vec::new();
+        let mut commands: Vec<Cmd> = Vec::with_capacity(again.len() + 1);
+        for call in again.iter().map(|&slot| &calls[slot]) {
+            if !loaded.contains(&call.script.sha) {
+                loaded.push(call.script.sha);
+                commands.push(call.load());
+            }
+        }
+        let loads = commands.len();
+        commands.extend(again.iter().map(|&slot| calls[slot].cmd.clone()));
+        let rerun = link.pipeline(&commands, retry).await?;
+        for (slot, reply) in again.into_iter().zip(rerun.into_iter().skip(loads)) {
+            replies[slot] = reply;
+        }
     }
     Ok(replies)
 }

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use super::appetite::{self, Appetite};
 use super::fetcher::{Batch, Fetcher};
 use super::finisher::{is_passing, Fetching, Finisher, Ride, Settled, Went};
+use super::flights::{Flights, Landed};
 use super::held::HeldJob;
 use super::intake::{Accepted, Intake};
 use super::marker_waiter::MarkerWaiter;
@@ -41,12 +42,12 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
     let looking = link.with_patience(Some(PATIENCE));
     let engine = Engine {
         fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter, shared.options.worker_id.clone()),
-        finisher: Finisher {
+        flights: Flights::new(Finisher {
             link: link.clone(),
             keys: keys.clone(),
             shared: shared.clone(),
             reported: Mutex::default(),
-        },
+        }),
         intake: Intake { shared: shared.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
         appetite: Appetite::new(shared.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
@@ -81,7 +82,7 @@ struct Engine {
     deadline: Option<Instant>,
     appetite: Appetite,
     fetcher: Fetcher,
-    finisher: Finisher,
+    flights: Flights,
     intake: Intake,
     locks: Arc<HeldLocks>,
     tasks: JoinSet<()>,
@@ -106,7 +107,7 @@ impl Engine {
     }
 
     /// Look before the first write whether this is a queue of BullMQ's on a server that can serve it.
-    async fn check(&self) -> Result<()> {
+    async fn check(&mut self) -> Result<()> {
         let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
         QueueHandle::new(self.link.clone(), self.link.clone(), self.keys.clone(), options).ready().await
     }
@@ -114,21 +115,24 @@ impl Engine {
     /// Work until asked to close or until the run's end is reached.
     async fn work(&mut self) {
         let mut closing = self.shared.watch_closing();
+        let deadline = self.deadline;
         tokio::select! {
             checked = self.check() => if let Err(error) = checked {
                 return self.shared.refuse(error);
             },
             _ = closing.wait_for(|closing| *closing != Closing::No) => return,
-            () = sleep_until(self.deadline) => return,
+            () = sleep_until(deadline) => return,
         }
         tasks::start(&mut self.tasks, &self.shared, &self.link, &self.keys, &self.locks);
         self.shared.emit(Event::Ready);
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
             let room = self.room(0);
             self.fetcher.heed_popped(room > 0).await;
-            let outcomes = self.shared.take_outcomes(BATCH);
+            let outcomes = self.shared.take_outcomes(self.flights.fewest_to_send(), BATCH);
             if !outcomes.is_empty() {
-                self.settle(outcomes).await;
+                self.send(outcomes);
+            } else if !self.flights.is_empty() {
+                self.rest(0).await;
             } else if !self.is_connected().await {
                 // Something else asked for attention first.
             } else if !self.strays.is_empty() {
@@ -144,7 +148,7 @@ impl Engine {
     }
 
     /// Wait for a connection, but not when something else asks for attention.
-    async fn is_connected(&self) -> bool {
+    async fn is_connected(&mut self) -> bool {
         tokio::select! {
             biased;
             // A server that refuses us is no reason to wait: the call that follows says why.
@@ -154,24 +158,29 @@ impl Engine {
         }
     }
 
-    /// How many jobs to ask for, when so many of those in hand are on their way out.
+    /// How many jobs to ask for, when so many of those in hand are on their way out beside those in flight.
     fn room(&self, leaving: usize) -> usize {
         if self.shared.paused.load(Ordering::Relaxed) || !self.strays.is_empty() {
             return 0;
         }
         let overdue = self.shared.stats.overdue.load(Ordering::Relaxed);
-        let taken = self.in_hand.saturating_sub(leaving) + overdue;
+        let coming = self.flights.coming();
+        let taken = self.in_hand.saturating_sub(leaving + self.flights.leaving()) + coming + overdue;
         let free = self.appetite.most().saturating_sub(taken).min(BATCH);
-        let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(self.fetched));
+        let fetched = self.fetched + coming as u64;
+        let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(fetched));
         free.min(usize::try_from(allowed).unwrap_or(usize::MAX))
     }
 
-    async fn settle(&mut self, outcomes: Vec<Outcome>) {
-        // The slots of these outcomes are free again for the fetch that rides along.
+    /// Send outcomes on their way; the slots they free are filled by the same call.
+    fn send(&mut self, outcomes: Vec<Outcome>) {
         let count = if self.fetcher.is_limited() { 0 } else { self.room(outcomes.len()) };
         let ride = (count > 0).then(|| Ride { token: self.fetcher.token(), count });
-        let round = self.finisher.settle(outcomes, ride.as_ref()).await;
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
+        self.flights.start(outcomes, ride);
+    }
+
+    fn land(&mut self, Landed { round, ride }: Landed) {
         // The ride did not see a job that went back to the queue in the same round trip, and there is none when all
         // outcomes were refused.
         let went_back = |settled: &Settled| !matches!(settled.went, Went::Completed { .. } | Went::Failed { .. });
@@ -295,13 +304,14 @@ impl Engine {
         }
     }
 
-    /// Sleep until an outcome, a marker, a timer or a change of settings.
+    /// Sleep until an outcome, a landing, a marker, a timer or a change of settings.
     async fn rest(&mut self, room: usize) {
         self.give_back_surplus();
         let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
         let overfull = self.in_hand > self.shared.concurrency.load(Ordering::Relaxed);
         let tick = if ends_by_itself { END_CHECK } else { appetite::LATE };
         tokio::select! {
+            Some(landed) = self.flights.next() => self.land(landed),
             () = self.shared.bell.notified() => {}
             () = self.fetcher.rest(self.shared.options.drain_delay, room > 0) => {}
             () = tokio::time::sleep(tick), if ends_by_itself || overfull => {
@@ -338,6 +348,9 @@ impl Engine {
 
     /// Give back unstarted jobs, wait for running ones, hand in every outcome.
     async fn wind_down(&mut self) {
+        while let Some(landed) = self.flights.next().await {
+            self.land(landed);
+        }
         self.fetcher.stop().await;
         for _ in 0..self.strays.len() {
             self.recover().await;
@@ -349,10 +362,11 @@ impl Engine {
         self.give_back(usize::MAX);
         self.shared.handout.close();
         loop {
-            let outcomes = self.shared.take_outcomes(BATCH);
+            let outcomes = self.shared.take_outcomes(1, BATCH);
             if !outcomes.is_empty() {
-                for settled in self.finisher.settle(outcomes, None).await.settled {
-                    self.note(settled);
+                self.flights.start(outcomes, None);
+                if let Some(landed) = self.flights.next().await {
+                    self.land(landed);
                 }
             } else if self.in_hand == 0 {
                 return;

@@ -6,6 +6,7 @@ mod deadlines;
 mod engine;
 mod fetcher;
 mod finisher;
+mod flights;
 pub mod handout;
 pub mod held;
 mod intake;

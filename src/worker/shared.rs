@@ -19,6 +19,9 @@ use crate::timers::lock_extender::HeldLocks;
 /// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
 const MAX_NOTICES: usize = 1000;
 
+/// Outcomes that are worth a finish call of their own while another one is on its way.
+pub const MANY_OUTCOMES: usize = 100;
+
 /// Something that happened in the worker, for listeners and logs.
 pub enum Event {
     Completed {
@@ -217,19 +220,19 @@ impl Shared {
     pub fn resubmit(&self, outcome: Outcome) {
         let mut outcomes = self.outcomes.lock();
         outcomes.push(outcome);
-        if outcomes.len() == 1 {
+        if matches!(outcomes.len(), 1 | MANY_OUTCOMES) {
             self.bell.notify_one();
         }
     }
 
-    pub fn take_outcomes(&self, limit: usize) -> Vec<Outcome> {
+    /// Take the first outcomes, or none if there are too few. The rest does not ring again.
+    pub fn take_outcomes(&self, at_least: usize, at_most: usize) -> Vec<Outcome> {
         let mut outcomes = self.outcomes.lock();
-        if outcomes.len() <= limit {
-            return std::mem::take(&mut *outcomes);
+        if outcomes.len() < at_least {
+            return Vec::new();
         }
-        let rest = outcomes.split_off(limit);
-        // The rest must ring again: only a push into an empty list does so by itself.
-        self.bell.notify_one();
+        let count = outcomes.len().min(at_most);
+        let rest = outcomes.split_off(count);
         std::mem::replace(&mut *outcomes, rest)
     }
 
