@@ -7,9 +7,21 @@ itself.
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush, limit, node, node_6, official_python, others, rust
+from benches.contenders import LIMIT, NODE, bullrush, limit, node, node_6, official_python, others, rust
 from benches.harness.adding import Add
-from benches.harness.question import Goal, Question
+from benches.harness.goals import AtMost, Times
+from benches.harness.question import LONGEST_CALL, RATE, SERVER_US, Goal, Question
+
+
+def _goals(way: str, times: float) -> tuple[Goal, ...]:
+    name = f"bullrush, {way}"
+    return (
+        Times(name, NODE, times),
+        Times(name, LIMIT, 0.8),
+        AtMost(name, SERVER_US, 4.2, beside=NODE),
+        AtMost(name, LONGEST_CALL, 10),
+    )
+
 
 QUESTIONS = (
     Question(
@@ -26,10 +38,8 @@ QUESTIONS = (
             rust("add_bulk"),
             *others("add_bulk"),
         ),
-        goals=(
-            Goal("bullrush, add_bulk", NODE, aim=5.0, at_least=2.0),
-            Goal("bullrush, add_arrow", NODE, aim=6.0, at_least=2.0),
-        ),
+        goals=(*_goals("add_bulk", times=5), *_goals("add_arrow", times=6)),
+        figures=(RATE, LONGEST_CALL),
         core=True,
     ),
 )

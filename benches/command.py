@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from benches.catalogue import QUESTIONS
 from benches.harness.calls import measure_calls, measure_core
 from benches.harness.machine import describe
 from benches.harness.pages import publish
-from benches.harness.peer import NODE_MODULES, PeerError
+from benches.harness.peer import NODE_MODULES
 from benches.harness.plot import draw
+from benches.harness.progress import Progress, rounds_of
 from benches.harness.question import Question
-from benches.harness.report import markdown, read_summaries, table, write_json
+from benches.harness.report import markdown, read_json, read_summaries, table, write_json
 from benches.harness.rounds import Answer, ask
 from benches.harness.server import BenchServer
 from benches.harness.summary import summarize
@@ -27,86 +30,93 @@ RESULTS = Path(__file__).with_name("results")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0; 1 bullrush failed at something; 2 something is not here; 3 a goal is missed."""
+    """Run the command and return its exit code.
+
+    0; 1 bullrush failed at something; 2 something is not here; 3 a goal is missed or a call got slower; 130 it was cut short.
+    """
     options = _options(arguments)
     if options.render:
         publish(options.json)
         return 0
+    if options.save_baseline:
+        return 0 if measure_calls(save=True) else 1
     if shutil.which("node") is None or not NODE_MODULES.is_dir():
         print(
             "the comparison needs node and the packages of tests/interop: npm ci --prefix tests/interop",
             file=sys.stderr,
         )
         return 2
+    progress = Progress(options.questions, options.rounds, _known(options))
     if options.all:
         from benches.harness.installing import install_peers
 
-        install_peers(_progress)
-    began = time.monotonic()
+        install_peers(progress.say)
+    if not options.only and options.json.exists():
+        options.json.replace(options.json.with_suffix(".before.json"))
     answers: list[Answer] = []
-    failed = False
-    with ExitStack() as servers:
-        for question in options.questions:
-            try:
-                answers.append(_ask(servers, question, options))
-                write_json(options.json, options.run, answers)
-            except PeerError as error:
-                failed = True
-                _progress("")
-                print(f"{question.title}: not comparable: {error}", file=sys.stderr)
-    if not answers:
-        return 1
-    draw(read_summaries(options.json), options.json.parent)
-    _print_footer(answers, time.monotonic() - began, options)
-    if options.save_baseline or not options.only:
-        measure_calls(save=options.save_baseline)
-    if options.all and not options.only:
-        measure_core()
-    if options.docs:
-        publish(options.json)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    began = time.monotonic()
+    try:
+        _ask_all(answers, progress, options)
+        slower = not options.only and not measure_calls(save=False)
+        if options.all and not options.only:
+            measure_core()
+    except KeyboardInterrupt:
+        print(f"\ncut short; what was measured is in {options.json}: --render makes a page of it", file=sys.stderr)
+        return 130
+    finally:
+        if answers:
+            draw(read_summaries(options.json), options.json.parent)
+            _print_footer(answers, time.monotonic() - began, options)
+            if options.docs:
+                publish(options.json)
     missed = [verdict for answer in answers for verdict in summarize(answer).verdicts if not verdict.met]
-    return 1 if failed else 3 if missed and options.check else 0
+    return 1 if any(answer.failed for answer in answers) else 3 if options.check and (missed or slower) else 0
 
 
-def _ask(servers: ExitStack, question: Question, options: argparse.Namespace) -> Answer:
-    """Ask one question; the servers start when they are needed for the first time and stay."""
-    aof = question.aof or options.aof
-    if aof not in options.servers:
-        server = servers.enter_context(BenchServer(persistence=aof))
-        options.servers[aof] = server
-        machine = describe(server)
-        print(machine, end="\n\n")
-        options.run.setdefault("machine", asdict(machine))
-    answer = ask(options.servers[aof], question, options.jobs, options.rounds, _progress)
-    _progress("")
-    print(table(summarize(answer)), end="\n\n", flush=True)
-    return answer
+def _ask_all(answers: list[Answer], progress: Progress, options: argparse.Namespace) -> None:
+    """Ask the questions; the servers start when they are needed for the first time and stay."""
+    servers: dict[bool, BenchServer] = {}
+    with ExitStack() as running:
+        for question in options.questions:
+            aof = question.aof or options.aof
+            if aof not in servers:
+                servers[aof] = running.enter_context(BenchServer(persistence=aof))
+                machine = describe(servers[aof])
+                progress.say()
+                print(machine, end="\n\n")
+                options.run.setdefault("machine", asdict(machine))
+            turn = partial(progress.turn, question.name)
+            answers.append(ask(servers[aof], question, options.jobs, rounds_of(question, options.rounds), turn))
+            write_json(options.json, options.run, answers[-1:])
+            progress.say()
+            print(table(summarize(answers[-1])), end="\n\n", flush=True)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bullrush bench", description="Compare bullrush with its peers.")
     add = parser.add_argument
-    add("--all", action="store_true", help="all questions and all peers; installs the peers; takes an hour or two")
+    add("--all", action="store_true", help="all questions and all peers; installs the peers; takes about 40 minutes")
     add("--only", nargs="+", choices=QUESTIONS, metavar="QUESTION", help=", ".join(QUESTIONS))
     add("--jobs", type=_positive, default=30_000, help="jobs per round of the fastest (default: %(default)s)")
-    add("--rounds", type=_positive, default=5, help="rounds that count (default: %(default)s)")
+    add("--rounds", type=_positive, help="rounds that count (default: 5, with --all 3)")
     add("--aof", action="store_true", help="let Redis persist to an append-only file in all questions")
-    add("--check", action="store_true", help="exit with 3 if a goal is not met")
+    add("--check", action="store_true", help="exit with 3 if a goal is not met or a single call got slower")
     add("--markdown", action="store_true", help="print the tables once more, as Markdown")
     add(
         "--json",
         type=Path,
         default=RESULTS / "latest.json",
-        help="where to write what was measured; plots go beside it",
+        help="where to write what was measured; plots go beside it; --only adds to it, other runs begin it anew",
     )
     add("--docs", action="store_true", help="put tables and plots into docs/benchmarks.md")
-    add("--save-baseline", action="store_true", help="measure single calls and let later runs compare with that")
+    add("--save-baseline", action="store_true", help="measure only single calls, and let later runs compare with them")
     add("--render", action="store_true", help="measure nothing: put what --json has into docs/benchmarks.md")
     options = parser.parse_args(arguments)
+    options.rounds = options.rounds or (3 if options.all else 5)
     names = options.only or [name for name, question in QUESTIONS.items() if question.core or options.all]
     options.questions = [_reduced(QUESTIONS[name], options.all) for name in names]
     options.run = {"jobs": options.jobs, "rounds": options.rounds, "aof": options.aof, "all": options.all}
-    options.servers = {}
     return options
 
 
@@ -121,18 +131,24 @@ def _positive(text: str) -> int:
     return number
 
 
+def _known(options: argparse.Namespace) -> dict[str, float]:
+    """Return how long questions took in the run before, if that was as large as this one will be."""
+    if not options.json.exists():
+        return {}
+    asked = read_json(options.json)["questions"].items()
+    return {
+        name: content["summary"]["seconds"]
+        for name, content in asked
+        if all(content["run"][size] == options.run[size] for size in ("jobs", "rounds", "all"))
+    }
+
+
 def _print_footer(answers: list[Answer], seconds: float, options: argparse.Namespace) -> None:
     identities = sorted({name for answer in answers for name in answer.identities.values()})
-    others = [found.others for answer in answers for rounds in answer.rounds.values() for found in rounds]
-    print(f"{'; '.join(identities)}")
-    print(
-        f"medians of {options.rounds} interleaved rounds in {seconds:.0f} s; ratio: to the first line, round by round."
-    )
-    print(f"Other programs used {sum(others) / len(others):.0%} of the machine meanwhile. All figures: {options.json}")
+    summaries = [summarize(answer) for answer in answers]
+    others = sum(summary.others for summary in summaries) / len(summaries)
+    print("; ".join(identities))
+    print(f"medians of interleaved rounds, {seconds / 60:.1f} minutes; ratio: to the first line, round by round.")
+    print(f"Other programs used {others:.0%} of the machine meanwhile. All figures: {options.json}")
     if options.markdown:
-        print("", *(markdown(summarize(answer)) for answer in answers), sep="\n\n")
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        print("", *(markdown(summary) for summary in summaries), sep="\n\n")

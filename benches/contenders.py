@@ -36,6 +36,11 @@ def official_python(task: str, share: float = 1.0, **options: object) -> Contend
     return Contender(PYTHON, _PYTHON, task, options, share)
 
 
+def bullmq(task: str, python_share: float = 1.0, **options: object) -> tuple[Contender, ...]:
+    """Return BullMQ's own clients that are asked in most questions: both for Node and the port to Python."""
+    return (node(task, 1.0, **options), node_6(task, 1.0, **options), official_python(task, python_share, **options))
+
+
 def bullrush(variant: str, task: str, options: Mapping[str, object] | None = None, share: float = 1.0) -> Contender:
     """Return a way to use bullrush."""
     return Contender(f"bullrush, {variant}", _BULLRUSH, task, options or {}, share)
@@ -44,6 +49,14 @@ def bullrush(variant: str, task: str, options: Mapping[str, object] | None = Non
 def bullrush_worker(variant: str, handler: str = "def", share: float = 1.0, **worker: object) -> Contender:
     """Return a worker of bullrush that does nothing with its jobs."""
     return bullrush(variant, "process", {"handler": handler, "worker": worker}, share)
+
+
+def bullrush_workers(concurrency: int) -> tuple[Contender, ...]:
+    """Return the two kinds of workers that most questions ask."""
+    return (
+        bullrush_worker("def", concurrency=concurrency),
+        bullrush_worker("async def", "async def", concurrency=concurrency),
+    )
 
 
 def variant(contender: Contender, addition: str, **changes: object) -> Contender:

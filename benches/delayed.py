@@ -5,25 +5,17 @@ Each has to be promoted before it can be fetched. Compare with ``process``, the 
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush_worker, node, node_6, official_python
+from benches.contenders import bullmq, bullrush_workers
 from benches.harness.processing import Process
-from benches.harness.question import Goal, Question
-
-_WORKER = {"concurrency": 100}
+from benches.harness.question import LONGEST_CALL, RATE, Question
 
 QUESTIONS = (
     Question(
         name="delayed",
         title="100,000 delayed jobs due at once, concurrency 100: jobs per second",
         work=Process(delay=2_000),
-        contenders=(
-            node("process", worker=_WORKER),
-            node_6("process", worker=_WORKER),
-            official_python("process", share=0.1, worker=_WORKER),
-            bullrush_worker("def", concurrency=100),
-            bullrush_worker("async def", "async def", concurrency=100),
-        ),
-        goals=(Goal("bullrush, def", NODE, aim=2.0),),
+        contenders=(*bullmq("process", python_share=0.05, worker={"concurrency": 100}), *bullrush_workers(100)),
+        figures=(RATE, LONGEST_CALL),
         share=100_000 / 30_000,
     ),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from benches.contenders import bullrush, bullrush_worker, node, variant
 from benches.harness.adding import Add
+from benches.harness.goals import Times
 from benches.harness.processing import Process
-from benches.harness.question import Contender, Figure, Question
+from benches.harness.question import RATE, SERVER_US, Contender, Goal, Question
 
 _WAITING = (1_000, 10_000, 100_000, 1_000_000)
-_FIGURES = (Figure("server_us", "server us/job", digits=1), Figure("rate", "jobs/s", rising=True))
 
 
 def _with_waiting(*contenders: Contender) -> tuple[Contender, ...]:
@@ -17,14 +17,22 @@ def _with_waiting(*contenders: Contender) -> tuple[Contender, ...]:
     )
 
 
+def _flat(name: str) -> tuple[Goal, ...]:
+    """Within 10 %: with the most waiting jobs at least 1 / 1.1 times as good as with the fewest."""
+    few, many = (f"{name}, {waiting:,} waiting" for waiting in (_WAITING[0], _WAITING[-1]))
+    return (Times(many, few, 1 / 1.1),)
+
+
 QUESTIONS = (
     Question(
         name="growth_add",
         title="Single add to a queue in which many wait: server time per job",
         work=Add(ordered=False),
         contenders=_with_waiting(node("add"), bullrush("Queue.add", "add")),
-        figures=_FIGURES,
-        share=0.1,
+        goals=_flat("bullrush, Queue.add"),
+        figures=(SERVER_US, RATE),
+        share=0.2,
+        patience=120,
     ),
     Question(
         name="growth_process",
@@ -34,7 +42,9 @@ QUESTIONS = (
             node("process", worker={"concurrency": 100}),
             bullrush_worker("def", concurrency=100),
         ),
-        figures=_FIGURES,
+        goals=_flat("bullrush, def"),
+        figures=(SERVER_US, RATE),
         share=0.5,
+        patience=120,
     ),
 )

@@ -14,6 +14,7 @@ QUESTIONS: tuple[Question, ...] = tuple(
         title=f"{question.title}; 10 kB of data each",
         payload=10_000,
         share=question.share * 0.2,
+        contenders=tuple(contender for contender in question.contenders if not contender.extra),
         goals=(),
         core=False,
     )

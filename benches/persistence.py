@@ -13,6 +13,7 @@ QUESTIONS: tuple[Question, ...] = tuple(
         name=f"{question.name}_aof",
         title=f"{question.title}; Redis persists (AOF, everysec)",
         aof=True,
+        contenders=tuple(contender for contender in question.contenders if not contender.extra),
         goals=(),
         core=False,
     )

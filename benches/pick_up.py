@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benches.contenders import NODE, bullrush, node, node_6, official_python, others, rust
-from benches.harness.latency import TAIL_FIRST, PickUp
-from benches.harness.question import Goal, Question
+from benches.contenders import NODE, bullmq, bullrush_workers, others, rust
+from benches.harness.goals import Times
+from benches.harness.latency import P50, P99, TAIL_FIRST, PickUp
+from benches.harness.question import Question
 
 _WORKER = {"concurrency": 10}
 _CONTENDERS = (
-    node("process", worker=_WORKER),
-    node_6("process", worker=_WORKER),
-    official_python("process", worker=_WORKER),
-    bullrush("def", "process", {"handler": "def", "worker": _WORKER}),
-    bullrush("async def", "process", {"handler": "async def", "worker": _WORKER}),
+    *bullmq("process", worker=_WORKER),
+    *bullrush_workers(10),
     rust("process", worker=_WORKER),
     *(replace(other, share=1.0) for other in others("process", worker=_WORKER)),
 )
@@ -29,7 +27,9 @@ QUESTIONS = (
         title="Pick-up latency on an idle queue: milliseconds from add to the handler",
         work=PickUp(rate=200),
         contenders=tuple(replace(contender, processes=2) for contender in _CONTENDERS),
-        goals=(Goal("bullrush, def", NODE, aim=1.0), Goal("bullrush, async def", NODE, aim=1.0)),
+        goals=tuple(
+            Times(f"bullrush, {kind}", NODE, 1, figure) for kind in ("def", "async def") for figure in (P50, P99)
+        ),
         figures=TAIL_FIRST,
         share=0.02,
         core=True,

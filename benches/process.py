@@ -7,22 +7,32 @@ free.
 
 from __future__ import annotations
 
-from benches.contenders import NODE, PYTHON, bullrush_worker, limit, node, node_6, official_python, others, rust
+from benches.contenders import LIMIT, NODE, PYTHON, bullmq, bullrush_worker, bullrush_workers, limit, others, rust
+from benches.harness.goals import EVERY_PEER, AtMost, Times
 from benches.harness.processing import Process
-from benches.harness.question import Contender, Goal, Question
+from benches.harness.question import LONGEST_CALL, RATE, SERVER_US, Contender, Goal, Question
+
+_KINDS = ("def", "async def", "batch_handler")
 
 
-def _goals(variant: str, at_least: float, aim: float) -> tuple[Goal, ...]:
-    name = f"bullrush, {variant}"
-    return (Goal(name, NODE, aim, at_least), Goal(name, PYTHON, aim=25.0, at_least=10.0))
-
-
-def _bullmq(concurrency: int, python_share: float) -> tuple[Contender, ...]:
-    worker = {"concurrency": concurrency}
+def _goals(kind: str) -> tuple[Goal, ...]:
+    name = f"bullrush, {kind}"
     return (
-        node("process", worker=worker),
-        node_6("process", worker=worker),
-        official_python("process", share=python_share, worker=worker),
+        Times(name, NODE, 2.0 if kind == "async def" else 2.5),
+        Times(name, PYTHON, 25),
+        Times(name, EVERY_PEER, 1),
+        Times(name, LIMIT, 0.8),
+        AtMost(name, SERVER_US, 10, beside=NODE),
+        AtMost(name, LONGEST_CALL, 10),
+    )
+
+
+def _workers(concurrency: int, python_share: float) -> tuple[Contender, ...]:
+    batches, size = (2, concurrency // 2) if concurrency > 10 else (1, concurrency)
+    return (
+        *bullmq("process", python_share, worker={"concurrency": concurrency}),
+        *bullrush_workers(concurrency),
+        bullrush_worker("batch_handler", "batch_handler", concurrency=batches, batch_size=size),
     )
 
 
@@ -32,32 +42,20 @@ QUESTIONS = (
         title="Process, concurrency 100: no-op jobs per second in one worker process",
         work=Process(),
         contenders=(
-            *_bullmq(100, python_share=0.1),
-            bullrush_worker("def", concurrency=100),
-            bullrush_worker("async def", "async def", concurrency=100),
-            bullrush_worker("batch_handler", "batch_handler", concurrency=2, batch_size=50),
+            *_workers(100, python_share=0.1),
             limit("process"),
             rust("process", worker={"concurrency": 100}),
             *others("process", worker={"concurrency": 100}),
         ),
-        goals=(
-            *_goals("def", at_least=1.5, aim=2.5),
-            *_goals("async def", at_least=1.5, aim=2.0),
-            *_goals("batch_handler", at_least=1.5, aim=2.5),
-        ),
+        goals=tuple(goal for kind in _KINDS for goal in _goals(kind)),
+        figures=(RATE, LONGEST_CALL),
         core=True,
     ),
     Question(
         name="process_ten",
         title="Process, concurrency 10: no-op jobs per second in one worker process",
         work=Process(),
-        contenders=(
-            *_bullmq(10, python_share=0.2),
-            bullrush_worker("def", concurrency=10),
-            bullrush_worker("async def", "async def", concurrency=10),
-            bullrush_worker("batch_handler", "batch_handler", concurrency=1, batch_size=10),
-        ),
-        goals=(Goal("bullrush, def", NODE, aim=2.0),),
+        contenders=_workers(10, python_share=0.2),
         share=0.5,
     ),
     Question(
@@ -65,13 +63,10 @@ QUESTIONS = (
         title="Process, concurrency 1: no-op jobs per second in one worker process",
         work=Process(),
         contenders=(
-            *_bullmq(1, python_share=0.2),
-            bullrush_worker("def", concurrency=1),
-            bullrush_worker("async def", "async def", concurrency=1),
-            bullrush_worker("batch_handler", "batch_handler", concurrency=1, batch_size=1),
+            *_workers(1, python_share=0.2),
             bullrush_worker("def, prefetch=0", concurrency=1, prefetch=0),
         ),
-        goals=(Goal("bullrush, def", NODE, aim=2.0),),
+        goals=tuple(Times(f"bullrush, {kind}", NODE, 2) for kind in _KINDS),
         share=0.2,
         core=True,
     ),

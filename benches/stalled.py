@@ -6,22 +6,19 @@ What counts is the longest script call, since everybody else waits meanwhile. Th
 from __future__ import annotations
 
 from benches.contenders import NODE, bullrush, node, node_6
-from benches.harness.question import Goal, Question
-from benches.harness.upkeep import LONGEST_CALL, SERVER_MS, StalledCheck
+from benches.harness.goals import AtMost
+from benches.harness.question import LONGEST_CALL, Question
+from benches.harness.upkeep import SERVER_MS, StalledCheck
 
-_CONTENDERS = (
-    node("check_stalled"),
-    node_6("check_stalled"),
-    bullrush("Worker", "check_stalled"),
-)
+_OURS = "bullrush, Worker"
 
 QUESTIONS = tuple(
     Question(
         name=name,
         title=f"Stalled check of 10,000 active jobs, {condition}: what it costs the server",
         work=StalledCheck(stalled),
-        contenders=_CONTENDERS,
-        goals=(Goal("bullrush, Worker", NODE, aim=1.0),),
+        contenders=(node("check_stalled"), node_6("check_stalled"), bullrush("Worker", "check_stalled")),
+        goals=(AtMost(_OURS, SERVER_MS, 100, beside=NODE), AtMost(_OURS, LONGEST_CALL, 10, beside=NODE)),
         figures=(LONGEST_CALL, SERVER_MS),
         share=10_000 / 30_000,
     )

@@ -6,9 +6,9 @@ One load generator for all, in an open loop, so that a slow worker cannot slow d
 
 from __future__ import annotations
 
-from benches.contenders import NODE, bullrush_worker, node, node_6, rust
+from benches.contenders import bullrush_workers, node, node_6, rust
 from benches.harness.latency import OFFERED, TAIL_FIRST, UnderLoad
-from benches.harness.question import Goal, Question
+from benches.harness.question import LONGEST_CALL, Question
 
 _WORKER = {"concurrency": 100}
 
@@ -20,12 +20,10 @@ QUESTIONS = tuple(
         contenders=(
             node("process", worker=_WORKER),
             node_6("process", worker=_WORKER),
-            bullrush_worker("def", concurrency=100),
-            bullrush_worker("async def", "async def", concurrency=100),
+            *bullrush_workers(100),
             rust("process", worker=_WORKER),
         ),
-        goals=(Goal("bullrush, def", NODE, aim=1.0), Goal("bullrush, async def", NODE, aim=1.0)),
-        figures=(*TAIL_FIRST, OFFERED),
+        figures=(*TAIL_FIRST, OFFERED, LONGEST_CALL),
     )
     for percent in (50, 80)
 )

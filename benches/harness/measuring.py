@@ -55,8 +55,13 @@ class Meter:
         self._client = self._client_seconds()
         self._memory = server.used_memory()
         self._rss = self._client_rss()
+        server.forget_slow_calls()
         self._load = server.load()
         self._began = time.perf_counter()
+
+    def steady(self) -> None:
+        """The contender's memory has reached its size: growth counts from here."""
+        self._rss = self._client_rss()
 
     def read(self, jobs: int, **more: float) -> Measurement:
         """Return what was used since."""
@@ -65,6 +70,8 @@ class Meter:
         load = self._load.until(self._server.load())
         known = client + load.cpu_us / 1e6 + time.process_time() - self._own
         others = _busy_seconds() - self._machine - known
+        more.setdefault("longest_call_ms", self._server.longest_call_ms())
+        self._server.forget_slow_calls()  # what the server remembers of them is no job's memory
         more.setdefault("server_bytes", (self._server.used_memory() - self._memory) / jobs)
         more.setdefault("rss_growth_mb", (self._client_rss() - self._rss) / 1e6)
         more.setdefault("rss_mb", self._client_rss() / 1e6)

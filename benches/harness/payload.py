@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 NAME = "order"
 NOTE = "a small payload of about a hundred"
 #: What a payload without padding has, about.
@@ -25,3 +27,18 @@ def payloads(jobs: int, size: int = SMALL) -> list[dict[str, object]]:
         {"order": index, "customer": f"c-{index:06}", "amount": index % 997 + 0.5, "note": text}
         for index in range(jobs)
     ]
+
+
+def table(jobs: int, size: int = SMALL) -> Any:
+    """Return the same data as an Arrow table."""
+    import pyarrow as pa
+
+    numbers = range(jobs)
+    return pa.table(
+        {
+            "order": pa.array(numbers, pa.int64()),
+            "customer": [f"c-{number:06}" for number in numbers],
+            "amount": [number % 997 + 0.5 for number in numbers],
+            "note": pa.repeat(note(size), jobs),
+        }
+    )

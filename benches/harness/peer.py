@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,6 +34,8 @@ _PYTHONPATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPAT
 _CPU_CLOCK = 2
 #: Seconds until a peer has to be there; Spark takes its time.
 _START = 120.0
+#: Seconds that a peer has to end when there are no more orders.
+_END = 10.0
 
 
 class PeerError(Exception):
@@ -80,7 +82,7 @@ class Peer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._process.kill()
+            self.kill()
         self._close()
 
     def prepare(self, order: Mapping[str, object]) -> None:
@@ -116,13 +118,22 @@ class Peer:
         """Return the bytes of memory that the process and its children have."""
         return float(sum(process.memory_info().rss for process in self._family()))
 
+    def kill(self) -> None:
+        """End the process and its children at once: what it had to do is lost."""
+        for process in reversed(self._family()):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
     def _family(self) -> list[psutil.Process]:
-        return [self._usage, *self._usage.children(recursive=True)]
+        try:
+            return [self._usage, *self._usage.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
         """Kill the peer when a block lasts too long, so that whoever waits for it gets a `PeerError`."""
-        timer = threading.Timer(seconds, self._process.kill)
+        timer = threading.Timer(seconds, self.kill)
         timer.start()
         try:
             yield
@@ -141,7 +152,7 @@ class Peer:
         return self._process.poll() is None
 
     def _close(self) -> None:
-        with self._process, self._errors:  # closes its input, which ends it, and waits
+        with self.limited(_END), self._process, self._errors:  # closes its input, which ends it, and waits
             pass
 
     def _last_words(self) -> str:

@@ -16,7 +16,6 @@ from bullrush import FlowProducer
 #: Looking for the end: seldom at first, often towards the end, so that it costs the server nothing and is exact.
 _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.05
-_PATIENCE = 360.0
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,13 @@ class Process:
         queues: in how many queues the jobs are; each process works one of them.
         delay: milliseconds by which the jobs are delayed; they are due when the workers start. 0: they wait.
         children: how many each job has; 0: it is no flow.
+        memory: by how much the workers grow counts from a tenth of the jobs on.
     """
 
     queues: int = 1
     delay: int = 0
     children: int = 0
+    memory: bool = False
 
     def measure(self, stage: Stage) -> Measurement:
         """Let the contender's workers work."""
@@ -45,6 +46,9 @@ class Process:
             for peer in stage.peers:
                 peer.go()
             wanted = each * len(queues) * (1 + self.children) - stage.contender.waiting
+            if self.memory:
+                self._wait(stage, queues, wanted // 10)
+                meter.steady()
             done = self._wait(stage, queues, wanted)
             found = meter.read(done)
             for peer in stage.peers:
@@ -59,7 +63,7 @@ class Process:
                 _fill_flows(stage, queue, each, self.children)
             else:
                 stage.fill(queue, each, {"delay": self.delay} if self.delay else None)
-        if self == Process() and not stage.contender.foreign:
+        if self.queues == 1 and not (self.delay or self.children or stage.contender.foreign):
             check_added(stage.server, stage.queue, each, stage.payload)
         time.sleep(self.delay / 1000)
 
@@ -89,7 +93,7 @@ def wait_until_completed(stage: Stage, queues: list[str], jobs: int) -> int:
             if not peer.alive:
                 raise PeerError(f"{peer.broken()}: {completed} of {jobs} jobs are completed")
         passed = time.perf_counter() - began
-        if passed > _PATIENCE:
+        if passed > stage.patience:
             raise PeerError(
                 f"{stage.contender.name}: only {completed} of {jobs} jobs are completed after {passed:.0f} s"
             )

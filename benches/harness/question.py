@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from benches.harness.goals import Verdict
     from benches.harness.measuring import Measurement
+    from benches.harness.rounds import Answer
     from benches.harness.stage import Stage
 
 
@@ -64,23 +66,16 @@ class Figure:
 
 
 RATE = Figure("rate", "jobs/s", rising=True)
+SERVER_US = Figure("server_us", "server us/job", digits=1)
+LONGEST_CALL = Figure("longest_call_ms", "longest script call ms", digits=1)
 
 
-@dataclass(frozen=True)
-class Goal:
-    """How many times as good as another contender one has to be, by the question's first figure.
+class Goal(Protocol):
+    """What an answer should be."""
 
-    Attributes:
-        subject: who.
-        base: than whom.
-        aim: what is wanted in the end.
-        at_least: what is required now; None: nothing yet.
-    """
-
-    subject: str
-    base: str
-    aim: float
-    at_least: float | None = None
+    def judge(self, answer: Answer) -> Verdict | None:
+        """Return whether it is; None: those it is about did not answer."""
+        ...
 
 
 class Work(Protocol):
@@ -110,6 +105,8 @@ class Question:
         payload: bytes of data in each job, about.
         aof: Redis persists to an append-only file, fsync every second.
         core: asked without ``--all``, too.
+        rounds: more than these are not needed, as the answer hardly varies; None: as many as for the others.
+        patience: seconds that a contender may take for one round; who takes longer is given up.
     """
 
     name: str
@@ -122,6 +119,8 @@ class Question:
     payload: int = 100
     aof: bool = False
     core: bool = False
+    rounds: int | None = None
+    patience: float = 60.0
 
     def jobs_of(self, contender: Contender, jobs: int) -> int:
         """Return how many jobs a contender gets."""

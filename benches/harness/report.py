@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benches.harness.rounds import Answer
-from benches.harness.summary import Line, Summary, Verdict, summarize
+from benches.harness.summary import Line, Summary, summarize
+
+#: Columns that every table has: where a figure of the question is one of them, it stands there once.
+_ALWAYS = {"server_us", "client_us"}
 
 
 def table(summary: Summary) -> str:
     """Return a question's figures and its goals."""
-    header, *body = _rows(summary)
-    widths = [max(len(row[column]) for row in (header, *body)) for column in range(len(header))]
-    text = [summary.title, ""]
-    for row in (header, *body):
-        cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        text.append("  ".join((f"  {row[0].ljust(widths[0])}", *cells)))
+    text = [summary.title, "", *aligned(_rows(summary))]
     text += [f"  {name} {reason}" for name, reason in summary.silent.items()]
-    if summary.verdicts:
-        text += ["", *(f"  {_sentence(verdict)}" for verdict in summary.verdicts)]
-    return "\n".join(text)
+    goals = (
+        ["goals", "measured", "met"],
+        *([one.goal, one.measured, "yes" if one.met else "NO"] for one in summary.verdicts),
+    )
+    return "\n".join([*text, "", *aligned(goals, left=2)] if summary.verdicts else text)
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return rows as lines of text: so many columns to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:left], widths, strict=False)]
+        cells += [cell.rjust(width) for cell, width in zip(row[left:], widths[left:], strict=True)]
+        lines.append(f"  {'  '.join(cells)}")
+    return lines
 
 
 def markdown(summary: Summary) -> str:
-    """Return the same table for the documentation."""
+    """Return a question's figures for the documentation."""
     header, *body = _rows(summary)
-    text = [f"### {summary.title}", "", f"| {' | '.join(header)} |", f"|-{'|-:' * (len(header) - 1)}|"]
-    text += [f"| {' | '.join(row)} |" for row in body]
-    text += [f"| {name} | {reason} |{' |' * (len(header) - 2)}" for name, reason in summary.silent.items()]
-    return "\n".join(text)
+    body += [[name, reason.replace("|", "/"), *[""] * (len(header) - 2)] for name, reason in summary.silent.items()]
+    counted = f"{summary.rounds} round{'s' * (summary.rounds > 1)} in {summary.seconds:.0f} s."
+    return "\n".join([f"### {summary.title}", "", counted, "", *piped([header, *body])])
+
+
+def goals(summaries: Iterable[Summary]) -> str:
+    """Return one table of all goals, for the documentation."""
+    told = [(summary.name, one) for summary in summaries for one in summary.verdicts]
+    rows = [[name, one.goal, one.measured, "yes" if one.met else "**no**"] for name, one in told]
+    return "\n".join(piped([["question", "goal", "measured", "met"], *rows], left=4))
+
+
+def piped(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return rows as a table in Markdown: so many columns to the left, the others to the right."""
+    header, *body = rows
+    rule = f"|{'|'.join(['-'] * left + ['-:'] * (len(header) - left))}|"
+    return [f"| {' | '.join(header)} |", rule, *(f"| {' | '.join(row)} |" for row in body)]
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -49,9 +73,11 @@ def read_summaries(path: Path) -> list[Summary]:
 def write_json(path: Path, run: dict[str, Any], answers: Sequence[Answer]) -> None:
     """Write everything that was measured; what a file has of other questions stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = read_json(path)["questions"] if path.exists() else {}
-    questions = {**before, **{answer.question.name: _content(answer, run) for answer in answers}}
-    path.write_text(json.dumps({"run": run, "questions": questions}, indent=1) + "\n")
+    before = read_json(path) if path.exists() else {"run": run, "questions": {}}
+    questions = {**before["questions"], **{answer.question.name: _content(answer, run) for answer in answers}}
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps({"run": before["run"], "questions": questions}, indent=1) + "\n")
+    unfinished.replace(path)
 
 
 def _content(answer: Answer, run: dict[str, Any]) -> dict[str, object]:
@@ -63,26 +89,20 @@ def _content(answer: Answer, run: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def _rows(summary: Summary) -> list[tuple[str, ...]]:
-    first, *others = summary.figures
+def _rows(summary: Summary) -> list[list[str]]:
     limited = any(line.of_limit is not None for line in summary.lines)
-    header = ["", "jobs", first.title, "worst - best", "ratio"]
-    header += ["of limit"] * limited + [figure.title for figure in others]
+    header = ["", "jobs", summary.figures[0].title, "worst - best", "ratio"]
+    header += ["of limit"] * limited + [figure.title for figure in summary.figures[1:] if figure.name not in _ALWAYS]
     header += ["server us/job", "client us/job", "jobs/call"]
-    return [tuple(header), *(tuple(_cells(summary, line, limited)) for line in summary.lines)]
+    return [header, *(_cells(summary, line, limited) for line in summary.lines)]
 
 
 def _cells(summary: Summary, line: Line, limited: bool) -> list[str]:
-    first, *others = (figure.shown(value) for figure, value in zip(summary.figures, line.figures, strict=True))
-    spread = f"{summary.figures[0].shown(line.worst)} - {summary.figures[0].shown(line.best)}"
-    cells = [line.name, f"{line.jobs:,}", first, spread, f"{line.ratio:.2f}x"]
-    cells += ["-" if line.of_limit is None else f"{line.of_limit:.0%}"] * limited + others
+    first = summary.figures[0]
+    pairs = list(zip(summary.figures, line.figures, strict=True))[1:]
+    cells = [line.name, f"{line.jobs:,}", first.shown(line.figures[0])]
+    cells += [f"{first.shown(line.worst)} - {first.shown(line.best)}", f"{line.ratio:.2f}x"]
+    cells += ["-" if line.of_limit is None else f"{line.of_limit:.0%}"] * limited
+    cells += [figure.shown(value) for figure, value in pairs if figure.name not in _ALWAYS]
     calls = "-" if line.jobs_per_call is None else f"{line.jobs_per_call:.1f}"
     return [*cells, f"{line.server_us:.1f}", f"{line.client_us:.1f}", calls]
-
-
-def _sentence(verdict: Verdict) -> str:
-    goal = verdict.goal
-    found = f"{goal.subject}: {verdict.ratio:.2f}x {goal.base}"
-    required = "" if goal.at_least is None else f"; goal >= {goal.at_least:.1f}x: {'ok' if verdict.met else 'NOT MET'}"
-    return f"{found}{required}; aim >= {goal.aim:.1f}x: {'ok' if verdict.ratio >= goal.aim else 'not yet'}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benches.harness.measuring import Measurement
 from benches.harness.peer import MissingPeerError, Peer, PeerError
@@ -14,6 +15,7 @@ from benches.harness.stage import Stage
 
 #: Jobs of the round that does not count: it warms up compilers, connections and script caches.
 _WARM_UP = 0.1
+_WARM_UP_WAITING = 1_000
 
 
 @dataclass
@@ -25,12 +27,16 @@ class Answer:
         rounds: by contender's name; only of those who answered.
         identities: what each contender says of itself: versions.
         silent: why a contender gave no answer.
+        failed: bullrush did not do its work, and so the run has failed.
+        seconds: how long it took to ask.
     """
 
     question: Question
     rounds: dict[str, list[Measurement]] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
+    failed: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -43,17 +49,17 @@ class _Entrant:
 def ask(server: BenchServer, question: Question, jobs: int, rounds: int, progress: Callable[[str], None]) -> Answer:
     """Ask all contenders. Each keeps its processes for all its rounds, idle while others have their turn.
 
-    Raises:
-        PeerError: bullrush did not do its work. Others are reported as silent; all are compared with the first who answers.
+    Whoever fails is given up and reported as silent; all are compared with the first who answers.
     """
     answer = Answer(question)
+    began = time.monotonic()
     with ExitStack() as running:
         entrants: list[_Entrant] = []
         for place, contender in enumerate(question.contenders):
-            progress(f"{question.name}: {contender.name} warms up")
+            progress(f"{contender.name} warms up")
             try:
                 entrant = _Entrant(contender, place, _start(running, contender))
-                _measure(server, question, entrant, "warm-up", round(jobs * _WARM_UP))
+                _measure(server, question, _warming(entrant), "warm-up", round(jobs * _WARM_UP))
             except PeerError as error:
                 _excuse(answer, contender, error)
                 continue
@@ -63,7 +69,7 @@ def ask(server: BenchServer, question: Question, jobs: int, rounds: int, progres
         for number in range(rounds):
             for entrant in list(entrants):
                 name = entrant.contender.name
-                progress(f"{question.name}: round {number + 1} of {rounds}: {name}")
+                progress(f"round {number + 1} of {rounds}: {name}")
                 try:
                     found = _measure(server, question, entrant, f"{question.name}-{number}-{entrant.place}", jobs)
                     answer.rounds[name].append(found)
@@ -71,6 +77,7 @@ def ask(server: BenchServer, question: Question, jobs: int, rounds: int, progres
                     _excuse(answer, entrant.contender, error)
                     entrants.remove(entrant)
     server.empty()
+    answer.seconds = time.monotonic() - began
     return answer
 
 
@@ -78,17 +85,28 @@ def _start(running: ExitStack, contender: Contender) -> tuple[Peer, ...]:
     return tuple(running.enter_context(Peer(contender.name, contender.command)) for _ in range(contender.processes))
 
 
+def _warming(entrant: _Entrant) -> _Entrant:
+    """A million jobs that only wait warm up nobody."""
+    waiting = min(entrant.contender.waiting, _WARM_UP_WAITING)
+    return replace(entrant, contender=replace(entrant.contender, waiting=waiting))
+
+
 def _measure(server: BenchServer, question: Question, entrant: _Entrant, queue: str, jobs: int) -> Measurement:
     server.empty()
     count = question.jobs_of(entrant.contender, jobs)
-    return question.work.measure(Stage(server, entrant.contender, entrant.peers, queue, count, question.payload))
+    stage = Stage(server, entrant.contender, entrant.peers, queue, count, question.payload, question.patience)
+    try:
+        return question.work.measure(stage)
+    except PeerError:
+        for peer in entrant.peers:  # it may still be at work, which would disturb the others
+            peer.kill()
+        raise
 
 
 def _excuse(answer: Answer, contender: Contender, error: PeerError) -> None:
     """A peer that is not here or breaks down is part of the answer; what the project answers for must not fail."""
     missing = isinstance(error, MissingPeerError)
-    if contender.name.startswith("bullrush") and not missing:
-        raise error
+    answer.failed |= contender.name.startswith("bullrush") and not missing
     answer.rounds.pop(contender.name, None)
     reason = "is not here" if missing else "did not finish"
     answer.silent[contender.name] = f"{reason}: {error}"

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from benches.harness.measuring import Meter
-from benches.harness.payload import NAME, payloads
+from benches.harness.payload import NAME, payloads, table
 from benches.harness.peer import Peer, PeerError
 from benches.harness.question import Contender
 from benches.harness.server import BenchServer
 from bullrush import Queue
-
-_LONGEST = 400.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,7 @@ class Stage:
         queue: the queue to use.
         jobs: how many jobs there are to do.
         payload: bytes of data in each job, about.
+        patience: seconds until the contender is given up.
     """
 
     server: BenchServer
@@ -36,13 +35,14 @@ class Stage:
     queue: str
     jobs: int
     payload: int = 100
+    patience: float = 60.0
 
     @contextmanager
     def limited(self) -> Iterator[None]:
         """Kill the contender's processes when a block lasts too long."""
         with ExitStack() as limits:
             for peer in self.peers:
-                limits.enter_context(peer.limited(_LONGEST))
+                limits.enter_context(peer.limited(self.patience))
             yield
 
     def prepare(self, peer: Peer, order: Mapping[str, object] | None = None) -> None:
@@ -61,8 +61,11 @@ class Stage:
             self.check_waiting(jobs)
             return
         with Queue(queue, url=self.server.url) as producer:
-            new: Any = ({"name": NAME, "opts": dict(opts or {}), "data": data} for data in payloads(jobs, self.payload))
-            producer.add_bulk(new)
+            if opts:
+                new: Any = ({"name": NAME, "opts": dict(opts), "data": data} for data in payloads(jobs, self.payload))
+                producer.add_bulk(new)
+            else:
+                producer.add_arrow(table(jobs, self.payload), name=NAME)
 
     def check_waiting(self, jobs: int) -> None:
         """Let a contender with a key layout of its own count what waits."""

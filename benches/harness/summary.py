@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from benches.harness.goals import Verdict
 from benches.harness.measuring import Measurement
-from benches.harness.question import Figure, Goal
+from benches.harness.question import Figure
+from benches.harness.ratio import middle, ratio
 from benches.harness.rounds import Answer
 
 
@@ -29,26 +31,30 @@ class Line:
     client_us: float
     jobs_per_call: float | None
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a goal is met."""
-
-    goal: Goal
-    ratio: float
+    @property
+    def ours(self) -> bool:
+        """True for a way to use bullrush."""
+        return self.name.startswith("bullrush")
 
     @property
-    def met(self) -> bool:
-        """True if what is required now is reached."""
-        return self.goal.at_least is None or self.ratio >= self.goal.at_least
+    def peer(self) -> bool:
+        """True for somebody else's product."""
+        return not self.ours and not self.name.startswith("limit")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The answer to a question as it stands in tables and plots."""
+    """The answer to a question as it stands in tables and plots.
+
+    ``others`` is the part of the machine that other programs used meanwhile.
+    """
 
     name: str
     title: str
+    core: bool
+    rounds: int
+    seconds: float
+    others: float
     figures: tuple[Figure, ...]
     lines: tuple[Line, ...]
     verdicts: tuple[Verdict, ...] = ()
@@ -57,18 +63,25 @@ class Summary:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Summary:
         """Read what `to_json` made."""
+        plain = {name: value for name, value in content.items() if name not in {"figures", "lines", "verdicts"}}
         return cls(
-            name=content["name"],
-            title=content["title"],
+            **plain,
             figures=tuple(Figure(**figure) for figure in content["figures"]),
             lines=tuple(Line(**{**line, "figures": tuple(line["figures"])}) for line in content["lines"]),
-            verdicts=tuple(Verdict(Goal(**verdict["goal"]), verdict["ratio"]) for verdict in content["verdicts"]),
-            silent=content["silent"],
+            verdicts=tuple(Verdict(**verdict) for verdict in content["verdicts"]),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         return asdict(self)
+
+    def best(self, *, ours: bool) -> Line | None:
+        """Return the best of bullrush or of its peers; None: nobody answered."""
+        return max((line for line in self.lines if (line.ours if ours else line.peer)), key=_goodness, default=None)
+
+
+def _goodness(line: Line) -> float:
+    return line.ratio
 
 
 def summarize(answer: Answer) -> Summary:
@@ -76,23 +89,20 @@ def summarize(answer: Answer) -> Summary:
     question = answer.question
     names = [contender.name for contender in question.contenders if contender.name in answer.rounds]
     limit = next((contender.name for contender in question.contenders if contender.limit), None)
-    goals = [goal for goal in question.goals if {goal.subject, goal.base} <= answer.rounds.keys()]
+    found = [measured for rounds in answer.rounds.values() for measured in rounds]
+    verdicts = (goal.judge(answer) for goal in question.goals)
     return Summary(
         name=question.name,
         title=question.title,
+        core=question.core,
+        rounds=max((len(rounds) for rounds in answer.rounds.values()), default=0),
+        seconds=answer.seconds,
+        others=sum(measured.others for measured in found) / len(found) if found else 0.0,
         figures=question.figures,
         lines=tuple(_line(answer, name, limit) for name in names),
-        verdicts=tuple(Verdict(goal, ratio(answer, goal.subject, goal.base)) for goal in goals),
+        verdicts=tuple(verdict for verdict in verdicts if verdict is not None),
         silent=answer.silent,
     )
-
-
-def ratio(answer: Answer, subject: str, base: str) -> float:
-    """Return how many times as good one contender is as another: the median over rounds, each compared within itself."""
-    figure = answer.question.figures[0]
-    pairs = zip(answer.rounds[subject], answer.rounds[base], strict=True)
-    quotients = [_divided(one.figure(figure.name), other.figure(figure.name)) for one, other in pairs]
-    return median(quotients) if figure.rising else _divided(1.0, median(quotients))
 
 
 def _line(answer: Answer, name: str, limit: str | None) -> Line:
@@ -102,7 +112,7 @@ def _line(answer: Answer, name: str, limit: str | None) -> Line:
     return Line(
         name=name,
         jobs=rounds[0].jobs,
-        figures=tuple(median(found.figure(figure.name) for found in rounds) for figure in answer.question.figures),
+        figures=tuple(middle(answer, name, figure) for figure in answer.question.figures),
         worst=values[0],
         best=values[-1],
         ratio=ratio(answer, name, next(iter(answer.rounds))),
@@ -117,7 +127,3 @@ def _jobs_per_call(rounds: list[Measurement]) -> float | None:
     """None: the contender uses no scripts."""
     calls = [sum(found.commands.get(name, (0, 0))[0] for name in ("evalsha", "eval")) for found in rounds]
     return median(found.jobs / count for found, count in zip(rounds, calls, strict=True)) if all(calls) else None
-
-
-def _divided(one: float, other: float) -> float:
-    return one / other if other else float("inf") if one else 1.0

@@ -12,8 +12,9 @@ from benches.harness.question import Figure
 from benches.harness.stage import Stage
 from bullrush import Queue
 
-LONGEST_CALL = Figure("longest_call_ms", "longest script call ms", digits=1)
 SERVER_MS = Figure("server_ms", "server ms per pass", digits=1)
+SERVER_CORE = Figure("server_core", "server, % of a core", digits=2)
+CLIENT_CORE = Figure("client_core", "client, % of a core", digits=2)
 
 #: Moves all waiting jobs to active, with the locks of a worker that is alive or without any.
 _CLAIM = """
@@ -27,6 +28,8 @@ end
 return #jobs
 """
 _INTERVAL = 1_000
+#: Seconds between two renewals with the defaults: a lock of 30 seconds, renewed after half of it.
+_RENEWED_EVERY = 15
 _PATIENCE = 60.0
 
 
@@ -60,11 +63,8 @@ class StalledCheck:
         recovered = stage.jobs - int(stage.server.command("LLEN", f"bull:{stage.queue}:active"))
         if recovered != (stage.jobs if self.stalled else 0):
             raise PeerError(f"{stage.contender.name} recovered {recovered} of {stage.jobs} jobs")
-        calls = stage.server.script_times()
         passes = 1 if self.stalled else self.passes
-        found.more.update(
-            longest_call_ms=max(calls, default=0.5), server_ms=found.server_us * found.jobs / 1000 / passes
-        )
+        found.more.update(server_ms=found.server_us * found.jobs / 1000 / passes)
         return found
 
     def _claim(self, stage: Stage) -> None:
@@ -77,7 +77,6 @@ class StalledCheck:
             stage.server.command("RENAME", f"{key}:paused", f"{key}:wait")
         claimed = stage.server.command("EVAL", _CLAIM, 1, key, time.time_ns() // 1_000_000, condition)
         assert claimed == stage.jobs
-        stage.server.command("SLOWLOG", "RESET")
 
     def _wait_for_recovery(self, stage: Stage) -> None:
         began = time.monotonic()
@@ -107,13 +106,16 @@ class Heartbeat:
             stage.prepare(worker, {"concurrency": stage.jobs, "lock_duration": self.lock_duration})
             worker.go()
             self._wait_until_held(stage)
-            stage.server.command("SLOWLOG", "RESET")
             meter = stage.meter()
             time.sleep(self.beats * self.lock_duration / 2000)
             found = meter.read(stage.jobs * self.beats)
             self._check(stage)
-            longest = max(stage.server.script_times(), default=0.5)
-            found.more.update(longest_call_ms=longest, server_ms=found.server_us * stage.jobs / 1000)
+            percent = stage.jobs / _RENEWED_EVERY / 1e6 * 100
+            found.more.update(
+                server_ms=found.server_us * stage.jobs / 1000,
+                server_core=found.server_us * percent,
+                client_core=found.client_us * percent,
+            )
             worker.stop()
             worker.done()
         return found

@@ -1,9 +1,11 @@
-"""What the public calls take, one at a time, on a private Redis. ``python -m benches`` compares them with the stored baseline."""
+"""What the public calls take, one at a time, on a private Redis. `benches.harness.calls` compares them with the stored baseline."""
 
 from __future__ import annotations
 
 import itertools
+import socket
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -27,6 +29,19 @@ def queue(redis_url: str) -> Iterator[Queue]:
         queue.wait_until_ready()
         yield queue
         queue.obliterate(force=True)
+
+
+def test_reference(benchmark: BenchmarkFixture, redis_url: str) -> None:
+    """What all others are measured by: a round trip to the same server without any client, on the same machine in the same minute."""
+    address = urlsplit(redis_url)
+    with socket.create_connection((address.hostname, address.port or 6379)) as wire:
+        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def ping() -> bytes:
+            wire.sendall(b"PING\r\n")
+            return wire.recv(16)
+
+        assert benchmark(ping) == b"+PONG\r\n"
 
 
 def test_add(benchmark: BenchmarkFixture, queue: Queue) -> None:

@@ -65,7 +65,7 @@ async def add_paced(order: Order) -> None:
 
 
 async def add_flows(order: Order) -> None:
-    producer = FlowProducer({}, {"connection": order["url"]})
+    producer = FlowProducer(order["url"])
     node = {"name": NAME, "queueName": order["queue"], "data": {}}
     flow = {**node, "children": [dict(node) for _ in range(order["children"])]}
     channel.ready()

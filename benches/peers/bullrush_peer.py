@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benches.harness.payload import NAME, note, payloads
+from benches.harness.payload import NAME, payloads, table
 from benches.peers import bullrush_worker, channel
 from benches.peers.channel import Order
 from bullrush import FlowProducer, Queue, aio
@@ -23,21 +23,11 @@ def add_bulk(order: Order) -> None:
 
 
 def add_arrow(order: Order) -> None:
-    import pyarrow as pa
-
-    numbers = range(order["jobs"])
-    table = pa.table(
-        {
-            "order": pa.array(numbers, pa.int64()),
-            "customer": [f"c-{number:06}" for number in numbers],
-            "amount": [number % 997 + 0.5 for number in numbers],
-            "note": [note(order["payload"])] * len(numbers),
-        }
-    )
+    jobs = table(order["jobs"], order["payload"])
     with Queue(order["queue"], url=order["url"]) as queue:
         queue.wait_until_ready()
         channel.ready()
-        queue.add_arrow(table, name=NAME)
+        queue.add_arrow(jobs, name=NAME)
         channel.done()
 
 

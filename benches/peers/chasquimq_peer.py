@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from benches.peers import awaited, channel
 from benches.peers.channel import Order, Run
 
 _CHUNK = 1_000
+_NEEDED = (8, 6)
 
 
 @asynccontextmanager
@@ -53,6 +54,20 @@ async def count(order: Order) -> None:
     channel.done(waiting=sum(lengths))
 
 
+def checked(task: Callable[[Order], Awaitable[None]]) -> Callable[[Order], Awaitable[None]]:
+    """Say what is missing before the server refuses a command."""
+
+    async def run(order: Order) -> None:
+        async with Redis.from_url(order["url"]) as client:
+            version = (await client.info("server"))["redis_version"]
+        if tuple(map(int, version.split(".")[:2])) < _NEEDED:
+            raise SystemExit(f"it asks for Redis {_NEEDED[0]}.{_NEEDED[1]} or newer, this is {version}")
+        await task(order)
+
+    return run
+
+
 def main() -> None:
     logging.disable(logging.WARNING)
-    channel.serve("chasquimq", {**awaited.tasks(opened), "add_bulk": add_bulk, "process": process, "count": count})
+    tasks = {**awaited.tasks(opened), "add_bulk": add_bulk, "process": process, "count": count}
+    channel.serve("chasquimq", {name: checked(task) for name, task in tasks.items()})

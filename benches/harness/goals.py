@@ -1,0 +1,83 @@
+"""Goals: so many times as good as somebody else, or not more of something than a bound. Whether one is met is a rule, not an opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benches.harness.question import Figure
+from benches.harness.ratio import middle, ratio
+from benches.harness.rounds import Answer
+
+#: Instead of a base: the best of all peers that answered.
+EVERY_PEER = "every peer"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a goal is met: in words for tables, and as a figure."""
+
+    goal: str
+    measured: str
+    value: float
+    met: bool
+
+
+@dataclass(frozen=True)
+class Times:
+    """One has to be so many times as good as another.
+
+    Attributes:
+        subject: who.
+        base: than whom; `EVERY_PEER`: than the best of them.
+        at_least: how many times.
+        figure: by which figure; None: the question's first one.
+    """
+
+    subject: str
+    base: str
+    at_least: float
+    figure: Figure | None = None
+
+    def judge(self, answer: Answer) -> Verdict | None:
+        """Return whether it is met."""
+        bases = _peers(answer) if self.base == EVERY_PEER else [name for name in answer.rounds if name == self.base]
+        if self.subject not in answer.rounds or not bases:
+            return None
+        found, base = min((ratio(answer, self.subject, base, self.figure), base) for base in bases)
+        title = "" if self.figure is None else f", {self.figure.title}"
+        goal = f"{self.subject}{title}: at least {self.at_least:.3g}x {self.base}"
+        whose = f" {base}" if self.base == EVERY_PEER else ""
+        return Verdict(goal, f"{found:.2f}x{whose}", found, round(found, 2) >= self.at_least)
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A figure must not exceed a bound.
+
+    Attributes:
+        subject: whose.
+        figure: which.
+        bound: how much.
+        beside: whose figure is shown beside it, since how fast the machine is today is in both; None: nobody's.
+    """
+
+    subject: str
+    figure: Figure
+    bound: float
+    beside: str | None = None
+
+    def judge(self, answer: Answer) -> Verdict | None:
+        """Return whether it is met."""
+        if self.subject not in answer.rounds:
+            return None
+        found = middle(answer, self.subject, self.figure)
+        measured = self.figure.shown(found)
+        if self.beside in answer.rounds:
+            measured += f" ({self.beside}: {self.figure.shown(middle(answer, self.beside, self.figure))})"
+        goal = f"{self.subject}: {self.figure.title} at most {self.bound:g}"
+        return Verdict(goal, measured, found, found <= self.bound)
+
+
+def _peers(answer: Answer) -> list[str]:
+    products = [contender.name for contender in answer.question.contenders if not contender.limit]
+    return [name for name in products if name in answer.rounds and not name.startswith("bullrush")]
