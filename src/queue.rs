@@ -112,7 +112,7 @@ impl QueueHandle {
     /// What [`Link::call`] returns; so for all reads and settings here.
     pub async fn get_job(&self, id: &str) -> Result<Option<JobRecord>> {
         let reply = self.call(&read_job(&self.keys, id)).await?;
-        let job = JobRecord::from_flat(id.to_owned(), reply)?;
+        let job = JobRecord::from_flat(id, reply)?;
         Ok((!job.is_missing()).then_some(job))
     }
 
@@ -126,7 +126,7 @@ impl QueueHandle {
         for ids in ids.chunks(READ_CHUNK) {
             let commands: Vec<Cmd> = ids.iter().map(|id| read_job(&self.keys, id)).collect();
             for (id, reply) in ids.iter().zip(self.link.pipeline(&commands, Retry::Safe).await?) {
-                let job = JobRecord::from_flat(id.clone(), reply?)?;
+                let job = JobRecord::from_flat(id, reply?)?;
                 jobs.push((!job.is_missing()).then_some(job));
             }
         }
@@ -167,7 +167,7 @@ impl QueueHandle {
     /// See [`QueueHandle::get_job`].
     pub async fn get_meta(&self) -> Result<Vec<(String, String)>> {
         let reply = self.call(&command("HGETALL", &[self.keys.meta()])).await?;
-        let meta = JobRecord::from_flat(String::new(), reply)?;
+        let meta = JobRecord::from_flat("", reply)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(meta.fields().map(|(name, value)| (text(name), text(value))).collect())
     }

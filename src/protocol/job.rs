@@ -1,19 +1,18 @@
 //! A job as Redis holds it.
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use redis::Value;
 
-use super::reply;
+use super::{packed, reply};
 use crate::error::Result;
 
-/// The id and the raw hash fields of one job, in one buffer of its own: a slow job keeps no other one's memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The id and the raw hash fields of one job, in a buffer of its own: a slow job keeps no other one's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
-    pub id: String,
-    bytes: Vec<u8>,
-    /// Where in the buffer each field's name and value lie.
-    fields: Vec<(Range<u32>, Range<u32>)>,
+    pub id: Arc<str>,
+    /// Names and values in turn, as MessagePack strings: fields are looked for once or twice, so they need no index.
+    packed: Box<[u8]>,
 }
 
 impl JobRecord {
@@ -21,41 +20,26 @@ impl JobRecord {
     ///
     /// # Errors
     /// [`crate::error::Error::Server`] when the reply has another shape.
-    pub fn from_flat(id: String, flat: Value) -> Result<Self> {
+    pub fn from_flat(id: &str, flat: Value) -> Result<Self> {
         let texts = reply::array(flat)?.into_iter().map(reply::bytes).collect::<Result<Vec<_>>>()?;
-        Ok(Self::from_parts(id, texts.len(), texts.iter().map(Vec::as_slice)))
+        Ok(Self::from_packed(id, &packed::texts(&texts)))
     }
 
-    /// Copies `count` names and values, one after the other.
-    pub(super) fn from_parts<'a>(id: String, count: usize, parts: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
-        let mut bytes = Vec::with_capacity(parts.clone().map(<[u8]>::len).sum());
-        let mut fields = Vec::with_capacity(count / 2);
-        let mut parts = parts.map(|part| {
-            let start = bytes.len();
-            bytes.extend_from_slice(part);
-            // A value of Redis has at most 512 MB.
-            start as u32..bytes.len() as u32
-        });
-        while let (Some(name), Some(value)) = (parts.next(), parts.next()) {
-            fields.push((name, value));
-        }
-        drop(parts);
-        JobRecord { id, bytes, fields }
-    }
-
-    fn slice(&self, range: &Range<u32>) -> &[u8] {
-        &self.bytes[range.start as usize..range.end as usize]
+    /// Copies names and values that were packed as MessagePack strings.
+    pub(super) fn from_packed(id: &str, packed: &[u8]) -> Self {
+        JobRecord { id: id.into(), packed: packed.into() }
     }
 
     /// All raw fields, in the order of the hash.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.fields.iter().map(|(name, value)| (self.slice(name), self.slice(value)))
+        let mut rest = &*self.packed;
+        std::iter::from_fn(move || Some((packed::text(&mut rest).ok()?, packed::text(&mut rest).ok()?)))
     }
 
     /// Whether the hash had no field at all: the job does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        self.fields.is_empty()
+        self.packed.is_empty()
     }
 
     /// One raw field, `None` when absent.
@@ -63,6 +47,18 @@ impl JobRecord {
     pub fn get(&self, field: &str) -> Option<&[u8]> {
         let wanted = field.as_bytes();
         self.fields().find(|(name, _)| *name == wanted).map(|(_, value)| value)
+    }
+
+    /// Several raw fields in one pass.
+    #[must_use]
+    pub fn pick<const N: usize>(&self, wanted: [&str; N]) -> [Option<&[u8]>; N] {
+        let mut found = [None; N];
+        for (name, value) in self.fields() {
+            if let Some(at) = wanted.iter().position(|wanted| wanted.as_bytes() == name) {
+                found[at] = Some(value);
+            }
+        }
+        found
     }
 
     /// One field as text, `None` when absent or not UTF-8.
@@ -74,7 +70,7 @@ impl JobRecord {
     /// One field as an integer; 0 when absent or not a number, as BullMQ's readers do.
     #[must_use]
     pub fn number(&self, field: &str) -> i64 {
-        self.text(field).and_then(|text| text.parse().ok()).unwrap_or(0)
+        self.get(field).map_or(0, number)
     }
 
     #[must_use]
@@ -108,4 +104,10 @@ impl JobRecord {
     pub fn ats(&self) -> i64 {
         self.number("ats")
     }
+}
+
+/// An integer as BullMQ's readers see it: 0 when it is none.
+#[must_use]
+pub fn number(value: &[u8]) -> i64 {
+    std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }

@@ -1,6 +1,7 @@
 //! Jobs as the fetching scripts return them: one MessagePack array of id, flat hash, id, flat hash...
 
 use rmp::decode::{read_array_len, read_map_len, read_str_len};
+use rmp::encode::write_str_len;
 
 use super::JobRecord;
 use crate::error::{Error, Result};
@@ -14,10 +15,13 @@ pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
     let count = length(packed)? / 2;
     let mut jobs = Vec::with_capacity(count);
     for _ in 0..count {
-        let id = String::from_utf8_lossy(text(packed)?).into_owned();
-        let size = length(packed)?;
-        let parts = (0..size).map(|_| text(packed)).collect::<Result<Vec<_>>>()?;
-        jobs.push(JobRecord::from_parts(id, size, parts.into_iter()));
+        let id = String::from_utf8_lossy(text(packed)?);
+        let count = length(packed)?;
+        let fields = *packed;
+        for _ in 0..count {
+            text(packed)?;
+        }
+        jobs.push(JobRecord::from_packed(&id, &fields[..fields.len() - packed.len()]));
     }
     Ok(jobs)
 }
@@ -35,11 +39,26 @@ fn length(packed: &mut &[u8]) -> Result<usize> {
     .map_err(|_| unexpected())
 }
 
-fn text<'a>(packed: &mut &'a [u8]) -> Result<&'a [u8]> {
+/// Takes the next string.
+///
+/// # Errors
+/// [`Error::Server`] when there is none.
+pub(super) fn text<'a>(packed: &mut &'a [u8]) -> Result<&'a [u8]> {
     let size = read_str_len(packed).map_err(|_| unexpected())? as usize;
     let (text, rest) = packed.split_at_checked(size).ok_or_else(unexpected)?;
     *packed = rest;
     Ok(text)
+}
+
+/// Packs strings one after the other.
+pub(super) fn texts(texts: &[Vec<u8>]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(texts.iter().map(|text| text.len() + 5).sum());
+    for text in texts {
+        // A value of Redis has at most 512 MB, and a `Vec` takes all that is written.
+        let _ = write_str_len(&mut packed, text.len() as u32);
+        packed.extend_from_slice(text);
+    }
+    packed
 }
 
 #[cfg(test)]
@@ -62,7 +81,7 @@ mod tests {
         let long = "x".repeat(70_000);
         let read = jobs(&packed(&[("1", &["name", "n", "data", &long]), ("a:b:c", &["name", ""])])).unwrap();
         assert_eq!(read[0].data(), long.as_bytes());
-        assert_eq!((read[1].id.as_str(), read[1].get("name"), read[1].get("data")), ("a:b:c", Some(&b""[..]), None));
+        assert_eq!((&*read[1].id, read[1].get("name"), read[1].get("data")), ("a:b:c", Some(&b""[..]), None));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Handing in outcomes: `lua/finish`.
 
-use std::sync::Arc;
-
 use redis::Value;
 
 use super::fetch::{FetchPlan, Fetched};
@@ -38,16 +36,16 @@ impl Outcome {
 }
 
 /// One job to finish. Consecutive jobs with equal target, token and keep rule cost one header.
-#[derive(Clone, Debug)]
-pub struct Finished {
-    pub id: String,
-    pub token: Arc<str>,
+#[derive(Clone, Copy, Debug)]
+pub struct Finished<'a> {
+    pub id: &'a str,
+    pub token: &'a str,
     pub keep: Keep,
-    pub outcome: Outcome,
+    pub outcome: &'a Outcome,
 }
 
-impl Finished {
-    fn shares_run(&self, other: &Finished) -> bool {
+impl Finished<'_> {
+    fn shares_run(&self, other: &Self) -> bool {
         self.keep == other.keep && self.outcome.target() == other.outcome.target() && self.token == other.token
     }
 }
@@ -70,7 +68,7 @@ pub async fn move_to_finished(
     now: i64,
     metrics_max_points: i64,
     fetch: Option<&FetchPlan<'_>>,
-    jobs: &[Finished],
+    jobs: &[Finished<'_>],
 ) -> Result<FinishReply> {
     let bytes = jobs.iter().map(|job| job.id.len() + job.outcome.size()).sum::<usize>();
     let mut call = Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 8 + jobs.len() * 5, bytes + 256);
@@ -79,13 +77,13 @@ pub async fn move_to_finished(
     let limiter = fetch.and_then(|plan| plan.limiter);
     call.optional(limiter.map(|limiter| limiter.0)).optional(limiter.map(|limiter| limiter.1));
     call.optional(fetch.and_then(|plan| plan.worker_name));
-    for run in jobs.chunk_by(Finished::shares_run) {
+    for run in jobs.chunk_by(|job, next| job.shares_run(next)) {
         let head = &run[0];
-        call.arg(run.len()).arg(head.outcome.target()).arg(&*head.token);
+        call.arg(run.len()).arg(head.outcome.target()).arg(head.token);
         call.arg(head.keep.count).optional(head.keep.age);
         for job in run {
-            call.arg(&job.id);
-            match &job.outcome {
+            call.arg(job.id);
+            match job.outcome {
                 Outcome::Completed { value } => call.arg(value),
                 Outcome::Failed { reason, stack, attempts } => call.arg(reason).arg(stack).arg(*attempts),
             };

@@ -61,22 +61,29 @@ struct HeldLock {
 
 /// The locks that a worker holds.
 #[derive(Default)]
-pub struct HeldLocks(Mutex<HashMap<String, HeldLock>>);
+pub struct HeldLocks(Mutex<HashMap<Arc<str>, HeldLock>>);
 
 impl HeldLocks {
-    pub fn insert(&self, id: &str, token: Arc<str>, lease: Arc<Lease>) {
-        self.0.lock().insert(id.to_owned(), HeldLock { token, lease });
+    pub fn insert(&self, locks: impl IntoIterator<Item = (Arc<str>, Arc<str>, Arc<Lease>)>) {
+        let mut held = self.0.lock();
+        held.extend(locks.into_iter().map(|(id, token, lease)| (id, HeldLock { token, lease })));
     }
 
-    /// Forget a lock; one that was taken again meanwhile, under another token, stays.
-    pub fn remove(&self, id: &str, token: &str) {
-        self.take(id, token);
+    /// Forget locks, by id and token; one that was taken again meanwhile, under another token, stays.
+    pub fn remove<'a>(&self, locks: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut held = self.0.lock();
+        for (id, token) in locks {
+            Self::take(&mut held, id, token);
+        }
     }
 
-    fn take(&self, id: &str, token: &str) -> Option<HeldLock> {
-        let mut locks = self.0.lock();
-        locks.get(id).filter(|lock| &*lock.token == token)?;
-        locks.remove(id)
+    fn take(held: &mut HashMap<Arc<str>, HeldLock>, id: &str, token: &str) -> Option<HeldLock> {
+        let (id, lock) = held.remove_entry(id)?;
+        if &*lock.token == token {
+            return Some(lock);
+        }
+        held.insert(id, lock);
+        None
     }
 
     /// Cancel a job, if it is held (under this token) and was not cancelled before. Returns its token.
@@ -88,7 +95,7 @@ impl HeldLocks {
 
     /// The ids of all held jobs.
     pub fn ids(&self) -> Vec<String> {
-        self.0.lock().keys().cloned().collect()
+        self.0.lock().keys().map(|id| (**id).to_owned()).collect()
     }
 
     /// Tell every holder to stop: its time is over.
@@ -99,17 +106,17 @@ impl HeldLocks {
     }
 
     /// The ids of the jobs that one token holds.
-    pub fn held_under(&self, token: &str) -> Vec<String> {
+    pub fn held_under(&self, token: &str) -> Vec<Arc<str>> {
         self.0.lock().iter().filter(|(_, lock)| &*lock.token == token).map(|(id, _)| id.clone()).collect()
     }
 
-    pub fn older_than(&self, age: Duration) -> Vec<(String, Arc<str>)> {
+    pub fn older_than(&self, age: Duration) -> Vec<(Arc<str>, Arc<str>)> {
         let (locks, now) = (self.0.lock(), Instant::now());
         let due = locks.iter().filter(|(_, lock)| lock.lease.age(now) >= age);
         due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
     }
 
-    pub fn renewed(&self, ids: &[(String, Arc<str>)], at: Instant) {
+    pub fn renewed(&self, ids: &[(Arc<str>, Arc<str>)], at: Instant) {
         let locks = self.0.lock();
         for (id, token) in ids {
             if let Some(lock) = locks.get(id).filter(|lock| lock.token == *token) {
@@ -120,7 +127,7 @@ impl HeldLocks {
 
     /// Mark a lock lost; true if this worker still thought to hold it.
     pub fn lose(&self, id: &str, token: &str) -> bool {
-        self.take(id, token).is_some_and(|lock| lock.lease.lose())
+        Self::take(&mut self.0.lock(), id, token).is_some_and(|lock| lock.lease.lose())
     }
 }
 
@@ -144,13 +151,15 @@ impl LockExtender {
             for chunk in self.locks.older_than(period).chunks(CHUNK) {
                 let sent = Instant::now();
                 // A renewal that hangs must not eat the next period: the locks stay due and are tried again.
-                let locks = chunk.iter().map(|(id, token)| (id.as_str(), &**token));
+                let locks = chunk.iter().map(|(id, token)| (&**id, &**token));
                 let duration = i64::try_from(self.lock_duration.as_millis()).unwrap_or(i64::MAX);
                 let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
                 match tokio::time::timeout(period, renewal).await {
                     Ok(Ok(refused)) => {
                         self.locks.renewed(chunk, sent);
-                        for (id, token) in chunk.iter().filter(|(id, _)| refused.contains(id)) {
+                        for (id, token) in
+                            chunk.iter().filter(|(id, _)| refused.iter().any(|refused| **refused == **id))
+                        {
                             if self.locks.lose(id, token) {
                                 lost(id);
                             }

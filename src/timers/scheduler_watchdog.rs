@@ -94,8 +94,8 @@ impl SchedulerWatchdog {
         let mut next = || replies.next().unwrap_or(Err(Error::Closed));
         let mut cut = Vec::new();
         for (id, millis) in found {
-            let scheduler = JobRecord::from_flat(id.clone(), next()?)?;
-            let job = JobRecord::from_flat(job_id(id, millis), next()?)?;
+            let scheduler = JobRecord::from_flat(id, next()?)?;
+            let job = JobRecord::from_flat(&job_id(id, millis), next()?)?;
             cut.extend(Cut::find(&scheduler, &job, millis));
         }
         Ok(cut)
@@ -133,6 +133,6 @@ impl Cut {
         Repeat::read(opts.get("repeat")?.as_object()?).next(now_ms(), Some(millis)).ok()??;
         let from = if job.is_missing() { scheduler } else { job };
         let (name, data) = (from.name().to_owned(), from.data().to_vec());
-        Some(Cut { scheduler_id: scheduler.id.clone(), job_id: job.id.clone(), name, data, opts })
+        Some(Cut { scheduler_id: scheduler.id.to_string(), job_id: job.id.to_string(), name, data, opts })
     }
 }

@@ -98,9 +98,10 @@ impl Engine {
     async fn run(mut self) {
         let shared = self.shared.clone();
         tokio::select! {
-            () = async { self.work().await; self.wind_down().await } => {}
-            // Whatever it waits for, be it a server that is gone.
+            biased;
+            // Whatever it waits for, be it a server that is gone; and first, so that nothing more is handed in.
             () = shared.end_demanded() => self.locks.cancel_all(),
+            () = async { self.work().await; self.wind_down().await } => {}
         }
         // The heartbeat ends here, last of all.
         self.tasks.shutdown().await;
@@ -185,6 +186,10 @@ impl Engine {
         // outcomes were refused.
         let went_back = |settled: &Settled| !matches!(settled.went, Went::Completed { .. } | Went::Failed { .. });
         let look_again = round.settled.iter().any(went_back);
+        let is_over = |settled: &&Settled| !matches!(settled.went, Went::Instead(_));
+        let over = || round.settled.iter().filter(is_over).map(|Settled { job, .. }| (job.id(), &*job.token));
+        self.locks.remove(over());
+        self.count_in_hand(self.in_hand.saturating_sub(over().count()));
         for settled in round.settled {
             self.note(settled);
         }
@@ -204,7 +209,7 @@ impl Engine {
         }
     }
 
-    /// Keep count of a settled job and tell the listeners.
+    /// Count a settled job and tell the listeners.
     fn note(&mut self, Settled { job, went }: Settled) {
         let stats = &self.shared.stats;
         let reports = self.shared.report_outcomes.load(Ordering::Relaxed);
@@ -235,8 +240,6 @@ impl Engine {
             Went::Lost(error) => self.shared.error(error.to_string()),
         }
         self.worked = true;
-        self.locks.remove(job.id(), &job.token);
-        self.count_in_hand(self.in_hand.saturating_sub(1));
     }
 
     async fn fetch(&mut self, room: usize) {

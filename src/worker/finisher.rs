@@ -86,6 +86,13 @@ struct Reply {
     repeated: bool,
 }
 
+/// A job on its way to a finished state.
+struct Finishing {
+    job: Arc<HeldJob>,
+    keep: Keep,
+    outcome: finish::Outcome,
+}
+
 /// A job on its way out, but not to a finished state.
 struct Moving {
     job: Arc<HeldJob>,
@@ -103,11 +110,9 @@ impl Finisher {
     /// Settle all outcomes, and fetch in the same round trip when there is a ride.
     pub async fn settle(&self, outcomes: Vec<Outcome>, ride: Option<&Ride>) -> Round {
         let Plan { finishing, moving, returning } = plan(&self.shared.options, outcomes);
-        let (jobs, finished): (Vec<_>, Vec<_>) = finishing.into_iter().unzip();
-
         let sent = Instant::now();
         let moves = join_all(moving.iter().map(|moving| self.move_job(moving)));
-        let (reply, moved, returned) = join3(self.finish(&finished, ride), moves, self.give_back(&returning)).await;
+        let (reply, moved, returned) = join3(self.finish(&finishing, ride), moves, self.give_back(&returning)).await;
 
         let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
         settled.extend(returning.into_iter().zip(returned).map(|(job, returned)| {
@@ -115,20 +120,20 @@ impl Finisher {
             Settled { job, went }
         }));
         let mut refused = reply.refused.into_iter().peekable();
-        for (index, (job, finished)) in jobs.into_iter().zip(finished).enumerate() {
+        for (index, Finishing { job, outcome, .. }) in finishing.into_iter().enumerate() {
             let error = refused.next_if(|(at, _)| *at == index).map(|(_, error)| error);
             let went = match error {
                 Some(error) if !(reply.repeated && self.was_finished(&error, &job).await) => {
-                    refusal(error, &job, &finished)
+                    refusal(error, &job, &outcome)
                 }
-                _ => accepted(finished),
+                _ => accepted(outcome),
             };
             settled.push(Settled { job, went });
         }
         Round { sent, settled, fetching: reply.fetching }
     }
 
-    async fn finish(&self, jobs: &[Finished], ride: Option<&Ride>) -> Reply {
+    async fn finish(&self, jobs: &[Finishing], ride: Option<&Ride>) -> Reply {
         let mut reply = Reply { refused: Vec::new(), fetching: Fetching::None, repeated: false };
         if jobs.is_empty() {
             // The engine fetches by itself in its next turn.
@@ -139,7 +144,7 @@ impl Finisher {
             match self.finish_call(jobs, fetch.as_ref()).await {
                 Ok(FinishReply { failures, fetched }) => {
                     let error =
-                        |(index, code): (usize, i64)| Some((index, finish::refusal(&jobs.get(index)?.id, code)));
+                        |(index, code): (usize, i64)| Some((index, finish::refusal(jobs.get(index)?.job.id(), code)));
                     reply.refused = failures.into_iter().filter_map(error).collect();
                     if fetch.is_some() {
                         reply.fetching = Fetching::Brought(fetched);
@@ -164,7 +169,7 @@ impl Finisher {
                         match self.finish_call(std::slice::from_ref(job), None).await {
                             Ok(alone) => {
                                 let code = alone.failures.first().map(|(_, code)| *code);
-                                reply.refused.extend(code.map(|code| (index, finish::refusal(&job.id, code))));
+                                reply.refused.extend(code.map(|code| (index, finish::refusal(job.job.id(), code))));
                             }
                             Err(error) => reply.refused.push((index, error)),
                         }
@@ -189,9 +194,10 @@ impl Finisher {
         }
     }
 
-    async fn finish_call(&self, jobs: &[Finished], fetch: Option<&FetchPlan<'_>>) -> Result<FinishReply> {
+    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&FetchPlan<'_>>) -> Result<FinishReply> {
         let points = self.shared.options.metrics_max_points.unwrap_or(0);
-        finish::move_to_finished(&self.link, &self.keys, now_ms(), points, fetch, jobs).await
+        let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
+        finish::move_to_finished(&self.link, &self.keys, now_ms(), points, fetch, &jobs).await
     }
 
     /// Give jobs back, each in front of the one before, in one round trip.
@@ -273,6 +279,16 @@ impl Finisher {
     }
 }
 
+impl Finishing {
+    fn new(job: Arc<HeldJob>, keep: Option<Keep>, outcome: finish::Outcome) -> Self {
+        Self { job, keep: keep.unwrap_or(Keep::ALL), outcome }
+    }
+
+    fn finished(&self) -> Finished<'_> {
+        Finished { id: self.job.id(), token: &self.job.token, keep: self.keep, outcome: &self.outcome }
+    }
+}
+
 impl Moving {
     fn settled((moving, moved): (Moving, Result<i64>)) -> Settled {
         let went = match (moved, moving.step) {
@@ -286,7 +302,7 @@ impl Moving {
 
 /// Outcomes by the call that settles them.
 struct Plan {
-    finishing: Vec<(Arc<HeldJob>, Finished)>,
+    finishing: Vec<Finishing>,
     moving: Vec<Moving>,
     returning: Vec<Arc<HeldJob>>,
 }
@@ -299,8 +315,7 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
             Outcome::Completed { job, value } => {
                 let options = JobOptions::parse(job.record.opts());
                 let keep = options.remove_on_complete.or(worker.remove_on_complete);
-                let finished = finished(&job, keep, finish::Outcome::Completed { value });
-                finishing.push((job, finished));
+                finishing.push(Finishing::new(job, keep, finish::Outcome::Completed { value }));
             }
             Outcome::Failed { job, failure } => {
                 let options = JobOptions::parse(job.record.opts());
@@ -313,8 +328,7 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
                     Verdict::Fail => {
                         let (stack, attempts) = (stack.into_bytes(), options.attempts);
                         let keep = options.remove_on_fail.or(worker.remove_on_fail);
-                        let finished = finished(&job, keep, finish::Outcome::Failed { reason, stack, attempts });
-                        finishing.push((job, finished));
+                        finishing.push(Finishing::new(job, keep, finish::Outcome::Failed { reason, stack, attempts }));
                         continue;
                     }
                 };
@@ -326,25 +340,20 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
         }
     }
     // Equal runs side by side, oldest fetch first: each run costs a header, and `active` is searched from its old end.
-    finishing.sort_by_key(|(job, _)| job.fetched);
+    finishing.sort_by_key(|finishing| finishing.job.fetched);
     Plan { finishing, moving, returning }
 }
 
-fn finished(job: &HeldJob, keep: Option<Keep>, outcome: finish::Outcome) -> Finished {
-    let keep = keep.unwrap_or(Keep::ALL);
-    Finished { id: job.id().to_owned(), token: job.token.clone(), keep, outcome }
-}
-
-fn accepted(finished: Finished) -> Went {
-    match finished.outcome {
+fn accepted(outcome: finish::Outcome) -> Went {
+    match outcome {
         finish::Outcome::Completed { value } => Went::Completed { value },
         finish::Outcome::Failed { reason, .. } => Went::Failed { reason },
     }
 }
 
 /// BullMQ runs its failure decision with the error that completing raised; a lost lock cannot be mended so.
-fn refusal(error: Error, job: &Arc<HeldJob>, finished: &Finished) -> Went {
-    let completing = matches!(finished.outcome, finish::Outcome::Completed { .. });
+fn refusal(error: Error, job: &Arc<HeldJob>, outcome: &finish::Outcome) -> Went {
+    let completing = matches!(outcome, finish::Outcome::Completed { .. });
     let (kind, retry) = match &error {
         Error::Code { code: -4, .. } if completing => ("Error", true),
         Error::Code { code: -9, .. } if completing => ("UnrecoverableError", false),

@@ -38,6 +38,11 @@ impl HeldJob {
         &self.record.id
     }
 
+    /// What the lock extender needs to know.
+    pub fn lock(&self) -> (Arc<str>, Arc<str>, Arc<Lease>) {
+        (self.record.id.clone(), self.token.clone(), self.lease.clone())
+    }
+
     pub fn mark_started(&self, now: Instant) {
         let _ = self.started.set(now);
     }

@@ -10,7 +10,8 @@ use super::outcome::{Failure, Outcome};
 use super::scheduler;
 use super::shared::Shared;
 use crate::connection::Link;
-use crate::protocol::Keys;
+use crate::protocol::job::number;
+use crate::protocol::{JobRecord, Keys};
 use crate::timers::lock_extender::HeldLocks;
 
 pub struct Intake {
@@ -29,22 +30,19 @@ pub struct Accepted {
 
 impl Intake {
     pub fn accept(&self, batch: Batch, tasks: &mut JoinSet<()>) -> Accepted {
-        let mut accepted = Accepted { count: 0, stalled: false };
-        let mut ready = Vec::with_capacity(batch.jobs.len());
-        for record in batch.jobs {
-            if record.is_missing() {
-                self.shared
-                    .error(format!("{} is not a job: its key is no hash. It was taken off the queue", record.id));
-                continue;
-            }
-            accepted.count += 1;
-            accepted.stalled |= record.number("stc") > 0;
-            let job = Arc::new(HeldJob::new(record, batch.token.clone(), batch.sent));
-            self.locks.insert(job.id(), batch.token.clone(), job.lease.clone());
-            if let Some(reason) = self.refusal(&job) {
+        let Batch { mut jobs, token, sent } = batch;
+        jobs.retain(|record| !self.is_foreign(record));
+        let jobs: Vec<_> = jobs.into_iter().map(|job| Arc::new(HeldJob::new(job, token.clone(), sent))).collect();
+        self.locks.insert(jobs.iter().map(|job| job.lock()));
+        let mut accepted = Accepted { count: jobs.len(), stalled: false };
+        let mut ready = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let [name, deferred_failure, scheduler, stalled] = job.record.pick(["name", "defa", "rjk", "stc"]);
+            accepted.stalled |= stalled.is_some_and(|count| number(count) > 0);
+            if let Some(reason) = self.refusal(&job.record, name, deferred_failure) {
                 let failure = Failure::unrecoverable(reason);
                 self.shared.submit(Outcome::Failed { job, failure });
-            } else if job.record.get("rjk").is_some() {
+            } else if scheduler.is_some() {
                 // A chain must have its next link before this one runs.
                 let (shared, link, keys) = (self.shared.clone(), self.link.clone(), self.keys.clone());
                 tasks.spawn(scheduler::produce_next(shared, link, keys, job));
@@ -56,13 +54,19 @@ impl Intake {
         accepted
     }
 
-    /// Why a job must fail without being run.
-    fn refusal(&self, job: &HeldJob) -> Option<String> {
-        let record = &job.record;
-        if let Some(deferred) = record.text("defa") {
-            return Some(deferred.to_owned());
+    fn is_foreign(&self, record: &JobRecord) -> bool {
+        if record.is_missing() {
+            self.shared.error(format!("{} is not a job: its key is no hash. It was taken off the queue", record.id));
         }
-        if record.get("name").is_none() {
+        record.is_missing()
+    }
+
+    /// Why a job must fail without being run.
+    fn refusal(&self, record: &JobRecord, name: Option<&[u8]>, deferred_failure: Option<&[u8]>) -> Option<String> {
+        if let Some(deferred) = deferred_failure {
+            return Some(String::from_utf8_lossy(deferred).into_owned());
+        }
+        if name.is_none() {
             return Some(format!("Missing key for job {}. The job was deleted or its hash is malformed", record.id));
         }
         let most = self.shared.options.max_started_attempts?;

@@ -129,7 +129,7 @@ impl Manual {
     /// Find the job of a fetch whose reply got lost: it carries the token and is not in hand.
     async fn recover(&self, token: &Arc<str>) -> Result<Fetched> {
         let known = self.locks.held_under(token);
-        let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(String::as_str)).await?;
+        let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(|id| &**id)).await?;
         Ok(Fetched { jobs, ..Fetched::default() })
     }
 
@@ -137,10 +137,10 @@ impl Manual {
     async fn take(&self, record: Option<JobRecord>, token: &Arc<str>, sent: Instant) -> Result<Option<Arc<HeldJob>>> {
         let Some(record) = record.filter(|record| !record.is_missing()) else { return Ok(None) };
         let job = Arc::new(HeldJob::new(record, token.clone(), sent));
-        self.locks.insert(job.id(), token.clone(), job.lease.clone());
+        self.locks.insert([job.lock()]);
         if let Err(error) = scheduler::produce(self.link(), self.keys(), &job).await {
             let delay = scheduler::delay_instead(&job);
-            self.locks.remove(job.id(), token);
+            self.locks.remove([(job.id(), &**token)]);
             finish::move_to_delayed(self.link(), self.keys(), now_ms(), job.id(), token, delay, true, None).await?;
             return Err(error);
         }
@@ -188,7 +188,7 @@ impl Manual {
                 return Ok(FailedAttempt { will_retry: false, stacktrace: stack, next });
             }
         }
-        self.locks.remove(id, token);
+        self.locks.remove([(&**id, &**token)]);
         Ok(FailedAttempt { will_retry: true, stacktrace: stack, next: None })
     }
 
@@ -202,16 +202,16 @@ impl Manual {
         self.queue.ready().await?;
         let sent = Instant::now();
         let Attempt { id, token, .. } = attempt;
-        let finished = Finished { id, token: token.clone(), keep: keep.unwrap_or(Keep::ALL), outcome };
+        let finished = Finished { id: &id, token: &token, keep: keep.unwrap_or(Keep::ALL), outcome: &outcome };
         let fetch = fetch_next.then(|| fetch_plan(&self.options, &token, 1));
         let points = self.options.metrics_max_points.unwrap_or(0);
-        let jobs = std::slice::from_ref(&finished);
+        let jobs = [finished];
         let mut reply =
-            finish::move_to_finished(self.link(), self.keys(), now_ms(), points, fetch.as_ref(), jobs).await?;
+            finish::move_to_finished(self.link(), self.keys(), now_ms(), points, fetch.as_ref(), &jobs).await?;
         if let Some((_, code)) = reply.failures.first() {
-            return Err(finish::refusal(&finished.id, *code));
+            return Err(finish::refusal(&id, *code));
         }
-        self.locks.remove(&finished.id, &token);
+        self.locks.remove([(&*id, &*token)]);
         self.take(reply.fetched.jobs.pop(), &token, sent).await
     }
 
@@ -238,10 +238,10 @@ impl Manual {
         }
         let sent = Instant::now();
         let duration = i64::try_from(self.options.lock_duration.as_millis()).unwrap_or(i64::MAX);
-        let locks = held.iter().map(|(id, token)| (id.as_str(), &**token));
+        let locks = held.iter().map(|(id, token)| (&**id, &**token));
         let refused = extend_locks(self.link(), self.keys(), duration, locks).await?;
         self.locks.renewed(&held, sent);
-        for (id, token) in held.iter().filter(|(id, _)| refused.contains(id)) {
+        for (id, token) in held.iter().filter(|(id, _)| refused.iter().any(|refused| **refused == **id)) {
             self.locks.lose(id, token);
         }
         Ok(refused)

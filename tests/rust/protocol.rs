@@ -96,11 +96,11 @@ fn result_codes_have_bullmqs_texts() {
 fn a_record_reads_the_old_attempts_field_first() {
     let bulk = |text: &str| Value::BulkString(text.into());
     let flat = |fields: &[&str]| Value::Array(fields.iter().map(|field| bulk(field)).collect());
-    let record = JobRecord::from_flat("7".into(), flat(&["atm", "2", "ats", "3"])).unwrap();
+    let record = JobRecord::from_flat("7", flat(&["atm", "2", "ats", "3"])).unwrap();
     assert_eq!((record.atm(), record.ats(), record.data(), record.opts()), (2, 3, &b"{}"[..], &b"{}"[..]));
-    let record = JobRecord::from_flat("7".into(), flat(&["atm", "2", "attemptsMade", "0"])).unwrap();
+    let record = JobRecord::from_flat("7", flat(&["atm", "2", "attemptsMade", "0"])).unwrap();
     assert_eq!(record.atm(), 0);
-    assert!(JobRecord::from_flat("7".into(), flat(&[])).unwrap().is_missing());
+    assert!(JobRecord::from_flat("7", flat(&[])).unwrap().is_missing());
 }
 
 type Row = (String, String, Option<String>, i64, bool);

@@ -1,7 +1,5 @@
 //! The typed script calls, end to end through the real scripts.
 
-use std::sync::Arc;
-
 use bullrush::connection::{Link, Retry};
 use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
@@ -29,9 +27,8 @@ async fn filled(link: &Link, count: usize) {
     queue(link).add_jobs(batch).await.unwrap();
 }
 
-fn completed(id: &str) -> Finished {
-    let outcome = Outcome::Completed { value: b"42".to_vec() };
-    Finished { id: id.into(), token: Arc::from("t:1"), keep: Keep::ALL, outcome }
+fn finished<'a>(id: &'a str, outcome: &'a Outcome) -> Finished<'a> {
+    Finished { id, token: "t:1", keep: Keep::ALL, outcome }
 }
 
 #[tokio::test]
@@ -53,21 +50,20 @@ async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
     let (link, keys) = (server.link(), keys());
     filled(&link, 3).await;
     let fetched = move_to_active(&link, &keys, 1_000, &PLAN).await.unwrap();
-    let ids: Vec<&str> = fetched.jobs.iter().map(|job| job.id.as_str()).collect();
+    let ids: Vec<&str> = fetched.jobs.iter().map(|job| &*job.id).collect();
     assert_eq!(ids, ["1", "2", "3"]);
     let first = &fetched.jobs[0];
     assert_eq!((first.name(), first.data(), first.ats(), first.atm()), ("job", &br#"{"a":1}"#[..], 1, 0));
     assert_eq!((first.text("pb"), first.number("processedOn")), (Some("w"), 1_000));
 
     filled(&link, 1).await;
-    let failed = Finished {
-        outcome: Outcome::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 },
-        ..completed("3")
-    };
-    let jobs = [completed("1"), Finished { token: Arc::from("other"), ..completed("2") }, failed, completed("nope")];
+    let completed = Outcome::Completed { value: b"42".to_vec() };
+    let failed = Outcome::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 };
+    let foreign = Finished { token: "other", ..finished("2", &completed) };
+    let jobs = [finished("1", &completed), foreign, finished("3", &failed), finished("nope", &completed)];
     let reply = move_to_finished(&link, &keys, 2_000, 0, Some(&PLAN), &jobs).await.unwrap();
     assert_eq!(reply.failures, [(1, -6), (3, -1)]);
-    assert_eq!(reply.fetched.jobs[0].id, "4");
+    assert_eq!(&*reply.fetched.jobs[0].id, "4");
     let message = "Lock mismatch for job 2. Cmd moveToFinished from active";
     assert_eq!(refusal("2", -6), Error::Code { code: -6, message: message.into() });
     assert_eq!(inspect::get_counts(&link, &keys, &["completed", "failed", "active"]).await.unwrap(), [1, 1, 2]);
@@ -82,7 +78,7 @@ async fn jobs_of_a_lost_fetch_are_found_by_their_token() {
     filled(&link, 3).await;
     move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
     let found = recover_active(&link, &keys, "t:1", ["2"]).await.unwrap();
-    let ids: Vec<&str> = found.iter().map(|job| job.id.as_str()).collect();
+    let ids: Vec<&str> = found.iter().map(|job| &*job.id).collect();
     assert_eq!(ids, ["1", "3"]);
     assert_eq!(found[0].name(), "job");
 }
