@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benches.contenders import bullrush, bullrush_worker, node, variant
+from benches.contenders import NODE, bullrush, bullrush_worker, node, variant
 from benches.harness.adding import Add
 from benches.harness.goals import Times
 from benches.harness.processing import Process
@@ -19,8 +19,11 @@ def _with_waiting(*contenders: Contender) -> tuple[Contender, ...]:
 
 def _flat(name: str) -> tuple[Goal, ...]:
     """Within 10 %: with the most waiting jobs at least 1 / 1.1 times as good as with the fewest."""
-    few, many = (f"{name}, {waiting:,} waiting" for waiting in (_WAITING[0], _WAITING[-1]))
-    return (Times(many, few, 1 / 1.1),)
+    return (Times(*_most_and_fewest(name), at_least=1 / 1.1, beside=_most_and_fewest(NODE)),)
+
+
+def _most_and_fewest(name: str) -> tuple[str, str]:
+    return f"{name}, {_WAITING[-1]:,} waiting", f"{name}, {_WAITING[0]:,} waiting"
 
 
 QUESTIONS = (

@@ -31,12 +31,14 @@ class Times:
         base: than whom; `EVERY_PEER`: than the best of them.
         at_least: how many times.
         figure: by which figure; None: the question's first one.
+        beside: two others, whose ratio is shown beside; None: nobody's.
     """
 
     subject: str
     base: str
     at_least: float
     figure: Figure | None = None
+    beside: tuple[str, str] | None = None
 
     def judge(self, answer: Answer) -> Verdict | None:
         """Return whether it is met."""
@@ -47,7 +49,9 @@ class Times:
         title = "" if self.figure is None else f", {self.figure.title}"
         goal = f"{self.subject}{title}: at least {self.at_least:.3g}x {self.base}"
         whose = f" {base}" if self.base == EVERY_PEER else ""
-        return Verdict(goal, f"{found:.2f}x{whose}", found, round(found, 2) >= self.at_least)
+        if self.beside and set(self.beside) <= answer.rounds.keys():
+            whose += f" ({self.beside[0]}: {ratio(answer, *self.beside, self.figure):.2f}x)"
+        return Verdict(goal, f"{found:.2f}x{whose}", found, round(found, 2) >= round(self.at_least, 2))
 
 
 @dataclass(frozen=True)
