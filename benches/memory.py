@@ -28,11 +28,11 @@ QUESTIONS = (
     ),
     Question(
         name="memory_worker",
-        title="A million jobs through one worker process: by how much its memory grows",
+        title="A million jobs through one worker process: its memory",
         work=Process(memory=True),
         contenders=(node("process", share=0.3, worker={"concurrency": 100}), *bullrush_workers(100)),
         goals=tuple(AtMost(f"bullrush, {kind}", _GROWTH, 5, beside=NODE) for kind in ("def", "async def")),
-        figures=(_GROWTH, Figure("rss_mb", "MB at the end", digits=1), _RATE),
+        figures=(Figure("rss_mb", "MB at the end", digits=1), _GROWTH, _RATE),
         share=_MILLION,
         rounds=1,
         patience=240,

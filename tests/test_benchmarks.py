@@ -269,3 +269,25 @@ def test_the_command_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capt
     content = json.loads(results.read_text())
     assert content["run"]["machine"]["cores"] and "bulk_add" in content["questions"]
     assert isinstance(read_summaries(results)[0], Summary)
+
+
+@pytest.mark.node
+def test_a_run_that_is_cut_short_leaves_a_page_of_what_it_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def ask_one(server: BenchServer, question: Question, *size: object) -> Answer:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(question.name)
+        return Answer(question, {contender.name: [measured(9)] for contender in question.contenders})
+
+    results, page = tmp_path / "results.json", tmp_path / "benchmarks.md"
+    page.write_text(f"{BEGIN}\n{END}\n")
+    monkeypatch.setattr(command, "ask", ask_one)
+    monkeypatch.setattr(command, "publish", lambda found: publish(found, page))
+    assert command.main(["--only", "concurrent_add", "process_one", "--docs", "--json", str(results)]) == 130
+    assert "cut short" in capsys.readouterr().err
+    assert list(json.loads(results.read_text())["questions"]) == ["concurrent_add"]
+    assert "### Concurrent add" in page.read_text()
