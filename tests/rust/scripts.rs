@@ -1,5 +1,4 @@
 //! The typed script calls, end to end through the real scripts.
-
 use bullrush::connection::{Link, Retry};
 use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
