@@ -3,7 +3,7 @@
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, token ("0" = no lock), lock_duration, limiter_max, limiter_duration, worker_name, count
 --- Returns { limiter ttl ms, next due ms[, jobs] }; the numbers are 0 unless fewer than `count` jobs could be taken.
----         jobs is one MessagePack array of id, flat hash, id, flat hash...
+---         jobs is one MessagePack array of id, job, id, job... (see fetch_jobs)
 --- Events  waiting (prev=delayed) per promoted job, active per job
 local call = redis.call
 --- @include fetch_jobs

@@ -1,7 +1,7 @@
 --- Finds jobs that were handed out in a reply that got lost: in active, locked by `token`, not known to the caller.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    token, known id...
---- Returns one MessagePack array of id, flat hash, id, flat hash... oldest first. Writes nothing.
+--- Returns one MessagePack array of id, { flat hash }, id, { flat hash }... oldest first. Writes nothing.
 local call = redis.call
 
 local P = string.sub(KEYS[1], 1, -5)
@@ -26,7 +26,7 @@ for from = 1, #ids, 1000 do
     if held[i] == token then
       local id = ids[from + i - 1]
       jobs[#jobs + 1] = id
-      jobs[#jobs + 1] = call('HGETALL', P .. id)
+      jobs[#jobs + 1] = { call('HGETALL', P .. id) }
     end
   end
 end

@@ -35,7 +35,7 @@ if not tonumber(now) or not max_points or not fetch_count or size < 8 then
 end
 
 -- Check the form of all runs and collect every key whose existence decides, before anything is written.
-local lock_keys, child_keys, completing = {}, {}, 0
+local job_keys, lock_keys, child_keys, completing = {}, {}, {}, 0
 local from, jobs = 9, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
@@ -48,7 +48,7 @@ while from <= size do
   for at = from + 5, from + 4 + count * width, width do
     local job_key = P .. ARGV[at]
     jobs = jobs + 1
-    lock_keys[jobs] = job_key .. ':lock'
+    job_keys[jobs], lock_keys[jobs] = job_key, job_key .. ':lock'
     if completed then
       completing = completing + 2
       child_keys[completing - 1] = job_key .. ':dependencies'
@@ -104,7 +104,7 @@ while at <= size do
     local id, value, stacktrace, attempts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     at = at + width
     index = index + 1
-    local job_key = P .. id
+    local job_key = job_keys[index]
     local job = redis.pcall('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
 
     local code = 0
@@ -129,7 +129,7 @@ while at <= size do
     if code == 0 then
       if left and (left[id] or 0) > 0 then
         left[id] = left[id] - 1
-      elseif left or call('LREM', active, -1, id) == 0 then
+      elseif left or call('LREM', active, '-1', id) == 0 then
         code = -3
         if not completed then -- as in BullMQ, the failure is on record all the same
           call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)

@@ -5,7 +5,7 @@ local function count_active(P, removals)
   if removals < 16 or call('LLEN', active) > 16 * removals then
     return nil
   end
-  local ids = call('LRANGE', active, 0, -1)
+  local ids = call('LRANGE', active, '0', '-1')
   local left = {}
   for i = 1, #ids do
     left[ids[i]] = (left[ids[i]] or 0) + 1

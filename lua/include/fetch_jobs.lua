@@ -1,8 +1,11 @@
 --- @include get_target
 --- @include promote_delayed
 --- @include call_many
+--- @include stamp_job
 -- Moves up to `count` jobs to active under one token and appends to `reply`: limiter ttl, next due ms and, if there
--- are jobs, one MessagePack string of id, flat hash, id, flat hash... N jobs leave the state of N single fetches.
+-- are jobs, one MessagePack string of id, job, id, job... N jobs leave the state of N single fetches.
+-- A job is { flat hash } or, if it has never run and has nothing but the six fields of every job, their values without the
+-- names, which cost as much as they do: name, data, opts, timestamp, delay, priority, processedOn [, pb]; ats is 1.
 -- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true when there was nothing
 -- to do at all.
 local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count)
@@ -40,6 +43,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     wanted = math.min(wanted, settings[2] - call('LLEN', P .. 'active'))
   end
 
+  worker_name = worker_name ~= '' and worker_name or nil
   local byte = string.byte
   local ids, taken = {}, 0
   while taken < wanted do
@@ -76,52 +80,31 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     for i = 1, taken do
       local id = ids[i]
       local job_key = P .. id
-      -- Read first, then write everything in one command; the copy we return is patched to match.
-      local hash = redis.pcall('HGETALL', job_key)
-      jobs[2 * i - 1] = id
-      if hash.err then
+      local job = redis.pcall('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
+      if job.err then
         -- No hash, no job: it only leaves active, or it would stop every batch it is part of.
-        call('LREM', P .. 'active', 1, id)
-        hash = {}
+        call('LREM', P .. 'active', '1', id)
+        job = { {} }
       else
         if token ~= '0' then
           call('PSETEX', job_key .. ':lock', lock_duration, token)
         end
         call('XADD', events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
-        local size = #hash
-        local at_started, at_processed, at_worker
-        for field = 1, size, 2 do
-          local name = hash[field]
-          if name == 'ats' then
-            at_started = field + 1
-          elseif name == 'processedOn' then
-            at_processed = field + 1
-          elseif name == 'pb' then
-            at_worker = field + 1
-          end
-        end
         local started = '1'
-        if at_started then
-          started = (tonumber(hash[at_started]) or 0) + 1 .. ''
-          hash[at_started] = started
+        if job[1] and job[2] and job[3] and job[4] and job[5] and job[6] and call('HLEN', job_key) == 6 then
+          job[7], job[8] = now, worker_name
         else
-          hash[size + 1], hash[size + 2] = 'ats', started
-          size = size + 2
+          local hash
+          hash, started = stamp_job(call('HGETALL', job_key), now, worker_name)
+          job = { hash }
         end
-        if at_processed then
-          hash[at_processed] = now
-        else
-          hash[size + 1], hash[size + 2] = 'processedOn', now
-          size = size + 2
-        end
-        if worker_name == '' then
-          call('HSET', job_key, 'processedOn', now, 'ats', started)
-        else
-          hash[at_worker and at_worker - 1 or size + 1], hash[at_worker or size + 2] = 'pb', worker_name
+        if worker_name then
           call('HSET', job_key, 'processedOn', now, 'ats', started, 'pb', worker_name)
+        else
+          call('HSET', job_key, 'processedOn', now, 'ats', started)
         end
       end
-      jobs[2 * i] = hash
+      jobs[2 * i - 1], jobs[2 * i] = id, job
     end
     reply[head + 3] = cmsgpack.pack(jobs) -- one string is cheaper for both ends than twenty per job
     call('ZADD', P .. 'marker', '0', '0')
@@ -137,7 +120,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   if taken == wanted then
     return false -- at the global concurrency
   end
-  local first = call('ZRANGE', P .. 'delayed', 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', P .. 'delayed', '0', '0', 'WITHSCORES')
   if first[2] then
     reply[head + 2] = math.floor(first[2] / 4096)
     return false

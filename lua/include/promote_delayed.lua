@@ -3,10 +3,12 @@
 -- Moves due delayed jobs, at most 1000 per call, to where workers take them.
 local function promote_delayed(P, now, target, blocked)
   local delayed = P .. 'delayed'
-  local due = call('ZRANGEBYSCORE', delayed, '-inf', (now + 1) * 4096 - 1, 'LIMIT', 0, 1000)
-  if not due[1] then
+  local first = call('ZRANGE', delayed, '0', '0', 'WITHSCORES')[2]
+  local last = (now + 1) * 4096 - 1
+  if not first or tonumber(first) > last then
     return
   end
+  local due = call('ZRANGEBYSCORE', delayed, '-inf', last, 'LIMIT', '0', '1000')
   call('ZREM', delayed, unpack(due))
   local events = P .. 'events'
   local plain = {}

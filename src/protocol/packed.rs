@@ -1,10 +1,23 @@
-//! Jobs as the fetching scripts return them: one MessagePack array of id, flat hash, id, flat hash...
+//! Jobs as the fetching scripts return them: one MessagePack array of id, job, id, job...
+//! A job is `[flat hash]` or, without their names, the values of what every job has.
 
 use rmp::decode::{read_array_len, read_map_len, read_str_len};
 use rmp::encode::write_str_len;
 
 use super::JobRecord;
 use crate::error::{Error, Result};
+
+/// The packed names of what a job that has never run is made of, in the order of its values; the last may be absent.
+const NAMES: [&[u8]; 8] = [
+    b"\xa4name",
+    b"\xa4data",
+    b"\xa4opts",
+    b"\xa9timestamp",
+    b"\xa5delay",
+    b"\xa8priority",
+    b"\xabprocessedOn",
+    b"\xa2pb",
+];
 
 /// Reads all jobs.
 ///
@@ -16,14 +29,36 @@ pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
     let mut jobs = Vec::with_capacity(count);
     for _ in 0..count {
         let id = String::from_utf8_lossy(text(packed)?);
-        let count = length(packed)?;
-        let fields = *packed;
-        for _ in 0..count {
-            text(packed)?;
-        }
-        jobs.push(JobRecord::from_packed(&id, &fields[..fields.len() - packed.len()]));
+        jobs.push(match length(packed)? {
+            1 => {
+                let count = length(packed)?;
+                JobRecord::from_packed(&id, skip(packed, count)?)
+            }
+            count => JobRecord::from_packed(&id, &named(packed, count)?),
+        });
     }
     Ok(jobs)
+}
+
+/// Takes `count` strings as they are packed.
+fn skip<'a>(packed: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
+    let start = *packed;
+    for _ in 0..count {
+        text(packed)?;
+    }
+    Ok(&start[..start.len() - packed.len()])
+}
+
+/// Takes the values of a job that starts for the first time, and gives them their names.
+fn named(packed: &mut &[u8], count: usize) -> Result<Vec<u8>> {
+    let names = NAMES.get(..count).ok_or_else(unexpected)?;
+    let mut fields = Vec::with_capacity(skip(&mut &**packed, count)?.len() + 64);
+    for name in names {
+        fields.extend_from_slice(name);
+        fields.extend_from_slice(skip(packed, 1)?);
+    }
+    fields.extend_from_slice(b"\xa3ats\xa11");
+    Ok(fields)
 }
 
 fn unexpected() -> Error {
@@ -70,6 +105,7 @@ mod tests {
         rmp::encode::write_array_len(&mut bytes, jobs.len() as u32 * 2).unwrap();
         for (id, flat) in jobs {
             rmp::encode::write_str(&mut bytes, id).unwrap();
+            rmp::encode::write_array_len(&mut bytes, 1).unwrap();
             rmp::encode::write_array_len(&mut bytes, flat.len() as u32).unwrap();
             flat.iter().for_each(|text| rmp::encode::write_str(&mut bytes, text).unwrap());
         }
@@ -85,9 +121,23 @@ mod tests {
     }
 
     #[test]
+    fn values_without_names_are_those_of_a_job_that_never_ran() {
+        let values = ["n", "{}", "{\"attempts\":2}", "12", "0", "0", "34", "w"];
+        for size in [7, 8] {
+            let mut bytes = vec![0x92, 0xa1, b'7', 0x90 + size as u8];
+            values[..size].iter().for_each(|text| rmp::encode::write_str(&mut bytes, text).unwrap());
+            let read = jobs(&bytes).unwrap();
+            let job = &read[0];
+            assert_eq!((job.name(), job.data(), job.number("timestamp"), job.ats()), ("n", &b"{}"[..], 12, 1));
+            assert_eq!((job.number("processedOn"), job.text("pb")), (34, (size == 8).then_some("w")));
+        }
+        assert!(jobs(&[0x92, 0xa1, b'7', 0x99]).is_err());
+    }
+
+    #[test]
     fn a_job_without_a_hash_is_missing() {
         for empty in [0x80, 0x90] {
-            let read = jobs(&[0x92, 0xa1, b'7', empty]).unwrap();
+            let read = jobs(&[0x92, 0xa1, b'7', 0x91, empty]).unwrap();
             assert!(read[0].is_missing());
         }
     }

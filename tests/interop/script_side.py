@@ -151,10 +151,10 @@ class ScriptSide(LinkedJobs):
     def _taken(self, packed: list[str]) -> list[str]:
         """Do the worker's duty for jobs just fetched, if any, given as one MessagePack string; return the ids."""
         pairs = msgpack.unpackb(packed[0].encode(errors="surrogateescape")) if packed else []
-        for id, flat in zip(pairs[::2], pairs[1::2], strict=True):
-            job = dict(zip(flat[::2], flat[1::2], strict=True))
-            if "rjk" in job:
-                self._produce_next(id, job)
+        for id, job in zip(pairs[::2], pairs[1::2], strict=True):
+            named = dict(zip(job[0][::2], job[0][1::2], strict=True)) if len(job) == 1 else {}
+            if "rjk" in named:
+                self._produce_next(id, named)
         return pairs[::2]
 
     def _produce_next(self, id: str, job: dict[str, str]) -> None:

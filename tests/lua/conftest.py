@@ -139,11 +139,21 @@ class Fetched(NamedTuple):
         return cls(ttl, due, unpacked(packed[0]) if packed else {})
 
 
+VALUES = ("name", "data", "opts", "timestamp", "delay", "priority", "processedOn", "pb")
+
+
 def unpacked(packed):
-    """Return {id: hash} of jobs as scripts return them: one MessagePack array of id, flat hash, id, flat hash..."""
+    """Return {id: hash} of jobs as scripts return them: one MessagePack array of id, job, id, job... (see fetch_jobs)."""
     jobs = msgpack.unpackb(packed.encode(errors="surrogateescape"), unicode_errors="surrogateescape")
     pairs = zip(jobs[::2], jobs[1::2], strict=True)
-    return {job_id: dict(zip(flat[::2], flat[1::2], strict=True)) if flat else {} for job_id, flat in pairs}
+    return {job_id: job_hash(job) for job_id, job in pairs}
+
+
+def job_hash(job):
+    """Return the hash of a packed job: its own, or made of the values that every job has."""
+    if len(job) > 1:
+        return {**dict(zip(VALUES, job, strict=False)), "ats": "1"}
+    return dict(zip(job[0][::2], job[0][1::2], strict=True)) if job[0] else {}
 
 
 @pytest.fixture
