@@ -172,7 +172,7 @@ while at <= size do
     if i == count and kept > 0 then
       call_many('ZADD', P .. target, entries)
       if keep_count > 0 or keep_age then
-        pcall(prune_finished, P, P .. target, now, keep_count, keep_age)
+        pcall(prune_finished, P, P .. target, now, keep_count, keep_age, kept)
       end
     end
 

@@ -1,8 +1,10 @@
 --- @include detach_child
 --- @include remove_job_keys
 -- Applies a keep rule to a finished set, age first: removes what is older than keep_age seconds, then all but
--- the newest keep_count. No `removed` event; deduplication keys stay.
-local function prune_finished(P, set, now, keep_count, keep_age)
+-- the newest keep_count. No `removed` event; deduplication keys stay. Both rules remove the oldest jobs, at most 500 more
+-- than have just been added: what a rule that became stricter leaves over goes with the next jobs that finish.
+local function prune_finished(P, set, now, keep_count, keep_age, added)
+  local most = 500 + added
   local function drop(ids)
     for _, id in ipairs(ids) do
       local job_key = P .. id
@@ -12,15 +14,15 @@ local function prune_finished(P, set, now, keep_count, keep_age)
         detach_child(P, job_key, link[1], link[2], false)
       end
     end
-    return ids[1]
-  end
-  if keep_age then
-    local cutoff = now - keep_age * 1000
-    if drop(call('ZRANGEBYSCORE', set, '-inf', cutoff)) then
-      call('ZREMRANGEBYSCORE', set, '-inf', cutoff)
+    if ids[1] then
+      call('ZREMRANGEBYRANK', set, 0, #ids - 1)
     end
   end
-  if keep_count > 0 and drop(call('ZREVRANGE', set, keep_count, -1)) then
-    call('ZREMRANGEBYRANK', set, 0, -(keep_count + 1))
+  if keep_age then
+    drop(call('ZRANGEBYSCORE', set, '-inf', now - keep_age * 1000, 'LIMIT', 0, most))
+  end
+  local excess = keep_count > 0 and call('ZCARD', set) - keep_count or 0
+  if excess > 0 then
+    drop(call('ZREVRANGE', set, -math.min(excess, most), -1))
   end
 end

@@ -11,7 +11,7 @@ use crate::protocol::Keys;
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
 
 /// Recoveries per script call; the rest stays marked for the next call.
-const LIMIT: usize = 1000;
+const LIMIT: usize = 500;
 /// Pause after a failed pass, as BullMQ makes it.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
 

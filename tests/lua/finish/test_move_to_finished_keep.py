@@ -58,12 +58,16 @@ def test_each_run_has_its_own_keep_rule(active, run, queue, dump):
     assert "2" not in dump(queue)
 
 
-def test_pruning_many_jobs_at_once_leaves_none_of_their_keys(active, finish, queue, dump):
-    ids = active(queue, 1500)
+@pytest.mark.parametrize("rule", [{"keep": 1}, {"age": 0}])
+def test_a_stricter_rule_removes_500_old_jobs_per_job_that_finishes(active, finish, client, queue, dump, rule):
+    ids = active(queue, 800)
     finish(queue, *[(job, "null") for job in ids], now=NOW - 1)
-    active(queue)
-    finish(queue, ("1501", "null"), keep=1)
-    assert set(dump(queue)) == {"1501", "completed", "events", "id", "marker", "meta"}
+    active(queue, 2)
+    finish(queue, ("801", "null"), now=NOW, **rule)
+    assert client.zcard(f"bull:{queue}:completed") == 300
+    finish(queue, ("802", "null"), now=NOW + 1, **rule)
+    left = {"802"} if rule == {"keep": 1} else set()
+    assert set(dump(queue)) - {"completed"} == {*left, "events", "id", "marker", "meta"}
 
 
 @pytest.mark.parametrize("target", ["completed", "failed"])
