@@ -40,6 +40,7 @@ QUESTIONS = (
         ),
         goals=(*_goals("add_bulk", times=5), *_goals("add_arrow", times=6)),
         figures=(RATE, LONGEST_CALL),
+        share=2.0,
         core=True,
     ),
 )

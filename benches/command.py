@@ -98,7 +98,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--all", action="store_true", help="all questions and all peers; installs the peers; takes about 40 minutes")
     add("--only", nargs="+", choices=QUESTIONS, metavar="QUESTION", help=", ".join(QUESTIONS))
-    add("--jobs", type=_positive, default=30_000, help="jobs per round of the fastest (default: %(default)s)")
+    add(
+        "--jobs",
+        type=_positive,
+        default=30_000,
+        help="jobs per round; questions and slow peers take a part or a multiple (default: %(default)s)",
+    )
     add("--rounds", type=_positive, help="rounds that count (default: 5, with --all 3)")
     add("--aof", action="store_true", help="let Redis persist to an append-only file in all questions")
     add("--check", action="store_true", help="exit with 3 if a goal is not met or a single call got slower")

@@ -49,6 +49,7 @@ QUESTIONS = (
         ),
         goals=tuple(goal for kind in _KINDS for goal in _goals(kind)),
         figures=(RATE, LONGEST_CALL),
+        share=2.0,
         core=True,
     ),
     Question(

@@ -53,8 +53,8 @@ def _conditions(run: dict[str, Any], summaries: Sequence[Summary]) -> str:
     others = sum(summary.others * summary.seconds for summary in summaries) / (seconds or 1)
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}. "
-        f"{machine['server']}. Rounds: {run['rounds']}; {run['jobs']:,} jobs per round of the fastest; "
-        f"{seconds / 60:.0f} minutes in all, in which other programs used {others:.0%} of the machine."
+        f"{machine['server']}. Asked for: {run['rounds']} rounds, {run['jobs']:,} jobs; how many each got stands in the tables. "
+        f"The questions took {seconds / 60:.0f} minutes, in which other programs used {others:.0%} of the machine."
     )
 
 
