@@ -18,7 +18,7 @@ _CONTENDERS = (
     *bullmq("process", worker=_WORKER),
     *bullrush_workers(10),
     rust("process", worker=_WORKER),
-    *(replace(other, share=1.0) for other in others("process", worker=_WORKER)),
+    *(replace(other, share=0.5) for other in others("process", worker=_WORKER)),
 )
 
 QUESTIONS = (

@@ -140,15 +140,15 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
     assert "| another | ours: at least 2x peer | 2.50x | yes |" in goals
 
 
-def test_single_calls_are_compared_by_round_trips_not_by_seconds() -> None:
-    """A machine that is half as fast makes no call slower, a call that needs another round trip is noticed on any."""
-    before = calls.in_round_trips({"reference": 50e-6, "add": 75e-6, "get_job": 60e-6})
-    slow_machine = {"reference": 100e-6, "add": 150e-6, "get_job": 120e-6}
-    assert calls.slower(calls.in_round_trips(slow_machine), before) == []
-    another_trip = {"reference": 50e-6, "add": 125e-6, "get_job": 60e-6, "new_call": 1.0}
-    assert calls.slower(calls.in_round_trips(another_trip), before) == ["add"]
-    printed = "\n".join(calls.changes(another_trip, before))
-    assert "+67%  SLOWER by more than 50%" in printed and "new_call" in printed
+def test_a_single_call_is_compared_by_the_yardstick_not_by_seconds() -> None:
+    """A machine that is a third as fast makes no call slower, and one that got slower is noticed on any."""
+    before = {"add": 1.5, "get_job": 1.2}
+    slow_machine = {"add": calls.Call(450e-6, 300e-6), "get_job": calls.Call(360e-6, 300e-6)}
+    assert calls.slower(slow_machine, before) == []
+    one_got_slow = {"add": calls.Call(350e-6, 100e-6), "get_job": calls.Call(120e-6, 100e-6), "new": calls.Call(1, 1)}
+    assert calls.slower(one_got_slow, before) == ["add"]
+    _, add, get_job, new = calls.changes(one_got_slow, before)
+    assert (add[-2:], get_job[-2:], new[-2:]) == (["+133%", "SLOWER"], ["+0%", ""], ["-", ""])
 
 
 def test_the_remaining_time_is_what_the_turns_left_will_take() -> None:
