@@ -31,13 +31,19 @@ struct State {
 }
 
 impl State {
-    fn wake(&mut self, count: usize) {
-        for _ in 0..count {
-            match self.idle.pop() {
-                Some(taker) => taker.notify_one(),
-                None => return,
-            };
-        }
+    /// Choose up to so many takers to be woken.
+    fn call(&mut self, count: usize) -> Called {
+        Called(self.idle.split_off(self.idle.len().saturating_sub(count)))
+    }
+}
+
+/// Takers to wake once the state is unlocked: woken sooner, they would only go to sleep again, for the lock.
+#[must_use]
+struct Called(Vec<Arc<Condvar>>);
+
+impl Called {
+    fn wake(self) {
+        self.0.iter().for_each(|taker| taker.notify_one());
     }
 }
 
@@ -119,8 +125,9 @@ impl Handout {
             return true;
         }
         let wake = if self.handler_time() >= SLOW { added } else { 1 };
-        state.wake(wake);
+        let called = state.call(wake);
         drop(state);
+        called.wake();
         if let Some(wakeup) = self.wakeup.get() {
             wakeup.wake();
         } else {
@@ -189,8 +196,9 @@ impl Handout {
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        state.wake(usize::MAX);
+        let called = state.call(usize::MAX);
         drop(state);
+        called.wake();
         self.pushed.notify_one();
         if let Some(wakeup) = self.wakeup.get() {
             wakeup.wake();
@@ -238,7 +246,9 @@ impl Handout {
                 let behind = if quick { still >= PATIENT_TICKS } else { taken < KEEPS_UP };
                 if behind {
                     let wake = state.jobs.len().min(step);
-                    state.wake(wake);
+                    let called = state.call(wake);
+                    drop(state);
+                    called.wake();
                     step *= 2;
                     still = 0;
                 }

@@ -220,7 +220,9 @@ impl Shared {
     pub fn resubmit(&self, outcome: Outcome) {
         let mut outcomes = self.outcomes.lock();
         outcomes.push(outcome);
-        if matches!(outcomes.len(), 1 | MANY_OUTCOMES) {
+        let waiting = outcomes.len();
+        drop(outcomes);
+        if matches!(waiting, 1 | MANY_OUTCOMES) {
             self.bell.notify_one();
         }
     }
@@ -244,6 +246,7 @@ impl Shared {
             return;
         }
         events.push_back(event);
+        drop(events);
         self.event_ready.notify_one();
     }
 
