@@ -1,6 +1,7 @@
 //! One operation in flight, awaited by a thread or by an event loop.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,20 @@ use crate::lock::{Condvar, Mutex};
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);
 
 enum Slot {
-    Running(Vec<(Arc<Ready>, u64)>),
+    Running(Waiting),
     Done(Arc<Result<Reply>>),
+}
+
+/// Who is to be told that it is done.
+#[derive(Default)]
+struct Waiting {
+    loops: Vec<(Arc<Ready>, u64)>,
+    threads: usize,
 }
 
 struct Operation {
     slot: Mutex<Slot>,
+    is_done: AtomicBool,
     done: Condvar,
 }
 
@@ -36,17 +45,11 @@ impl Pending {
     where
         F: Future<Output = Result<Reply>> + Send + 'static,
     {
-        let operation = Arc::new(Operation { slot: Mutex::new(Slot::Running(Vec::new())), done: Condvar::new() });
+        let operation = Arc::new(Operation::new());
         let finished = operation.clone();
         Core::current().spawn(async move {
             let result = future.await;
-            let listeners = std::mem::replace(&mut *finished.slot.lock(), Slot::Done(Arc::new(result)));
-            finished.done.notify_all();
-            if let Slot::Running(listeners) = listeners {
-                for (ready, token) in listeners {
-                    ready.push(token);
-                }
-            }
+            finished.finish(result);
         });
         Self(OwnedByProcess::new(operation))
     }
@@ -59,17 +62,49 @@ impl Pending {
 }
 
 impl Operation {
+    fn new() -> Self {
+        let slot = Mutex::new(Slot::Running(Waiting::default()));
+        Self { slot, is_done: AtomicBool::new(false), done: Condvar::new() }
+    }
+
+    fn finish(&self, result: Result<Reply>) {
+        let before = std::mem::replace(&mut *self.slot.lock(), Slot::Done(Arc::new(result)));
+        self.is_done.store(true, Ordering::Release);
+        let Slot::Running(Waiting { loops, threads }) = before else { return };
+        if threads > 0 {
+            self.done.notify_all();
+        }
+        for (ready, token) in loops {
+            ready.push(token);
+        }
+    }
+
     fn is_done(&self) -> bool {
-        matches!(*self.slot.lock(), Slot::Done(_))
+        self.is_done.load(Ordering::Acquire)
     }
 
     /// Wait up to `limit`; true when done.
     fn wait(&self, limit: Duration) -> bool {
+        let (began, vigil) = (Instant::now(), &Core::current().vigil);
+        vigil.keep(began, || self.is_done());
+        let done = self.sleep(limit);
+        vigil.end(began);
+        done
+    }
+
+    fn sleep(&self, limit: Duration) -> bool {
         let mut slot = self.slot.lock();
-        if matches!(*slot, Slot::Running(_)) {
+        if let Slot::Running(waiting) = &mut *slot {
+            waiting.threads += 1;
             (slot, _) = self.done.wait(slot, limit);
         }
-        matches!(*slot, Slot::Done(_))
+        match &mut *slot {
+            Slot::Running(waiting) => {
+                waiting.threads -= 1;
+                false
+            }
+            Slot::Done(_) => true,
+        }
     }
 }
 
@@ -110,7 +145,7 @@ impl Pending {
     fn notify(&self, completions: &Completions, token: u64) -> PyResult<()> {
         let mut slot = self.operation()?.slot.lock();
         match &mut *slot {
-            Slot::Running(listeners) => listeners.push((completions.0.clone(), token)),
+            Slot::Running(waiting) => waiting.loops.push((completions.0.clone(), token)),
             Slot::Done(_) => completions.0.push(token),
         }
         Ok(())

@@ -5,12 +5,15 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::connection::Pool;
+use crate::vigil::Vigil;
 
 /// Everything native that belongs to one process.
 pub struct Core {
     pid: u32,
     handle: tokio::runtime::Handle,
     pub pool: Pool,
+    /// Of threads that wait for a call.
+    pub vigil: Vigil,
 }
 
 static CORE: AtomicPtr<Core> = AtomicPtr::new(ptr::null_mut());
@@ -49,7 +52,7 @@ impl Core {
             .stack_size(1 << 20)
             .spawn(move || runtime.block_on(std::future::pending::<()>()))
             .expect("the runtime needs a thread");
-        Core { pid, handle, pool: Pool::default() }
+        Core { pid, handle, pool: Pool::default(), vigil: Vigil::default() }
     }
 
     pub fn spawn<F>(&self, future: F) -> tokio::task::JoinHandle<F::Output>

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::held::HeldJob;
 use crate::lock::{Condvar, Mutex};
+use crate::vigil::Vigil;
 use crate::wakeup::Wakeup;
 
 /// A handler slower than this gets a thread of its own at once.
@@ -70,6 +71,9 @@ impl Taken {
 pub struct Handout {
     state: Mutex<State>,
     pushed: Notify,
+    /// Counts what takers wait for: a push, the end.
+    news: AtomicU64,
+    vigil: Vigil,
     taken: AtomicU64,
     handler_nanos: AtomicU64,
     wakeup: OnceLock<Wakeup>,
@@ -86,6 +90,8 @@ impl Handout {
         Self {
             state: Mutex::default(),
             pushed: Notify::new(),
+            news: AtomicU64::new(0),
+            vigil: Vigil::default(),
             taken: AtomicU64::new(0),
             handler_nanos: AtomicU64::new(0),
             wakeup: OnceLock::new(),
@@ -125,7 +131,8 @@ impl Handout {
             return true;
         }
         let wake = if self.handler_time() >= SLOW { added } else { 1 };
-        let called = state.call(wake);
+        let called = state.call(wake - usize::from(self.vigil.is_kept()));
+        self.news.fetch_add(1, Ordering::Release);
         drop(state);
         called.wake();
         if let Some(wakeup) = self.wakeup.get() {
@@ -143,7 +150,26 @@ impl Handout {
 
     /// Take up to `max` jobs, waiting for the first one at most `wait`.
     pub fn take(&self, max: usize, wait: Duration) -> Taken {
-        let deadline = Instant::now() + wait;
+        let began = Instant::now();
+        let deadline = began + wait;
+        let known = self.news.load(Ordering::Acquire);
+        let mut state = self.state.lock();
+        match Self::pop(&mut state, max, &self.taken) {
+            Taken::Nothing => {}
+            found => return found,
+        }
+        // Where others sleep, quick handlers leave little to wait for, and the processor has better things to do.
+        let all_work = state.idle.is_empty();
+        drop(state);
+        if all_work {
+            self.vigil.keep(began, || self.news.load(Ordering::Acquire) != known);
+        }
+        let found = self.sleep(max, deadline);
+        self.vigil.end(began);
+        found
+    }
+
+    fn sleep(&self, max: usize, deadline: Instant) -> Taken {
         let awake = Arc::new(Condvar::new());
         let mut state = self.state.lock();
         loop {
@@ -197,6 +223,7 @@ impl Handout {
         let mut state = self.state.lock();
         state.closed = true;
         let called = state.call(usize::MAX);
+        self.news.fetch_add(1, Ordering::Release);
         drop(state);
         called.wake();
         self.pushed.notify_one();
