@@ -57,6 +57,19 @@ def test_as_many_jobs_run_at_a_time_as_concurrency_says(queue: Queue, worker: Ma
     assert worker(function, concurrency=4).run(until="drained").completed == 4
 
 
+@pytest.mark.parametrize("prefetch", [None, 0])
+def test_slow_jobs_behind_quick_ones_run_at_the_same_time(queue: Queue, worker: Make, prefetch: int | None) -> None:
+    together = threading.Barrier(4)
+
+    def handler(job: Job) -> None:
+        if job.name == "slow":
+            together.wait(10)
+
+    queue.add_bulk([{"name": "quick"}] * 500 + [{"name": "slow"}] * 4 + [{"name": "quick"}] * 20)
+    stats = worker(handler, concurrency=4, prefetch=prefetch).run(until="drained")
+    assert (stats.completed, stats.failed) == (524, 0)
+
+
 def test_functions_that_hide_a_coroutine_function_are_awaited(queue: Queue, worker: Make) -> None:
     class Handler:
         async def __call__(self, job: aio.Job) -> str:
