@@ -18,7 +18,7 @@ QUESTIONS = tuple(
         title=f"Stalled check of 10,000 active jobs, {condition}: what it costs the server",
         work=StalledCheck(stalled),
         contenders=(node("check_stalled"), node_6("check_stalled"), bullrush("Worker", "check_stalled")),
-        goals=(AtMost(_OURS, SERVER_MS, 100, beside=NODE), AtMost(_OURS, LONGEST_CALL, 10, beside=NODE)),
+        goals=(AtMost(_OURS, SERVER_MS, 100, beside=NODE), AtMost(_OURS, LONGEST_CALL, 100, beside=NODE)),
         figures=(LONGEST_CALL, SERVER_MS),
         share=10_000 / 30_000,
     )

@@ -22,7 +22,9 @@ TAIL_FIRST = (P99, P50, P999)
 #: Seconds until a worker that has started is asleep.
 _SETTLE = 1.5
 #: So many jobs at least tell how much a worker can carry.
-_CAPACITY_JOBS = 5_000
+_CAPACITY_JOBS = 15_000
+#: Seconds of load are enough, also where the machine is slow.
+_LOAD_SECONDS = 5
 _GENERATOR = (sys.executable, "-m", "benches.peers", "load_generator")
 
 
@@ -74,6 +76,7 @@ class UnderLoad:
     def measure(self, stage: Stage) -> Measurement:
         """Load the contender's worker and read from each job how long after it was due it was finished."""
         rate = self._capacity_of_first(stage) * self.share
+        stage = replace(stage, jobs=min(stage.jobs, round(rate * _LOAD_SECONDS)))
         with Peer("the load generator", _GENERATOR) as generator, stage.limited(), generator.limited(60):
             worker = stage.peers[0]
             stage.prepare(worker)
@@ -90,11 +93,11 @@ class UnderLoad:
         return found
 
     def _capacity_of_first(self, stage: Stage) -> float:
-        """Measured before the first contender's first round; once more when it is warm, as a cold one carries much less."""
+        """Measured before the first contender's first round: the better of twice, as a cold one carries much less."""
         if not self._capacity:
             closed = replace(stage, jobs=max(stage.jobs, _CAPACITY_JOBS))
             for _ in range(2):
-                self._capacity[:] = [Process().measure(closed).rate]
+                self._capacity[:] = [max([Process().measure(closed).rate, *self._capacity])]
                 stage.server.empty()
         return self._capacity[0]
 
