@@ -3,6 +3,7 @@
 mod adder;
 mod guard;
 mod linked;
+mod shared;
 pub mod schedulers;
 mod sweep;
 
@@ -44,13 +45,14 @@ pub struct QueueHandle {
     keys: Keys,
     options: QueueOptions,
     checked: OnceCell<()>,
+    single: shared::SharedCalls,
 }
 
 impl QueueHandle {
     /// `bulk` carries what takes more than one script call; it may be a clone of `link`.
     #[must_use]
     pub fn new(link: Link, bulk: Link, keys: Keys, options: QueueOptions) -> Self {
-        QueueHandle { link, bulk, keys, options, checked: OnceCell::new() }
+        QueueHandle { link, bulk, keys, options, checked: OnceCell::new(), single: shared::SharedCalls::default() }
     }
 
     #[must_use]
@@ -88,12 +90,12 @@ impl QueueHandle {
     ///
     /// # Errors
     /// [`Error::OutcomeUnknown`] when a reply got lost and ids are automatic: parts of the batch may be there.
-    pub async fn add_jobs(&self, batch: JobBatch) -> Result<Added> {
+    pub async fn add_jobs(&self, batch: &JobBatch) -> Result<Added> {
         self.ready().await?;
         // What fits into one call is a call like any other; only longer batches stay out of the way.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
         let mut adder = Adder::new(link.clone(), self.keys.clone());
-        adder.add(&batch).await?;
+        adder.add(batch).await?;
         adder.finish().await
     }
 

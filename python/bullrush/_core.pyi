@@ -1,6 +1,6 @@
 """The compiled core: connections, scripts, timers and the worker engine, all off the GIL."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import GenericAlias
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
@@ -91,6 +91,33 @@ class JobRecord:
         """Return one raw hash field (``atm``, ``failedReason``...), None when absent."""
 
 @final
+class NewJobs:
+    """Many jobs to add, checked and encoded in one pass, in one buffer that their records share, with ids once they were added.
+
+    ``compile`` gives compiled options and a job id; ``prepare`` gives jobs that are not plain dicts of a name and JSON, and links.
+    """
+
+    def __new__(
+        cls, jobs: Iterable[Any], timestamp: int, compile: Callable[..., Any], prepare: Callable[..., Any]
+    ) -> NewJobs: ...
+    def __len__(self) -> int: ...
+    def names(self, most: int) -> list[str]: ...
+    def records(self) -> list[NewJobRecord]: ...
+
+@final
+class NewJobRecord:
+    """One of many jobs as it was sent."""
+
+    id: str
+    name: str
+    data: bytes
+    opts: bytes
+    token: None
+    cancelled: bool
+    cancel_reason: None
+    def get(self, field: str) -> bytes | None: ...
+
+@final
 class AutoIds:
     """Gives rows ids ``<scope>.<xxh3-128 of the row's JSON>.<k>`` that depend on content, not on row order.
 
@@ -114,8 +141,10 @@ class CoreQueue:
         timeout_ms: int | None = ...,
     ) -> CoreQueue:
         """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
-    # add: one id per job in order; the second list holds the positions that already existed
-    def add_jobs(self, jobs: Sequence[NewJob]) -> Pending[tuple[list[str], list[int]]]: ...
+    def add_job(self, job: NewJob) -> Pending[str]:
+        """Add one job and answer its id. Jobs that come while the call of another is on its way share the next call."""
+    def add_jobs(self, jobs: NewJobs) -> Pending[None]:
+        """Add many jobs in parts of 250; then their records know their ids."""
     def add_linked_jobs(
         self, jobs: Sequence[tuple[NewJob, Link]], whole: bool
     ) -> Pending[tuple[list[str], list[int], list[int]]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from uuid import uuid4
 
 from bullrush import checks
-from bullrush._core import BULLMQ_VERSION, AutoIds, now_ms
+from bullrush._core import BULLMQ_VERSION, AutoIds, NewJobs, now_ms
 from bullrush.administration import QueueAdministration
 from bullrush.checks import Check, Duration
 from bullrush.deduplication import QueueDeduplication
@@ -19,7 +19,7 @@ from bullrush.inspection import JobT
 from bullrush.job import Job
 from bullrush.naming import check_known
 from bullrush.operation import Blocking, operation, reply
-from bullrush.options import JobOptions, Link, OptionCompiler
+from bullrush.options import JobOptions, OptionCompiler
 from bullrush.prepared import AddedRecord, PreparedJob, prepare
 from bullrush.scheduler import SCHEDULER_OPTIONS, JobScheduler, QueueSchedulers, SchedulerOptions
 from bullrush.spans import QUEUE_SPANS
@@ -178,7 +178,7 @@ class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id.
         """
         if self._telemetry is None:
-            job = (await self._added([self._prepared(name, data, options, now_ms())]))[0]
+            job = await self._added(name, data, options)
         else:
             job = await self._add_traced(self._telemetry, name, data, options)
         self.emit("waiting", job)
@@ -204,32 +204,35 @@ class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[
             parent or a deduplication id: ``add/add_linked_jobs``, each part of 250 atomically.
         """
         if self._telemetry is None:
-            return await self._added(self._prepared_bulk(jobs))
+            return await self._added_bulk(self._new_jobs(jobs))
         with self.trace("addBulk", kind="producer") as span:
-            prepared = self._prepared_bulk(jobs, self._telemetry.metadata())
-            names = [job[0] for job, _ in prepared[:_MOST_NAMES]]
-            span.set_attributes({"bullmq.job.bulk.names": names, "bullmq.job.bulk.count": len(prepared)})
-            return await self._added(prepared)
+            carrying = partial(self._carrying, self._telemetry.metadata())
+            new = self._new_jobs([{**_checked(job), "opts": carrying(job.get("opts") or {})} for job in jobs])
+            span.set_attributes({"bullmq.job.bulk.names": new.names(_MOST_NAMES), "bullmq.job.bulk.count": len(new)})
+            return await self._added_bulk(new)
 
-    def _prepared_bulk(self, jobs: Iterable[NewJob], context: str | None = None) -> list[PreparedJob]:
-        timestamp = now_ms()
-        prepared = []
-        for job in jobs:
-            if not isinstance(job, Mapping):
-                raise InvalidOptionError(f"add_bulk() takes dicts of name, data and opts, not {type(job).__name__}")
-            if not job.keys() <= _NEW_JOB:
-                check_known(job, _NEW_JOB, "A job of add_bulk()")
-            opts: Mapping[str, object] = job.get("opts") or {}
-            if context is not None:
-                opts = self._carrying(context, opts)
-            prepared.append(self._prepared(job.get("name"), job.get("data", NO_DATA), opts, timestamp))
-        return prepared
+    def _new_jobs(self, jobs: Iterable[Mapping[str, object]]) -> NewJobs:
+        return NewJobs(jobs, now_ms(), self._compiler.compile, self._prepared)
+
+    def _prepared(self, job: NewJob, timestamp: int) -> PreparedJob:
+        """Return a job of many as the core takes it, or raise: everything is checked before anything is sent."""
+        job = _checked(job)
+        return prepare(self._compiler, job.get("name"), job.get("data", NO_DATA), job.get("opts") or {}, timestamp)
+
+    async def _added_bulk(self, new: NewJobs) -> list[JobT]:
+        if not new:
+            return []
+        pending = self.core.add_jobs(new)
+        # The server works meanwhile.
+        jobs = [self._job(record) for record in new.records()]
+        await reply(pending)
+        return jobs
 
     async def _add_traced(self, telemetry: Telemetry, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
         with self.trace("add", f"{self._name}.{name}", kind="producer", attributes={"bullmq.job.name": name}) as span:
             given = options.get("telemetry", self._compiler.default("telemetry"))
             carrying = {**options, "telemetry": of_one_job(telemetry, given)}
-            (job,) = await self._added([self._prepared(name, data, carrying, now_ms())])
+            job = await self._added(name, data, carrying)
             span.set_attributes({"bullmq.job.id": job.id})
             return job
 
@@ -308,22 +311,25 @@ class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[
         )
         return AddedIds(*await reply(pending))
 
-    def _prepared(self, name: object, data: JSON, options: Mapping[str, object], timestamp: int) -> PreparedJob:
-        """Return a job as the core takes it, or raise: everything is checked before anything is sent."""
-        return prepare(self._compiler, name, data, options, timestamp)
-
     def _scheduler_options(self) -> SchedulerOptions:
         return {name: value for name, value in self._options.items() if name in SCHEDULER_OPTIONS}  # type: ignore[return-value]
 
-    async def _added(self, jobs: list[PreparedJob]) -> list[JobT]:
-        if not jobs:
-            return []
-        if any(link for _, link in jobs):
-            linked = [(job, link or Link()) for job, link in jobs]
-            ids, _, _ = await reply(self.core.add_linked_jobs(linked, whole=False))
+    async def _added(self, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
+        job, link = prepare(self._compiler, name, data, options, now_ms())
+        if link is None:
+            job_id = await reply(self.core.add_job(job))
         else:
-            ids, _ = await reply(self.core.add_jobs([job for job, _ in jobs]))
-        return [self._job(AddedRecord(job_id, job, link)) for job_id, (job, link) in zip(ids, jobs, strict=True)]
+            ids, _, _ = await reply(self.core.add_linked_jobs([(job, link)], whole=False))
+            job_id = ids[0]
+        return self._job(AddedRecord(job_id, job, link))
+
+
+def _checked(job: NewJob) -> NewJob:
+    if not isinstance(job, Mapping):
+        raise InvalidOptionError(f"add_bulk() takes dicts of name, data and opts, not {type(job).__name__}")
+    if not job.keys() <= _NEW_JOB:
+        check_known(job, _NEW_JOB, "A job of add_bulk()")
+    return job
 
 
 class Queue(ClosedByWith, Blocking, QueueCalls[Job]):

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]
-    use super::queue::CoreQueue;
+    use super::queue::{CoreQueue, PyNewJobRecord, PyNewJobs};
     #[pymodule_export]
     use super::record::PyJobRecord;
     #[pymodule_export]

@@ -45,19 +45,30 @@ impl Pending {
     where
         F: Future<Output = Result<Reply>> + Send + 'static,
     {
+        let (pending, outcome) = Self::open();
+        Core::current().spawn(async move { outcome.set(future.await) });
+        pending
+    }
+
+    /// An operation whose outcome somebody else sets.
+    pub fn open() -> (Self, PendingOutcome) {
         let operation = Arc::new(Operation::new());
-        let finished = operation.clone();
-        Core::current().spawn(async move {
-            let result = future.await;
-            finished.finish(result);
-        });
-        Self(OwnedByProcess::new(operation))
+        (Self(OwnedByProcess::new(operation.clone())), PendingOutcome(operation))
     }
 
     fn operation(&self) -> PyResult<&Arc<Operation>> {
         self.0.get().ok_or_else(|| {
             PyRuntimeError::new_err("this operation was started before the fork and belongs to the parent process")
         })
+    }
+}
+
+/// Where an operation's outcome goes.
+pub struct PendingOutcome(Arc<Operation>);
+
+impl PendingOutcome {
+    pub fn set(self, result: Result<Reply>) {
+        self.0.finish(result);
     }
 }
 

@@ -70,6 +70,18 @@ impl Link {
         Link { patience, ..self.clone() }
     }
 
+    /// The same connection for a call that has already waited for so long.
+    #[must_use]
+    pub fn after_waiting(&self, waited: Duration) -> Self {
+        self.with_patience(self.patience.map(|patience| patience.saturating_sub(waited)))
+    }
+
+    /// Whether a call would be sent at once.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.shared.wire_after(0).is_some()
+    }
+
     #[must_use]
     pub fn endpoint(&self) -> &Arc<Endpoint> {
         &self.shared.endpoint

@@ -155,6 +155,23 @@ impl JobBatch {
         self.slots[position].parts(&self.bytes).0
     }
 
+    /// The job at `position`, as it was pushed.
+    #[must_use]
+    pub fn job(&self, position: usize) -> NewJob<'_> {
+        let head = &self.heads[self.heads.partition_point(|head| head.first <= position) - 1];
+        let (id, data) = self.slots[position].parts(&self.bytes);
+        NewJob {
+            name: std::str::from_utf8(&self.bytes[head.name.clone()]).unwrap_or_default(),
+            data,
+            opts: &self.bytes[head.opts.clone()],
+            id: (!id.is_empty()).then_some(id),
+            timestamp: head.timestamp,
+            delay: head.delay,
+            priority: head.priority,
+            lifo: head.lifo,
+        }
+    }
+
     /// Splits the batch into parts of at most [`MAX_JOBS`] jobs and about [`MAX_BYTES`] bytes, in order.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
         let mut first = 0;

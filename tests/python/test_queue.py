@@ -2,7 +2,9 @@
 
 import logging
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 import orjson
 import pyarrow as pa
@@ -51,12 +53,51 @@ def test_add_bulk_keeps_the_order_and_default_options_apply(redis_url: str, queu
     assert queue.add_bulk([]) == []
 
 
+def test_jobs_of_a_bulk_are_alike_when_they_are_read(queue: Queue) -> None:
+    parent = queue.add("parent", delay=60_000)
+    options = {"delay": 60_000, "priority": 3, "job_id": 'an "id"'}
+    belonging = {"parent": {"id": parent.id, "queue": queue.qualified_name}, "deduplication": {"id": "once"}}
+    for jobs in (
+        [{"name": "n", "data": {"x": (1, 2)}, "opts": options}, {"name": "ñ"}],
+        [{"name": "n", "opts": belonging}],
+    ):
+        for added in queue.add_bulk(jobs):
+            read = queue.get_job(added.id)
+            assert read is not None
+            assert added.to_json() == read.to_json()
+
+
+def test_a_generator_may_hand_out_one_dict_again_and_again(queue: Queue) -> None:
+    def jobs() -> Iterator[dict]:
+        job = {"name": "n", "data": None, "opts": {"priority": 0}}
+        for number in range(3):
+            job["data"] = job["opts"]["priority"] = number
+            yield job
+
+    added = queue.add_bulk(jobs())
+    assert [(job.data, job.priority) for job in added] == [(0, 0), (1, 1), (2, 2)]
+    assert [queue.get_job(job.id).priority for job in added] == [0, 1, 2]
+
+
+def test_other_mappings_and_data_with_the_word_null_are_added_as_they_are(queue: Queue) -> None:
+    (job,) = queue.add_bulk([MappingProxyType({"name": "n", "data": {"null": "null", "nothing": None}})])
+    assert queue.get_job(job.id).data == {"null": "null", "nothing": None}
+
+
+def test_threads_that_add_at_once_get_the_ids_of_their_own_jobs(queue: Queue) -> None:
+    with ThreadPoolExecutor(20) as threads:
+        added = list(threads.map(lambda number: (number, queue.add("n", number).id), range(500)))
+    assert sorted(int(job_id) for _, job_id in added) == list(range(1, 501))
+    assert all(queue.get_job(job_id).data == number for number, job_id in added)
+
+
 @pytest.mark.parametrize(
     ("bad", "error"),
     [
         ({"name": "n", "data": {"a": {1}}}, errors.DataError),
         ({"name": "n", "opts": {"priority": 1.5}}, errors.InvalidOptionError),
         ({"name": "n", "data": "x" * 100, "opts": {"size_limit": 10}}, errors.InvalidOptionError),
+        ({"name": "n", "data": [float("nan")]}, errors.DataError),
         ({"data": 1}, errors.InvalidOptionError),
         ({"name": "n", "options": {}}, TypeError),
         ({"name": "n", "opts": 5}, errors.InvalidOptionError),

@@ -9,3 +9,4 @@ mod proxy;
 mod queue;
 mod scripts;
 mod server;
+mod shared_calls;

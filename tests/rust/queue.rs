@@ -45,7 +45,7 @@ async fn keys_of_an_old_bull_queue_are_left_alone() {
     let server = Server::start();
     let link = server.link();
     run(&link, "SADD bull:q:completed 1").await;
-    let error = queue(&link).add_jobs(JobBatch::new()).await.unwrap_err();
+    let error = queue(&link).add_jobs(&JobBatch::new()).await.unwrap_err();
     let Error::LegacyQueue(text) = error else { panic!("{error:?}") };
     assert!(text.contains("bull:q:completed") && text.contains("another"), "{text}");
     assert_eq!(number(&link, "EXISTS bull:q:meta").await, 0);
@@ -61,7 +61,7 @@ async fn a_large_batch_arrives_complete_and_in_order() {
     for payload in &payloads {
         batch.push(job(payload));
     }
-    let added = queue.add_jobs(batch).await.unwrap();
+    let added = queue.add_jobs(&batch).await.unwrap();
     let ids: Vec<String> = (1..=3_000).map(|id| id.to_string()).collect();
     assert_eq!(added.ids, ids);
     assert!(added.duplicates.is_empty());
@@ -79,13 +79,13 @@ async fn duplicates_are_told_by_their_position_in_the_whole_batch() {
     for id in ids.iter().step_by(100) {
         first.push(NewJob { id: Some(id), ..job("1") });
     }
-    queue.add_jobs(first).await.unwrap();
+    queue.add_jobs(&first).await.unwrap();
     let mut second = JobBatch::new();
     second.push(job("2"));
     for id in &ids {
         second.push(NewJob { id: Some(id), ..job("2") });
     }
-    let added = queue.add_jobs(second).await.unwrap();
+    let added = queue.add_jobs(&second).await.unwrap();
     assert_eq!(added.duplicates, [1, 101, 201, 301, 401, 501]);
     assert_eq!(added.ids[1..], ids);
     assert_eq!(added.ids[0], "7");
@@ -103,7 +103,7 @@ async fn a_payload_beyond_the_cap_goes_alone() {
         batch.push(job(data));
     }
     assert_eq!(batch.chunks().map(|chunk| chunk.range()).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
-    assert_eq!(queue.add_jobs(batch).await.unwrap().ids, ["1", "2", "3"]);
+    assert_eq!(queue.add_jobs(&batch).await.unwrap().ids, ["1", "2", "3"]);
 }
 
 #[tokio::test]
@@ -115,11 +115,11 @@ async fn a_lost_reply_to_automatic_ids_is_reported_and_custom_ids_are_sent_again
     let queue = queue(&link);
     let mut warm_up = JobBatch::new();
     warm_up.push(job("1"));
-    queue.add_jobs(warm_up).await.unwrap();
+    queue.add_jobs(&warm_up).await.unwrap();
     for id in [None, Some("custom")] {
         let mut batch = JobBatch::new();
         batch.push(NewJob { id, ..job("1") });
-        let (added, ()) = tokio::join!(queue.add_jobs(batch), proxy.lose_a_reply());
+        let (added, ()) = tokio::join!(queue.add_jobs(&batch), proxy.lose_a_reply());
         match (id, added) {
             (None, Err(Error::OutcomeUnknown(_))) => {}
             (Some(_), Ok(added)) => assert_eq!(added.ids, ["custom"]),
@@ -170,7 +170,7 @@ async fn a_pending_bulk_add_does_not_hold_up_short_calls() {
         batch.push(job("{}"));
     }
     let plan = FetchPlan { count: 10, token: "t:1", lock_duration: 30_000, limiter: None, worker_name: None };
-    let (added, fetched) = tokio::join!(queue.add_jobs(batch), async {
+    let (added, fetched) = tokio::join!(queue.add_jobs(&batch), async {
         until("jobs arrive", || async { number(&link, "LLEN bull:q:wait").await > 0 }).await;
         move_to_active(&link, &keys, 1, &plan).await
     });

@@ -23,7 +23,7 @@ async fn filled(link: &Link, count: usize) {
     for _ in 0..count {
         batch.push(job(r#"{"a":1}"#));
     }
-    queue(link).add_jobs(batch).await.unwrap();
+    queue(link).add_jobs(&batch).await.unwrap();
 }
 
 fn finished<'a>(id: &'a str, outcome: &'a Outcome) -> Finished<'a> {
@@ -173,7 +173,7 @@ async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
     let opts = br#"{"attempts":0,"repeat":{"every":500,"count":1}}"#;
     let mut batch = JobBatch::new();
     batch.push(NewJob { id: Some("repeat:nightly:1000"), opts, ..job("{}") });
-    queue(&link).add_jobs(batch).await.unwrap();
+    queue(&link).add_jobs(&batch).await.unwrap();
     let taken = move_to_active(&link, &keys, 1_000, &PLAN).await.unwrap().jobs.remove(0);
     let next = NextIteration {
         scheduler_id: "nightly",

@@ -8,72 +8,68 @@ use pyo3::types::PyBytes;
 use super::super::arrow::{self, PyAutoIds};
 use super::super::convert::Reply;
 use super::super::pending::Pending;
+use super::super::runtime::Core;
+use super::new_jobs::PyNewJobs;
 use super::CoreQueue;
 use crate::arrow::RowPlan;
+use crate::error::Result;
 use crate::protocol::batch::{Run, MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
 use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent};
 
 /// What Python passes per job: name, data, opts, id, timestamp, delay, priority, lifo.
-type PyNewJob<'py> =
+pub(super) type PyNewJob<'py> =
     (Bound<'py, PyAny>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyAny>>, i64, i64, i64, bool);
 
 /// What Python passes besides, for a job that belongs to others: the queue's prefix with the colon ("" = this queue), whether the
 /// id was made by the client, whether it waits for children, the parent's key and JSON, the deduplication's id, ttl and flags.
-type PyLink = (String, bool, bool, Option<(String, String)>, Option<(String, i64, String)>);
+pub(super) type PyLink = (String, bool, bool, Option<(String, String)>, Option<(String, i64, String)>);
+
+/// A job that belongs to nobody else.
+pub(super) static NO_LINK: PyLink = (String::new(), false, false, None, None);
 
 #[pymethods]
 impl CoreQueue {
-    /// Add jobs in parts that are each stored as a whole; `whole`: all of them in one part.
-    fn add_linked_jobs(&self, jobs: Vec<(PyNewJob<'_>, PyLink)>, whole: bool) -> PyResult<Pending> {
-        let mut texts = Vec::with_capacity(jobs.len());
-        for ((name, _, _, id, ..), _) in &jobs {
-            let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;
-            texts.push((name.extract::<Cow<'_, str>>()?, id));
+    /// Add one job; those that are added while the call of another is on its way go in one call.
+    fn add_job(&self, job: PyNewJob<'_>) -> PyResult<Pending> {
+        let (pending, outcome) = Pending::open();
+        let told = Box::new(|id: Result<String>| outcome.set(id.map(Reply::Text)));
+        let sending = with_job(&job, |job| self.handle().add_job(job, told))?;
+        if let Some(sending) = sending {
+            Core::current().spawn(sending);
         }
-        let linked: Vec<LinkedJob<'_>> = jobs
-            .iter()
-            .zip(&texts)
-            .map(|(((_, data, opts, _, timestamp, delay, priority, lifo), link), (name, id))| {
-                let job = NewJob {
-                    name,
-                    data: data.as_bytes(),
-                    opts: opts.as_bytes(),
-                    id: id.as_deref(),
-                    timestamp: *timestamp,
-                    delay: *delay,
-                    priority: *priority,
-                    lifo: *lifo,
-                };
-                linked_job(self.keys.base(), job, link)
-            })
-            .collect();
-        let mut calls = Vec::new();
-        let mut rest = &linked[..];
-        while !rest.is_empty() {
-            let (part, after) = rest.split_at(if whole { rest.len() } else { fitting(rest) });
-            calls.push(add_linked_jobs_call(&self.keys, part));
-            rest = after;
-        }
-        Ok(self.add_linked(calls, |added| Reply::Linked(added.ids, added.left_out, added.unattached)))
+        Ok(pending)
     }
 
-    fn add_jobs(&self, jobs: Vec<PyNewJob<'_>>) -> PyResult<Pending> {
-        let mut batch = JobBatch::new();
-        for (name, data, opts, id, timestamp, delay, priority, lifo) in &jobs {
-            let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;
-            batch.push(NewJob {
-                name: &name.extract::<Cow<'_, str>>()?,
-                data: data.as_bytes(),
-                opts: opts.as_bytes(),
-                id: id.as_deref(),
-                timestamp: *timestamp,
-                delay: *delay,
-                priority: *priority,
-                lifo: *lifo,
+    /// Add many jobs; their records know their ids when this is done.
+    fn add_jobs(&self, jobs: &PyNewJobs) -> Pending {
+        let sent = jobs.0.clone();
+        if sent.links.is_empty() {
+            return self.start(|queue| async move {
+                let added = queue.add_jobs(&sent.batch).await?;
+                Ok(sent.arrived(added.ids))
             });
         }
-        Ok(self.add_batch(batch))
+        let jobs: Vec<LinkedJob<'_>> = (0..sent.batch.len())
+            .map(|at| linked_job(self.keys.base(), sent.batch.job(at), sent.link(at).unwrap_or(&NO_LINK)))
+            .collect();
+        let calls = self.linked_calls(&jobs, false);
+        drop(jobs);
+        self.start(|queue| async move {
+            let added = queue.add_linked_jobs(calls).await?;
+            Ok(sent.arrived(added.ids))
+        })
+    }
+
+    /// Add jobs in parts that are each stored as a whole; `whole`: all of them in one part.
+    fn add_linked_jobs(&self, jobs: Vec<(PyNewJob<'_>, PyLink)>, whole: bool) -> PyResult<Pending> {
+        let mut batch = JobBatch::new();
+        for (job, _) in &jobs {
+            with_job(job, |job| batch.push(job))?;
+        }
+        let linked = jobs.iter().enumerate().map(|(at, (_, link))| linked_job(self.keys.base(), batch.job(at), link));
+        let calls = self.linked_calls(&linked.collect::<Vec<_>>(), whole);
+        Ok(self.add_linked(calls, |added| Reply::Linked(added.ids, added.left_out, added.unattached)))
     }
 
     #[pyo3(signature = (source, name, name_column, data_columns, id_column, auto_ids, opts, timestamp, delay, priority, lifo, link))]
@@ -117,16 +113,43 @@ impl CoreQueue {
 }
 
 impl CoreQueue {
+    fn linked_calls(&self, jobs: &[LinkedJob<'_>], whole: bool) -> Vec<LinkedCall> {
+        let mut calls = Vec::new();
+        let mut rest = jobs;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(if whole { rest.len() } else { fitting(rest) });
+            calls.push(add_linked_jobs_call(&self.keys, part));
+            rest = after;
+        }
+        calls
+    }
+
     fn add_linked(&self, calls: Vec<LinkedCall>, reply: fn(Linked) -> Reply) -> Pending {
         self.start(move |queue| async move { queue.add_linked_jobs(calls).await.map(reply) })
     }
 
     fn add_batch(&self, batch: JobBatch) -> Pending {
         self.start(|queue| async move {
-            let added = queue.add_jobs(batch).await?;
+            let added = queue.add_jobs(&batch).await?;
             Ok(Reply::Added(added.ids, added.duplicates))
         })
     }
+}
+
+/// Calls `take` with a job as the core has it.
+pub(super) fn with_job<T>(job: &PyNewJob<'_>, take: impl FnOnce(NewJob<'_>) -> T) -> PyResult<T> {
+    let (name, data, opts, id, timestamp, delay, priority, lifo) = job;
+    let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;
+    Ok(take(NewJob {
+        name: &name.extract::<Cow<'_, str>>()?,
+        data: data.as_bytes(),
+        opts: opts.as_bytes(),
+        id: id.as_deref().filter(|id| !id.is_empty()),
+        timestamp: *timestamp,
+        delay: *delay,
+        priority: *priority,
+        lifo: *lifo,
+    }))
 }
 
 /// How many of the jobs fit into one call.

@@ -5,7 +5,10 @@ mod command;
 mod finish;
 mod inspect;
 mod manage;
+mod new_jobs;
 mod schedulers;
+
+pub use new_jobs::{PyNewJobRecord, PyNewJobs};
 
 use std::future::Future;
 use std::sync::Arc;
