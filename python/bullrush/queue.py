@@ -175,7 +175,8 @@ class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[
             OutcomeUnknownError: the connection broke; the job may have been added.
 
         Redis:
-            One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id.
+            One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs that other
+            threads or coroutines add while a call of ``add/add_jobs`` is on its way share the next one.
         """
         if self._telemetry is None:
             job = await self._added(name, data, options)
