@@ -174,12 +174,19 @@ async def _passed(step: _Step) -> object:
 async def result_of(pending: _core.Pending[T]) -> T:
     """Await one result of the core."""
     if not pending.done():
-        await _LoopCompletions.of_running_loop().finished(pending)
+        await _LoopCompletions.of_running_loop().wait(pending)
     return pending.result()
 
 
+#: Seconds: about a round trip to a Redis nearby. To sleep and be woken takes an event loop as long again.
+_SHORT = 0.0002
+
+
 class _LoopCompletions:
-    """Wakes the coroutines of one event loop: one descriptor for all results it waits for."""
+    """Wakes the coroutines of one event loop: one descriptor for all results it waits for.
+
+    A single result that is likely to come soon, since the last one did, is waited for awake: the loop goes on turning.
+    """
 
     _by_loop: ClassVar[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopCompletions]] = (
         weakref.WeakKeyDictionary()
@@ -189,6 +196,8 @@ class _LoopCompletions:
         self._completions = _core.Completions()
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._tokens = itertools.count()
+        self._quick = False
+        self._awake = False
         loop.add_reader(self._completions.fileno(), self._wake)
 
     @classmethod
@@ -198,7 +207,20 @@ class _LoopCompletions:
             cls._by_loop[loop] = cls(loop)
         return cls._by_loop[loop]
 
-    def finished(self, pending: _core.Pending[Any]) -> asyncio.Future[None]:
+    async def wait(self, pending: _core.Pending[Any]) -> None:
+        began = time.perf_counter()
+        if self._quick and not self._awake and not self._waiting:
+            self._awake = True
+            try:
+                while not pending.done() and time.perf_counter() - began < _SHORT:  # noqa: ASYNC110 - never to sleep is the point
+                    await asyncio.sleep(0)
+            finally:
+                self._awake = False
+        if not pending.done():
+            await self._finished(pending)
+        self._quick = time.perf_counter() - began < _SHORT
+
+    def _finished(self, pending: _core.Pending[Any]) -> asyncio.Future[None]:
         token = next(self._tokens)
         self._waiting[token] = future = asyncio.get_running_loop().create_future()
         pending.notify(self._completions, token)
