@@ -61,7 +61,13 @@ pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -
             Added::From(reply::integer(value)?)
         })
     };
-    reply::array(reply)?.into_iter().zip(custom_ids).map(read).collect()
+    let answers = reply::array(reply)?;
+    let custom_ids: Vec<bool> = custom_ids.collect();
+    if answers.len() != custom_ids.len() {
+        let message = format!("expected {} answers of add_jobs, got {}", custom_ids.len(), answers.len());
+        return Err(Error::Server { code: "REPLY".into(), message });
+    }
+    answers.into_iter().zip(custom_ids).map(read).collect()
 }
 
 /// The iteration that follows a taken scheduler job.
