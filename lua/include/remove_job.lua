@@ -32,7 +32,7 @@ end
 
 -- Remove a job and what is below it (see remove_children), whatever its state and queue.
 -- The job leaves its parent first and its children leave it, so a waiting parent surfaces in `wait` before it goes:
--- BullMQ's order, visible in the events.
+-- BullMQ's order, visible in the events. Calls remove_noted when all is done.
 remove_job = function(P, id, children, seen)
   local job_key = P .. id
   seen[job_key] = true

@@ -19,4 +19,5 @@ if is_locked(job_key, children, {}) then
   return 0
 end
 remove_job(P, id, children and 'all', {})
+remove_noted()
 return 1

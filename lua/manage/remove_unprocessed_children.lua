@@ -7,4 +7,5 @@
 local call = redis.call
 --- @include remove_job
 remove_children(string.sub(KEYS[1], 1, -5) .. ARGV[1], 'unprocessed', {})
+remove_noted()
 return 0

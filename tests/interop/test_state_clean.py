@@ -139,6 +139,20 @@ def test_pending_children_are_removed_with_all_below_them(any_pair):
     any_pair.remove_unprocessed_children("p")
 
 
+@pytest.mark.parametrize("floors", [1, 2])
+def test_hundreds_of_children_are_removed_from_among_other_jobs(any_pair, floors):
+    def job(id, *children):
+        return {"name": id, "queueName": any_pair.name(), "data": {}, "opts": {"jobId": id}, "children": list(children)}
+
+    any_pair.add("before", {})
+    any_pair.foreign_add_flow(job("p", *(job(f"a{n}", *(job(f"b{n}") for _ in range(floors - 1))) for n in range(100))))
+    any_pair.add("between", {})
+    any_pair.foreign_add_flow(job("q", *(job(f"c{n}") for n in range(100))))
+    any_pair.add("after", {})
+    any_pair.remove_unprocessed_children("p")
+    any_pair.remove("q")
+
+
 def test_a_failed_child_stays(any_pair):
     family(any_pair)
     any_pair.foreign_fail("held", "boom", "t:2", queue="child")

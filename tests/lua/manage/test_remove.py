@@ -168,3 +168,34 @@ def test_a_parent_field_that_cannot_be_read_is_no_obstacle(run, queue, client, s
     client.hset(f"bull:{queue}:c", "parent", parent)
     assert run(SCRIPT, queue, "c", True) == 1
     assert dump(queue)["wait"] == ["p"]
+
+
+@pytest.mark.parametrize("state", ["wait", "paused"])
+def test_hundreds_of_children_leave_the_jobs_between_them_in_order(
+    run, queue, client, store, adopt, pause, dump, events, state
+):
+    if state == "paused":
+        pause()
+    store("p", "waiting-children")
+    for n in range(300):
+        store(f"c{n}", state)
+        adopt("p", f"c{n}")
+        if n % 3 == 0:
+            store(f"o{n}", state)
+    store("floor", "waiting-children")
+    adopt("p", "floor")
+    store("ground", state)
+    adopt("floor", "ground")
+    again = [f"c{n}" for n in range(0, 300, 10)]
+    client.rpush(f"bull:{queue}:{state}", *again)
+    assert run(SCRIPT, queue, "p", True) == 1
+    assert dump(queue)[state] == [*(f"o{n}" for n in range(297, -1, -3)), *again]
+    assert sorted(events(queue)) == sorted(
+        [
+            *(f"removed c{n} {state}" for n in range(300)),
+            f"removed ground {state}",
+            *(f"waiting {parent} waiting-children" for parent in ("floor", "p")),
+            *(f"removed {parent} {state}" for parent in ("floor", "p")),
+        ]
+    )
+    assert set(dump(queue)) <= {state, *(f"o{n}" for n in range(300)), "meta", "events", "marker"}

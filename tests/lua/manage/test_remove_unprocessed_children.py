@@ -43,3 +43,17 @@ def test_what_a_worker_has_and_what_failed_or_is_done_stays(run, queue, client, 
     assert dump(queue)["p:dependencies"] == {f"bull:{queue}:held", f"bull:{queue}:bad"}
     assert {"held", "bad", "done"} <= set(dump(queue))
     assert "c" not in dump(queue)
+
+
+def test_hundreds_of_children_go_and_their_parent_is_next_after_the_jobs_between_them(
+    run, queue, store, adopt, dump, events
+):
+    store("p", "waiting-children")
+    for n in range(300):
+        store(f"c{n}", "wait")
+        adopt("p", f"c{n}")
+        if n % 3 == 0:
+            store(f"o{n}", "wait")
+    run(SCRIPT, queue, "p")
+    assert dump(queue)["wait"] == [*(f"o{n}" for n in range(297, -1, -3)), "p"]
+    assert sorted(events(queue)) == sorted([*(f"removed c{n} wait" for n in range(300)), "waiting p waiting-children"])
