@@ -36,6 +36,12 @@ impl JobRecord {
         std::iter::from_fn(move || Some((packed::text(&mut rest).ok()?, packed::text(&mut rest).ok()?)))
     }
 
+    /// Bytes of all fields, about.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.packed.len()
+    }
+
     /// Whether the hash had no field at all: the job does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
-use super::appetite::{self, Appetite};
+use super::appetite::{self, Appetite, BATCH};
 use super::fetcher::{Batch, Fetcher};
 use super::finisher::{is_passing, Fetching, Finisher, Ride, Settled, Went};
 use super::flights::{Flights, Landed};
@@ -27,8 +27,6 @@ use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
 use crate::timers::lock_extender::HeldLocks;
 
-/// Jobs per fetch or finish call: beyond it batches gain nothing and other clients of that Redis wait longer.
-const BATCH: usize = 250;
 /// How often a run that ends by itself looks whether the end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
 /// How long a look at the queue waits for a connection before the engine looks around again. Only outcomes wait longer.
@@ -129,7 +127,8 @@ impl Engine {
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
             let room = self.room(0);
             self.fetcher.heed_popped(room > 0).await;
-            let outcomes = self.shared.take_outcomes(self.flights.fewest_to_send(), BATCH);
+            let many = self.shared.many_outcomes.load(Ordering::Relaxed);
+            let outcomes = self.shared.take_outcomes(self.flights.fewest_to_send(many), BATCH);
             if !outcomes.is_empty() {
                 self.send(outcomes);
             } else if !self.flights.is_empty() {
@@ -167,7 +166,7 @@ impl Engine {
         let overdue = self.shared.stats.overdue.load(Ordering::Relaxed);
         let coming = self.flights.coming();
         let taken = self.in_hand.saturating_sub(leaving + self.flights.leaving()) + coming + overdue;
-        let free = self.appetite.most().saturating_sub(taken).min(BATCH);
+        let free = self.appetite.most().saturating_sub(taken).min(self.appetite.batch());
         let fetched = self.fetched + coming as u64;
         let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(fetched));
         free.min(usize::try_from(allowed).unwrap_or(usize::MAX))
@@ -274,6 +273,7 @@ impl Engine {
 
     fn receive(&mut self, batch: Batch) {
         let nothing = batch.jobs.is_empty();
+        self.appetite.observe(&batch.jobs);
         if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.shared.emit(Event::Drained);
         }

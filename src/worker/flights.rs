@@ -7,7 +7,6 @@ use futures_util::stream::{FuturesOrdered, StreamExt};
 
 use super::finisher::{Finisher, Ride, Round};
 use super::outcome::Outcome;
-use super::shared::MANY_OUTCOMES;
 
 /// With more, replies wait for the client instead.
 const MOST: usize = 2;
@@ -46,10 +45,10 @@ impl Flights {
     }
 
     /// How many outcomes are worth a call now: any while none is on its way, then only a good batch.
-    pub fn fewest_to_send(&self) -> usize {
+    pub fn fewest_to_send(&self, many: usize) -> usize {
         match self.aloft.len() {
             0 => 1,
-            count if count < MOST => MANY_OUTCOMES,
+            count if count < MOST => many,
             _ => usize::MAX,
         }
     }

@@ -19,9 +19,6 @@ use crate::timers::lock_extender::HeldLocks;
 /// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
 const MAX_NOTICES: usize = 1000;
 
-/// Outcomes that are worth a finish call of their own while another one is on its way.
-pub const MANY_OUTCOMES: usize = 100;
-
 /// Something that happened in the worker, for listeners and logs.
 pub enum Event {
     Completed {
@@ -98,6 +95,8 @@ pub struct Shared {
     pub paused: AtomicBool,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
+    /// So many outcomes are worth a finish call of their own while another one is on its way.
+    pub many_outcomes: AtomicUsize,
     /// Rings when there is an outcome to settle or a setting has changed.
     pub bell: Notify,
     outcomes: Mutex<Vec<Outcome>>,
@@ -118,6 +117,7 @@ impl Shared {
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
             report_outcomes: AtomicBool::new(false),
+            many_outcomes: AtomicUsize::new(100),
             bell: Notify::new(),
             outcomes: Mutex::default(),
             events: Mutex::default(),
@@ -222,7 +222,7 @@ impl Shared {
         outcomes.push(outcome);
         let waiting = outcomes.len();
         drop(outcomes);
-        if matches!(waiting, 1 | MANY_OUTCOMES) {
+        if waiting == 1 || waiting == self.many_outcomes.load(Ordering::Relaxed) {
             self.bell.notify_one();
         }
     }

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -68,6 +69,21 @@ def test_slow_jobs_behind_quick_ones_run_at_the_same_time(queue: Queue, worker: 
     queue.add_bulk([{"name": "quick"}] * 500 + [{"name": "slow"}] * 4 + [{"name": "quick"}] * 20)
     stats = worker(handler, concurrency=4, prefetch=prefetch).run(until="drained")
     assert (stats.completed, stats.failed) == (524, 0)
+
+
+def test_large_jobs_come_few_at_a_time_so_that_nobody_else_on_that_redis_waits(queue: Queue, worker: Make) -> None:
+    fetches: Counter[str | None] = Counter()
+
+    async def handler(job: aio.Job) -> None:
+        fetches[job.token] += 1
+        while fetches.total() < 600:
+            await asyncio.sleep(0.01)
+
+    queue.add_bulk([{"name": "n", "data": "x" * 10_000}] * 600)
+    worker(handler, concurrency=600).run(until="drained")
+    first, *others = fetches.values()
+    assert first > max(others)
+    assert max(others) * 10_000 <= 512 * 1024
 
 
 def test_functions_that_hide_a_coroutine_function_are_awaited(queue: Queue, worker: Make) -> None:
