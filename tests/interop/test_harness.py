@@ -34,9 +34,17 @@ def test_two_real_bullmqs_leave_the_same_state(twins):
     work_through_most_operations(twins)
 
 
+@pytest.fixture
+def node(node_fleet, queue_name):
+    node = node_fleet.get("bullmq5")
+    yield node
+    node.call("close", stem=queue_name)
+    node.call("clock", now=None)
+
+
 @pytest.mark.timeout(300)
-def test_two_real_bullmqs_never_differ_in_random_sequences(node_fleet, redis_url, queue_name):
-    player = Player(twin_pair(node_fleet.get("bullmq5"), redis_url, queue_name))
+def test_two_real_bullmqs_never_differ_in_random_sequences(node, redis_url, queue_name):
+    player = Player(twin_pair(node, redis_url, queue_name))
     for number in numbers(seed=1, sequences=20):
         player.play(number)
 

@@ -52,7 +52,7 @@ def test_promote_while_paused(any_pair):
 
 def test_promote_all(any_pair):
     for n in range(5):
-        any_pair.add("later", {}, delay=540_000 - n, priority=n % 2)
+        any_pair.add("later", {}, delay=540_000 - 1000 * n, priority=n % 2)
     any_pair.promote_jobs(count=2)
     any_pair.promote_jobs()
 
