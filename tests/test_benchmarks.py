@@ -176,6 +176,15 @@ def test_jobs_that_were_not_added_are_noticed(bench_server: BenchServer) -> None
         check_added(bench_server, "few", 10)
 
 
+def test_a_lock_that_stays_behind_is_noticed_and_what_another_peer_leaves_is_not(bench_server: BenchServer) -> None:
+    bench_server.empty()
+    bench_server.command("SET", "heartbeat:of:another", "1")
+    check_processed(bench_server, ["none"], Expected(jobs=0, handled=0))
+    bench_server.command("SET", "bull:none:1:lock", "token")
+    with pytest.raises(PeerError, match="keys: 1 instead of 0"):
+        check_processed(bench_server, ["none"], Expected(jobs=0, handled=0))
+
+
 def test_jobs_with_other_data_are_noticed(bench_server: BenchServer) -> None:
     bench_server.empty()
     with Queue("wrong", url=bench_server.url) as queue:

