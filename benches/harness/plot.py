@@ -7,6 +7,8 @@ from pathlib import Path
 
 from benches.harness.summary import Summary
 
+#: Somebody so many times the middle would leave nothing to see of the others.
+_FAR = 20
 _OURS, _PEERS, _LIMIT = "#c2410c", "#64748b", "#cbd5e1"
 
 
@@ -39,7 +41,11 @@ def _bars(axis: object, summary: Summary) -> None:
     axis.barh([line.name for line in lines], middles, xerr=spread, color=colors, ecolor="#334155", capsize=2)  # type: ignore[attr-defined]
     axis.invert_yaxis()  # type: ignore[attr-defined]
     axis.set_title(summary.title, loc="left", fontsize=9)  # type: ignore[attr-defined]
-    axis.set_xlabel(f"{first.title} ({'more' if first.rising else 'less'} is better)", fontsize=8)  # type: ignore[attr-defined]
+    better = "more is better" if first.rising else "less is better"
+    if not first.rising and max(middles) > _FAR * sorted(middles)[len(middles) // 2]:
+        axis.set_xscale("log")  # type: ignore[attr-defined]
+        better += ", logarithmic"
+    axis.set_xlabel(f"{first.title} ({better})", fontsize=8)  # type: ignore[attr-defined]
     axis.tick_params(labelsize=8)  # type: ignore[attr-defined]
 
 
