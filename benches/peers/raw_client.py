@@ -26,6 +26,8 @@ _INCLUDE = re.compile(r"^--- @include (\w+)$", re.MULTILINE)
 _BATCH = 250
 _WINDOW = 2
 _TOKEN = "raw"
+#: What the hash of a job that was just fetched for the first time has.
+_PLAIN_FIELDS = 8
 
 
 class Wire:
@@ -91,8 +93,8 @@ def process(order: Order) -> None:
     terms = [_TOKEN, 30_000, "", "", ""]
     commands = [_call(fetch, order, [now, *terms, batch])]
     for ids in _batched(range(1, order["jobs"] + 1), batch):
-        outcomes = [word for job_id in ids for word in (job_id, "null")]
-        commands.append(_call(finish, order, [now, 0, batch, *terms, len(ids), "completed", _TOKEN, -1, "", *outcomes]))
+        run = [len(ids), "completed", _TOKEN, -1, "", _PLAIN_FIELDS, "null"]
+        commands.append(_call(finish, order, [now, 0, batch, *terms, *run, *ids]))
     channel.ready()
     wire.run(commands, order.get("window", _WINDOW))
     channel.wait_for_stop()

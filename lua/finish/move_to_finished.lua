@@ -3,9 +3,11 @@
 --- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
 ---         limiter_duration, worker_name; the last five are for the fetch. Then runs, one after another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
----         keep_age (seconds or ""), then per job
----           completed: id, returnvalue_json
+---         keep_age (seconds or ""), fields, returnvalue_json (of all jobs of the run; "" = each has its own), then per job
+---           completed: id [, returnvalue_json]
 ---           failed:    id, failed_reason, stacktrace_json, attempts
+---         fields: how many each hash has if it still is as its fetch left it, which found nothing in it but what every
+---         job has and started it for the first time; "" = not known. One HLEN then tells that there is nothing to read.
 --- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms
 ---         [, jobs] }, the last three as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
 ---         dependencies, -9 failed children. A call all of whose jobs were refused does not fetch.
@@ -34,28 +36,38 @@ if not tonumber(now) or not max_points or not fetch_count or size < 8 then
   return redis.error_reply('ERR move_to_finished: malformed arguments')
 end
 
+local HEAD = 7
+local AS_FETCHED = { '1' } -- its ats; it has neither atm nor a parent nor a deduplication id
+local function width_of(run)
+  return ARGV[run + 1] == 'failed' and 4 or ARGV[run + 6] == '' and 2 or 1
+end
+
 -- Check the form of all runs and collect every key whose existence decides, before anything is written.
 local job_keys, lock_keys, child_keys, completing = {}, {}, {}, 0
 local from, jobs = 9, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
   local completed = target == 'completed'
-  local width = completed and 2 or 4
+  local width, fields = width_of(from), ARGV[from + 5]
+  local next_run = count and from + HEAD + count * width
   if not count or count < 1 or not (completed or target == 'failed') or not tonumber(ARGV[from + 3])
-    or from + 4 + count * width > size then
+    or next_run > size + 1 then
     return redis.error_reply('ERR move_to_finished: malformed run at argument ' .. from)
   end
-  for at = from + 5, from + 4 + count * width, width do
+  for at = from + HEAD, next_run - 1, width do
     local job_key = P .. ARGV[at]
     jobs = jobs + 1
     job_keys[jobs], lock_keys[jobs] = job_key, job_key .. ':lock'
     if completed then
-      completing = completing + 2
-      child_keys[completing - 1] = job_key .. ':dependencies'
-      child_keys[completing] = job_key .. ':unsuccessful'
+      completing = completing + 1
+      child_keys[completing] = job_key .. ':dependencies'
+      if fields == '' then -- a child that fails its parent leaves a field in it as well
+        completing = completing + 1
+        child_keys[completing] = job_key .. ':unsuccessful'
+      end
     end
   end
-  from = from + 5 + count * width
+  from = next_run
 end
 
 local locks, parents_present = {}, false
@@ -96,16 +108,20 @@ while at <= size do
   local count, target, token = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
   local keep_count, keep_age = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local completed = target == 'completed'
-  local width = completed and 2 or 4
+  local width, fields = width_of(at), tonumber(ARGV[at + 5])
+  local shared_value = width == 1 and ARGV[at + 6]
   local entries, kept, finished = {}, 0, 0
-  at = at + 5
+  at = at + HEAD
 
   for i = 1, count do
-    local id, value, stacktrace, attempts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local id, value, stacktrace, attempts = ARGV[at], shared_value or ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     at = at + width
     index = index + 1
     local job_key = job_keys[index]
-    local job = redis.pcall('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
+    local job = AS_FETCHED
+    if not fields or redis.pcall('HLEN', job_key) ~= fields then
+      job = redis.pcall('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
+    end
 
     local code = 0
     if job.err then -- the key is no hash any more
@@ -114,7 +130,8 @@ while at <= size do
       code = -1
     elseif completed and parents_present and call('SCARD', job_key .. ':dependencies') > 0 then
       code = -4
-    elseif completed and parents_present and call('ZCARD', job_key .. ':unsuccessful') > 0 then
+    elseif completed and (parents_present or fields and job ~= AS_FETCHED)
+      and call('ZCARD', job_key .. ':unsuccessful') > 0 then
       code = -9
     elseif token ~= '0' then
       local held = not seen[id] and locks[index]

@@ -13,6 +13,7 @@ pub struct JobRecord {
     pub id: Arc<str>,
     /// Names and values in turn, as MessagePack strings: fields are looked for once or twice, so they need no index.
     packed: Box<[u8]>,
+    plain_fields: Option<u8>,
 }
 
 impl JobRecord {
@@ -27,7 +28,19 @@ impl JobRecord {
 
     /// Copies names and values that were packed as MessagePack strings.
     pub(super) fn from_packed(id: &str, packed: &[u8]) -> Self {
-        JobRecord { id: id.into(), packed: packed.into() }
+        JobRecord { id: id.into(), packed: packed.into(), plain_fields: None }
+    }
+
+    /// Copies a job that was started for the first time and has nothing but the `count` fields of every such job.
+    pub(super) fn plain(id: &str, packed: &[u8], count: u8) -> Self {
+        JobRecord { plain_fields: Some(count), ..Self::from_packed(id, packed) }
+    }
+
+    /// How many fields the hash has as long as nobody changes it, if these are those of every job that was just started
+    /// for the first time: neither a parent nor a deduplication id nor an attempt made.
+    #[must_use]
+    pub fn plain_fields(&self) -> Option<u8> {
+        self.plain_fields
     }
 
     /// All raw fields, in the order of the hash.

@@ -34,7 +34,10 @@ pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
                 let count = length(packed)?;
                 JobRecord::from_packed(&id, skip(packed, count)?)
             }
-            count => JobRecord::from_packed(&id, &named(packed, count)?),
+            count => {
+                let names = NAMES.get(..count).ok_or_else(unexpected)?;
+                JobRecord::plain(&id, &named(packed, names)?, count as u8 + 1)
+            }
         });
     }
     Ok(jobs)
@@ -50,9 +53,8 @@ fn skip<'a>(packed: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
 }
 
 /// Takes the values of a job that starts for the first time, and gives them their names.
-fn named(packed: &mut &[u8], count: usize) -> Result<Vec<u8>> {
-    let names = NAMES.get(..count).ok_or_else(unexpected)?;
-    let mut fields = Vec::with_capacity(skip(&mut &**packed, count)?.len() + 64);
+fn named(packed: &mut &[u8], names: &[&[u8]]) -> Result<Vec<u8>> {
+    let mut fields = Vec::with_capacity(skip(&mut &**packed, names.len())?.len() + 64);
     for name in names {
         fields.extend_from_slice(name);
         fields.extend_from_slice(skip(packed, 1)?);
@@ -118,6 +120,7 @@ mod tests {
         let read = jobs(&packed(&[("1", &["name", "n", "data", &long]), ("a:b:c", &["name", ""])])).unwrap();
         assert_eq!(read[0].data(), long.as_bytes());
         assert_eq!((&*read[1].id, read[1].get("name"), read[1].get("data")), ("a:b:c", Some(&b""[..]), None));
+        assert_eq!(read[0].plain_fields(), None);
     }
 
     #[test]
@@ -130,6 +133,7 @@ mod tests {
             let job = &read[0];
             assert_eq!((job.name(), job.data(), job.number("timestamp"), job.ats()), ("n", &b"{}"[..], 12, 1));
             assert_eq!((job.number("processedOn"), job.text("pb")), (34, (size == 8).then_some("w")));
+            assert_eq!(job.plain_fields().map(usize::from), Some(job.fields().count()));
         }
         assert!(jobs(&[0x92, 0xa1, b'7', 0x99]).is_err());
     }

@@ -35,19 +35,32 @@ impl Outcome {
     }
 }
 
-/// One job to finish. Consecutive jobs with equal target, token and keep rule cost one header.
+/// One job to finish. Consecutive jobs that differ in nothing but id and outcome cost one header; if they all return the
+/// same value, it goes there as well.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
     pub id: &'a str,
     pub token: &'a str,
     pub keep: Keep,
+    /// [`crate::protocol::JobRecord::plain_fields`] of the job as it was fetched.
+    pub plain_fields: Option<u8>,
     pub outcome: &'a Outcome,
 }
 
 impl Finished<'_> {
     fn shares_run(&self, other: &Self) -> bool {
-        self.keep == other.keep && self.outcome.target() == other.outcome.target() && self.token == other.token
+        self.keep == other.keep
+            && self.plain_fields == other.plain_fields
+            && self.outcome.target() == other.outcome.target()
+            && self.token == other.token
     }
+}
+
+/// The value that all jobs of a run return. An empty one would look as if each had its own.
+fn shared_value<'a>(run: &[Finished<'a>]) -> Option<&'a [u8]> {
+    let Outcome::Completed { value } = run.first()?.outcome else { return None };
+    let same = |job: &Finished<'_>| matches!(job.outcome, Outcome::Completed { value: other } if other == value);
+    (!value.is_empty() && run.iter().all(same)).then_some(value)
 }
 
 /// What a finish call says.
@@ -71,7 +84,7 @@ pub async fn move_to_finished(
     jobs: &[Finished<'_>],
 ) -> Result<FinishReply> {
     let bytes = jobs.iter().map(|job| job.id.len() + job.outcome.size()).sum::<usize>();
-    let mut call = Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 8 + jobs.len() * 5, bytes + 256);
+    let mut call = Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 8 + jobs.len() * 4, bytes + 256);
     call.arg(now).arg(metrics_max_points).arg(fetch.map_or(0, |plan| plan.count));
     call.optional(fetch.map(|plan| plan.token)).optional(fetch.map(|plan| plan.lock_duration));
     let limiter = fetch.and_then(|plan| plan.limiter);
@@ -80,10 +93,12 @@ pub async fn move_to_finished(
     for run in jobs.chunk_by(|job, next| job.shares_run(next)) {
         let head = &run[0];
         call.arg(run.len()).arg(head.outcome.target()).arg(head.token);
-        call.arg(head.keep.count).optional(head.keep.age);
+        let shared = shared_value(run);
+        call.arg(head.keep.count).optional(head.keep.age).optional(head.plain_fields).optional(shared);
         for job in run {
             call.arg(job.id);
             match job.outcome {
+                Outcome::Completed { .. } if shared.is_some() => &mut call,
                 Outcome::Completed { value } => call.arg(value),
                 Outcome::Failed { reason, stack, attempts } => call.arg(reason).arg(stack).arg(*attempts),
             };

@@ -285,7 +285,9 @@ impl Finishing {
     }
 
     fn finished(&self) -> Finished<'_> {
-        Finished { id: self.job.id(), token: &self.job.token, keep: self.keep, outcome: &self.outcome }
+        let HeldJob { record, token, .. } = &*self.job;
+        let plain_fields = record.plain_fields();
+        Finished { id: &record.id, token, keep: self.keep, plain_fields, outcome: &self.outcome }
     }
 }
 

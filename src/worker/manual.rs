@@ -202,7 +202,8 @@ impl Manual {
         self.queue.ready().await?;
         let sent = Instant::now();
         let Attempt { id, token, .. } = attempt;
-        let finished = Finished { id: &id, token: &token, keep: keep.unwrap_or(Keep::ALL), outcome: &outcome };
+        let keep = keep.unwrap_or(Keep::ALL);
+        let finished = Finished { id: &id, token: &token, keep, plain_fields: None, outcome: &outcome };
         let fetch = fetch_next.then(|| fetch_plan(&self.options, &token, 1));
         let points = self.options.metrics_max_points.unwrap_or(0);
         let jobs = [finished];

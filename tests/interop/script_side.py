@@ -58,6 +58,7 @@ class ScriptSide(LinkedJobs):
         self._cron = cron
         self._base = f"{prefix}:{queue}:"
         self._shas: dict[str, str] = {}
+        self._plain_fields: dict[str, int | str] = {}
         self._now = 0
 
     def prepare(self) -> None:
@@ -153,6 +154,7 @@ class ScriptSide(LinkedJobs):
         pairs = msgpack.unpackb(packed[0].encode(errors="surrogateescape")) if packed else []
         for id, job in zip(pairs[::2], pairs[1::2], strict=True):
             named = dict(zip(job[0][::2], job[0][1::2], strict=True)) if len(job) == 1 else {}
+            self._plain_fields[id] = len(job) + 1 if len(job) > 1 else ""
             if "rjk" in named:
                 self._produce_next(id, named)
         return pairs[::2]
@@ -222,11 +224,16 @@ class ScriptSide(LinkedJobs):
         option = "removeOnComplete" if target == "completed" else "removeOnFail"
         opts = {id: json.loads(self._hash(id).get("opts", "{}")) for id in rows}
         args: list[Any] = []
-        for keep, run in groupby(rows, key=lambda id: keep_rule(opts[id].get(option), worker.get(option))):
+        def head(id: str) -> tuple[Any, ...]:
+            return *keep_rule(opts[id].get(option), worker.get(option)), self._plain_fields.get(id, "")
+
+        for keep, run in groupby(rows, key=head):
             ids = list(run)
-            args += [len(ids), target, token, *keep]
+            values = {rows[id][0] for id in ids}
+            shared = values.pop() if target == "completed" and len(values) == 1 else ""
+            args += [len(ids), target, token, *keep, shared]
             for id in ids:
-                args += [id, *rows[id]]
+                args += [id] if shared else [id, *rows[id]]
         points = worker.get("metrics", {}).get("maxDataPoints", 0)
         duration, *limits = _fetch_options(worker)
         failures, _, _, *fetched = self._run(

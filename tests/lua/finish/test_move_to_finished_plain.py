@@ -1,0 +1,70 @@
+"""lua/finish/move_to_finished.lua, of jobs that had nothing special in them when they were fetched, which one HLEN can tell."""
+
+import pytest
+
+NOW = 1795225366409
+PLAIN = 8  # six fields of every job, processedOn and ats
+
+
+@pytest.mark.parametrize("target", ["completed", "failed"])
+def test_what_is_known_of_a_job_makes_no_difference_to_what_it_leaves(active, finish, new_queue, dump, events, target):
+    known, unknown = new_queue(), new_queue()
+    row = ("null",) if target == "completed" else ("boom", '["s"]', 1)
+    for queue, fields in ((known, PLAIN), (unknown, "")):
+        active(queue, 3)
+        assert finish(queue, *[(str(job), *row) for job in (1, 2, 3)], target=target, fields=fields)[0] == {}
+    assert dump(known) == dump(unknown)
+    assert events(known) == events(unknown)
+
+
+@pytest.mark.parametrize("fields", ["", PLAIN])
+def test_jobs_that_return_the_same_value_name_it_once(active, finish, new_queue, dump, fields):
+    shared, own = new_queue(), new_queue()
+    active(shared, 3)
+    active(own, 3)
+    finish(shared, ("1",), ("2",), ("3",), value='{"ok":true}', fields=fields)
+    finish(own, *[(job, '{"ok":true}') for job in "123"], fields=fields)
+    assert dump(shared) == dump(own)
+
+
+@pytest.mark.parametrize(("changed", "atm"), [({"atm": 2}, "3"), ({"progress": "5"}, "1"), ({"atm": 0, "stc": 1}, "1")])
+def test_a_job_that_was_changed_since_is_read(active, finish, client, queue, dump, changed, atm):
+    active(queue, 2)
+    client.hset(f"bull:{queue}:2", mapping=changed)
+    assert finish(queue, ("1", "null"), ("2", "null"), fields=PLAIN)[0] == {}
+    assert (dump(queue)["1"]["atm"], dump(queue)["2"]["atm"]) == ("1", atm)
+
+
+def test_a_parent_and_a_deduplication_id_that_came_since_are_seen(active, finish, client, queue, dump):
+    active(queue, 2)
+    parent = f"bull:{queue}:9"
+    client.hset(f"bull:{queue}:1", mapping={"parentKey": parent, "parent": f'{{"id":"9","queueKey":"bull:{queue}"}}'})
+    client.sadd(f"{parent}:dependencies", f"bull:{queue}:1")
+    client.hset(f"bull:{queue}:2", "deid", "d")
+    client.set(f"bull:{queue}:de:d", "2")
+    assert finish(queue, ("1", "7"), ("2", "null"), fields=PLAIN)[0] == {}
+    after = dump(queue)
+    assert after["9:processed"] == {f"bull:{queue}:1": "7"}
+    assert not {"9:dependencies", "de:d"} & set(after)
+
+
+def test_what_must_not_finish_is_refused_all_the_same(active, finish, client, queue, dump):
+    active(queue, 7)
+    prefix = f"bull:{queue}:"
+    client.delete(f"{prefix}1", f"{prefix}2:lock", f"{prefix}7")
+    client.set(f"{prefix}3:lock", "other")
+    client.lrem(f"{prefix}active", 1, "4")
+    client.sadd(f"{prefix}5:dependencies", "bull:x:1")
+    client.zadd(f"{prefix}6:unsuccessful", {"bull:x:1": 1})
+    client.hset(f"{prefix}6", "defa", "child bull:x:1 failed")
+    client.set(f"{prefix}7", "no hash")
+    refused, _ = finish(queue, *[(str(job), "null") for job in range(1, 8)], fields=PLAIN)
+    assert refused == {0: -1, 1: -2, 2: -6, 3: -3, 4: -4, 5: -9, 6: -1}
+    assert "completed" not in dump(queue)
+
+
+def test_a_child_that_failed_its_parent_is_seen_when_no_other_job_has_children(active, finish, client, queue):
+    active(queue)
+    client.zadd(f"bull:{queue}:1:unsuccessful", {"bull:x:1": 1})
+    client.hset(f"bull:{queue}:1", "defa", "child bull:x:1 failed")
+    assert finish(queue, ("1", "null"), fields=PLAIN)[0] == {0: -9}
