@@ -43,7 +43,7 @@ local function width_of(run)
 end
 
 -- Check the form of all runs and collect every key whose existence decides, before anything is written.
-local job_keys, lock_keys, child_keys, completing = {}, {}, {}, 0
+local ids, job_keys, lock_keys, child_keys, completing = {}, {}, {}, {}, 0
 local from, jobs = 9, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
@@ -57,7 +57,7 @@ while from <= size do
   for at = from + HEAD, next_run - 1, width do
     local job_key = P .. ARGV[at]
     jobs = jobs + 1
-    job_keys[jobs], lock_keys[jobs] = job_key, job_key .. ':lock'
+    ids[jobs], job_keys[jobs], lock_keys[jobs] = ARGV[at], job_key, job_key .. ':lock'
     if completed then
       completing = completing + 1
       child_keys[completing] = job_key .. ':dependencies'
@@ -85,9 +85,19 @@ end
 
 local active, events = P .. 'active', P .. 'events'
 local _, _, settings = get_target(P)
-local left, active_ids
+local left, part, whole
 if not settings[2] then -- with a global concurrency the length of active decides along the way
-  left, active_ids = count_active(P, jobs)
+  left, part, whole = count_active(P, ids)
+end
+local function remove_from_active(id)
+  if left and (left[id] or 0) > 0 then
+    left[id] = left[id] - 1
+    return true
+  elseif left and not whole then -- named twice, and perhaps further ahead once more
+    rewrite_active(P, left, part)
+    left = nil
+  end
+  return not left and call('LREM', active, '-1', id) == 1
 end
 
 -- What touches keys of other jobs runs under pcall: a key of an unexpected type must not stop a batch half-way.
@@ -143,14 +153,10 @@ while at <= size do
         unlocked[released], unlocked_keys[released] = id, lock_keys[index]
       end
     end
-    if code == 0 then
-      if left and (left[id] or 0) > 0 then
-        left[id] = left[id] - 1
-      elseif left or call('LREM', active, '-1', id) == 0 then
-        code = -3
-        if not completed then -- as in BullMQ, the failure is on record all the same
-          call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)
-        end
+    if code == 0 and not remove_from_active(id) then
+      code = -3
+      if not completed then -- as in BullMQ, the failure is on record all the same
+        call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)
       end
     end
 
@@ -212,7 +218,7 @@ while at <= size do
 end
 
 if left then
-  rewrite_active(P, left, active_ids)
+  rewrite_active(P, left, part)
 end
 if released > 0 then
   for first = 1, released, 1000 do

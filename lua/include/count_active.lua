@@ -1,14 +1,22 @@
--- How often each id stands in active, and the list itself, for a batch that removes a good part of it: to write the
--- list once is cheaper than a search per job. Nil when it is not: small batches, long lists.
-local function count_active(P, removals)
-  local active = P .. 'active'
-  if removals < 16 or call('LLEN', active) > 16 * removals then
+-- How often each id stands in the older part of active, and that part, for a batch that removes a good deal of it: to
+-- write it once is cheaper than a search per job. The part has all of `ids` or, as the third value tells, is all there is.
+-- Nil when it is not cheaper: few ids, or far apart in a long list.
+local function count_active(P, ids)
+  local wanted = #ids
+  if wanted < 16 then
     return nil
   end
-  local ids = call('LRANGE', active, '0', '-1')
-  local left = {}
-  for i = 1, #ids do
-    left[ids[i]] = (left[ids[i]] or 0) + 1
+  for _, length in ipairs({ math.floor(1.5 * wanted), 16 * wanted }) do -- a worker mostly finishes what it took first
+    local part, left = call('LRANGE', P .. 'active', -length, '-1'), {}
+    for i = 1, #part do
+      left[part[i]] = (left[part[i]] or 0) + 1
+    end
+    local whole, found = #part < length, 0
+    while found < wanted and left[ids[found + 1]] do
+      found = found + 1
+    end
+    if whole or found == wanted then
+      return left, part, whole
+    end
   end
-  return left, ids
 end

@@ -1,11 +1,11 @@
 --- @include call_many
--- Leaves as many of each id in active as `left` says; of several the ones nearest the tail go, as with LREM -1.
--- `left` and `ids` come from count_active.
-local function rewrite_active(P, left, ids)
+-- Leaves as many of each id in the older part of active as `left` says; of several the ones nearest the tail go, as with
+-- LREM -1. `left` and `part` come from count_active.
+local function rewrite_active(P, left, part)
   local kept, size = {}, 0
-  local before = #ids
+  local before = #part
   for i = 1, before do -- from the head, so that the ones that stay are the first
-    local id = ids[i]
+    local id = part[i]
     local n = left[id]
     if n > 0 then
       left[id] = n - 1
@@ -14,7 +14,7 @@ local function rewrite_active(P, left, ids)
     end
   end
   if size < before then
-    call('DEL', P .. 'active')
+    call('LTRIM', P .. 'active', '0', -before - 1)
     call_many('RPUSH', P .. 'active', kept)
   end
 end

@@ -266,3 +266,30 @@ def test_keys_of_an_unexpected_type_stop_neither_their_job_nor_the_batch(add, fe
     after = dump(queue)
     assert [job for job, _ in after["completed"]] == ["1", "3", "4"]
     assert after["active"] == ["2"]
+
+
+@pytest.mark.parametrize("others", [10, 40, 2000])
+def test_a_batch_finds_its_jobs_wherever_they_stand_in_active(active, finish, client, new_queue, dump, others):
+    """Among its oldest, further ahead, or far apart in a long list."""
+    batch, singles = new_queue(), new_queue()
+    for queue in (batch, singles):
+        active(queue, 40)
+        client.lpush(f"bull:{queue}:active", *[f"other-{number}" for number in range(others)])
+        client.lpush(f"bull:{queue}:active", "7", "8")
+    results = [(str(n), "null") for n in (*range(1, 21), 40)]
+    assert finish(batch, *results)[0] == {}
+    for result in results:
+        finish(singles, result)
+    assert dump(batch) == dump(singles)
+
+
+def test_a_job_named_twice_leaves_active_as_often_as_it_stands_there(active, finish, client, new_queue, dump):
+    batch, singles = new_queue(), new_queue()
+    for queue in (batch, singles):
+        active(queue, 40)
+        client.lpush(f"bull:{queue}:active", "3")
+    results = [(str(n), "null") for n in (*range(1, 21), 3, 3, 21)]
+    refused, _ = finish(batch, *results, token="0")
+    codes = [finish(singles, result, token="0")[0] for result in results]
+    assert refused == {index: code[0] for index, code in enumerate(codes) if code} == {21: -3}
+    assert dump(batch) == dump(singles)
