@@ -23,7 +23,7 @@ from benches.harness.progress import Progress, rounds_of
 from benches.harness.question import Question
 from benches.harness.report import markdown, read_json, read_summaries, table, write_json
 from benches.harness.rounds import Answer, ask
-from benches.harness.server import BenchServer
+from benches.harness.server import BenchServer, Setup
 from benches.harness.summary import summarize
 
 RESULTS = Path(__file__).with_name("results")
@@ -76,18 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _ask_all(answers: list[Answer], progress: Progress, options: argparse.Namespace) -> None:
     """Ask the questions; the servers start when they are needed for the first time and stay."""
-    servers: dict[bool, BenchServer] = {}
+    servers: dict[Setup, BenchServer] = {}
     with ExitStack() as running:
         for question in options.questions:
-            aof = question.aof or options.aof
-            if aof not in servers:
-                servers[aof] = running.enter_context(BenchServer(persistence=aof))
-                machine = describe(servers[aof])
+            setup = Setup(aof=True) if options.aof else question.setup
+            if setup not in servers:
+                servers[setup] = running.enter_context(BenchServer(setup))
+                machine = describe(servers[setup])
                 progress.say()
                 print(machine, end="\n\n")
                 options.run.setdefault("machine", asdict(machine))
             turn = partial(progress.turn, question.name)
-            answers.append(ask(servers[aof], question, options.jobs, rounds_of(question, options.rounds), turn))
+            answers.append(ask(servers[setup], question, options.jobs, rounds_of(question, options.rounds), turn))
             write_json(options.json, options.run, answers[-1:])
             progress.say()
             print(table(summarize(answers[-1])), end="\n\n", flush=True)

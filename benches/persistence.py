@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from benches import bulk_add, process, single_add
 from benches.harness.question import Question
+from benches.harness.server import Setup
 
 QUESTIONS: tuple[Question, ...] = tuple(
     replace(
         question,
         name=f"{question.name}_aof",
         title=f"{question.title}; Redis persists (AOF, everysec)",
-        aof=True,
+        setup=Setup(aof=True),
         contenders=tuple(contender for contender in question.contenders if not contender.extra),
         goals=(),
         core=False,

@@ -22,7 +22,7 @@ def _goals(kind: str) -> tuple[Goal, ...]:
         Times(name, PYTHON, 25),
         Times(name, EVERY_PEER, 1),
         Times(name, LIMIT, 0.8),
-        AtMost(name, SERVER_US, 10, beside=NODE),
+        AtMost(name, SERVER_US, 10, beside=NODE, where=25),
         AtMost(name, LONGEST_CALL, 10),
     )
 

@@ -25,11 +25,11 @@ from benches.harness.pages import BEGIN, END, publish
 from benches.harness.peer import PeerError
 from benches.harness.processing import Process
 from benches.harness.progress import Progress
-from benches.harness.question import LONGEST_CALL, Contender, Figure, Question
+from benches.harness.question import LONGEST_CALL, SERVER_US, Contender, Figure, Question
 from benches.harness.ratio import ratio
 from benches.harness.report import markdown, read_summaries, table, write_json
 from benches.harness.rounds import Answer, ask
-from benches.harness.server import BenchServer
+from benches.harness.server import IN_MEMORY, BenchServer
 from benches.harness.summary import Summary, summarize
 from bullrush import Queue
 
@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def bench_server() -> Iterator[BenchServer]:
-    with BenchServer(persistence=False) as server:
+    with BenchServer(IN_MEMORY) as server:
         yield server
 
 
@@ -88,9 +88,23 @@ def test_a_goal_may_be_a_bound_with_a_peers_figure_beside_it() -> None:
     assert goal.judge(answer).met  # type: ignore[union-attr]
 
 
+def test_a_bound_may_be_that_of_another_machine() -> None:
+    answer = answered(peer=[100], ours=[100])
+    answer.rounds = {
+        "peer": [measured(1, server_us=taken) for taken in (40, 30, 50)],
+        "ours": [measured(1, server_us=taken) for taken in (16, 15, 15)],
+    }
+    goal = AtMost("ours", SERVER_US, 10, beside="peer", where=25)
+    verdict = goal.judge(answer)
+    assert verdict and verdict.met and verdict.measured == "10.0 (here 15.0, peer: 40.0)"
+    assert verdict.goal == "ours: server us/job at most 10 where peer takes 25"
+    assert not replace(goal, where=26).judge(answer).met  # type: ignore[union-attr]
+
+
 def test_a_goal_of_somebody_who_did_not_answer_is_neither_met_nor_missed() -> None:
     assert Times("ours", "peer", 2.0).judge(answered(ours=[1])) is None
     assert AtMost("ours", LONGEST_CALL, 10).judge(answered(peer=[1])) is None
+    assert AtMost("ours", SERVER_US, 10, beside="peer", where=25).judge(answered(ours=[1])) is None
 
 
 def test_who_is_missing_stands_in_the_table() -> None:

@@ -63,22 +63,30 @@ class AtMost:
         figure: which.
         bound: how much.
         beside: whose figure is shown beside it, since how fast the machine is today is in both; None: nobody's.
+        where: what that one takes on the machine for which the bound was set: what is measured here is converted by it. None:
+            the bound is the same on every machine.
     """
 
     subject: str
     figure: Figure
     bound: float
     beside: str | None = None
+    where: float | None = None
 
     def judge(self, answer: Answer) -> Verdict | None:
         """Return whether it is met."""
-        if self.subject not in answer.rounds:
+        if self.subject not in answer.rounds or (self.where and self.beside not in answer.rounds):
             return None
-        found = middle(answer, self.subject, self.figure)
-        measured = self.figure.shown(found)
-        if self.beside in answer.rounds:
-            measured += f" ({self.beside}: {self.figure.shown(middle(answer, self.beside, self.figure))})"
         goal = f"{self.subject}: {self.figure.title} at most {self.bound:g}"
+        found = here = middle(answer, self.subject, self.figure)
+        seen = []
+        if self.where and self.beside:
+            goal += f" where {self.beside} takes {self.where:g}"
+            found = self.where / ratio(answer, self.subject, self.beside, self.figure)
+            seen.append(f"here {self.figure.shown(here)}")
+        if self.beside in answer.rounds:
+            seen.append(f"{self.beside}: {self.figure.shown(middle(answer, self.beside, self.figure))}")
+        measured = self.figure.shown(found) + (f" ({', '.join(seen)})" if seen else "")
         return Verdict(goal, measured, found, found <= self.bound)
 
 

@@ -30,13 +30,12 @@ class Machine:
 
 def describe(server: BenchServer) -> Machine:
     """Return what this machine is."""
-    persistence = "append-only file, fsync every second" if server.persistence else "no persistence"
     return Machine(
         cpu=_cpu_model(),
         cores=os.cpu_count() or 1,
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=platform.python_version(),
-        server=f"Redis {server.version}, private, {persistence}, TCP on this machine",
+        server=f"Redis {server.version}, private, {server.setup}, TCP on this machine",
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from benches.harness.server import IN_MEMORY, Setup
+
 if TYPE_CHECKING:
     from benches.harness.goals import Verdict
     from benches.harness.measuring import Measurement
@@ -103,7 +105,7 @@ class Question:
         figures: what is compared; the first one decides.
         share: how many jobs it takes, in relation to the number asked for on the command line.
         payload: bytes of data in each job, about.
-        aof: Redis persists to an append-only file, fsync every second.
+        setup: how Redis is set up.
         core: asked without ``--all``, too.
         rounds: more than these are not needed, as the answer hardly varies; None: as many as for the others.
         patience: seconds that a contender may take for one round; who takes longer is given up.
@@ -117,7 +119,7 @@ class Question:
     figures: tuple[Figure, ...] = (RATE,)
     share: float = 1.0
     payload: int = 100
-    aof: bool = False
+    setup: Setup = IN_MEMORY
     core: bool = False
     rounds: int | None = None
     patience: float = 60.0

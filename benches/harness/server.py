@@ -37,14 +37,35 @@ class Load:
 _SLOW_CALLS = 1_000
 
 
+@dataclass(frozen=True)
+class Setup:
+    """How a server is set up.
+
+    Attributes:
+        aof: it persists to an append-only file, fsync every second.
+        huge_pages: its data may lie on huge pages; with `aof` they do not.
+    """
+
+    aof: bool = False
+    huge_pages: bool = True
+
+    def __str__(self) -> str:
+        pages = "" if self.aof else ", data on huge pages" if self.huge_pages else ", data on small pages"
+        return ("append-only file, fsync every second" if self.aof else "no persistence") + pages
+
+
+IN_MEMORY = Setup()
+
+
 class BenchServer:
     """A real Redis for one run, on a TCP port as in production: all peers reach it the same way."""
 
-    def __init__(self, *, persistence: bool) -> None:
-        self._embedded = EmbeddedRedis(port=0, persistence=persistence)
+    def __init__(self, setup: Setup) -> None:
+        huge_pages = setup.huge_pages and not setup.aof
+        self._embedded = EmbeddedRedis(port=0, persistence=setup.aof, huge_pages=huge_pages)
         self.url = self._embedded.url
         self.pid = self._embedded.pid
-        self.persistence = persistence
+        self.setup = setup
         # redis-py types every answer as something that might be awaitable.
         self._client: Any = redis.Redis.from_url(self.url, socket_timeout=None)
 

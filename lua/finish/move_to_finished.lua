@@ -48,7 +48,7 @@ local from, jobs = 9, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
   local completed = target == 'completed'
-  local width, fields = width_of(from), ARGV[from + 5]
+  local width = width_of(from)
   local next_run = count and from + HEAD + count * width
   if not count or count < 1 or not (completed or target == 'failed') or not tonumber(ARGV[from + 3])
     or next_run > size + 1 then
@@ -59,12 +59,9 @@ while from <= size do
     jobs = jobs + 1
     ids[jobs], job_keys[jobs], lock_keys[jobs] = ARGV[at], job_key, job_key .. ':lock'
     if completed then
-      completing = completing + 1
-      child_keys[completing] = job_key .. ':dependencies'
-      if fields == '' then -- a child that fails its parent leaves a field in it as well
-        completing = completing + 1
-        child_keys[completing] = job_key .. ':unsuccessful'
-      end
+      completing = completing + 2
+      child_keys[completing - 1] = job_key .. ':dependencies'
+      child_keys[completing] = job_key .. ':unsuccessful'
     end
   end
   from = next_run
@@ -140,8 +137,7 @@ while at <= size do
       code = -1
     elseif completed and parents_present and call('SCARD', job_key .. ':dependencies') > 0 then
       code = -4
-    elseif completed and (parents_present or fields and job ~= AS_FETCHED)
-      and call('ZCARD', job_key .. ':unsuccessful') > 0 then
+    elseif completed and parents_present and call('ZCARD', job_key .. ':unsuccessful') > 0 then
       code = -9
     elseif token ~= '0' then
       local held = not seen[id] and locks[index]

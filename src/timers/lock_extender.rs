@@ -116,13 +116,20 @@ impl HeldLocks {
         due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
     }
 
-    pub fn renewed(&self, ids: &[(Arc<str>, Arc<str>)], at: Instant) {
-        let locks = self.0.lock();
-        for (id, token) in ids {
-            if let Some(lock) = locks.get(id).filter(|lock| lock.token == *token) {
+    /// Note what a renewal said that was sent `at` some moment; the locks that were refused are lost.
+    ///
+    /// Returns the ids of those that this worker still thought to hold.
+    pub fn renewed<'a>(&self, locks: &'a [(Arc<str>, Arc<str>)], refused: &[String], at: Instant) -> Vec<&'a str> {
+        let mut held = self.0.lock();
+        let mut lost = Vec::new();
+        for (id, token) in locks {
+            if refused.iter().any(|refused| **refused == **id) {
+                lost.extend(Self::take(&mut held, id, token).filter(|lock| lock.lease.lose()).map(|_| &**id));
+            } else if let Some(lock) = held.get(id).filter(|lock| lock.token == *token) {
                 *lock.lease.renewed.lock() = at;
             }
         }
+        lost
     }
 
     /// Mark a lock lost; true if this worker still thought to hold it.
@@ -156,14 +163,7 @@ impl LockExtender {
                 let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
                 match tokio::time::timeout(period, renewal).await {
                     Ok(Ok(refused)) => {
-                        self.locks.renewed(chunk, sent);
-                        for (id, token) in
-                            chunk.iter().filter(|(id, _)| refused.iter().any(|refused| **refused == **id))
-                        {
-                            if self.locks.lose(id, token) {
-                                lost(id);
-                            }
-                        }
+                        self.locks.renewed(chunk, &refused, sent).into_iter().for_each(&mut lost);
                     }
                     Ok(Err(error)) => failed(format!("could not renew locks: {error}")),
                     Err(_) => failed("could not renew locks: no answer within half the renew time".to_owned()),

@@ -241,10 +241,7 @@ impl Manual {
         let duration = i64::try_from(self.options.lock_duration.as_millis()).unwrap_or(i64::MAX);
         let locks = held.iter().map(|(id, token)| (&**id, &**token));
         let refused = extend_locks(self.link(), self.keys(), duration, locks).await?;
-        self.locks.renewed(&held, sent);
-        for (id, token) in held.iter().filter(|(id, _)| refused.iter().any(|refused| **refused == **id)) {
-            self.locks.lose(id, token);
-        }
+        self.locks.renewed(&held, &refused, sent);
         Ok(refused)
     }
 }

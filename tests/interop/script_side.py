@@ -224,6 +224,7 @@ class ScriptSide(LinkedJobs):
         option = "removeOnComplete" if target == "completed" else "removeOnFail"
         opts = {id: json.loads(self._hash(id).get("opts", "{}")) for id in rows}
         args: list[Any] = []
+
         def head(id: str) -> tuple[Any, ...]:
             return *keep_rule(opts[id].get(option), worker.get(option)), self._plain_fields.get(id, "")
 

@@ -197,8 +197,18 @@ def finish(run):
     """
 
     def jobs(
-        queue, *each, target="completed", now=NOW, token="t", keep=-1, age="", fetch=0, points=0, limit=("", ""),
-        fields="", value="",
+        queue,
+        *each,
+        target="completed",
+        now=NOW,
+        token="t",
+        keep=-1,
+        age="",
+        fetch=0,
+        points=0,
+        limit=("", ""),
+        fields="",
+        value="",
     ):
         head = [now, points, fetch, token, 30_000, *limit, ""]
         first = [len(each), target, token, keep, age, fields, value] if each else []

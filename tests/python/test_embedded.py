@@ -226,3 +226,22 @@ def test_a_directory_written_by_a_newer_server_is_not_opened_as_empty(
     (tmp_path / "appendonlydir").mkdir()
     with pytest.raises(RuntimeError, match="was written by Redis 7 or newer"):
         EmbeddedRedis(tmp_path)
+
+
+def offers_huge_pages() -> bool:
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[never]" not in setting.read_text()
+
+
+@pytest.mark.skipif(not offers_huge_pages(), reason="this kernel offers no transparent huge pages")
+@pytest.mark.parametrize(("persistence", "expected"), [(False, True), (True, False)])
+def test_data_in_memory_is_on_huge_pages_unless_it_persists(
+    tmp_path: Path, persistence: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for setting in ("MALLOC_CONF", "JE_MALLOC_CONF", "GLIBC_TUNABLES"):
+        monkeypatch.delenv(setting, raising=False)
+    with EmbeddedRedis(tmp_path, persistence=persistence) as server, client(server) as redis:
+        for start in range(0, 100_000, 10_000):
+            redis.mset({f"key-{number}": "x" * 300 for number in range(start, start + 10_000)})
+        pages = Path(f"/proc/{server.pid}/smaps_rollup").read_text().partition("AnonHugePages:")[2].split()[0]
+        assert (int(pages) > 0) is expected

@@ -27,7 +27,7 @@ async fn filled(link: &Link, count: usize) {
 }
 
 fn finished<'a>(id: &'a str, outcome: &'a Outcome) -> Finished<'a> {
-    Finished { id, token: "t:1", keep: Keep::ALL, outcome }
+    Finished { id, token: "t:1", keep: Keep::ALL, plain_fields: None, outcome }
 }
 
 #[tokio::test]

@@ -56,15 +56,7 @@ def test_what_must_not_finish_is_refused_all_the_same(active, finish, client, qu
     client.lrem(f"{prefix}active", 1, "4")
     client.sadd(f"{prefix}5:dependencies", "bull:x:1")
     client.zadd(f"{prefix}6:unsuccessful", {"bull:x:1": 1})
-    client.hset(f"{prefix}6", "defa", "child bull:x:1 failed")
     client.set(f"{prefix}7", "no hash")
     refused, _ = finish(queue, *[(str(job), "null") for job in range(1, 8)], fields=PLAIN)
     assert refused == {0: -1, 1: -2, 2: -6, 3: -3, 4: -4, 5: -9, 6: -1}
     assert "completed" not in dump(queue)
-
-
-def test_a_child_that_failed_its_parent_is_seen_when_no_other_job_has_children(active, finish, client, queue):
-    active(queue)
-    client.zadd(f"bull:{queue}:1:unsuccessful", {"bull:x:1": 1})
-    client.hset(f"bull:{queue}:1", "defa", "child bull:x:1 failed")
-    assert finish(queue, ("1", "null"), fields=PLAIN)[0] == {0: -9}
