@@ -3,10 +3,10 @@
 --- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
 ---         limiter_duration, worker_name; the last five are for the fetch. Then runs, one after another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
----         keep_age (seconds or ""), fields, returnvalue_json (of all jobs of the run; "" = each has its own), then per job
+---         keep_age (seconds or ""), plain_fields, returnvalue_json (of all jobs of the run; "" = each has its own), then per job
 ---           completed: id [, returnvalue_json]
 ---           failed:    id, failed_reason, stacktrace_json, attempts
----         fields: how many each hash has if it still is as its fetch left it, which found nothing in it but what every
+---         plain_fields: how many each hash has if it still is as its fetch left it, which found nothing in it but what every
 ---         job has and started it for the first time; "" = not known. One HLEN then tells that there is nothing to read.
 --- Returns { { index, code, ... } of the jobs that were refused (0-based over all runs), limiter ttl ms, next due ms
 ---         [, jobs] }, the last three as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active, -4 pending
@@ -115,7 +115,7 @@ while at <= size do
   local count, target, token = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
   local keep_count, keep_age = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local completed = target == 'completed'
-  local width, fields = width_of(at), tonumber(ARGV[at + 5])
+  local width, plain_fields = width_of(at), tonumber(ARGV[at + 5])
   local shared_value = width == 1 and ARGV[at + 6]
   local entries, kept, finished = {}, 0, 0
   at = at + HEAD
@@ -126,7 +126,7 @@ while at <= size do
     index = index + 1
     local job_key = job_keys[index]
     local job = AS_FETCHED
-    if not fields or redis.pcall('HLEN', job_key) ~= fields then
+    if not plain_fields or redis.pcall('HLEN', job_key) ~= plain_fields then
       job = redis.pcall('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid')
     end
 

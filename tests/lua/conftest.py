@@ -192,7 +192,7 @@ def fetch(run):
 def finish(run):
     """`finish(queue, [...], ...)`: completes or fails jobs; each job is (id, value) or (id, reason, stack, attempts).
 
-    `fields` is what a fetch that found nothing special in the jobs counted; with `value` the jobs share it and are (id,).
+    `plain_fields` is what a fetch that found nothing special in the jobs counted; with `value` the jobs share it and are (id,).
     Returns {index: code} of what was refused, and what was fetched.
     """
 
@@ -207,11 +207,11 @@ def finish(run):
         fetch=0,
         points=0,
         limit=("", ""),
-        fields="",
+        plain_fields="",
         value="",
     ):
         head = [now, points, fetch, token, 30_000, *limit, ""]
-        first = [len(each), target, token, keep, age, fields, value] if each else []
+        first = [len(each), target, token, keep, age, plain_fields, value] if each else []
         reply = run("finish/move_to_finished", queue, *head, *first, *[value for job in each for value in job])
         refused, *fetched = reply
         return dict(zip(refused[::2], refused[1::2], strict=True)), Fetched.of(fetched)

@@ -41,8 +41,8 @@ class EmbeddedRedis:
         directory: where the data is kept (append-only file); None keeps it in memory.
         port: None for a unix socket (a free port where there are none), 0 for any free port.
         persistence: append-only file on or off; None: on when ``directory`` is given.
-        huge_pages: whether the kernel may back the data with huge pages; None: when nothing persists. They spare a large
-            queue a good part of its cache misses; with persistence each rewrite of the file copies more of them.
+        huge_pages: whether the kernel may back the data with huge pages; None: when nothing persists. A large queue
+            has fewer addresses to look up then; with persistence each rewrite of the file would copy more.
         args: more server options, e.g. ``["--maxmemory", "100mb"]``.
 
     Raises:

@@ -10,20 +10,22 @@ PLAIN = 8  # six fields of every job, processedOn and ats
 def test_what_is_known_of_a_job_makes_no_difference_to_what_it_leaves(active, finish, new_queue, dump, events, target):
     known, unknown = new_queue(), new_queue()
     row = ("null",) if target == "completed" else ("boom", '["s"]', 1)
-    for queue, fields in ((known, PLAIN), (unknown, "")):
+    for queue, plain_fields in ((known, PLAIN), (unknown, "")):
         active(queue, 3)
-        assert finish(queue, *[(str(job), *row) for job in (1, 2, 3)], target=target, fields=fields)[0] == {}
+        assert (
+            finish(queue, *[(str(job), *row) for job in (1, 2, 3)], target=target, plain_fields=plain_fields)[0] == {}
+        )
     assert dump(known) == dump(unknown)
     assert events(known) == events(unknown)
 
 
-@pytest.mark.parametrize("fields", ["", PLAIN])
-def test_jobs_that_return_the_same_value_name_it_once(active, finish, new_queue, dump, fields):
+@pytest.mark.parametrize("plain_fields", ["", PLAIN])
+def test_jobs_that_return_the_same_value_name_it_once(active, finish, new_queue, dump, plain_fields):
     shared, own = new_queue(), new_queue()
     active(shared, 3)
     active(own, 3)
-    finish(shared, ("1",), ("2",), ("3",), value='{"ok":true}', fields=fields)
-    finish(own, *[(job, '{"ok":true}') for job in "123"], fields=fields)
+    finish(shared, ("1",), ("2",), ("3",), value='{"ok":true}', plain_fields=plain_fields)
+    finish(own, *[(job, '{"ok":true}') for job in "123"], plain_fields=plain_fields)
     assert dump(shared) == dump(own)
 
 
@@ -31,7 +33,7 @@ def test_jobs_that_return_the_same_value_name_it_once(active, finish, new_queue,
 def test_a_job_that_was_changed_since_is_read(active, finish, client, queue, dump, changed, atm):
     active(queue, 2)
     client.hset(f"bull:{queue}:2", mapping=changed)
-    assert finish(queue, ("1", "null"), ("2", "null"), fields=PLAIN)[0] == {}
+    assert finish(queue, ("1", "null"), ("2", "null"), plain_fields=PLAIN)[0] == {}
     assert (dump(queue)["1"]["atm"], dump(queue)["2"]["atm"]) == ("1", atm)
 
 
@@ -42,7 +44,7 @@ def test_a_parent_and_a_deduplication_id_that_came_since_are_seen(active, finish
     client.sadd(f"{parent}:dependencies", f"bull:{queue}:1")
     client.hset(f"bull:{queue}:2", "deid", "d")
     client.set(f"bull:{queue}:de:d", "2")
-    assert finish(queue, ("1", "7"), ("2", "null"), fields=PLAIN)[0] == {}
+    assert finish(queue, ("1", "7"), ("2", "null"), plain_fields=PLAIN)[0] == {}
     after = dump(queue)
     assert after["9:processed"] == {f"bull:{queue}:1": "7"}
     assert not {"9:dependencies", "de:d"} & set(after)
@@ -57,6 +59,6 @@ def test_what_must_not_finish_is_refused_all_the_same(active, finish, client, qu
     client.sadd(f"{prefix}5:dependencies", "bull:x:1")
     client.zadd(f"{prefix}6:unsuccessful", {"bull:x:1": 1})
     client.set(f"{prefix}7", "no hash")
-    refused, _ = finish(queue, *[(str(job), "null") for job in range(1, 8)], fields=PLAIN)
+    refused, _ = finish(queue, *[(str(job), "null") for job in range(1, 8)], plain_fields=PLAIN)
     assert refused == {0: -1, 1: -2, 2: -6, 3: -3, 4: -4, 5: -9, 6: -1}
     assert "completed" not in dump(queue)
