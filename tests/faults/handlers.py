@@ -31,6 +31,10 @@ class Handlers:
         self._ledger.end(job.id)
         return result
 
+    def batch(self, jobs: list[Job]) -> list[object]:
+        """Handle a batch, one after the other."""
+        return [self(job) for job in jobs]
+
     def quick(self, job: Job) -> str:
         return f"result-of-{job.id}"
 
@@ -43,6 +47,10 @@ class Handlers:
 
     def deadly(self, _job: Job) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def exiting(self, _job: Job) -> None:
+        """End the process as a crashing C extension does."""
+        os._exit(1)
 
     def failing(self, job: Job) -> None:
         self._ledger.end(job.id)

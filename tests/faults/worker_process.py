@@ -63,7 +63,9 @@ def main(url: str, queue: str, ledger: str, options: str) -> None:
     from bullrush import Worker
 
     logging.basicConfig(level=logging.INFO)
-    worker = Worker(queue, Handlers(Ledger(ledger)), url=url, **json.loads(options))
+    handlers, given = Handlers(Ledger(ledger)), json.loads(options)
+    how = {"batch_handler": handlers.batch} if "batch_size" in given else {"handler": handlers}
+    worker = Worker(queue, url=url, **how, **given)
     print("outcome", worker.run())
 
 
