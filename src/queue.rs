@@ -191,11 +191,12 @@ impl QueueHandle {
         self.call(&set).await.map(drop)
     }
 
-    /// Limits how many jobs may be active at once, over all workers; `None` lifts the limit.
+    /// Limits how many jobs may be active at once, over all workers; `None` lifts the limit. Returns how many settings were
+    /// added or removed; so does the next one.
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].
-    pub async fn set_global_concurrency(&self, concurrency: Option<i64>) -> Result<()> {
+    pub async fn set_global_concurrency(&self, concurrency: Option<i64>) -> Result<i64> {
         self.write_meta(&[("concurrency", concurrency)]).await
     }
 
@@ -203,12 +204,12 @@ impl QueueHandle {
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].
-    pub async fn set_global_rate_limit(&self, limit: Option<(i64, i64)>) -> Result<()> {
+    pub async fn set_global_rate_limit(&self, limit: Option<(i64, i64)>) -> Result<i64> {
         let (max, duration) = limit.unzip();
         self.write_meta(&[("max", max), ("duration", duration)]).await
     }
 
-    async fn write_meta(&self, fields: &[(&str, Option<i64>)]) -> Result<()> {
+    async fn write_meta(&self, fields: &[(&str, Option<i64>)]) -> Result<i64> {
         let set = fields.iter().all(|(_, value)| value.is_some());
         let mut write = command(if set { "HSET" } else { "HDEL" }, &[self.keys.meta()]);
         for (name, value) in fields {
@@ -217,7 +218,7 @@ impl QueueHandle {
                 write.arg(*value);
             }
         }
-        self.call(&write).await.map(drop)
+        reply::integer(self.call(&write).await?)
     }
 }
 

@@ -141,7 +141,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
             raise InvalidOptionError(f"There are no {type!r} jobs to clean.{nearest(str(type), _CLEANABLE)}")
         cutoff = now_ms() - checks.milliseconds("grace", grace)
         ids = await reply(self.core.clean(type, cutoff, checks.at_least(0)("limit", limit) or None))
-        self.emit("cleaned", ids, type)
+        self.emit("cleaned", ids, "wait" if type == "waiting" else type)
         return ids
 
     @operation
@@ -184,25 +184,25 @@ class QueueAdministration(QueueMonitoring[JobT]):
         return removed
 
     @operation
-    async def set_global_concurrency(self, concurrency: int) -> None:
-        """Let at most so many jobs be active at a time, over all workers."""
-        await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
+    async def set_global_concurrency(self, concurrency: int) -> int:
+        """Let at most so many jobs be active at a time, over all workers; return 1 if there was no such limit before, else 0."""
+        return await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
 
     @operation
-    async def remove_global_concurrency(self) -> None:
-        """Let any number of jobs be active."""
-        await reply(self.core.set_global_concurrency(None))
+    async def remove_global_concurrency(self) -> int:
+        """Let any number of jobs be active; return 1 if there was a limit, else 0."""
+        return await reply(self.core.set_global_concurrency(None))
 
     @operation
-    async def set_global_rate_limit(self, max: int, duration: Duration) -> None:
-        """Let at most ``max`` jobs start per ``duration`` ms, over all workers."""
+    async def set_global_rate_limit(self, max: int, duration: Duration) -> int:
+        """Let at most ``max`` jobs start per ``duration`` ms, over all workers; return how many of the two were not set before."""
         most = checks.at_least(1)("max", max)
-        await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
+        return await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
 
     @operation
-    async def remove_global_rate_limit(self) -> None:
-        """Lift the rate limit over all workers."""
-        await reply(self.core.set_global_rate_limit(None))
+    async def remove_global_rate_limit(self) -> int:
+        """Lift the rate limit over all workers; return 2 if there was one, its ``max`` and ``duration``, else 0."""
+        return await reply(self.core.set_global_rate_limit(None))
 
     @operation
     async def trim_events(self, max_length: int) -> int:

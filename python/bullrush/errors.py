@@ -80,6 +80,12 @@ class ClosedError(BullrushError):
     default_message = "Connection is closed."
 
 
+class UnrecoverableError(BullrushError):
+    """Raised by a handler: fail the job now, whatever attempts it has left."""
+
+    default_message = "bullmq:unrecoverable"
+
+
 # What a script refused, one class per result code.
 
 
@@ -139,8 +145,8 @@ class SchedulerJobError(ResultCodeError):
     code = -8
 
 
-class FailedChildrenError(ResultCodeError):
-    """The job cannot complete: a child of it failed."""
+class FailedChildrenError(ResultCodeError, UnrecoverableError):
+    """The job cannot complete: a child of it failed, and will not complete when it runs again."""
 
     code = -9
 
@@ -173,17 +179,11 @@ def from_code(code: int, message: str) -> ResultCodeError:
     return error
 
 
-# What a job can end with.
+# What a job can end with, besides `UnrecoverableError`.
 
 
 class JobFailedError(BullrushError):
     """A job failed; the message is its ``failedReason``."""
-
-
-class UnrecoverableError(BullrushError):
-    """Raised by a handler: fail the job now, whatever attempts it has left."""
-
-    default_message = "bullmq:unrecoverable"
 
 
 class MalformedJobError(UnrecoverableError):

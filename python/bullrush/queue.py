@@ -60,7 +60,7 @@ class QueueOptions(TypedDict, total=False):
             ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``.
         prefix: how all keys begin; ``bull`` as in BullMQ. On Redis Cluster it needs a hash tag: ``{bull}``.
         default_job_options: options of every job added here that does not say otherwise.
-        streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps.
+        streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps next to none.
         skip_metas_update: True leaves the queue's settings in Redis alone.
         telemetry: who traces what is done with the queue: `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a call waits for a connection, 10,000 by default; None waits for ever.
@@ -79,7 +79,7 @@ _KNOWN: Final = frozenset(QueueOptions.__annotations__)
 #: A span says the names of so many jobs of a bulk.
 _MOST_NAMES: Final = 100
 _NEW_JOB: Final = frozenset({"name", "data", "opts"})
-_EVENTS: Final[dict[str, Check]] = {"max_len": checks.at_least(1)}
+_EVENTS: Final[dict[str, Check]] = {"max_len": checks.at_least(0)}
 _STREAMS: Final[dict[str, Check]] = {"events": lambda name, value: checks.members(name, value, _EVENTS)}
 
 

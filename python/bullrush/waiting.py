@@ -68,7 +68,7 @@ class JobWaiting(JobFields):
             if not exists:
                 end = told if told or queue_events is None else await self._last_words(queue_events)
                 if end is None or end[0] == "removed":
-                    raise from_code(-1, f"Missing key for job {self.id}. isFinished")
+                    raise from_code(-1, f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished")
             if end is not None:
                 return self._result(*end)
             left = deadline - time.monotonic()

@@ -31,7 +31,7 @@ def test_clean_tells_those_who_listen(queue: Queue, redis: Redis) -> None:
     heard: list[Any] = []
     queue.on("cleaned", lambda *arguments: heard.append(arguments))
     queue.add("n")
-    assert queue.clean(0, 0, "wait") == ["1"]
+    assert queue.clean(0, 0, "waiting") == ["1"]
     assert heard == [(["1"], "wait")]
     assert redis.xrevrange(queue.to_key("events"), count=1)[0][1] == {"event": "cleaned", "count": "1"}
 

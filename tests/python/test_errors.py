@@ -37,6 +37,10 @@ def test_errors_of_handlers_have_bullmqs_texts() -> None:
     assert str(errors.UnrecoverableError("mine")) == "mine"
 
 
+def test_a_child_that_failed_is_no_reason_to_try_again() -> None:
+    assert issubclass(errors.FailedChildrenError, errors.UnrecoverableError)
+
+
 def test_errors_are_also_the_builtin_kind_that_callers_expect() -> None:
     assert issubclass(errors.ConnectionLostError, ConnectionError)
     assert issubclass(errors.InvalidOptionError, ValueError)

@@ -1,5 +1,6 @@
 """What becomes of jobs whose handler fails, and of jobs that cannot be run at all."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -145,6 +146,24 @@ def test_fields_that_another_client_left_out_have_defaults(queue: Queue, worker:
     seen = []
     worker(lambda job: seen.append((job.data, job.opts))).run(until="drained")
     assert seen == [({}, {})]
+
+
+def test_a_job_that_would_wait_for_a_failed_child_fails_for_good(queue: Queue, worker: Make) -> None:
+    def handler(job: Job) -> None:
+        if job.name == "child":
+            raise ValueError("bad")
+        parent = {"id": job.id, "queue": job.queue_qualified_name}
+        child = queue.add("child", parent=parent, fail_parent_on_failure=True)
+        while not child.is_failed():
+            time.sleep(0.001)
+        job.move_to_waiting_children()
+
+    parent = queue.add("parent", attempts=3, backoff=60_000)
+    worker(handler, concurrency=2).run(until="drained")
+    assert parent.get_state() == "failed"
+    read = queue.get_job(parent.id)
+    assert read is not None
+    assert "it has at least one failed child" in (read.failed_reason or "")
 
 
 def test_rate_limit_error_gives_the_job_back_without_a_failure(queue: Queue, worker: Make) -> None:

@@ -196,13 +196,21 @@ def test_retry_jobs_runs_failed_jobs_once_more(queue: Queue, worker: Callable[..
 
 def test_global_limits_are_set_read_and_removed(queue: Queue) -> None:
     assert (queue.get_global_concurrency(), queue.get_global_rate_limit(), queue.is_maxed()) == (None, None, False)
-    queue.set_global_concurrency(3)
-    queue.set_global_rate_limit(10, 1000)
+    assert (queue.set_global_concurrency(2), queue.set_global_concurrency(3)) == (1, 0)
+    assert (queue.set_global_rate_limit(5, 1000), queue.set_global_rate_limit(10, 1000)) == (2, 0)
     assert queue.get_global_concurrency() == 3
     assert queue.get_global_rate_limit() == {"max": 10, "duration": 1000}
-    queue.remove_global_concurrency()
-    queue.remove_global_rate_limit()
+    assert (queue.remove_global_concurrency(), queue.remove_global_concurrency()) == (1, 0)
+    assert (queue.remove_global_rate_limit(), queue.remove_global_rate_limit()) == (2, 0)
     assert (queue.get_global_concurrency(), queue.get_global_rate_limit()) == (None, None)
+
+
+def test_a_queue_can_keep_next_to_no_events(redis_url: str, queue_name: str, redis: Redis) -> None:
+    with Queue(queue_name, url=redis_url, streams={"events": {"max_len": 0}}) as queue:
+        for _ in range(200):
+            queue.add("n")
+        assert queue.get_meta()["opts.maxLenEvents"] == "0"
+        assert redis.xlen(queue.to_key("events")) < 200
 
 
 def test_the_settings_in_redis_are_those_of_bullmq(queue: Queue) -> None:

@@ -93,7 +93,7 @@ def test_a_job_that_is_gone_or_goes_is_not_waited_for(queue: Queue, events: Queu
     queue_events = events if following else None
     gone = queue.add("n")
     gone.remove()
-    with pytest.raises(errors.JobNotFoundError, match=rf"Missing key for job {gone.id}\. isFinished"):
+    with pytest.raises(errors.JobNotFoundError, match=rf"Missing key for job {queue.to_key(gone.id)}\. isFinished"):
         gone.wait_until_finished(queue_events)
     going = queue.add("n")
     threading.Timer(0.1, going.remove).start()

@@ -20,12 +20,12 @@ impl CoreQueue {
 
     #[pyo3(signature = (concurrency))]
     fn set_global_concurrency(&self, concurrency: Option<i64>) -> Pending {
-        self.start(move |queue| async move { queue.set_global_concurrency(concurrency).await.map(|()| Reply::Nothing) })
+        self.start(move |queue| async move { queue.set_global_concurrency(concurrency).await.map(Reply::Number) })
     }
 
     #[pyo3(signature = (limit))]
     fn set_global_rate_limit(&self, limit: Option<(i64, i64)>) -> Pending {
-        self.start(move |queue| async move { queue.set_global_rate_limit(limit).await.map(|()| Reply::Nothing) })
+        self.start(move |queue| async move { queue.set_global_rate_limit(limit).await.map(Reply::Number) })
     }
 
     fn pause(&self) -> Pending {
