@@ -44,23 +44,32 @@ def _shas(client):
 
 
 @pytest.fixture
-def run(client, _shas):
-    """`run("add/add_jobs", queue, *args)`: runs a script on `bull:<queue>:` and returns its reply.
-
-    Booleans become "1"/"0" and None becomes "", as every script expects.
-    """
+def runner(_shas):
+    """`runner(client)`: what runs scripts through that client, see `run`."""
 
     def as_argument(value):
         if value is None:
             return ""
         return int(value) if isinstance(value, bool) else value
 
-    def call(script, queue, *args, prefix="bull"):
-        if script not in _shas:
-            _shas[script] = client.script_load(flatten(script))
-        return client.evalsha(_shas[script], 1, f"{prefix}:{queue}:meta", *map(as_argument, args))
+    def of(client):
+        def call(script, queue, *args, prefix="bull"):
+            if script not in _shas:
+                _shas[script] = client.script_load(flatten(script))
+            return client.evalsha(_shas[script], 1, f"{prefix}:{queue}:meta", *map(as_argument, args))
 
-    return call
+        return call
+
+    return of
+
+
+@pytest.fixture
+def run(client, runner):
+    """`run("add/add_jobs", queue, *args)`: runs a script on `bull:<queue>:` and returns its reply.
+
+    Booleans become "1"/"0" and None becomes "", as every script expects.
+    """
+    return runner(client)
 
 
 def _read(client, key):

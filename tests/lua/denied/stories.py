@@ -1,0 +1,131 @@
+"""Runs scripts as a user who may not use one command, and then may: whatever happened, each job is in exactly one place.
+
+A `Story` is a situation and some script calls. It is told once to see which commands it uses and what it leaves behind, and
+then once per command, with that one forbidden: the calls that fail are made again when it is allowed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+NOW = 1795225366409
+LISTS = ("wait", "paused", "active")
+SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
+# Numbers that only have to grow, and what may be told twice or not at all when telling was forbidden.
+LOOSE = ("id", "pc", "events")
+NOT_OF_SCRIPTS = {"evalsha", "script|load", "config|resetstat", "info"}
+
+Call = tuple[Any, ...]
+
+
+@dataclass
+class Story:
+    prepare: Callable[[str], None]
+    calls: Callable[[str], list[Call]]
+
+
+@dataclass
+class Teller:
+    """Tells stories; `run` and `limited` run scripts as the administrator and as the user who is denied something."""
+
+    client: redis.Redis
+    run: Callable[..., Any]
+    limited: Callable[..., Any]
+    new_queue: Callable[[], str]
+    dump: Callable[[str], dict[str, Any]]
+
+    def allow_all(self) -> None:
+        self.client.execute_command("ACL", "SETUSER", "limited", "reset", "on", ">limited", "~*", "&*", "+@all")
+
+    def deny(self, command: str) -> None:
+        self.client.execute_command("ACL", "SETUSER", "limited", f"-{command}")
+
+    def attempt(self, queue: str, call: Call) -> Any:
+        script, *args = call
+        try:
+            return self.limited(script, queue, *args)
+        except redis.RedisError as error:
+            return error
+
+    def places(self, queue: str) -> dict[str, list[str]]:
+        """Return where each job is; a job that has a hash and is nowhere is here, too."""
+        base = f"bull:{queue}:"
+        found: dict[str, list[str]] = {}
+        for key in self.client.scan_iter(f"{base}*", count=1000, _type="hash"):
+            if self.client.hexists(key, "timestamp"):
+                found[key.removeprefix(base)] = []
+        for name in LISTS:
+            for job_id in self.client.lrange(base + name, 0, -1):
+                found.setdefault(job_id, []).append(name)
+        for name in SETS:
+            for job_id in self.client.zrange(base + name, 0, -1):
+                found.setdefault(job_id, []).append(name)
+        return found
+
+    def left(self, queue: str) -> dict[str, Any]:
+        """Return what is compared: all keys but the loose ones, and of scores in `prioritized` only the priority."""
+        keys = {name: value for name, value in self.dump(queue).items() if name not in LOOSE}
+        if "prioritized" in keys:
+            keys["prioritized"] = [(job_id, int(score) >> 32) for job_id, score in keys["prioritized"]]
+        return keys
+
+    def commands_of(self, story: Story) -> tuple[list[str], list[Any], dict[str, Any]]:
+        """Tell the story undisturbed; return the commands it uses, its replies and what it leaves."""
+        queue = self.new_queue()
+        self.allow_all()
+        story.prepare(queue)
+        calls = story.calls(queue)
+        self.client.config_resetstat()
+        replies = [self.attempt(queue, call) for call in calls]
+        used = {name.removeprefix("cmdstat_") for name in self.client.info("commandstats")} - NOT_OF_SCRIPTS
+        assert not [reply for reply in replies if isinstance(reply, Exception)], replies
+        return sorted(used), replies, self.named(self.left(queue), queue)
+
+    def named(self, value: Any, queue: str) -> Any:
+        """Return `value` with the queue's name replaced, so that two queues compare."""
+        if isinstance(value, str):
+            return value.replace(queue, "QUEUE")
+        if isinstance(value, dict):
+            return {self.named(key, queue): self.named(part, queue) for key, part in value.items()}
+        if isinstance(value, (list, tuple, set)):
+            return type(value)(self.named(part, queue) for part in value)
+        return value
+
+    def faults(self, story: Story, only: str | None = None) -> dict[str, str]:
+        """Tell the story once per command with that command forbidden; return what went wrong, by command."""
+        used, replies, left = self.commands_of(story)
+        wrong = {}
+        for command in [only] if only else used:
+            fault = self.fault(story, command, replies, left)
+            if fault:
+                wrong[command] = fault
+        return wrong
+
+    def fault(self, story: Story, command: str, replies: list[Any], left: dict[str, Any]) -> str | None:
+        queue = self.new_queue()
+        self.allow_all()
+        story.prepare(queue)
+        calls = story.calls(queue)
+        before = set(self.places(queue))
+        self.deny(command)
+        results = [self.attempt(queue, call) for call in calls]
+        failed = [at for at, result in enumerate(results) if isinstance(result, Exception)]
+        torn = {job_id: where for job_id, where in self.places(queue).items() if len(where) != 1}
+        missing = before - set(self.places(queue))
+        if torn or missing:
+            return f"after the failure: {torn or missing} ({results})"
+        self.allow_all()
+        for at in failed:
+            results[at] = self.attempt(queue, calls[at])
+        torn = {job_id: where for job_id, where in self.places(queue).items() if len(where) != 1}
+        if torn:
+            return f"after the repetition: {torn}"
+        if self.named(results, queue) != self.named(replies, queue):
+            return f"replies {results} instead of {replies}"
+        now_left = self.named(self.left(queue), queue)
+        if now_left != left:
+            keys = [key for key in {*left, *now_left} if left.get(key) != now_left.get(key)]
+            return f"left {[(key, now_left.get(key), left.get(key)) for key in keys]}"
+        return None
