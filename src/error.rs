@@ -35,7 +35,35 @@ pub enum Error {
     Closed,
 }
 
+/// Codes of what a server refuses for now: it passes by itself or by an operator's hand.
+const PASSING: [&str; 14] = [
+    "OOM",
+    "MISCONF",
+    "NOREPLICAS",
+    "READONLY",
+    "LOADING",
+    "BUSY",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "MOVED",
+    "ASK",
+    "NOAUTH",
+    "WRONGPASS",
+    "NOPERM",
+];
+
 impl Error {
+    /// Whether the same call may well succeed later. A script may have stopped half-way all the same.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Error::Server { code, .. } => PASSING.contains(&code.as_str()),
+            Error::ConnectionLost(_) => true,
+            _ => false,
+        }
+    }
+
     /// Builds the error of a negative result code; `command` is BullMQ's name of the script.
     #[must_use]
     pub fn code(code: i64, id: &str, command: &str, state: &str) -> Self {

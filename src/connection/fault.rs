@@ -23,15 +23,27 @@ pub(super) fn inspect(reply: Value) -> Result<Value, Fault> {
     }
 }
 
+/// What servers say in words where others have a code, by the code: refusals of a command inside a script.
+const WORDS: [(&str, &str); 5] = [
+    ("The user executing the script", "NOPERM"),
+    ("ACL failure in script", "NOPERM"),
+    ("a non local key in a cluster node", "MOVED"),
+    ("while the cluster is down", "CLUSTERDOWN"),
+    ("max number of clients reached", "BUSY"),
+];
+
 /// The public error of a server error.
 pub(super) fn server_error(error: &ServerError) -> Error {
     let (mut code, mut message) = (error.code(), error.details().unwrap_or_default());
-    // Redis 6.2 wraps what a command inside a script raised: "... @user_script: 5: -OOM command not allowed".
-    if code == "ERR" && message.contains("@user_script") {
-        if let Some((inner, rest)) = message.rsplit_once(": -").and_then(|(_, inner)| inner.split_once(' ')) {
+    if code == "ERR" {
+        // Redis 6.2 wraps what a command inside a script raised: "... @user_script: 5: -OOM command not allowed".
+        let wrapped = message.contains("@user_script").then(|| message.rsplit_once(": -")).flatten();
+        if let Some((inner, rest)) = wrapped.and_then(|(_, inner)| inner.split_once(' ')) {
             if !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_uppercase()) {
                 (code, message) = (inner, rest);
             }
+        } else if let Some((_, known)) = WORDS.iter().find(|(words, _)| message.contains(words)) {
+            code = known;
         }
     }
     Error::Server { code: code.to_owned(), message: message.to_owned() }
@@ -46,5 +58,34 @@ fn classify(error: &ServerError) -> Fault {
         "LOADING" | "BUSY" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" => Fault::Busy(error),
         "READONLY" | "UNBLOCKED" => Fault::WrongServer(error),
         _ => Fault::Reply(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(line: &str) -> String {
+        let reply = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        let Value::ServerError(error) = reply else { panic!("{reply:?}") };
+        let Error::Server { code, .. } = server_error(&error) else { panic!("{error:?}") };
+        code
+    }
+
+    #[test]
+    fn what_a_script_was_refused_has_its_code_on_every_server() {
+        let lines = [
+            ("OOM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: -OOM command not allowed when used memory > 'maxmemory'."),
+            ("NOPERM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: The user executing the script can't run this command or subcommand"),
+            ("NOPERM", "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: 1, on @user_script:1."),
+            ("NOPERM", "NOPERM ACL failure in script: User default has no permissions to run the 'zadd' command script: 1, on @user_script:1."),
+            ("MOVED", "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"),
+            ("MOVED", "ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1."),
+            ("NOREPLICAS", "NOREPLICAS Not enough good replicas to write."),
+            ("ERR", "ERR Error running script (call to f_1): @user_script:5: user_script:5: attempt to index a nil value"),
+        ];
+        for (expected, line) in lines {
+            assert_eq!(code(line), expected, "{line}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::appetite::{self, Appetite, BATCH};
 use super::fetcher::{Batch, Fetcher};
-use super::finisher::{is_passing, Fetching, Finisher, Ride, Settled, Went};
+use super::finisher::{Fetching, Finisher, Ride, Settled, Went};
 use super::flights::{Flights, Landed};
 use super::held::HeldJob;
 use super::intake::{Accepted, Intake};
@@ -264,7 +264,7 @@ impl Engine {
         let Some((token, sent)) = self.strays.pop() else { return };
         match self.fetcher.recover(token.clone(), sent).await {
             Ok(batch) => self.receive(batch),
-            Err(error) if is_passing(&error) || matches!(error, Error::OutcomeUnknown(_)) => {
+            Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
                 self.strays.push((token, sent));
             }
             Err(error) => self.shared.error(format!("could not recover a fetch: {error}")),

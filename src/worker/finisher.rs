@@ -158,7 +158,7 @@ impl Finisher {
                         reply.fetching = Fetching::Unknown;
                     }
                 }
-                Err(error) if is_passing(&error) => self.wait_out(&error).await,
+                Err(error) if error.is_passing() => self.wait_out(&error).await,
                 Err(error) if jobs.len() == 1 => {
                     reply.refused = vec![(0, error)];
                     return reply;
@@ -215,7 +215,7 @@ impl Finisher {
                 Ok(replies) => {
                     for (at, reply) in open.into_iter().zip(replies) {
                         match reply {
-                            Err(error) if is_passing(&error) => passing = Some(error),
+                            Err(error) if error.is_passing() => passing = Some(error),
                             // As in `move_job`.
                             Err(Error::Code { .. }) if repeated => results[at] = Some(Ok(0)),
                             reply => results[at] = Some(reply),
@@ -223,7 +223,7 @@ impl Finisher {
                     }
                 }
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
-                Err(error) if is_passing(&error) => passing = Some(error),
+                Err(error) if error.is_passing() => passing = Some(error),
                 Err(error) => return vec![Err(error); jobs.len()],
             }
             if let Some(error) = passing {
@@ -257,7 +257,7 @@ impl Finisher {
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
                 // The first try was accepted, or the lock is lost: either way the job is on its way again.
                 Err(Error::Code { .. }) if repeated => return Ok(0),
-                Err(error) if is_passing(&error) => self.wait_out(&error).await,
+                Err(error) if error.is_passing() => self.wait_out(&error).await,
                 result => return result,
             }
         }
@@ -365,15 +365,4 @@ fn refusal(error: Error, job: &Arc<HeldJob>, outcome: &finish::Outcome) -> Went 
     let stack = format!("{kind}: {reason}");
     let failure = Failure { reason, stack, retry, delay: None };
     Went::Instead(Outcome::Failed { job: job.clone(), failure })
-}
-
-/// Errors of the server that pass by themselves or by an operator's hand.
-pub fn is_passing(error: &Error) -> bool {
-    const PASSING: [&str; 9] =
-        ["OOM", "MISCONF", "NOREPLICAS", "READONLY", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
-    match error {
-        Error::Server { code, .. } => PASSING.contains(&code.as_str()),
-        Error::ConnectionLost(_) => true,
-        _ => false,
-    }
 }
