@@ -17,7 +17,7 @@ def resolve(url: str | None) -> str:
 
     Args:
         url: what the caller gave. None: ``BULLRUSH_URL``, then ``REDIS_URL``, then `DEFAULT_URL`.
-            ``embedded://[dir]`` starts a private server, once per process and directory.
+            ``embedded://[dir]`` starts a private server, once per process, or joins the one that runs in ``dir``.
     """
     found = url or next((value for name in _VARIABLES if (value := os.environ.get(name))), DEFAULT_URL)
     if found.startswith("embedded:"):

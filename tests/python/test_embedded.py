@@ -2,12 +2,7 @@
 
 import multiprocessing
 import os
-import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,45 +11,7 @@ from redis import Redis
 from bullrush import embedded
 from bullrush.embedded import EmbeddedRedis
 from bullrush.embedded.binary import find_server
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def owner(code: str) -> "subprocess.Popen[str]":
-    """Start a process that prints the pid and the socket of a server of its own and then does ``code``."""
-    program = f"""
-import os, signal, sys, time
-from bullrush.embedded import EmbeddedRedis
-server = EmbeddedRedis()
-print(server.pid, server.url, flush=True)
-{code}
-"""
-    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def started(process: "subprocess.Popen[str]") -> tuple[int, Path]:
-    assert process.stdout
-    pid, url = process.stdout.readline().split()
-    return int(pid), Path(url.removeprefix("unix://"))
-
-
-def finish(process: "subprocess.Popen[str]") -> None:
-    assert process.stdout
-    process.stdout.close()
-    process.wait()
+from tests.python.owners import finish, owner, runs, socket_of, started
 
 
 def client(server: EmbeddedRedis) -> Redis:
@@ -99,9 +56,11 @@ def test_data_in_a_directory_outlives_the_server(tmp_path: Path) -> None:
         assert redis.get("kept") == "yes"
 
 
-def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    with EmbeddedRedis(tmp_path), pytest.raises(RuntimeError, match="is in use by another embedded server"):
-        EmbeddedRedis(tmp_path)
+def test_a_directory_in_use_is_refused_and_its_server_is_named(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server:
+        named = rf"is in use by the server at {server.url} \(pid {server.pid}\)"
+        with pytest.raises(RuntimeError, match=named):
+            EmbeddedRedis(tmp_path)
 
 
 def test_restart_keeps_the_address_and_what_was_persisted() -> None:
@@ -122,37 +81,12 @@ def test_a_killed_server_comes_back_with_what_it_had_written() -> None:
         assert redis.get("kept") == "yes"
 
 
-@pytest.mark.faults
-def test_no_server_outlives_an_owner_that_was_killed() -> None:
-    process = owner("signal.pause()")
-    pid, path = started(process)
-    process.kill()
-    finish(process)
-    wait_for(lambda: not runs(pid))
-    wait_for(lambda: not path.parent.exists())
-
-
-@pytest.mark.faults
-def test_no_server_outlives_its_owner_although_a_forked_child_lives_on() -> None:
-    process = owner("child = os.fork()\nprint(child, flush=True) if child else None\nsignal.pause()")
-    pid, _ = started(process)
-    assert process.stdout
-    child = int(process.stdout.readline())
-    process.kill()
-    finish(process)
-    try:
-        wait_for(lambda: not runs(pid))
-        assert runs(child)
-    finally:
-        os.kill(child, signal.SIGKILL)
-
-
 def test_a_normal_exit_stops_the_server_before_the_process_ends() -> None:
-    process = owner("")
-    pid, path = started(process)
+    process = owner()
+    pid, _, url = started(process)
     finish(process)
     assert not runs(pid)
-    assert not path.parent.exists()
+    assert not socket_of(url).parent.exists()
 
 
 def test_the_server_is_out_of_reach_of_the_terminal_signals() -> None:

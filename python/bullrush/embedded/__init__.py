@@ -1,25 +1,28 @@
 """A private, real Redis server that lives and dies with the process that started it.
 
 ``embedded://`` in a connection URL starts one in memory, ``embedded://some/dir`` (relative) or ``embedded:///abs/dir`` one
-that keeps its data there. ``?port=0`` (any free port) or ``?port=6400`` asks for TCP instead of a unix socket.
+that keeps its data there, or joins the one that another process of the same user runs there: that one stops when its last
+user is gone. ``?port=0`` (any free port) or ``?port=6400`` asks for TCP instead of a unix socket.
 """
 
 import os
 import threading
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from bullrush.embedded.directory import DirectoryInUseError, JoinedServer, join
 from bullrush.embedded.server import EmbeddedRedis
 
 __all__ = ["EmbeddedRedis", "resolve"]
 
 _SCHEME = "embedded"
 
-_servers: dict[tuple[str, int | None], EmbeddedRedis] = {}
+_servers: dict[tuple[str, int | None], EmbeddedRedis | JoinedServer] = {}
 _lock = threading.Lock()
 
 
 def resolve(url: str) -> str:
-    """Return a URL that any Redis client can open, starting a server when ``url`` is an ``embedded://`` one.
+    """Return a URL that any Redis client can open, starting or joining a server when ``url`` is an ``embedded://`` one.
 
     The same embedded URL names one server for the whole process, also for the children it forks: they share the server and
     never stop it. Any other URL is returned as it is.
@@ -32,7 +35,8 @@ def resolve(url: str) -> str:
 
     Raises:
         ValueError: an ``embedded://`` URL with an option other than ``port``.
-        RuntimeError: no server binary was found, or the server did not start.
+        RuntimeError: no server binary was found, the server did not start, or the one that runs in the directory does not
+            listen on the wanted port.
     """
     parts = urlsplit(url)
     if parts.scheme != _SCHEME:
@@ -47,8 +51,24 @@ def resolve(url: str) -> str:
     with _lock:
         server = _servers.get(key)
         if server is None or not server.alive:
-            server = _servers[key] = EmbeddedRedis(directory or None, port=key[1])
+            if server is not None:
+                server.stop()
+            server = _servers[key] = _start_or_join(directory, key[1])
         return server.url
+
+
+def _start_or_join(directory: str, port: int | None) -> EmbeddedRedis | JoinedServer:
+    if not directory:
+        return EmbeddedRedis(port=port)
+    data = Path(directory)
+    if joined := join(data, port):
+        return joined
+    try:
+        return EmbeddedRedis(data, port=port)
+    except DirectoryInUseError:  # another process was quicker
+        if joined := join(data, port):
+            return joined
+        raise
 
 
 def _renew_lock() -> None:

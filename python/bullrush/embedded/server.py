@@ -2,24 +2,25 @@
 
 import os
 import random
+import selectors
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
+from bullrush.embedded import directory as directories
+from bullrush.embedded import supervisor as program
 from bullrush.embedded.binary import find_server
+from bullrush.embedded.probe import ping, wait_until_ready
 
-_SUPERVISOR = Path(__file__).with_name("supervisor.py")
-_START_SECONDS = 15.0
-_LOAD_SECONDS = 300.0
 _STOP_SECONDS = 15.0
 _LONGEST_SOCKET_PATH = 100  # the kernel's limit is 104 to 108 bytes
 #: For jemalloc, as distributions build it and as Redis brings it, and for the C library of Linux.
@@ -35,7 +36,7 @@ class EmbeddedRedis:
 
     It starts with the object and stops with ``stop()``, with the ``with`` block, when the object is collected or when the
     process ends in any way, SIGKILL included. It belongs to the process that made it: forked children use it by its URL,
-    and cannot stop it.
+    and cannot stop it. Only a server with a directory runs on while other processes have joined it.
 
     Args:
         directory: where the data is kept (append-only file); None keeps it in memory.
@@ -46,7 +47,8 @@ class EmbeddedRedis:
         args: more server options, e.g. ``["--maxmemory", "100mb"]``.
 
     Raises:
-        RuntimeError: no server binary, the directory is in use, or the server refuses to start (its own words are quoted).
+        RuntimeError: no server binary, the directory is in use (the pid and URL of its server are named), or the server
+            refuses to start (its own words are quoted).
     """
 
     def __init__(
@@ -90,10 +92,14 @@ class EmbeddedRedis:
     @property
     def alive(self) -> bool:
         """True while the server runs."""
-        return self._supervisor.poll() is None if self._owner == os.getpid() else self._ping() == b"+PONG"
+        return self._supervisor.poll() is None if self._owner == os.getpid() else ping(self.url) == b"+PONG"
 
     def stop(self) -> None:
-        """Stop the server and wait for its end; its data is on disk then. Does nothing in a forked child."""
+        """Stop the server and wait for its end; its data is on disk then.
+
+        While other processes use its directory through ``embedded://``, it runs on until the last of them is gone. In a
+        forked child this does nothing.
+        """
         self._finalizer()
 
     def kill(self) -> None:
@@ -122,11 +128,12 @@ class EmbeddedRedis:
                 f"{data} was written by Redis 7 or newer, and {self._binary} is older: it would start empty"
             )
         log = os.path.join(self._scratch, "redis.log")
-        lock = _lock_directory(data)
+        users = str(data / directories.USERS) if self._directory else ""
+        lock = directories.lock(data)
         try:
             with open(log, "wb") as stderr:
                 self._supervisor = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(_SUPERVISOR), self._scratch, *self._command(data)],
+                    [sys.executable, "-I", "-S", program.__file__, self._scratch, users, *self._command(data)],
                     bufsize=0,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -142,9 +149,9 @@ class EmbeddedRedis:
         self._finalizer = weakref.finalize(self, _end, self._owner, self._supervisor, b"", self._scratch)
         try:
             assert self._supervisor.stdout
-            with self._supervisor.stdout as told:
-                self.pid = int(told.readline() or 0)
-            self._wait_until_ready()
+            self.pid = int(self._supervisor.stdout.readline() or 0)
+            directories.announce(data, self.pid, self.url)
+            wait_until_ready(self.url, lambda: self._supervisor.poll() is not None)
         except BaseException as error:
             said = Path(log).read_text(errors="replace").strip().splitlines()
             self.stop()
@@ -168,40 +175,6 @@ class EmbeddedRedis:
             options |= {"unixsocket": self._socket, "unixsocketperm": "700"}
         return [self._binary, *(word for name, value in options.items() for word in (f"--{name}", value)), *self._args]
 
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        pause = 0.002
-        while (answer := self._ping()) != b"+PONG":
-            if self._supervisor.poll() is not None:
-                raise ConnectionError("it ended at once")
-            if answer.startswith(b"-LOADING"):
-                deadline = max(deadline, time.monotonic() + _LOAD_SECONDS)
-            if time.monotonic() > deadline:
-                raise ConnectionError(f"no answer within {_START_SECONDS:.0f} s")
-            time.sleep(pause)
-            pause = min(2 * pause, 0.05)
-
-    def _ping(self) -> bytes:
-        try:
-            with _connect(self._socket, self._port) as connection:
-                connection.sendall(b"PING\r\n")
-                return connection.recv(256).rstrip()
-        except OSError:
-            return b""
-
-
-def _connect(path: str | None, port: int) -> socket.socket:
-    if path is None:
-        return socket.create_connection(("127.0.0.1", port), timeout=1)
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(1)
-    try:
-        connection.connect(path)
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
 
 def _free_port() -> int:
     """Return a port below the range of outgoing connections: none of them can take it before the server does, or over a restart."""
@@ -214,36 +187,31 @@ def _free_port() -> int:
             continue
 
 
-def _lock_directory(data: Path) -> list[int]:
-    """Lock a data directory: two servers appending to one file would destroy it. The server inherits the lock."""
-    if os.name == "nt":
-        return []
-    import fcntl
-
-    descriptor = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-    deadline = time.monotonic() + 2  # the server of a process that has just died may still be writing
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return [descriptor]
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(descriptor)
-                raise RuntimeError(f"{data} is in use by another embedded server: share its URL") from None
-            time.sleep(0.05)
-
-
 def _end(owner: int, supervisor: "subprocess.Popen[bytes]", request: bytes, scratch: str | None = None) -> None:
-    """Close the pipe to the supervisor, as the end of this process would, and wait for it."""
+    """Close the pipe to the supervisor, as the end of this process would, and wait for it unless others use the server."""
     if owner != os.getpid():
         return
     _supervisors.discard(supervisor)
     assert supervisor.stdin
+    assert supervisor.stdout
     with supervisor.stdin as pipe, suppress(BrokenPipeError):  # the server may have ended before
         pipe.write(request)
+    with supervisor.stdout as told:
+        if _says_something(told):
+            supervisor.returncode = 0  # no longer this process's
+            return
     supervisor.wait(_STOP_SECONDS)
     if scratch:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _says_something(supervisor: IO[bytes]) -> bool:
+    """Wait until the supervisor ends or says that others use its server, which it cannot know on Windows."""
+    if os.name == "nt":
+        return False
+    with selectors.DefaultSelector() as ready:
+        ready.register(supervisor, selectors.EVENT_READ)
+        return bool(ready.select(_STOP_SECONDS)) and supervisor.read(len(program.SHARED)) == program.SHARED
 
 
 _supervisors: "weakref.WeakSet[subprocess.Popen[bytes]]" = weakref.WeakSet()
@@ -253,7 +221,9 @@ def _disown() -> None:
     """Close a child's copies of the pipes: only the process that started a server may keep it running."""
     for supervisor in list(_supervisors):
         assert supervisor.stdin
+        assert supervisor.stdout
         supervisor.stdin.close()
+        supervisor.stdout.close()
         supervisor.returncode = 0  # no warning about a process that is not this one's child
     _supervisors.clear()
 

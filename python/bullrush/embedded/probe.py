@@ -1,0 +1,52 @@
+"""Asks a server whether it is ready, without a Redis client."""
+
+import socket
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+_START_SECONDS = 15.0
+_LOAD_SECONDS = 300.0
+
+
+def ping(url: str) -> bytes:
+    """Return what the server at a ``unix://`` or ``redis://`` URL answers to PING, empty when it cannot be reached."""
+    try:
+        with _connect(url) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(256).rstrip()
+    except OSError:
+        return b""
+
+
+def wait_until_ready(url: str, ended: Callable[[], bool]) -> None:
+    """Return when the server answers, however long it loads its data.
+
+    Raises:
+        ConnectionError: it ended, or does not answer.
+    """
+    deadline = time.monotonic() + _START_SECONDS
+    pause = 0.002
+    while (answer := ping(url)) != b"+PONG":
+        if ended():
+            raise ConnectionError("it ended at once")
+        if answer.startswith(b"-LOADING"):
+            deadline = max(deadline, time.monotonic() + _LOAD_SECONDS)
+        if time.monotonic() > deadline:
+            raise ConnectionError(f"no answer within {_START_SECONDS:.0f} s")
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+
+
+def _connect(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    if parts.scheme != "unix":
+        return socket.create_connection((parts.hostname, parts.port or 0), timeout=1)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(1)
+    try:
+        connection.connect(url.removeprefix("unix://"))
+    except OSError:
+        connection.close()
+        raise
+    return connection
