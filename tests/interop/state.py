@@ -103,7 +103,7 @@ def by_job(state: State) -> State:
     """Regroup event streams by job: a batch may interleave independent jobs in another order than single calls do."""
     regrouped = {}
     for key, entry in state.items():
-        if entry["type"] == "stream":
+        if entry["type"] == "stream" and isinstance(entry["value"], list):
             groups: dict[str, list[Any]] = {}
             for fields in entry["value"]:
                 groups.setdefault(dict(fields).get("jobId", ""), []).append(fields)

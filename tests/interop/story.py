@@ -4,7 +4,7 @@ Which job a step is about is drawn as a number. It chooses among the jobs that t
 is none, among all jobs and one that never was: refusals belong to the comparison.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,26 +166,39 @@ class Story:
         self.pair.add_flows(self._with_free_children(flows))
 
     def _with_free_children(self, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Give nodes that another parent has, or that are completed, an id of their own.
+        """Give nodes that another parent has or had, or that are completed, an id of their own.
 
-        BullMQ leaves the first out without a word, where our flows are added as a whole or refused; for the second it may let the
-        parent go before its other children are there. docs/interop.md, "Differences".
+        BullMQ leaves the first out without a word, where our flows are added as a whole or refused; removing the old parent
+        of the second it forgets to tell the new one; for the third it may let the parent go before its other children are
+        there. docs/interop.md, "Differences".
         """
         self.flows += 1
         completed = self._in("completed")
+        former = self._former_parents()
         parents = {where: self._value(*where).get("parentKey") for where in self._all()}
 
         def free(node: dict[str, Any], parent: Where | None) -> dict[str, Any]:
             where = (node["queueName"].removeprefix("@"), node["opts"]["jobId"])
             if parent is not None:
                 key = self.pair.base(parent[0]) + parent[1]
-                if where in completed or (parents.get(where) or key) != key:
+                others = {parents.get(where) or key, *former[self.pair.base(where[0]) + where[1]]} - {key}
+                if where in completed or others:
                     where = (where[0], f"{where[1]}.{self.flows}.{len(parents)}")
                 parents[where] = key
             children = {"children": [free(child, where) for child in node["children"]]} if "children" in node else {}
             return {**node, "opts": {**node["opts"], "jobId": where[1]}, **children}
 
         return [free(flow, None) for flow in flows]
+
+    def _former_parents(self) -> dict[str, set[str]]:
+        """Return which jobs still know of the end of each child, all by their keys."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for key, entry in self.state.items():
+            job, _, group = key.rpartition(":")
+            if job and group in ("processed", "failed", "unsuccessful"):
+                for child in entry["value"]:
+                    found[child].add(self.pair.key(job))
+        return found
 
     def _upsert_scheduler(self, queue: str, id: str, repeat: dict[str, Any], template: dict[str, Any]) -> None:
         # A series that has ended is refused in words; see test_refusals.py.

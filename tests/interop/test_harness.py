@@ -79,3 +79,16 @@ def test_a_different_result_is_found(twins, databases, queue_name):
     databases[1].set(f"bull:{queue_name}:id", "41")
     with pytest.raises(StateDiffers, match=r"result: expected '2', got '42'"):
         twins.add("plain", {})
+
+
+@pytest.mark.parametrize(("step", "accepted"), [("remove_unprocessed_children", True), ("promote", False)])
+def test_only_what_comes_out_of_a_set_may_come_in_another_order(twins, databases, queue_name, step, accepted):
+    twins.add("first")
+    twins.add("second")
+    databases[1].lmove(f"bull:{queue_name}:wait", f"bull:{queue_name}:wait", "LEFT", "RIGHT")
+    if not accepted:
+        with pytest.raises(StateDiffers, match="wait › value"):
+            getattr(twins, step)("1")
+        return
+    getattr(twins, step)("1")
+    assert twins.fetch("t:0") == "1"
