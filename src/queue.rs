@@ -89,8 +89,11 @@ impl QueueHandle {
     /// Adds jobs in order; large batches go in parts of which several are in flight.
     ///
     /// # Errors
-    /// [`Error::OutcomeUnknown`] when a reply got lost and ids are automatic: parts of the batch may be there.
+    /// [`Error::InvalidOption`] with nothing sent: a job would be due too late. [`Error::OutcomeUnknown`] when a reply got lost
+    /// and ids are automatic: parts of the batch may be there.
     pub async fn add_jobs(&self, batch: &JobBatch) -> Result<Added> {
+        // Also before the first connection.
+        batch.check_due()?;
         self.ready().await?;
         // What fits into one call is a call like any other; only longer batches stay out of the way.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };

@@ -73,7 +73,7 @@ class JobOptions(TypedDict, total=False):
         continue_parent_on_failure: when this job fails for good, its parent runs at once, whatever its other children do.
         debounce: BullMQ's old name of ``deduplication``.
         deduplication: see `DeduplicationOptions`.
-        delay: ms before the job may run.
+        delay: ms before the job may run; it cannot be due after 2039-09-07T15:47:35.551Z, where BullMQ's scores end.
         fail_parent_on_failure: when this job fails for good, its parent fails, too.
         ignore_dependency_on_failure: when this job fails for good, its parent no longer waits for it and can ask why it failed.
         job_id: the job's own id. A job whose id exists already is not added again.

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::due;
+use crate::error::Result;
+
 /// One job to add. `opts` is JSON with BullMQ's short names; `id` `None` or "" = the queue's counter.
 #[derive(Clone, Copy, Debug)]
 pub struct NewJob<'a> {
@@ -141,6 +144,14 @@ impl JobBatch {
         self.store(job.data);
         let length = |bytes: usize| u32::try_from(bytes).expect("a job is smaller than 4 GiB");
         self.slots.push(Slot { start, id_length: length(id.len()), data_length: length(job.data.len()) });
+    }
+
+    /// Refuses the batch if one of its jobs would be due too late.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::InvalidOption`].
+    pub fn check_due(&self) -> Result<()> {
+        self.heads.iter().try_for_each(|head| due::check_delay(head.timestamp, head.delay))
     }
 
     fn store(&mut self, bytes: &[u8]) -> Range<usize> {

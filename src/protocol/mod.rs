@@ -4,6 +4,7 @@ pub mod backoff;
 pub mod batch;
 pub mod cron;
 mod cron_field;
+pub mod due;
 pub mod job;
 pub mod keys;
 pub mod options;

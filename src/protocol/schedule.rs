@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::cron::Cron;
+use super::due;
 use crate::error::{Error, Result};
 
 /// The `repeat` member of a scheduler job's options, as far as the worker needs it. Times in ms.
@@ -43,7 +44,7 @@ impl Repeat {
         }
     }
 
-    /// Refuses a pattern or a time zone that cannot be read, and a pattern that never fires.
+    /// Refuses a pattern or a time zone that cannot be read, a pattern that never fires, and jobs that would be due too late.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] names the option.
@@ -51,14 +52,17 @@ impl Repeat {
         if let Some(tz) = &self.tz {
             super::cron::check_zone(tz)?;
         }
+        let start = self.start_date.unwrap_or(now);
+        due::check("repeat.start_date", start)?;
+        due::check("repeat.every", now.saturating_add(self.every.unwrap_or(0)))?;
         let Some(pattern) = &self.pattern else { return Ok(()) };
         if !pattern.starts_with('@') && pattern.split_whitespace().count() < 5 {
             return Err(Error::InvalidOption(format!(
                 "pattern {pattern:?} is not a cron pattern: it needs five fields, or six with seconds in front"
             )));
         }
-        match Cron::parse(pattern, self.tz.as_deref())?.next_after(now) {
-            Some(_) => Ok(()),
+        match Cron::parse(pattern, self.tz.as_deref())?.next_after(now.max(start)) {
+            Some(firing) => due::check("repeat.pattern", firing),
             None => Err(Error::InvalidOption(format!("pattern {pattern:?} never fires: no month has that day"))),
         }
     }
@@ -69,8 +73,10 @@ impl Repeat {
     /// [`crate::error::Error::InvalidOption`] when the pattern or the time zone cannot be read.
     pub fn next(&self, now: i64, previous: Option<i64>) -> Result<Option<Iteration>> {
         let count = self.count + 1;
-        let over = self.limit.is_some_and(|limit| count > limit) || self.end_date.is_some_and(|end| now > end);
-        if over {
+        // Beyond the latest moment no job can be due, so there the schedule is over as well.
+        let end = self.end_date.unwrap_or(i64::MAX).min(due::LATEST);
+        let too_late = now.saturating_add(self.every.unwrap_or(0)) > due::LATEST;
+        if self.limit.is_some_and(|limit| count > limit) || now > end || too_late {
             return Ok(None);
         }
         let Some(pattern) = &self.pattern else {
@@ -78,7 +84,7 @@ impl Repeat {
         };
         let after = now.max(previous.unwrap_or(now)).max(self.start_date.unwrap_or(now));
         let firing = Cron::parse(pattern, self.tz.as_deref())?.next_after(after);
-        let firing = firing.filter(|&firing| self.end_date.is_none_or(|end| firing <= end));
+        let firing = firing.filter(|&firing| firing <= end);
         Ok(firing.map(|firing| Iteration { count, cron_next: Some(firing) }))
     }
 }

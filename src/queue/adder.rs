@@ -61,9 +61,10 @@ impl Adder {
     /// Sends a batch; returns when all but the last few parts are answered.
     ///
     /// # Errors
-    /// [`Error::OutcomeUnknown`] when a reply got lost and ids are automatic; else what [`Link::call`] returns. Jobs of earlier
-    /// parts stay added.
+    /// [`Error::InvalidOption`] with nothing sent: a job would be due too late. [`Error::OutcomeUnknown`] when a reply got lost
+    /// and ids are automatic; else what [`Link::call`] returns. Jobs of earlier parts stay added.
     pub async fn add(&mut self, batch: &JobBatch) -> Result<()> {
+        batch.check_due()?;
         for chunk in batch.chunks() {
             let window = if self.warm { WINDOW } else { 1 };
             while self.flights.len() >= window {

@@ -8,9 +8,10 @@ impl QueueHandle {
     /// Adds the jobs of several calls in order; each call is stored as a whole or not at all.
     ///
     /// # Errors
-    /// [`Error::QueueName`] when a cluster scatters the jobs; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
+    /// [`Error::InvalidOption`] when a job would be due too late; [`Error::QueueName`] when a cluster scatters the jobs; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
     /// calls stay added.
     pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Linked> {
+        calls.iter().try_for_each(LinkedCall::check_due)?;
         self.ready().await?;
         let link = if calls.len() == 1 { &self.link } else { &self.bulk };
         if self.link.ready().await?.cluster {

@@ -11,7 +11,7 @@ use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
-use crate::protocol::{JobBatch, NewJob};
+use crate::protocol::{due, JobBatch, NewJob};
 use crate::scripts::add::{add_jobs, Added};
 
 /// Is told the job's id, or why there is none.
@@ -40,9 +40,13 @@ struct SharedCall {
 impl QueueHandle {
     /// Takes a job in. The future, if there is one, has to be run: it sends this job and those that come meanwhile.
     ///
-    /// An outcome is the one of a call of its own: an id, [`Error::OutcomeUnknown`] when the reply got lost and the id is
+    /// An outcome is the one of a call of its own: an id, [`Error::InvalidOption`] for a job that would be due too late, [`Error::OutcomeUnknown`] when the reply got lost and the id is
     /// automatic, or what [`Link::call`] returns.
     pub fn add_job(self: &Arc<Self>, job: NewJob<'_>, told: Told) -> Option<impl Future<Output = ()> + Send + use<>> {
+        if let Err(error) = due::check_delay(job.timestamp, job.delay) {
+            told(Err(error));
+            return None;
+        }
         let mut call = SharedCall::new(job.id.is_some());
         // Who has to wait for a connection waits for himself: sharing would make it the patience of the first one.
         let alone = !(self.checked.initialized() && self.link.is_connected());

@@ -6,7 +6,7 @@ use super::fetch::{FetchPlan, Fetched};
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::{reply, Keep, Keys};
+use crate::protocol::{due, reply, Keep, Keys};
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ pub async fn retry_job(
     reply::checked(reply, id, "retryJob", "active").map(drop)
 }
 
-/// Puts an active job into `delayed`. `skip_attempt`: this does not count as an attempt made.
+/// Puts an active job into `delayed`, as far ahead as a job can be due. `skip_attempt`: this does not count as an attempt made.
 ///
 /// # Errors
 /// [`Error::Code`] -1, -2, -3, -6; [`Error::OutcomeUnknown`].
@@ -167,7 +167,8 @@ pub async fn move_to_delayed(
     failure: Option<Failure<'_>>,
 ) -> Result<()> {
     let mut call = Call::new(&lua::finish::MOVE_TO_DELAYED, keys);
-    call.arg(now).arg(id).arg(token).arg(delay).arg(flag(skip_attempt));
+    // A backoff that doubles gets there after some attempts, and the job must go somewhere.
+    call.arg(now).arg(id).arg(token).arg(due::capped(now, delay)).arg(flag(skip_attempt));
     add_failure(&mut call, failure);
     let reply = eval(link, &call, Retry::Never).await?;
     reply::checked(reply, id, "moveToDelayed", "active").map(drop)

@@ -5,7 +5,7 @@ use redis::Value;
 use super::{eval, flag, lua, Call, Script};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::{reply, Keys};
+use crate::protocol::{due, reply, Keys};
 
 async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     eval(link, call, retry).await
@@ -50,8 +50,9 @@ pub async fn promote(link: &Link, keys: &Keys, id: &str) -> Result<()> {
 /// Lets a delayed job become due `delay` ms after `now`.
 ///
 /// # Errors
-/// [`Error::Code`] -1, -3.
+/// [`Error::Code`] -1, -3; [`Error::InvalidOption`] if that is too late.
 pub async fn change_delay(link: &Link, keys: &Keys, now: i64, id: &str, delay: i64) -> Result<()> {
+    due::check_delay(now, delay)?;
     let mut call = Call::new(&lua::manage::CHANGE_DELAY, keys);
     call.arg(now).arg(id).arg(delay);
     run_on_job(link, &call, Retry::Safe, id, "changeDelay", "delayed").await.map(drop)

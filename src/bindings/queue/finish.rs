@@ -6,14 +6,16 @@ use super::super::convert::Reply;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
+use crate::protocol::due;
 use crate::scripts::{finish, lock};
 
 #[pymethods]
 impl CoreQueue {
     fn move_to_delayed(&self, id: String, token: String, delay: i64) -> Pending {
         self.start(move |queue| async move {
-            let (link, keys) = (queue.link(), queue.keys());
-            finish::move_to_delayed(link, keys, now_ms(), &id, &token, delay, true, None).await.map(|()| Reply::Nothing)
+            let (link, keys, now) = (queue.link(), queue.keys(), now_ms());
+            due::check("timestamp", now.saturating_add(delay))?;
+            finish::move_to_delayed(link, keys, now, &id, &token, delay, true, None).await.map(|()| Reply::Nothing)
         })
     }
 

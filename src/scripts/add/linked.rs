@@ -8,7 +8,7 @@ use super::super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::keys::hash_tag;
-use crate::protocol::{reply, Keys};
+use crate::protocol::{due, reply, Keys};
 
 /// Where the ids of a run come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct LinkedCall {
     ids: Vec<String>,
     parents: Vec<String>,
     queues: BTreeSet<String>,
+    /// When a job of it would be due too late.
+    due: Result<()>,
 }
 
 /// What became of the jobs of one call.
@@ -118,6 +120,7 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
         ids: jobs.iter().map(|job| job.id.to_owned()).collect(),
         parents: jobs.iter().map(|job| job.run.parent.map_or("", |parent| parent.key).to_owned()).collect(),
         queues: jobs.iter().map(|job| job.run.queue.to_owned()).collect(),
+        due: jobs.iter().try_for_each(|job| due::check_delay(job.run.timestamp, job.run.delay)),
     }
 }
 
@@ -158,6 +161,14 @@ impl LinkedCall {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
+    }
+
+    /// Checks that no job of it would be due too late.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] when one would be.
+    pub fn check_due(&self) -> Result<()> {
+        self.due.clone()
     }
 
     /// Checks that a cluster holds all its keys in one slot: it would refuse the script when half of it is done.
