@@ -378,7 +378,7 @@ class CoreWorker:
         """The backoff type when only a custom strategy can compute this job's delay, else None."""
     def release(self, record: JobRecord) -> None:
         """Forget a job that its handler has moved elsewhere (delayed, waiting, waiting-children)."""
-    def rate_limited(self, record: JobRecord) -> None:
+    def give_back(self, record: JobRecord) -> None:
         """Give a job back to the front of ``wait`` and stop fetching until the limiter has run out."""
     def cancel(self, id: str, reason: str) -> bool:
         """Tell the handler of a job in hand to stop; False if it is not in hand or was told before."""

@@ -53,8 +53,8 @@ class Listeners:
                     continue
             try:
                 self.call(event, listener, *arguments)
-            except Exception:
-                _log.exception("A listener of %r failed", event)
+            except Exception as error:
+                _complain(event, error)
         return True
 
     def call(self, event: str, listener: Listener, *arguments: object) -> None:  # noqa: ARG002 - for subclasses
@@ -93,13 +93,20 @@ class LoopListeners(Listeners):
                 task = asyncio.ensure_future(result)
                 self._tasks.add(task)
                 task.add_done_callback(lambda task: self._called(event, task))
-        except Exception:
-            _log.exception("A listener of %r failed", event)
+        except Exception as error:
+            _complain(event, error)
 
     def _called(self, event: str, task: asyncio.Future[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("A listener of %r failed", event, exc_info=error)
+            _complain(event, error)
+
+
+def _complain(event: str, error: BaseException) -> None:
+    try:
+        _log.error("A listener of %r failed", event, exc_info=error)
+    except Exception:  # what shows it reads its attributes, which may be of any make
+        _log.error("A listener of %r failed with an exception that cannot be shown", event)
 
 
 class Emitter:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush import checks
+from bullrush.cancellation import nobody_runs_on
 from bullrush.errors import UnrecoverableError
 
 if TYPE_CHECKING:
@@ -15,8 +19,15 @@ if TYPE_CHECKING:
 #: The reason of a cancellation that gives none.
 CANCELLED: Final = "The job was cancelled"
 
+#: What stands for an exception that cannot be asked what it is.
+UNTOLD: Final = "The handler raised an exception that cannot be described"
+
 #: The attribute that holds the stack of an exception which was raised in another process.
 STACK: Final = "_bullrush_stack"
+
+# Past what a metaclass makes of them.
+_class_name: Final[Callable[[type], str]] = type.__dict__["__name__"].__get__
+_bases: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__get__
 
 _MOST_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
@@ -34,7 +45,7 @@ class Failure(NamedTuple):
 
 def is_named(error: BaseException, *names: str) -> bool:
     """Tell whether an error is of one of these classes, by name, so that other libraries' errors of that name count, too."""
-    return any(kind.__name__ in names for kind in type(error).__mro__)
+    return any(_class_name(kind) in names for kind in _bases(type(error)))
 
 
 def is_rate_limit(error: BaseException) -> bool:
@@ -47,13 +58,24 @@ def has_moved(error: BaseException) -> bool:
     return is_named(error, "DelayedError", "WaitingError", "WaitingChildrenError")
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an exception is Ctrl-C. In other threads than the main one somebody raised it by hand."""
+    # By its type: an exception may lie about its class, or fail to tell it.
+    return issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
+def is_for_program(error: BaseException) -> bool:
+    """Tell whether an exception that left a handler is no news of its job: Ctrl-C, or the task that waits was cancelled."""
+    return is_interrupt(error) or (issubclass(type(error), asyncio.CancelledError) and nobody_runs_on(error))
+
+
 def describe(error: BaseException, *, retry: bool) -> Failure:
     """Return the failure that an exception stands for."""
-    return Failure(_text(error) or type(error).__name__, _stack(error), retry)
+    return Failure(_text(error) or _class_name(type(error)), _stack(error), retry)
 
 
 def decide(job: JobCalls, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None) -> Failure:
-    """Return how an attempt failed and whether another one follows.
+    """Return how an attempt failed and whether another one follows. Whatever was raised, there is an answer.
 
     Args:
         job: the job.
@@ -61,6 +83,13 @@ def decide(job: JobCalls, error: BaseException, backoff_type: str | None, strate
         backoff_type: the job's backoff type if only a custom strategy knows it.
         strategy: the custom strategy.
     """
+    try:
+        return _decide(job, error, backoff_type, strategy)
+    except BaseException:  # all of that reads the exception, and an exception is the user's code
+        return Failure(UNTOLD, "", retry=True)
+
+
+def _decide(job: JobCalls, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None) -> Failure:
     failure = describe(error, retry=not job.discarded and not is_named(error, "UnrecoverableError"))
     if not failure.retry or backoff_type is None:
         return failure
@@ -74,7 +103,7 @@ def decide(job: JobCalls, error: BaseException, backoff_type: str | None, strate
     try:
         wait = strategy(job.attempts_made + 1, backoff_type, error, job)
         delay = _NEVER if wait == _NEVER else max(0, checks.milliseconds("backoff_strategy's result", wait))
-    except Exception as broken:
+    except BaseException as broken:
         broken.__cause__ = error
         return describe(broken, retry=False)
     return failure._replace(delay=delay)
@@ -82,26 +111,30 @@ def decide(job: JobCalls, error: BaseException, backoff_type: str | None, strate
 
 def _text(error: BaseException) -> str:
     try:
-        text = str(error)
-    except Exception:
-        text = f"<unprintable {type(error).__name__}>"
-    return _sendable(text)
+        return _sendable(str(error))
+    except BaseException:  # `__str__` is the user's code
+        return f"<unprintable {_class_name(type(error))}>"
 
 
 def _stack(error: BaseException) -> str:
     """Return the error on the first line, as Node does, and then Python's own traceback, from the handler on."""
-    if (told := getattr(error, STACK, None)) is not None:
+    # Past the error's own `__getattr__`.
+    if (told := object.__getattribute__(error, "__dict__").get(STACK)) is not None:
         return _sendable(told)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):
         trace = trace.tb_next
-    report = traceback.TracebackException(type(error), error, trace, limit=-_MOST_FRAMES, compact=True)
-    title = "".join(report.format_exception_only()).rstrip("\n")
-    told = "".join(report.format()).rstrip("\n")
+    try:
+        report = traceback.TracebackException(type(error), error, trace, limit=-_MOST_FRAMES, compact=True)
+        title, told = ("".join(part).rstrip("\n") for part in (report.format_exception_only(), report.format()))
+    except BaseException:  # it reads attributes and causes, which may be of any make
+        title = f"{_class_name(type(error))}: {_text(error)}"
+        told = "".join(traceback.format_tb(trace, -_MOST_FRAMES)).rstrip("\n")
+        told = told and f"Traceback (most recent call last):\n{told}\n{title}"
     # An error that was never raised has no traceback.
-    return _sendable(title if told == title else f"{title}\n{told}")
+    return _sendable(title if not told or told == title else f"{title}\n{told}")
 
 
 def _sendable(text: str) -> str:
     """Return a text that UTF-8 can carry: an error may quote a lone surrogate."""
-    return text.encode(errors="backslashreplace").decode()
+    return str.encode(text, errors="backslashreplace").decode()

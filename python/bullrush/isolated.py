@@ -14,10 +14,10 @@ from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bullrush.encoding import NULL, encode
-from bullrush.failure import describe
+from bullrush.failure import UNTOLD, describe
 from bullrush.forms import GivenRecord
 from bullrush.job import AsyncJob, Job
-from bullrush.processor import is_async
+from bullrush.processor import is_async, one_each
 from bullrush.queue import Queue
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def main(pipe: Connection, setup: Setup) -> None:
     try:
         call = _caller(setup, pipe)
     except BaseException as error:
-        pipe.send(f"{type(error).__name__}: {error}")
+        pipe.send(f"{type(error).__name__}: {describe(error, retry=False).reason}")
         return
     pipe.send(None)
     try:
@@ -125,29 +125,29 @@ def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Se
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
             return [_raised(error, job) for job in jobs]
-        if not isinstance(values, Sequence) or len(values) != len(jobs):
-            wrong = TypeError(f"batch_handler must return a list with one result per job, not {values!r:.100}")
-            return [_raised(wrong, job) for job in jobs]
-        return [_outcome(value, job) for value, job in zip(values, jobs, strict=True)]
+        return [_outcome(value, job) for value, job in zip(one_each(values, len(jobs)), jobs, strict=True)]
 
     return run
 
 
 def _outcome(value: Any, job: Job | AsyncJob) -> SentOutcome:
-    if isinstance(value, BaseException):
+    if issubclass(type(value), BaseException):
         return _raised(value, job)
     try:
         return NULL if value is None else encode(value, "returnvalue")
-    except Exception as error:
+    except BaseException as error:
         return _raised(error, job)
 
 
 def _raised(error: BaseException, job: Job | AsyncJob) -> Raised:
-    failure = describe(error, retry=True)
+    try:
+        failure = describe(error, retry=True)
+    except BaseException:  # an exception is the user's code
+        return Raised(None, ("Exception",), UNTOLD, "", job.discarded)
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)
-    except Exception:
+    except BaseException:
         pickled = None
     kinds = tuple(kind.__name__ for kind in type(error).__mro__ if kind not in {BaseException, object})
     return Raised(pickled, kinds, failure.reason, failure.stack, job.discarded)

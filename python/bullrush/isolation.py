@@ -201,7 +201,7 @@ class ProcessRunner(ThreadRunner):
     def __init__(
         self,
         core: CoreWorker,
-        process: Callable[[list[JobRecord]], None],
+        process: Callable[[list[JobRecord]], BaseException | None],
         slots: int,
         batch_size: int,
         name: str,
@@ -211,9 +211,10 @@ class ProcessRunner(ThreadRunner):
         self._process_here = process
         self._children = children
 
-    def _process_safely(self, records: list[JobRecord]) -> None:
-        self._process_here(records)
+    def _process_safely(self, records: list[JobRecord]) -> BaseException | None:
+        end = self._process_here(records)
         self._children.replace_dead()
+        return end
 
     def cancel(self, job_id: str, token: str | None) -> None:
         """Kill the process of a job, and that of a batch if none of its jobs is left."""
@@ -248,7 +249,7 @@ def _value(outcome: bytes | Raised, job: JobCalls) -> Any:
         return loads(outcome)
     job.discarded |= outcome.discarded
     error = _rebuilt(outcome)
-    with contextlib.suppress(AttributeError):
+    with contextlib.suppress(Exception):  # an exception may refuse attributes
         setattr(error, STACK, outcome.stack)
     return error
 

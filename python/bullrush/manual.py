@@ -12,7 +12,7 @@ from bullrush import checks
 from bullrush.checks import Duration
 from bullrush.encoding import JSON
 from bullrush.errors import BullrushError, ClosedError, RateLimitError, UnrecoverableError
-from bullrush.failure import has_moved, is_rate_limit
+from bullrush.failure import has_moved, is_for_program, is_rate_limit
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
 from bullrush.operation import operation, reply, seconds, wait
@@ -195,11 +195,14 @@ class ManualCalls(WorkerEvents[JobT]):
     async def _settle(
         self, job: JobT, token: str | None, value: JSON, error: BaseException | None, fetch_next: bool
     ) -> JobT | None:
-        """Hand in what became of a job, as a running worker does."""
+        """Hand in what became of a job, as a running worker does. What is meant for the program is raised on."""
+        if error is not None and is_for_program(error):
+            await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
+            raise error
         if error is None:
             try:
                 following = await JobCalls.move_to_completed.steps(job, value, token, fetch_next)
-            except BullrushError as refused:
+            except Exception as refused:
                 self.emit("error", refused)
                 error = refused
             else:

@@ -9,9 +9,10 @@ import logging
 from collections.abc import Callable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
+from bullrush.cancellation import nobody_runs_on
 from bullrush.encoding import JSON, NULL, encode
-from bullrush.errors import ClosedError, JobCancelledError, MalformedJobError
-from bullrush.failure import decide, describe, has_moved, is_rate_limit
+from bullrush.errors import ClosedError, JobCancelledError
+from bullrush.failure import UNTOLD, decide, describe, has_moved, is_interrupt, is_rate_limit
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
 from bullrush.worker_options import BackoffStrategy
@@ -48,7 +49,10 @@ class Observer(Protocol):
 
 
 class Processor(Generic[JobT]):
-    """Takes records from the core through the handler to an outcome. It never raises: whatever a job does, the worker goes on."""
+    """Takes records from the core through the handler to an outcome. Whatever a job does, the worker goes on.
+
+    Each call returns None, or the exception that is meant for the program and ends the run: Ctrl-C in the main thread.
+    """
 
     def __init__(
         self,
@@ -65,8 +69,9 @@ class Processor(Generic[JobT]):
         self._observer = observer
         self._watched = observer.watched()
 
-    def run_each(self, records: list[JobRecord]) -> None:
+    def run_each(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs one after another on this thread."""
+        end = None
         function, job_type, source = self._function, self._job_type, self._source
         complete, watched = self._core.complete, self._watched
         for record in records:
@@ -78,14 +83,15 @@ class Processor(Generic[JobT]):
                 value = function(job)
                 result = NULL if value is None else encode(value, "returnvalue")
             except BaseException as error:
-                self._fail(record, job, error)
+                end = self._fail(record, job, error) or end
             else:
                 try:
                     complete(record, result)
                 except ClosedError:
                     self._too_late(record)
+        return end
 
-    async def run_one_async(self, records: list[JobRecord]) -> None:
+    async def run_one_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run one job on the event loop."""
         (record,) = records
         job = self._job_type(record, self._source)
@@ -94,30 +100,37 @@ class Processor(Generic[JobT]):
             if self._watched:
                 self._observer.job_started(job)
             value = await self._function(job)
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            return self._stopped(record, job, error)
         except BaseException as error:
-            self._fail(record, job, error)
-        else:
-            self._complete(record, job, value)
+            return self._fail(record, job, error)
+        return self._complete(record, job, value)
 
-    def run_batch(self, records: list[JobRecord]) -> None:
+    def run_batch(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on this thread."""
         batch = self._readable(records)
-        if batch:
-            try:
-                values = self._function([job for _, job in batch])
-            except BaseException as error:
-                values = [error] * len(batch)
-            self._complete_batch(batch, values)
+        if not batch:
+            return None
+        try:
+            values = self._function([job for _, job in batch])
+        except BaseException as error:
+            values = [error] * len(batch)
+        return self._complete_batch(batch, values)
 
-    async def run_batch_async(self, records: list[JobRecord]) -> None:
+    async def run_batch_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on the event loop."""
         batch = self._readable(records)
-        if batch:
-            try:
-                values = await self._function([job for _, job in batch])
-            except BaseException as error:
-                values = [error] * len(batch)
-            self._complete_batch(batch, values)
+        if not batch:
+            return None
+        try:
+            values = await self._function([job for _, job in batch])
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            for record, job in batch:
+                self._stopped(record, job, error)
+            return None
+        except BaseException as error:
+            values = [error] * len(batch)
+        return self._complete_batch(batch, values)
 
     def _readable(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
         batch = []
@@ -125,51 +138,70 @@ class Processor(Generic[JobT]):
             job = self._job_type(record, self._source)
             try:
                 job.read()
-            except MalformedJobError as error:
-                self._fail(record, job, error)
-            else:
                 if self._watched:
                     self._observer.job_started(job)
+            except BaseException as error:
+                self._fail(record, job, error)
+            else:
                 batch.append((record, job))
         return batch
 
-    def _complete_batch(self, batch: Sequence[tuple[JobRecord, JobT]], values: object) -> None:
-        if not isinstance(values, Sequence) or len(values) != len(batch):
-            count = len(values) if isinstance(values, Sequence) else type(values).__name__
-            wrong = TypeError(
-                f"batch_handler must return a list with one result per job: {len(batch)} jobs, got {count}"
-            )
-            values = [wrong] * len(batch)
+    def _complete_batch(self, batch: Sequence[tuple[JobRecord, JobT]], values: object) -> BaseException | None:
+        values, end = one_each(values, len(batch)), None
         for (record, job), value in zip(batch, values, strict=True):
-            if isinstance(value, BaseException):
-                self._fail(record, job, value)
+            if issubclass(type(value), BaseException):
+                end = self._fail(record, job, value) or end
             else:
-                self._complete(record, job, value)
+                end = self._complete(record, job, value) or end
+        return end
 
-    def _complete(self, record: JobRecord, job: JobT, value: JSON) -> None:
+    def _complete(self, record: JobRecord, job: JobT, value: JSON) -> BaseException | None:
         try:
-            self._core.complete(record, NULL if value is None else encode(value, "returnvalue"))
+            result = NULL if value is None else encode(value, "returnvalue")
+        except BaseException as error:
+            return self._fail(record, job, error)
+        try:
+            self._core.complete(record, result)
         except ClosedError:
             self._too_late(record)
-        except Exception as error:
-            self._fail(record, job, error)
+        return None
 
-    def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> None:
-        if isinstance(error, asyncio.CancelledError) and record.cancel_reason is not None:
+    def _stopped(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
+        """Hand in a job whose coroutine did not come to its end: it runs again if that was not its own doing."""
+        if record.cancel_reason is None and nobody_runs_on(error):
+            self._submit(record, self._core.give_back)
+            return None
+        return self._fail(record, job, error)
+
+    def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
+        """Hand in what a handler raised; returns it if it is meant for the program."""
+        if is_interrupt(error):
+            self._submit(record, self._core.give_back)
+            return error
+        try:
+            submit, arguments = self._outcome(record, job, error)
+        except BaseException:
+            # All of that reads the exception, and an exception is the user's code.
+            submit, arguments = self._core.fail, (UNTOLD, "", True, None)
+        self._submit(record, submit, *arguments)
+        return None
+
+    def _submit(self, record: JobRecord, submit: Callable[..., None], *arguments: object) -> None:
+        try:
+            submit(record, *arguments)
+        except ClosedError:
+            self._too_late(record)
+
+    def _outcome(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[Callable[..., None], Any]:
+        if record.cancel_reason is not None and issubclass(type(error), asyncio.CancelledError):
             error = JobCancelledError(record.cancel_reason)
-        try:
-            if has_moved(error):
-                self._core.release(record)
-            elif is_rate_limit(error):
-                self._core.rate_limited(record)
-            else:
-                if not record.settled:
-                    self._observer.job_failed(job, error)
-                self._core.fail(record, *self._failure(record, job, error))
-        except ClosedError:
-            self._too_late(record)
-        except Exception:
-            _log.exception("The failure of job %s could not be handed in", record.id)
+        if has_moved(error):
+            return self._core.release, ()
+        if is_rate_limit(error):
+            return self._core.give_back, ()
+        if not record.settled:
+            self._observer.job_failed(job, error)
+        return self._core.fail, self._failure(record, job, error)
 
     def _failure(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[str, str, bool, int | None]:
         try:
@@ -179,3 +211,17 @@ class Processor(Generic[JobT]):
 
     def _too_late(self, record: JobRecord) -> None:
         _log.warning("Job %s ended after the worker's deadline to close: another worker will run it again", record.id)
+
+
+def one_each(values: object, count: int) -> Sequence[Any]:
+    """Return one result per job of a batch, or as many errors that say what came instead."""
+    try:
+        if isinstance(values, Sequence) and len(values) == count:
+            return list(values)
+        got = len(values) if isinstance(values, Sequence) else type(values).__name__
+        wrong: BaseException = TypeError(
+            f"batch_handler must return a list with one result per job: {count} jobs, got {got}"
+        )
+    except BaseException as error:  # what came is the user's object
+        wrong = error
+    return [wrong] * count

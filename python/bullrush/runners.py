@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
+
+from bullrush.cancellation import new_task, was_cancelled
+from bullrush.errors import ClosedError
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
@@ -15,13 +17,12 @@ if TYPE_CHECKING:
 #: How long an idle thread waits in one go; the end of the run wakes it sooner.
 _WAIT_MS: Final = 5_000
 
-_log: Final = logging.getLogger("bullrush")
-
 
 class Runner(Protocol):
-    """Runs handlers until the core has no more jobs, then calls ``ended``."""
+    """Runs handlers until the core has no more jobs, then calls ``ended``. ``broke`` gets what ends the run before."""
 
     ended: Callable[[], None]
+    broke: Callable[[BaseException], None]
 
     def start(self) -> None:
         """Start taking jobs."""
@@ -41,14 +42,26 @@ class Runner(Protocol):
     def is_current(self) -> bool:
         """Tell whether a handler asks."""
 
+    def is_lost(self, *, at_exit: bool = False) -> bool:
+        """Tell whether nobody will run the handlers on; ``at_exit``: from now on."""
+
+    def give_back(self) -> None:
+        """Give back all jobs that still run: nobody will run them on."""
+
 
 class ThreadRunner:
     """Runs plain functions: one thread per slot. The core decides whom to wake, so fast handlers share one thread."""
 
     def __init__(
-        self, core: CoreWorker, process: Callable[[list[JobRecord]], None], slots: int, batch_size: int, name: str
+        self,
+        core: CoreWorker,
+        process: Callable[[list[JobRecord]], BaseException | None],
+        slots: int,
+        batch_size: int,
+        name: str,
     ) -> None:
         self.ended: Callable[[], None] = _nothing
+        self.broke: Callable[[BaseException], None] = _nothing
         self._core = core
         self._process = process
         self._slots = slots
@@ -68,9 +81,13 @@ class ThreadRunner:
             while len(self._threads) < slots:
                 # Not daemons: a handler is not cut off in mid-job when the interpreter exits.
                 thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=False)
-                self._threads.append(thread)
                 self._alive += 1
-                thread.start()
+                try:
+                    thread.start()
+                except BaseException:  # the system has no more threads, or no memory for one
+                    self._alive -= 1
+                    raise
+                self._threads.append(thread)
 
     def cancel(self, job_id: str, token: str | None) -> None:
         """Do nothing: a thread cannot be stopped; its job's ``cancelled`` tells the handler."""
@@ -87,13 +104,23 @@ class ThreadRunner:
         """Tell whether a handler asks."""
         return threading.current_thread() in self._threads
 
+    def is_lost(self, *, at_exit: bool = False) -> bool:  # noqa: ARG002 - for loops
+        """Return False: the interpreter waits for its threads."""
+        return False
+
+    def give_back(self) -> None:
+        """Do nothing; see `is_lost`."""
+
     def _work(self) -> None:
         take, process, batch_size = self._core.take, self._process, self._batch_size
+        records: list[JobRecord] | None = None
         try:
             while (records := take(batch_size, _WAIT_MS)) is not None:
-                process(records)
-        except Exception:
-            _log.exception("A handler thread of %s broke down", self._name)
+                if (end := process(records)) is not None:
+                    self.broke(end)
+        except BaseException as error:
+            _give_back(self._core, records or ())
+            self.broke(error)
         finally:
             with self._lock:
                 self._alive -= 1
@@ -108,35 +135,40 @@ class LoopRunner:
     def __init__(
         self,
         core: CoreWorker,
-        process: Callable[[list[JobRecord]], Coroutine[object, object, None]],
+        process: Callable[[list[JobRecord]], Coroutine[object, object, BaseException | None]],
         slots: int,
         batch_size: int,
     ) -> None:
         self.ended: Callable[[], None] = _nothing
+        self.broke: Callable[[BaseException], None] = _nothing
         self._core = core
         self._process = process
         self._slots = slots
         self._batch_size = batch_size
-        self._tasks: dict[asyncio.Task[None], set[tuple[str, str | None]]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[asyncio.Task[BaseException | None], list[JobRecord]] = {}
         self._filling = False
         self._exhausted = False
 
     async def serve(self) -> None:
         """Run jobs until there are no more."""
-        self._loop = asyncio.get_running_loop()
-        self._last = self._loop.create_future()
+        self._loop = loop = asyncio.get_running_loop()
+        self._last = loop.create_future()
         descriptor = self._core.fileno()
-        self._loop.add_reader(descriptor, self._wake)
+        loop.add_reader(descriptor, self._wake)
         try:
             self._fill()
             await self._last
         finally:
-            self._loop.remove_reader(descriptor)
+            # Cancelled, it takes no more: nobody would run it.
+            self._exhausted = True
+            loop.remove_reader(descriptor)
             self.ended()
 
     def start(self) -> None:
         """Serve on the running loop."""
-        self._serving = asyncio.get_running_loop().create_task(self.serve())
+        self._loop = asyncio.get_running_loop()
+        self._serving = self._loop.create_task(self.serve())
 
     def resize(self, slots: int) -> None:
         """Run so many tasks at a time."""
@@ -161,10 +193,21 @@ class LoopRunner:
         except RuntimeError:
             return False
 
+    def is_lost(self, *, at_exit: bool = False) -> bool:
+        """Tell whether the loop is gone, or stands still while the program ends."""
+        loop = self._loop
+        return loop is not None and (loop.is_closed() or (at_exit and not loop.is_running()))
+
+    def give_back(self) -> None:
+        """Give back the jobs of all tasks: the loop will not run them on."""
+        for records in list(self._tasks.values()):
+            _give_back(self._core, records)
+
     def _on_loop(self, function: Callable[..., None], *arguments: object) -> None:
         # A loop that has closed has no task left to change.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(function, *arguments)
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(function, *arguments)
 
     def _wake(self) -> None:
         # First rearm, then take: what comes in between makes the descriptor readable again.
@@ -188,22 +231,32 @@ class LoopRunner:
             self._last.set_result(None)
 
     def _spawn(self, records: list[JobRecord]) -> None:
-        task = self._loop.create_task(self._process(records))
-        self._tasks[task] = {(record.id, record.token) for record in records}
+        assert self._loop is not None
+        task = new_task(self._loop, self._process(records))
+        self._tasks[task] = records
         task.add_done_callback(self._done)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
+    def _done(self, task: asyncio.Task[BaseException | None]) -> None:
+        records = self._tasks.pop(task)
+        try:
+            end = task.result()
+        except asyncio.CancelledError:  # before it began
+            _give_back(self._core, records)
+        except BaseException as error:
+            _give_back(self._core, records)
+            self.broke(error)
+        else:
+            if end is not None:
+                self.broke(end)
         # One round of taking for all tasks that end in this turn of the loop.
         if not self._filling:
             self._filling = True
-            self._loop.call_soon(self._fill)
+            task.get_loop().call_soon(self._fill)
 
     def _cancel(self, job_id: str, token: str | None) -> None:
-        for task, running in list(self._tasks.items()):
-            cancelled = {job for job in running if job[0] == job_id and token in {None, job[1]}}
-            running -= cancelled
-            if cancelled and not running:
+        for task, records in list(self._tasks.items()):
+            here = any(record.id == job_id and token in {None, record.token} for record in records)
+            if here and all(record.cancelled for record in records) and not was_cancelled(task):
                 task.cancel()
 
     def _cancel_all(self) -> None:
@@ -214,22 +267,26 @@ class LoopRunner:
 class LoopThreadRunner(LoopRunner):
     """Runs coroutine functions on an event loop of its own, on a thread of its own."""
 
+    _thread: threading.Thread | None = None
+
     def start(self) -> None:
         """Start the thread and its loop."""
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="bullrush-loop", daemon=False)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="bullrush-loop", daemon=False)
+        thread.start()
+        self._thread = thread
         self._ready.wait()
 
     def join(self) -> None:
         """Wait until the loop has ended."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         try:
             asyncio.run(self._announce_and_serve())
-        except Exception:
-            _log.exception("The event loop of a worker broke down")
+        except BaseException as error:
+            self.broke(error)
         finally:
             self._ready.set()
 
@@ -239,5 +296,12 @@ class LoopThreadRunner(LoopRunner):
         await self.serve()
 
 
-def _nothing() -> None:
+def _give_back(core: CoreWorker, records: Iterable[JobRecord]) -> None:
+    """Give back the jobs among these that have no outcome."""
+    for record in records:
+        with contextlib.suppress(ClosedError):
+            core.give_back(record)
+
+
+def _nothing(_error: BaseException | None = None) -> None:
     pass

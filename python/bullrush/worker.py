@@ -212,8 +212,8 @@ class WorkerCalls(ManualCalls[JobT]):
     def concurrency(self, concurrency: int) -> None:
         self._concurrency = check_concurrency("concurrency", concurrency)
         if self._run is not None and self.is_running():
-            self._run.core.set_concurrency(self._concurrency * self._settings.batch_size)
             self._run.runner.resize(self._concurrency)
+            self._run.core.set_concurrency(self._concurrency * self._settings.batch_size)
 
     @operation
     async def pause(self, do_not_wait_active: bool = False) -> None:
@@ -252,7 +252,7 @@ class WorkerCalls(ManualCalls[JobT]):
             return
         self.emit("closing")
         run.begin_close(None if timeout is None else checks.milliseconds("timeout", timeout), force=force)
-        while not run.finished and not run.is_inside():
+        while not run.finished and not run.overdue and not run.is_inside():
             await seconds(_POLL)
 
     @operation
@@ -302,10 +302,13 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             ClosedError: it was closed.
         """
         run = self._begin(until, max_jobs, max_seconds, horizon)
-        with closed_by_signals(run):
-            run.start()
-            run.supervise()
-        return self._end(run)
+        try:
+            with closed_by_signals(run):
+                run.start()
+                run.supervise()
+        finally:
+            stats = self._end(run)
+        return stats
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
@@ -328,7 +331,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         try:
             self._admit(job)
             value = asyncio.run(function(job.as_type(AsyncJob))) if is_async(function) else function(job)
-        except Exception as raised:
+        except BaseException as raised:
             error = raised
         return self._settle(job, token, value, error, fetch_next)
 
@@ -336,7 +339,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         try:
             run.start()
             run.supervise()
-        except Exception:
+        except BaseException:
             _log.exception("%r broke down", self)
         finally:
             self._end(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import threading
@@ -55,10 +56,16 @@ class WorkerRun:
         self._began = time.monotonic()
         self._closing: Pending[None] | None = None
         self._forced = False
-        self._lock = threading.Lock()
+        #: When nobody waits any more, for handlers or listeners.
+        self._deadline = math.inf
+        #: What the run ends with.
+        self._error: BaseException | None = None
+        # A signal may close the run in the middle of another close.
+        self._lock = threading.RLock()
         self._supervisor: threading.Thread | None = None
         self._finished = threading.Event()
         runner.ended = self.begin_close
+        runner.broke = self.break_off
         close_at_exit(self)
 
     @property
@@ -71,37 +78,56 @@ class WorkerRun:
         """True once no more jobs are taken."""
         return self._closing is not None
 
+    @property
+    def overdue(self) -> bool:
+        """True once the core has ended and the time to close is over, whatever listeners still do."""
+        return self._closing is not None and self._closing.done() and time.monotonic() >= self._deadline
+
     def begin_close(self, timeout_ms: int | None = None, *, force: bool = False) -> None:
         """Take no more jobs and end the run, without waiting for it.
 
         Args:
-            timeout_ms: how long running handlers may go on; None: as long as they want.
+            timeout_ms: how long running handlers, and listeners after them, may go on; None: as long as they want.
             force: do not wait for them at all.
         """
         with self._lock:
             if self._closing is None or (force and not self._forced) or timeout_ms is not None:
                 self._forced = force
                 self._closing = self.core.close(timeout_ms, force)
+                patience = 0 if force else math.inf if timeout_ms is None else timeout_ms / 1000
+                self._deadline = min(self._deadline, time.monotonic() + patience)
+
+    def break_off(self, error: BaseException) -> None:
+        """Close the run, which then raises this: a thread could not be started, a listener says that the program ends."""
+        with self._lock:
+            if self._error is None:
+                self._error = error
+        self.begin_close()
+
+    def ended(self) -> Pending[None]:
+        """Return the end of the core, closing it if nobody has."""
+        self.begin_close()
+        assert self._closing is not None
+        return self._closing
 
     def start(self) -> None:
-        """Start handlers."""
+        """Start handlers. If they cannot all be started, the run ends in order, and `supervise` raises why."""
         try:
             self.runner.start()
-        except BaseException:
-            self.begin_close(0, force=True)
-            raise
+        except BaseException as error:
+            self.break_off(error)
 
     def supervise(self) -> None:
-        """Report events until the run has ended."""
+        """Report events until the run has ended.
+
+        Raises:
+            BullrushError: the worker cannot work with this server or queue.
+            BaseException: what broke the run off.
+        """
         self._supervisor = threading.current_thread()
         try:
-            while True:
-                event = self.core.next_event(_WAIT_MS)
-                if event is not None:
-                    self._report(event)
-                elif self._closing is not None and self._closing.done():
-                    break
-            self._closing.result()
+            while self._follow():
+                pass
         finally:
             self._finished.set()
             closed(self)
@@ -111,6 +137,31 @@ class WorkerRun:
             self.runner.cancel_all()
         else:
             self.runner.join()
+        if self._error is not None:
+            raise self._error
+        if self._closing is not None:
+            self._closing.result()
+
+    def _follow(self) -> bool:
+        """Report one event if there is one; False once there will be no more, or no more time for them."""
+        try:
+            if self.overdue:
+                return False
+            event = self.core.next_event(_WAIT_MS)
+            if event is not None:
+                self._report(event)
+            elif self._closing is not None and self._closing.done():
+                return False
+            elif self.runner.is_lost():
+                self.give_up()
+        except BaseException as error:
+            self.break_off(error)
+        return True
+
+    def give_up(self) -> None:
+        """End the run of a loop that is gone: what its tasks had goes back to the queue."""
+        self.begin_close()
+        self.runner.give_back()
 
     def is_inside(self) -> bool:
         """Tell whether a handler or a listener of this run asks: the run cannot end while that waits for it."""
@@ -125,6 +176,8 @@ class WorkerRun:
         """Let the threads of a run end that nobody closed. In a forked child there are none."""
         if self._pid == os.getpid():
             self.begin_close()
+            if self.runner.is_lost(at_exit=True):
+                self.give_up()
 
 
 @contextlib.contextmanager

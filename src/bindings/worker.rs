@@ -174,7 +174,7 @@ impl CoreWorker {
         self.submit(py, record, |job| Outcome::Released { job })
     }
 
-    fn rate_limited(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+    fn give_back(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
         self.submit(py, record, |job| Outcome::GivenBack { job })
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from datetime import timedelta
 from functools import cached_property
@@ -14,7 +15,7 @@ from bullrush.checks import Duration
 from bullrush.emitter import LoopListeners
 from bullrush.handle import ClosedByAsyncWith
 from bullrush.job import Job as BlockingJob
-from bullrush.operation import Awaited
+from bullrush.operation import Awaited, result_of
 from bullrush.processor import is_async
 from bullrush.runners import LoopRunner
 from bullrush.worker import HORIZON, Until, WorkerCalls
@@ -53,11 +54,13 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         listeners = cast("LoopListeners", self._listeners)
         listeners.attach()
         run = self._begin(until, max_jobs, max_seconds, horizon)
-        with closed_by_signals(run):
-            run.start()
-            await _ended(run)
-        stats = self._end(run)
-        await listeners.settled()
+        try:
+            with closed_by_signals(run):
+                await _ended(run)
+        finally:
+            stats = self._end(run)
+        if not run.overdue:
+            await listeners.settled()
         return stats
 
     @cached_property
@@ -75,7 +78,7 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
                 value = await function(job)
             else:
                 value = await asyncio.to_thread(function, job.as_type(BlockingJob))
-        except Exception as raised:
+        except BaseException as raised:
             error = raised
         return await self._settle(job, token, value, error, fetch_next)
 
@@ -92,14 +95,22 @@ async def _ended(run: WorkerRun) -> None:
             ended.set_exception(error)
 
     def supervise() -> None:
+        error: BaseException | None = None
         try:
             run.supervise()
-        except Exception as error:
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop may be gone
             loop.call_soon_threadsafe(end, error)
-        else:
-            loop.call_soon_threadsafe(end, None)
 
-    threading.Thread(target=supervise, name="bullrush-run", daemon=False).start()
+    try:
+        threading.Thread(target=supervise, name="bullrush-run", daemon=False).start()
+    except BaseException as error:
+        # Nobody can follow the run: it ends before it has begun.
+        run.break_off(error)
+        await result_of(run.ended())
+        run.supervise()
+    run.start()
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:
@@ -110,3 +121,6 @@ async def _ended(run: WorkerRun) -> None:
             run.begin_close(0, force=True)
             await asyncio.shield(ended)
         raise
+    finally:
+        # A coroutine that nobody runs on.
+        run.begin_close()

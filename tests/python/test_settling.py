@@ -1,0 +1,162 @@
+"""A worker settles its jobs and ends, whatever the code it was given does."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bullrush import Job, Queue, Worker, aio
+from bullrush.failure import UNTOLD
+
+from . import hostile_handlers as hostile
+
+Make = Callable[..., Worker]
+KINDS = {
+    "thread": {"handler": hostile.plain},
+    "loop": {"handler": hostile.coroutine},
+    "batch": {"batch_handler": hostile.batch, "batch_size": 3},
+    "batch_that_breaks": {"batch_handler": hostile.broken_batch, "batch_size": 3},
+    "loop_batch": {"batch_handler": hostile.coroutine_of_a_batch, "batch_size": 3},
+    "loop_batch_that_breaks": {"batch_handler": hostile.coroutine_batch, "batch_size": 3},
+    "process": {"handler": hostile.plain, "isolation": "process"},
+}
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let the system have no thread left for those of a name."""
+    start = threading.Thread.start
+
+    def refuse(name: str) -> None:
+        def start_unless(thread: threading.Thread) -> None:
+            if name in thread.name:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", start_unless)
+
+    return refuse
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exception_that_cannot_be_read_fails_its_attempt_and_nothing_else(
+    queue: Queue, worker: Make, kind: str
+) -> None:
+    count = len(hostile.errors())
+    queue.add_bulk([{"name": "n", "data": n} for n in range(count)])
+    stats = worker(**KINDS[kind]).run(until="drained", max_seconds=20)
+    assert (stats.completed, stats.failed, stats.retried) == (0, count, 0)
+    assert all(job.failed_reason for job in queue.get_failed())
+
+
+def test_such_an_exception_is_told_by_a_constant_text_and_retried(queue: Queue, worker: Make) -> None:
+    job = queue.add("n", [type(error) for error in hostile.errors()].index(hostile.Untraceable), attempts=2)
+    stats = worker(hostile.plain).run(until="drained")
+    assert (stats.failed, stats.retried) == (1, 1)
+    failed = queue.get_job(job.id)
+    assert failed is not None and failed.failed_reason == UNTOLD
+
+
+def test_an_exception_that_looks_attributes_up_keeps_its_text_and_traceback(queue: Queue, worker: Make) -> None:
+    job = queue.add("n", 0)
+    worker(hostile.plain).run(until="drained")
+    failed = queue.get_job(job.id)
+    assert failed is not None and failed.failed_reason == "no"
+    assert "hostile_handlers.py" in failed.stacktrace[0]
+    assert failed.stacktrace[0].startswith("LooksAttributesUp: no")
+
+
+@pytest.mark.parametrize("number", range(len(hostile.errors())))
+def test_a_job_worked_by_hand_is_settled_as_well(queue: Queue, worker: Make, number: int) -> None:
+    job = queue.add("n", number)
+    by_hand = worker(hostile.plain)
+    taken = by_hand.get_next_job("token")
+    assert taken is not None and by_hand.process_job(taken, "token") is None
+    assert job.get_state() == "failed"
+
+
+@pytest.mark.parametrize("outcome", ["completed", "failed"])
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt])
+def test_a_listener_that_ends_the_program_ends_the_run(
+    queue: Queue, worker: Make, outcome: str, end: type[BaseException]
+) -> None:
+    def handler(job: Job) -> None:
+        worked.append(job.id)
+        if outcome == "failed":
+            raise ValueError
+
+    def leave(*_arguments: object) -> None:
+        raise end("listener")
+
+    worked: list[str] = []
+    first = queue.add("n")
+    ending = worker(handler)
+    ending.on(outcome, leave)
+    with pytest.raises(end, match="listener"):
+        ending.run()
+    assert not ending.is_running() and ending._run is not None and ending._run.core.stats()["in_hand"] == 0
+    later = queue.add("n")
+    ending.close()
+    assert worked == [first.id] and later.get_state() == "waiting"
+
+
+def test_a_listener_on_a_handler_thread_that_ends_the_program_fails_the_attempt(queue: Queue, worker: Make) -> None:
+    def leave(_job: Job) -> None:
+        raise SystemExit
+
+    job = queue.add("n")
+    leaving = worker(lambda job: None)
+    leaving.on("active", leave)
+    assert leaving.run(until="drained").failed == 1
+    assert job.get_state() == "failed"
+
+
+@pytest.mark.parametrize("handler", [hostile.plain, hostile.coroutine], ids=["thread", "loop"])
+def test_without_threads_run_says_so_and_what_was_claimed_goes_back(
+    queue: Queue, worker: Make, no_threads: Callable, handler: Any
+) -> None:
+    jobs = queue.add_bulk([{"name": "n"}] * 10)
+    threadless = worker(handler)
+    no_threads("bullrush")
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        threadless.run(until="drained")
+    threadless.close()
+    assert not threadless.is_running()
+    assert [job.get_state() for job in jobs] == ["waiting"] * 10
+
+
+def test_a_thread_too_few_ends_the_run_after_the_jobs_of_the_others(
+    queue: Queue, worker: Make, no_threads: Callable
+) -> None:
+    queue.add_bulk([{"name": "n"}] * 10)
+    short = worker(lambda job: None, concurrency=4)
+    no_threads(f"{queue.name}-3")
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        short.run(until="drained")
+    assert queue.get_job_counts("active", "failed") == {"active": 0, "failed": 0}
+
+
+def test_more_slots_than_threads_can_be_had_are_refused(queue: Queue, worker: Make, no_threads: Callable) -> None:
+    small = worker(lambda job: None, autorun=True)
+    no_threads(f"{queue.name}-2")
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        small.concurrency = 3
+    job = queue.add("n", 1)
+    job.wait_until_finished(timeout=10_000)
+    small.close()
+
+
+@pytest.mark.parametrize("name", ["bullrush-run", "bullrush"])
+def test_without_threads_a_run_on_a_loop_says_so(queue: Queue, no_threads: Callable, name: str, redis_url: str) -> None:
+    async def main() -> None:
+        async with aio.Worker(queue.name, hostile.plain, url=redis_url) as worker:
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await worker.run(until="drained")
+            assert not worker.is_running()
+
+    job = queue.add("n")
+    no_threads(name)
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert job.get_state() == "waiting"
