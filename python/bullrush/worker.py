@@ -25,6 +25,7 @@ from bullrush.operation import Blocking, operation, seconds
 from bullrush.processor import Processor, is_async
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
 from bullrush.scheduler import JobScheduler
+from bullrush.signals import any_handler, closed_by_none, closed_by_signals
 from bullrush.spans import WORKER_SPANS
 from bullrush.traced_handler import TracedHandler
 from bullrush.worker_events import OUTCOMES
@@ -35,7 +36,7 @@ from bullrush.worker_options import (
     check_concurrency,
     read_worker_options,
 )
-from bullrush.worker_run import RunStats, WorkerRun, closed_by_signals
+from bullrush.worker_run import RunStats, WorkerRun
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -274,9 +275,14 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
             run = self._begin(None, None, None, HORIZON)
-            threading.Thread(
+            background = threading.Thread(
                 target=self._run_in_background, args=(run,), name=f"bullrush-{queue_name}", daemon=False
-            ).start()
+            )
+            try:
+                background.start()
+            except BaseException as error:
+                run.break_off(error)
+                run.supervise()
 
     def run(
         self,
@@ -285,10 +291,12 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         max_jobs: int | None = None,
         max_seconds: float | timedelta | None = None,
         horizon: Duration = HORIZON,
+        signals: bool = True,
     ) -> RunStats:
         """Run jobs until the worker is closed, or until one of the arguments says so.
 
-        In the main thread SIGTERM and SIGINT close it: the first one gracefully, a second one by force.
+        In the main thread SIGTERM and SIGINT close it, and all other workers of the process: the first one gracefully, a second one by
+        force.
 
         Args:
             until: ``empty``: nothing to fetch now and nothing running here. ``drained``: also nothing active anywhere, and
@@ -296,14 +304,16 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             max_jobs: after so many jobs.
             max_seconds: after so much time.
             horizon: ms, for ``until="drained"``.
+            signals: False leaves the signals alone, and no signal closes this worker.
 
         Raises:
             RuntimeError: it runs already.
             ClosedError: it was closed.
         """
+        closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
         run = self._begin(until, max_jobs, max_seconds, horizon)
         try:
-            with closed_by_signals(run):
+            with closing(run, any_handler):
                 run.start()
                 run.supervise()
         finally:
@@ -337,8 +347,9 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
 
     def _run_in_background(self, run: WorkerRun) -> None:
         try:
-            run.start()
-            run.supervise()
+            with closed_by_signals(run):
+                run.start()
+                run.supervise()
         except BaseException:
             _log.exception("%r broke down", self)
         finally:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import math
 import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,15 +14,10 @@ from bullrush.at_exit import close_at_exit, closed
 from bullrush.runners import Runner
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from bullrush._core import CoreWorker, Pending, WorkerEvent
 
 #: How long the supervising thread stays away from Python at most, so that it meets signals soon.
 _WAIT_MS: Final = 100
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-_log: Final = logging.getLogger("bullrush")
 
 
 @dataclass(frozen=True)
@@ -178,41 +170,3 @@ class WorkerRun:
             self.begin_close()
             if self.runner.is_lost(at_exit=True):
                 self.give_up()
-
-
-@contextlib.contextmanager
-def closed_by_signals(run: WorkerRun) -> Iterator[None]:
-    """Close a run on SIGTERM or SIGINT: gracefully on the first, by force on the second. Only the main thread can."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received: list[int] = []
-    acted = 0
-    acting = False
-
-    def close(number: int, _frame: FrameType | None) -> None:
-        # A signal may interrupt the handling of the one before, in the middle of a lock: that one then sees to it.
-        nonlocal acting, acted
-        received.append(number)
-        if acting:
-            return
-        acting = True
-        while acted < len(received):
-            act(signal.Signals(received[acted]).name)
-            acted += 1
-        acting = False
-
-    def act(name: str) -> None:
-        if acted == 0:
-            _log.info("%s: closing after the running jobs; once more closes now", name)
-            run.begin_close()
-        else:
-            _log.warning("%s: closing now; running jobs will run again elsewhere", name)
-            run.begin_close(0, force=True)
-
-    previous = {number: signal.signal(number, close) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
+from bullrush import checks
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
 from bullrush.checks import Duration
@@ -18,12 +20,16 @@ from bullrush.job import Job as BlockingJob
 from bullrush.operation import Awaited, result_of
 from bullrush.processor import is_async
 from bullrush.runners import LoopRunner
+from bullrush.signals import closed_by_none, closed_by_signals, is_free
 from bullrush.worker import HORIZON, Until, WorkerCalls
 from bullrush.worker_options import Handler, WorkerOptions
-from bullrush.worker_run import RunStats, WorkerRun, closed_by_signals
+from bullrush.worker_run import RunStats, WorkerRun
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+_log: Final = logging.getLogger("bullrush")
 
 
 class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
@@ -40,7 +46,7 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
-            self._background = asyncio.get_running_loop().create_task(self.run())
+            self._background = asyncio.get_running_loop().create_task(self._run_in_background())
 
     async def run(
         self,
@@ -49,19 +55,35 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         max_jobs: int | None = None,
         max_seconds: float | timedelta | None = None,
         horizon: Duration = HORIZON,
+        signals: bool = True,
     ) -> RunStats:
-        """Run jobs; see `bullrush.Worker.run`. Cancelling it closes the worker: gracefully at first, by force if cancelled again."""
+        """Run jobs; see `bullrush.Worker.run`. Cancelling it closes the worker: gracefully at first, by force if cancelled again.
+
+        It takes a signal only from Python or `asyncio.run`: a web server, say, keeps its own.
+        """
+        closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
+        run = self._begin(until, max_jobs, max_seconds, horizon)
+        with closing(run, is_free):
+            return await self._work(run)
+
+    async def _work(self, run: WorkerRun) -> RunStats:
         listeners = cast("LoopListeners", self._listeners)
         listeners.attach()
-        run = self._begin(until, max_jobs, max_seconds, horizon)
         try:
-            with closed_by_signals(run):
-                await _ended(run)
+            await _ended(run)
         finally:
             stats = self._end(run)
         if not run.overdue:
             await listeners.settled()
         return stats
+
+    async def _run_in_background(self) -> None:
+        run = self._begin(None, None, None, HORIZON)
+        with closed_by_signals(run):
+            try:
+                await self._work(run)
+            except Exception:
+                _log.exception("%r broke down", self)
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
