@@ -290,8 +290,8 @@ class ManualWork:
         retry: bool,
         delay: int | None,
         fetch_next: bool,
-    ) -> Pending[tuple[bool, str, JobRecord | None]]:
-        """Return (will be retried, the job's stack traces, the next job); see `CoreWorker.fail`."""
+    ) -> Pending[tuple[int | None, str, JobRecord | None]]:
+        """Return (ms until it is retried or None, the job's stack traces, the next job); see `CoreWorker.fail`."""
     @staticmethod
     def needs_strategy(opts: bytes, made: int) -> str | None:
         """The backoff type when only a custom strategy can compute the delay after ``made`` attempts and one more, else None."""
@@ -330,11 +330,11 @@ class CoreListening:
     def leave(self, seen: str | None = None) -> None:
         """Listen no more. If nobody else does, whoever comes next gets what follows ``seen``."""
 
-#: One thing that happened in a worker: (kind, record or None, text, number). Kinds:
-#: "completed" (text = returnvalue JSON), "failed" (text = reason; number = 1 if it will be retried), "stalled" (text = id), "drained",
-#: "scheduler_repaired" (text = id),
-#: "ready" (once per run), "error" (text), "lock_lost" (text = id), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "closed".
-WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int]
+#: One thing that happened in a worker: (kind, record or None, text, number, stack traces (JSON), ``left``, class of an error the core made).
+#: Kinds: "completed" (text = returnvalue JSON, number = finished on), "failed" (for good; text = reason, number = finished on), "retried"
+#: (number = delay), "refused" (will fail without being run), "stalled" and "scheduler_repaired" and "lock_lost" (text = id), "drained", "error"
+#: (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "closed".
+WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int, bytes | None, object, str | None]
 
 @final
 class CoreWorker:
@@ -366,14 +366,14 @@ class CoreWorker:
         """A descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
     def rearm(self) -> None:
         """Clear the descriptor; call before draining with ``take(n, 0)``."""
-    def complete(self, record: JobRecord, value: bytes) -> None:
-        """Hand in a result (JSON).
+    def complete(self, record: JobRecord, value: bytes, left: object = None) -> None:
+        """Hand in a result (JSON). ``left`` comes back with the event, if outcomes are reported.
 
         Raises:
             ClosedError: the worker has ended without waiting for this job; another worker will run it again.
         """
-    def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None) -> None:
-        """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry)."""
+    def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None, left: object = None) -> None:  # fmt: skip
+        """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry); ``left``: as in `complete`."""
     def needs_strategy(self, record: JobRecord) -> str | None:
         """The backoff type when only a custom strategy can compute this job's delay, else None."""
     def release(self, record: JobRecord) -> None:
@@ -385,8 +385,8 @@ class CoreWorker:
     def held_ids(self) -> list[str]:
         """Return the ids of all jobs in hand."""
     def next_event(self, wait_ms: int) -> WorkerEvent | None: ...
-    def report_outcomes(self) -> None:
-        """Queue an event for every job that completes or fails from now on."""
+    def report_outcomes(self, wanted: bool) -> None:
+        """Queue an event for every job that completes or fails from now on, or no more."""
     def set_concurrency(self, concurrency: int) -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
@@ -15,6 +17,10 @@ from bullrush.naming import nearest
 Listener: TypeAlias = Callable[..., Any]
 ListenerT = TypeVar("ListenerT", bound=Listener)
 _Entry: TypeAlias = tuple[Listener, bool]
+
+#: For how long, in seconds, and how many events those are told that they have missed.
+_SOON: Final = 1.0
+_MOST_MISSED: Final = 10_000
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -33,6 +39,10 @@ class Listeners:
         """Tell whether someone listens to an event."""
         return bool(self._by_event.get(event))
 
+    def add(self, event: str, listener: Listener, *, once: bool) -> None:
+        """Call ``listener`` from now on."""
+        self.of(event).append((listener, once))
+
     def remove(self, event: str, listener: Listener) -> None:
         """Call ``listener`` no more."""
         of_event = self.of(event)
@@ -44,22 +54,74 @@ class Listeners:
         if not entries:
             return False
         for entry in list(entries):
-            listener, once = entry
-            if once:
-                # Two threads may be here at once; only the one that removes it calls it.
-                try:
-                    entries.remove(entry)
-                except ValueError:
-                    continue
-            try:
-                self.call(event, listener, *arguments)
-            except Exception as error:
-                _complain(event, error)
+            self.tell(entry, event, *arguments)
         return True
+
+    def tell(self, entry: _Entry, event: str, *arguments: object) -> None:
+        """Call one of those who listen."""
+        listener, once = entry
+        if once:
+            # Two threads may be here at once; only the one that removes it calls it.
+            try:
+                self._by_event[event].remove(entry)
+            except ValueError:
+                return
+        try:
+            self.call(event, listener, *arguments)
+        except Exception as error:
+            _complain(event, error)
 
     def call(self, event: str, listener: Listener, *arguments: object) -> None:  # noqa: ARG002 - for subclasses
         """Call one listener; where that happens is the class's choice."""
         listener(*arguments)
+
+
+class EarlyListeners(Listeners):
+    """Listeners of something that was busy before anybody could listen: who comes soon is told what was missed.
+
+    Soon: within a second, and until 10,000 events were told. Until then all events pass for wanted.
+    """
+
+    def __init__(self, events: Iterable[str]) -> None:
+        super().__init__()
+        self._until = time.monotonic() + _SOON
+        self._lock = threading.RLock()
+        self._missed: list[tuple[str, tuple[object, ...]]] | None = []
+        for event in events:
+            super().add(event, _nobody, once=False)
+
+    def add(self, event: str, listener: Listener, *, once: bool) -> None:
+        """Call ``listener`` at once for what it has missed, and from now on."""
+        with self._lock:
+            missed = [] if self._is_late() else [told for name, told in self._missed or () if name == event]
+            entry = (listener, once)
+            self.of(event).append(entry)
+        for arguments in missed[:1] if once else missed:
+            self.tell(entry, event, *arguments)
+
+    def emit(self, event: str, *arguments: object) -> bool:
+        """Call all listeners of an event and tell whether there are any."""
+        if self._missed is None:
+            return super().emit(event, *arguments)
+        with self._lock:
+            if not self._is_late():
+                self._missed.append((event, arguments))
+            entries = list(self.of(event))
+        for entry in entries:
+            self.tell(entry, event, *arguments)
+        return any(listener is not _nobody for listener, _ in entries)
+
+    def _is_late(self) -> bool:
+        """Tell whether it is too late to be told what was missed, and forget it then."""
+        if self._missed is not None and (time.monotonic() > self._until or len(self._missed) >= _MOST_MISSED):
+            self._missed = None
+            for event in list(self._by_event):
+                self.remove(event, _nobody)
+        return self._missed is None
+
+
+def _nobody(*_arguments: object) -> None:
+    pass
 
 
 class LoopListeners(Listeners):
@@ -163,5 +225,5 @@ class Emitter:
             raise InvalidOptionError(f"{type(self).__name__} has no event {event!r}.{nearest(event, self._events)}")
         if listener is None:
             return lambda function: self._listen(event, function, once=once)
-        self._listeners.of(event).append((listener, once))
+        self._listeners.add(event, listener, once=once)
         return listener

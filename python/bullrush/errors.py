@@ -182,6 +182,12 @@ def from_code(code: int, message: str) -> ResultCodeError:
 # What a job can end with, besides `UnrecoverableError`.
 
 
+def of_class(name: str, message: str) -> Exception:
+    """Return an error of the class that the core names."""
+    kind: type[Exception] = globals().get(name, TimeoutError if name == TimeoutError.__name__ else JobFailedError)
+    return kind(message)
+
+
 class JobFailedError(BullrushError):
     """A job failed; the message is its ``failedReason``."""
 

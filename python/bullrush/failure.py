@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import traceback
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush import checks
 from bullrush.cancellation import nobody_runs_on
-from bullrush.errors import UnrecoverableError
+from bullrush.errors import InvalidOptionError, UnrecoverableError
+from bullrush.operation import answer
 
 if TYPE_CHECKING:
     from bullrush.job import JobCalls
@@ -32,6 +35,9 @@ _bases: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__g
 _MOST_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
 _NEVER: Final = -1
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+_log: Final = logging.getLogger("bullrush")
 
 
 class Failure(NamedTuple):
@@ -74,8 +80,12 @@ def describe(error: BaseException, *, retry: bool) -> Failure:
     return Failure(_text(error) or _class_name(type(error)), _stack(error), retry)
 
 
-def decide(job: JobCalls, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None) -> Failure:
-    """Return how an attempt failed and whether another one follows. Whatever was raised, there is an answer.
+async def decide(
+    job: JobCalls, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
+) -> Failure:
+    """Return how an attempt failed and whether another one follows; steps of an operation, for a strategy may be awaited.
+
+    Whatever was raised, there is an answer.
 
     Args:
         job: the job.
@@ -84,12 +94,14 @@ def decide(job: JobCalls, error: BaseException, backoff_type: str | None, strate
         strategy: the custom strategy.
     """
     try:
-        return _decide(job, error, backoff_type, strategy)
+        return await _decide(job, error, backoff_type, strategy)
     except BaseException:  # all of that reads the exception, and an exception is the user's code
         return Failure(UNTOLD, "", retry=True)
 
 
-def _decide(job: JobCalls, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None) -> Failure:
+async def _decide(
+    job: JobCalls, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
+) -> Failure:
     failure = describe(error, retry=not job.discarded and not is_named(error, "UnrecoverableError"))
     if not failure.retry or backoff_type is None:
         return failure
@@ -101,12 +113,32 @@ def _decide(job: JobCalls, error: BaseException, backoff_type: str | None, strat
         unknown.__cause__ = error
         return describe(unknown, retry=False)
     try:
-        wait = strategy(job.attempts_made + 1, backoff_type, error, job)
-        delay = _NEVER if wait == _NEVER else max(0, checks.milliseconds("backoff_strategy's result", wait))
+        delay = _delay(await answer(strategy(job.attempts_made + 1, backoff_type, error, job)))
     except BaseException as broken:
-        broken.__cause__ = error
-        return describe(broken, retry=False)
+        # BullMQ would leave the job active. That a strategy is broken is no reason to give an attempt away.
+        delay = _plain_delay(job)
+        told = _class_name(type(broken))
+        _log.error("The backoff strategy raised %s for job %s, which is retried after %d ms", told, job.id, delay)
+        job.trouble(broken)
     return failure._replace(delay=delay)
+
+
+def _delay(answered: object) -> int:
+    """Return what a strategy answered in ms; -1 is no retry."""
+    if isinstance(answered, timedelta):
+        return max(0, round(answered / _MILLISECOND))
+    if answered is None or answered != answered:  # NaN is nothing in Node
+        return 0
+    if isinstance(answered, bool) or not isinstance(answered, int | float) or answered > checks.MAX_SAFE_INTEGER:
+        raise InvalidOptionError(f"backoff_strategy must return milliseconds, a timedelta or None, not {answered!r}")
+    return _NEVER if answered == _NEVER else max(0, round(answered))
+
+
+def _plain_delay(job: JobCalls) -> int:
+    """Return the delay in the job's own backoff option."""
+    backoff = job.opts.get("backoff")
+    delay = backoff.get("delay") if isinstance(backoff, dict) else backoff
+    return max(0, round(delay)) if isinstance(delay, int | float) else 0
 
 
 def _text(error: BaseException) -> str:

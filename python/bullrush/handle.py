@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import CoreQueue, ManualWork
 from bullrush.emitter import Emitter
@@ -237,12 +237,7 @@ class Handle(Connected):
         self._core = None
 
 
-class _Blocking(Protocol):
-    def close(self) -> object: ...
-
-
-class _Awaited(Protocol):
-    async def close(self) -> object: ...
+# What they close is not told by a protocol: type checkers differ on whether an `operation` is a method.
 
 
 class ClosedByWith:
@@ -252,9 +247,10 @@ class ClosedByWith:
         return self
 
     def __exit__(
-        self: _Blocking, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        self.close()
+        closable: Any = self
+        closable.close()
 
 
 class ClosedByAsyncWith:
@@ -264,6 +260,7 @@ class ClosedByAsyncWith:
         return self
 
     async def __aexit__(
-        self: _Awaited, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        await self.close()
+        closable: Any = self
+        await closable.close()

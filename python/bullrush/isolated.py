@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from bullrush.encoding import NULL, encode
+from bullrush.encoding import JSON, NULL, encode
 from bullrush.failure import UNTOLD, describe
 from bullrush.forms import GivenRecord
+from bullrush.handler import is_async, of_job
 from bullrush.job import AsyncJob, Job
-from bullrush.processor import is_async, one_each
+from bullrush.processor import one_each
 from bullrush.queue import Queue
+from bullrush.record import Changes
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -52,11 +54,17 @@ class Raised(NamedTuple):
     kinds: tuple[str, ...]
     text: str
     stack: str
-    discarded: bool
 
 
-#: What became of one job: the JSON of its result, or what was raised.
-SentOutcome: TypeAlias = "bytes | Raised"
+class Ran(NamedTuple):
+    """What became of one job: the JSON of its result, or what was raised; and what its handler changed."""
+
+    outcome: bytes | Raised
+    changes: Changes
+
+
+#: A progress on its way to listeners: the job's id, what its handler has changed so far, and the progress.
+Progress: TypeAlias = tuple[str, Changes, JSON]
 
 
 class _SentRecord(GivenRecord):
@@ -108,10 +116,10 @@ def _follow_parent() -> None:
         os._exit(1)
 
 
-def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[SentOutcome]]:
-    function = load(setup.function)
+def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Ran]]:
+    function = load(setup.function) if setup.batched else of_job(load(setup.function))
     queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True)
-    queue.on("progress", lambda job, progress: pipe.send((job.id, progress)))
+    queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
     job_type: type[Job | AsyncJob] = Job
     call = function
     if is_async(function):
@@ -119,35 +127,40 @@ def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Se
         job_type = AsyncJob
         call = lambda argument: loop.run_until_complete(function(argument))  # noqa: E731
 
-    def run(sent: list[SentJob]) -> list[SentOutcome]:
+    def run(sent: list[SentJob]) -> list[Ran]:
         jobs: Sequence[Any] = [job_type(_SentRecord(job), queue) for job in sent]
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
-            return [_raised(error, job) for job in jobs]
-        return [_outcome(value, job) for value, job in zip(one_each(values, len(jobs)), jobs, strict=True)]
+            return [_ran(job, _raised(error)) for job in jobs]
+        results = one_each(values, len(jobs))
+        return [_ran(job, _outcome(value)) for value, job in zip(results, jobs, strict=True)]
 
     return run
 
 
-def _outcome(value: Any, job: Job | AsyncJob) -> SentOutcome:
+def _ran(job: Job | AsyncJob, outcome: bytes | Raised) -> Ran:
+    return Ran(outcome, job.changes)
+
+
+def _outcome(value: Any) -> bytes | Raised:
     if issubclass(type(value), BaseException):
-        return _raised(value, job)
+        return _raised(value)
     try:
         return NULL if value is None else encode(value, "returnvalue")
     except BaseException as error:
-        return _raised(error, job)
+        return _raised(error)
 
 
-def _raised(error: BaseException, job: Job | AsyncJob) -> Raised:
+def _raised(error: BaseException) -> Raised:
     try:
         failure = describe(error, retry=True)
     except BaseException:  # an exception is the user's code
-        return Raised(None, ("Exception",), UNTOLD, "", job.discarded)
+        return Raised(None, ("Exception",), UNTOLD, "")
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)
     except BaseException:
         pickled = None
     kinds = tuple(kind.__name__ for kind in type(error).__mro__ if kind not in {BaseException, object})
-    return Raised(pickled, kinds, failure.reason, failure.stack, job.discarded)
+    return Raised(pickled, kinds, failure.reason, failure.stack)

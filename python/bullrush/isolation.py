@@ -16,7 +16,7 @@ from orjson import loads
 
 from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcessError
 from bullrush.failure import STACK
-from bullrush.isolated import Raised, SentJob, Setup, main
+from bullrush.isolated import Raised, Ran, SentJob, Setup, main
 from bullrush.job import JobCalls
 from bullrush.runners import ThreadRunner
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bullrush._core import CoreWorker, JobRecord
     from bullrush.encoding import JSON
-    from bullrush.record import Source
+    from bullrush.record import Changes, Source
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 #: How long a process that was hung up on may take to end.
@@ -85,7 +85,7 @@ class Child:
             self._pipe.send([_sent(job) for job in jobs])
             while isinstance(received := self._receive(), tuple):
                 self._report_progress(jobs, *received)
-            return [_value(outcome, job) for outcome, job in zip(received, jobs, strict=True)]
+            return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
         except (EOFError, OSError):
             crash = WorkerProcessError(self._obituary())
         except WorkerProcessError as error:
@@ -96,11 +96,12 @@ class Child:
                 self._running = set()
         return [JobCancelledError(job.cancel_reason) if job.cancel_reason else crash for job in jobs]
 
-    def _report_progress(self, jobs: list[JobCalls], job_id: str, progress: JSON) -> None:
-        progressed = self._source.progressed
+    def _report_progress(self, jobs: list[JobCalls], job_id: str, changes: Changes, progress: JSON) -> None:
         for job in jobs:
-            if progressed is not None and job.id == job_id:
-                progressed(job, progress)
+            if job.id == job_id:
+                job.change(changes)
+                if self._source.progressed is not None:
+                    self._source.progressed(job, progress)
 
     def _receive(self) -> Any:
         """Return the next message; EOFError when the process has ended without one."""
@@ -244,10 +245,11 @@ def _sent(job: JobCalls) -> SentJob:
     return SentJob(job.id, job.token, record.fields())
 
 
-def _value(outcome: bytes | Raised, job: JobCalls) -> Any:
+def _value(ran: Ran, job: JobCalls) -> Any:
+    outcome = ran.outcome
+    job.change(ran.changes)
     if isinstance(outcome, bytes):
         return loads(outcome)
-    job.discarded |= outcome.discarded
     error = _rebuilt(outcome)
     with contextlib.suppress(Exception):  # an exception may refuse attributes
         setattr(error, STACK, outcome.stack)

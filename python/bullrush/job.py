@@ -50,6 +50,7 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
         encoded = encode(data, "data")
         await reply(self._source.core.update_data(self.id, encoded))
         self._data = data
+        self._change(data=encoded)
 
     @operation
     async def update_progress(self, progress: JSON, *, strict: bool = True) -> None:
@@ -221,7 +222,7 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
         following = await reply(
             self._source.manual.move_to_completed(self.id, self.lock_token(token), self.record.opts, value, fetch_next)
         )
-        self.finish(final=True, returnvalue=value.decode())
+        self.completed(value, now_ms())
         return self._following(following)
 
     @operation
@@ -242,14 +243,16 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
             JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
         """
         source, opts, made = self._source, self.record.opts, self.attempts_made
-        failure = decide(self, error, source.manual.needs_strategy(opts, made), source.backoff_strategy)
-        retried, stacktrace, following = await reply(
+        failure = await decide(self, error, source.manual.needs_strategy(opts, made), source.backoff_strategy)
+        retry_in, stacktrace, following = await reply(
             source.manual.move_to_failed(
                 self.id, self.lock_token(token), opts, made, self._field("stacktrace"), *failure, fetch_next
             )
         )
-        self.finish(final=not retried, failedReason=failure.reason)
-        self._change(stacktrace=stacktrace.encode())
+        if retry_in is None:
+            self.failed(failure.reason, stacktrace.encode(), now_ms())
+        else:
+            self.retried(failure.reason, stacktrace.encode(), retry_in)
         return self._following(following)
 
     @operation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from bullrush.failure import has_moved, is_for_program, is_rate_limit
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
 from bullrush.operation import operation, reply, seconds, wait
+from bullrush.url import masked
 from bullrush.worker_events import WorkerEvents
 
 if TYPE_CHECKING:
@@ -65,6 +67,14 @@ class ManualCalls(WorkerEvents[JobT]):
             worker_id = str(uuid.uuid4())
             self._identity = os.getpid(), worker_id
         return worker_id
+
+    @property
+    def worker_name(self) -> str:
+        """Its ``name`` option; by default one made of the host, the process and its id, which only logs show."""
+        return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id[:6]}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.worker_name} of {self._name!r} at {masked(self._url)}>"
 
     @property
     def minimum_block_timeout(self) -> float:
@@ -183,13 +193,15 @@ class ManualCalls(WorkerEvents[JobT]):
         Raises:
             UnrecoverableError: it must fail instead.
         """
+        self._announce("active", job)
         most = self._settings.max_started_attempts
         if job.deferred_failure is not None:
             raise UnrecoverableError(job.deferred_failure)
-        if most is not None and job.attempts_started > most:
+        if job.record.get("name") is None:
+            raise UnrecoverableError(f"Missing key for job {job.id}. The job was deleted or its hash is malformed")
+        if most and job.attempts_started > most:
             raise UnrecoverableError("job started more than allowable limit")
         job.read()
-        self._announce("active", job)
 
     @operation
     async def _settle(

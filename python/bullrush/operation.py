@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import itertools
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 from bullrush import _core
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: What a step waits for: a result of the core, or seconds to pass.
-_Step: TypeAlias = "_core.Pending[Any] | float"
+#: What a step waits for: a result of the core, seconds to pass, or something of the user's.
+_Step: TypeAlias = "_core.Pending[Any] | float | Awaitable[Any]"
 _Steps: TypeAlias = Coroutine[_Step, Any, T]
 
 
@@ -51,6 +52,20 @@ class seconds:  # noqa: N801 - reads as what it waits for: `await seconds(0.1)`
 
     def __await__(self) -> Generator[float, None, None]:
         yield self._length
+
+
+class answer:  # noqa: N801 - reads as what it waits for: `await answer(strategy(...))`
+    """Awaits inside an operation what a function of the user returned, if that is to be awaited."""
+
+    __slots__ = ("_given",)
+
+    def __init__(self, given: object) -> None:
+        self._given = given
+
+    def __await__(self) -> Generator[Awaitable[Any], Any, Any]:
+        if inspect.isawaitable(self._given):
+            return (yield self._given)
+        return self._given
 
 
 class Blocking:
@@ -145,7 +160,13 @@ def _wait_for(step: _Step) -> object:
     if isinstance(step, float):
         time.sleep(step)
         return None
+    if isinstance(step, Awaitable):
+        return asyncio.run(_awaiting(step))
     return step.wait()
+
+
+async def _awaiting(given: Awaitable[Any]) -> object:
+    return await given
 
 
 async def awaited(steps: _Steps[T]) -> T:
@@ -168,6 +189,8 @@ async def _passed(step: _Step) -> object:
     if isinstance(step, float):
         await asyncio.sleep(step)
         return None
+    if isinstance(step, Awaitable):
+        return await step
     return await result_of(step)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import inspect
 import logging
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
 from bullrush.cancellation import nobody_runs_on
 from bullrush.encoding import JSON, NULL, encode
 from bullrush.errors import ClosedError, JobCancelledError
-from bullrush.failure import UNTOLD, decide, describe, has_moved, is_interrupt, is_rate_limit
+from bullrush.failure import UNTOLD, decide, has_moved, is_interrupt, is_rate_limit
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
+from bullrush.operation import awaited, wait
 from bullrush.worker_options import BackoffStrategy
 
 if TYPE_CHECKING:
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("bullrush")
 
 
-def is_async(function: Callable[..., object]) -> bool:
-    """Tell whether calling a function returns a coroutine, also through `functools.partial` or ``__call__``."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
 class Observer(Protocol):
     """Who wants to know about jobs: the worker."""
 
@@ -38,14 +30,11 @@ class Observer(Protocol):
     def backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy."""
 
-    def watched(self) -> Sized:
-        """Return something that is not empty while `job_started` is wanted."""
+    def watched(self, event: str) -> Sized:
+        """Return something that is not empty while someone wants to know of ``active``, ``completed`` or ``failed`` jobs."""
 
     def job_started(self, job: JobCalls) -> None:
         """Take note that a handler is about to get a job."""
-
-    def job_failed(self, job: JobCalls, error: BaseException) -> None:
-        """Take note of what a handler raised."""
 
 
 class Processor(Generic[JobT]):
@@ -67,13 +56,15 @@ class Processor(Generic[JobT]):
         self._job_type = job_type
         self._source = source
         self._observer = observer
-        self._watched = observer.watched()
+        self._watched = observer.watched("active")
+        self._wanted = observer.watched("completed")
+        self._feared = observer.watched("failed")
 
     def run_each(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs one after another on this thread."""
         end = None
         function, job_type, source = self._function, self._job_type, self._source
-        complete, watched = self._core.complete, self._watched
+        complete, watched, wanted, feared = self._core.complete, self._watched, self._wanted, self._feared
         for record in records:
             job = job_type(record, source)
             try:
@@ -86,7 +77,7 @@ class Processor(Generic[JobT]):
                 end = self._fail(record, job, error) or end
             else:
                 try:
-                    complete(record, result)
+                    complete(record, result, job if wanted or feared else None)
                 except ClosedError:
                     self._too_late(record)
         return end
@@ -101,10 +92,12 @@ class Processor(Generic[JobT]):
                 self._observer.job_started(job)
             value = await self._function(job)
         except (asyncio.CancelledError, GeneratorExit) as error:
-            return self._stopped(record, job, error)
+            failed: BaseException | None = self._stopped(record, error)
         except BaseException as error:
-            return self._fail(record, job, error)
-        return self._complete(record, job, value)
+            failed = error
+        else:
+            failed = self._complete(record, job, value)
+        return None if failed is None else await awaited(self._failing(record, job, failed))
 
     def run_batch(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on this thread."""
@@ -115,7 +108,10 @@ class Processor(Generic[JobT]):
             values = self._function([job for _, job in batch])
         except BaseException as error:
             values = [error] * len(batch)
-        return self._complete_batch(batch, values)
+        end = None
+        for record, job, failed in self._complete_batch(batch, values):
+            end = self._fail(record, job, failed) or end
+        return end
 
     async def run_batch_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on the event loop."""
@@ -125,12 +121,14 @@ class Processor(Generic[JobT]):
         try:
             values = await self._function([job for _, job in batch])
         except (asyncio.CancelledError, GeneratorExit) as error:
-            for record, job in batch:
-                self._stopped(record, job, error)
-            return None
+            batch = [(record, job) for record, job in batch if self._stopped(record, error) is not None]
+            values = [error] * len(batch)
         except BaseException as error:
             values = [error] * len(batch)
-        return self._complete_batch(batch, values)
+        end = None
+        for record, job, failed in self._complete_batch(batch, values):
+            end = await awaited(self._failing(record, job, failed)) or end
+        return end
 
     def _readable(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
         batch = []
@@ -146,40 +144,45 @@ class Processor(Generic[JobT]):
                 batch.append((record, job))
         return batch
 
-    def _complete_batch(self, batch: Sequence[tuple[JobRecord, JobT]], values: object) -> BaseException | None:
-        values, end = one_each(values, len(batch)), None
-        for (record, job), value in zip(batch, values, strict=True):
-            if issubclass(type(value), BaseException):
-                end = self._fail(record, job, value) or end
-            else:
-                end = self._complete(record, job, value) or end
-        return end
+    def _complete_batch(
+        self, batch: Sequence[tuple[JobRecord, JobT]], values: object
+    ) -> Iterator[tuple[JobRecord, JobT, BaseException]]:
+        """Complete those that have a result; the others are for the caller to fail."""
+        for (record, job), value in zip(batch, one_each(values, len(batch)), strict=True):
+            raised = issubclass(type(value), BaseException)
+            failed = value if raised else self._complete(record, job, value)
+            if failed is not None:
+                yield record, job, failed
 
     def _complete(self, record: JobRecord, job: JobT, value: JSON) -> BaseException | None:
+        """Complete a job, or return what it has to fail with instead."""
         try:
             result = NULL if value is None else encode(value, "returnvalue")
         except BaseException as error:
-            return self._fail(record, job, error)
-        try:
-            self._core.complete(record, result)
-        except ClosedError:
-            self._too_late(record)
+            return error
+        self._submit(record, self._core.complete, result, job if self._wanted or self._feared else None)
         return None
 
-    def _stopped(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
-        """Hand in a job whose coroutine did not come to its end: it runs again if that was not its own doing."""
+    def _stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
+        """Give back a job whose coroutine was stopped through no doing of its own; else return what it has to fail with."""
         if record.cancel_reason is None and nobody_runs_on(error):
             self._submit(record, self._core.give_back)
             return None
-        return self._fail(record, job, error)
+        return error
 
     def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
-        """Hand in what a handler raised; returns it if it is meant for the program."""
+        return wait(self._failing(record, job, error))
+
+    async def _failing(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
+        """Hand in what a handler raised; returns it if it is meant for the program.
+
+        Steps of an operation, for a backoff strategy may be awaited.
+        """
         if is_interrupt(error):
             self._submit(record, self._core.give_back)
             return error
         try:
-            submit, arguments = self._outcome(record, job, error)
+            submit, arguments = await self._outcome(record, job, error)
         except BaseException:
             # All of that reads the exception, and an exception is the user's code.
             submit, arguments = self._core.fail, (UNTOLD, "", True, None)
@@ -192,22 +195,18 @@ class Processor(Generic[JobT]):
         except ClosedError:
             self._too_late(record)
 
-    def _outcome(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[Callable[..., None], Any]:
+    async def _outcome(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[Callable[..., None], Any]:
         if record.cancel_reason is not None and issubclass(type(error), asyncio.CancelledError):
             error = JobCancelledError(record.cancel_reason)
         if has_moved(error):
             return self._core.release, ()
         if is_rate_limit(error):
             return self._core.give_back, ()
-        if not record.settled:
-            self._observer.job_failed(job, error)
-        return self._core.fail, self._failure(record, job, error)
-
-    def _failure(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[str, str, bool, int | None]:
-        try:
-            return decide(job, error, self._core.needs_strategy(record), self._observer.backoff_strategy)
-        except Exception as undecided:
-            return describe(undecided, retry=True)
+        backoff_type, strategy = self._core.needs_strategy(record), self._observer.backoff_strategy
+        return self._core.fail, (
+            *await decide(job, error, backoff_type, strategy),
+            (job, error) if self._feared else None,
+        )
 
     def _too_late(self, record: JobRecord) -> None:
         _log.warning("Job %s ended after the worker's deadline to close: another worker will run it again", record.id)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from orjson import loads
 
-from bullrush._core import now_ms
 from bullrush.encoding import JSON, decode
 from bullrush.errors import JobCancelledError, MalformedJobError
 from bullrush.options import read_options
@@ -86,6 +85,9 @@ class Source(Protocol):
         """Tell listeners in this process."""
 
 
+#: See `JobFields.changes`.
+Changes: TypeAlias = tuple[Mapping[str, bytes | None], bool]
+
 Progressed: TypeAlias = "Callable[[JobFields, JSON], None]"
 
 
@@ -132,20 +134,49 @@ class JobFields:
         self._stored = stored
 
     def as_type(self, job_type: Callable[[Record, Source], JobT]) -> JobT:
-        """Return the same job as an object of another class."""
+        """Return the job as it is now as another object, of whatever class."""
         job = job_type(self.record, self._source)
-        job._changed = self._changed
+        job.adopt(self)
         return job
 
-    def finish(self, *, final: bool, returnvalue: str | None = None, failedReason: str | None = None) -> None:  # noqa: N803 - Redis' names
-        """Note how the attempt ended, as Redis has it now; ``final``: no other attempt follows."""
-        made = b"%d" % (self.attempts_made + 1)
-        if final:
-            self._change(finishedOn=b"%d" % now_ms())
-        if returnvalue is not None:
-            self._change(atm=made, attemptsMade=None, returnvalue=returnvalue.encode())
-        elif failedReason is not None:
-            self._change(atm=made, attemptsMade=None, failedReason=failedReason.encode())
+    @property
+    def changes(self) -> Changes:
+        """What was changed through this object: the fields, as Redis has them, and whether the job was discarded."""
+        return self._changed or {}, self.discarded
+
+    def change(self, changes: Changes) -> None:
+        """Take over what was changed through another object of the same job, maybe in another process."""
+        fields, discarded = changes
+        self._change(**fields)
+        self.discarded |= discarded
+        data = fields.get("data")
+        if data is not None:
+            self._data = loads(data)
+
+    def trouble(self, error: BaseException) -> None:
+        """Tell the ``error`` listeners of whoever has the job."""
+        self._source.emit("error", error)
+
+    def adopt(self, other: JobFields) -> None:
+        """Be as another object of the same job is."""
+        self._changed, self.discarded = other._changed, other.discarded
+        if hasattr(other, "_data"):
+            self._data = other._data
+
+    def completed(self, returnvalue: bytes, finished_on: int) -> None:
+        """Note the attempt's result, as Redis has it now."""
+        self._end_attempt(returnvalue=returnvalue, finishedOn=b"%d" % finished_on)
+
+    def failed(self, reason: str, stacktrace: bytes, finished_on: int) -> None:
+        """Note that the attempt was the last one and failed, as Redis has it now."""
+        self._end_attempt(failedReason=reason.encode(), stacktrace=stacktrace, finishedOn=b"%d" % finished_on)
+
+    def retried(self, reason: str, stacktrace: bytes, delay: int) -> None:
+        """Note that the attempt failed and another one follows, as Redis has it now."""
+        self._end_attempt(failedReason=reason.encode(), stacktrace=stacktrace, delay=b"%d" % delay)
+
+    def _end_attempt(self, **fields: bytes) -> None:
+        self._change(atm=b"%d" % (self.attempts_made + 1), attemptsMade=None, **fields)
 
     def _field(self, name: str) -> bytes | None:
         if self._changed is not None and name in self._changed:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bullrush._core import now_ms
 from bullrush.encoding import JSON
 from bullrush.failure import has_moved, is_rate_limit
+from bullrush.handler import is_async
 from bullrush.job import JobCalls
-from bullrush.processor import is_async
 from bullrush.spans import as_json
 from bullrush.telemetry import Span, Telemetry
 

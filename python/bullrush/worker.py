@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from bullrush import checks
 from bullrush._core import CoreWorker
 from bullrush.checks import Duration
+from bullrush.emitter import EarlyListeners
 from bullrush.errors import ClosedError, InvalidOptionError
 from bullrush.failure import CANCELLED
 from bullrush.handle import ClosedByWith
+from bullrush.handler import is_async, of_job
 from bullrush.inspection import JobT
 from bullrush.isolated import Setup, load
 from bullrush.isolation import Children, ProcessRunner, sendable
 from bullrush.job import AsyncJob, Job
 from bullrush.manual import NO_FUNCTION, ManualCalls
 from bullrush.operation import Blocking, operation, seconds
-from bullrush.processor import Processor, is_async
+from bullrush.processor import Processor
 from bullrush.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
 from bullrush.scheduler import JobScheduler
 from bullrush.signals import any_handler, closed_by_none, closed_by_signals
 from bullrush.spans import WORKER_SPANS
 from bullrush.traced_handler import TracedHandler
-from bullrush.worker_events import OUTCOMES
+from bullrush.worker_events import EVENTS
 from bullrush.worker_options import (
     Handler,
     WorkerOptions,
@@ -47,6 +49,8 @@ Until = Literal["empty", "drained"]
 _UNTIL: Final = frozenset({"empty", "drained"})
 HORIZON: Final = 60_000
 _POLL: Final = 0.005
+#: After which listeners on an event loop were called, and coroutines among them have begun.
+_TURNS: Final = 2
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -63,8 +67,9 @@ class WorkerCalls(ManualCalls[JobT]):
         Args:
             queue_name: the queue.
             handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
-                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. Without one the worker
-                cannot `run`, only `get_next_job`. A name, ``module:function``, is imported.
+                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. With a second parameter,
+                unless that has a default, it gets the job's lock token, too. Without a handler the worker cannot `run`, only
+                `get_next_job`. A name, ``module:function``, is imported.
             options: see `WorkerOptions`.
 
         Raises:
@@ -88,6 +93,8 @@ class WorkerCalls(ManualCalls[JobT]):
             self._settings.prefix,
             options,
         )
+        if function is not None and self._settings.batch_handler is None:
+            function = of_job(function)
         self._function: Callable[..., Any] | None = None if function is None else self._traced(function)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
@@ -114,16 +121,18 @@ class WorkerCalls(ManualCalls[JobT]):
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
             self._runs += 1
-            self._run = run = WorkerRun(core, self._new_runner(core), self._report)
+            self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._tell_closed)
             # Asked only now: whoever pauses or closes the worker meanwhile either sees the run or is seen here.
             if self._paused:
                 core.pause()
-            if any(self.has_listeners(event) for event in OUTCOMES):
-                self._report_outcomes()
+            core.report_outcomes(self._wants_outcomes())
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
             if self.closing:
                 run.begin_close()
         return run
+
+    def _tell_closed(self) -> None:
+        self.emit("closed")
 
     def _new_core(self) -> CoreWorker:
         return CoreWorker(
@@ -161,9 +170,9 @@ class WorkerCalls(ManualCalls[JobT]):
         call = calls.run_batch if batched else calls.run_each
         return ThreadRunner(core, call, slots, settings.batch_size, name)
 
-    def _report_outcomes(self) -> None:
-        if self._run is not None and self.is_running():
-            self._run.core.report_outcomes()
+    def _report_outcomes(self, *, wanted: bool) -> None:
+        if (run := self._current) is not None:
+            run.core.report_outcomes(wanted)
 
     def _cancel(self, job_id: str, token: str | None) -> None:
         if self._run is not None:
@@ -183,22 +192,24 @@ class WorkerCalls(ManualCalls[JobT]):
         Returns:
             False: this worker does not run the job, or it was cancelled before.
         """
-        return self.is_running() and self._run is not None and self._run.core.cancel(job_id, reason or CANCELLED)
+        run = self._current
+        return run is not None and run.core.cancel(job_id, reason or CANCELLED)
 
     def cancel_all_jobs(self, reason: str | None = None) -> None:
         """Tell the handlers of all running jobs to stop; see `cancel_job`."""
-        if self.is_running() and self._run is not None:
-            for job_id in self._run.core.held_ids():
-                self._run.core.cancel(job_id, reason or CANCELLED)
-
-    def _end(self, run: WorkerRun) -> RunStats:
-        self._forget_outcomes()
-        self.emit("closed")
-        return run.stats()
+        if (run := self._current) is not None:
+            for job_id in run.core.held_ids():
+                run.core.cancel(job_id, reason or CANCELLED)
 
     def is_running(self) -> bool:
-        """Tell whether the worker takes jobs or still has some."""
-        return self._run is not None and not self._run.finished
+        """Tell whether the worker takes jobs or still has some; a paused one does neither once its jobs are done."""
+        run = self._current
+        return run is not None and (not self._paused or bool(run.core.stats()["in_hand"]))
+
+    @property
+    def _current(self) -> WorkerRun | None:
+        """The run that has not ended."""
+        return None if self._run is None or self._run.finished else self._run
 
     def is_paused(self) -> bool:
         """Tell whether this worker is paused."""
@@ -212,9 +223,9 @@ class WorkerCalls(ManualCalls[JobT]):
     @concurrency.setter
     def concurrency(self, concurrency: int) -> None:
         self._concurrency = check_concurrency("concurrency", concurrency)
-        if self._run is not None and self.is_running():
-            self._run.runner.resize(self._concurrency)
-            self._run.core.set_concurrency(self._concurrency * self._settings.batch_size)
+        if (run := self._current) is not None:
+            run.runner.resize(self._concurrency)
+            run.core.set_concurrency(self._concurrency * self._settings.batch_size)
 
     @operation
     async def pause(self, do_not_wait_active: bool = False) -> None:
@@ -223,20 +234,21 @@ class WorkerCalls(ManualCalls[JobT]):
         Args:
             do_not_wait_active: return at once; by default wait until the running jobs are done.
         """
-        self._paused = True
-        run = self._run
-        if run is not None and self.is_running():
+        was_paused, self._paused = self._paused, True
+        if (run := self._current) is not None:
             run.core.pause()
-            while not do_not_wait_active and self.is_running() and run.core.stats()["in_hand"] and not run.is_inside():
+            while not do_not_wait_active and self.is_running() and not run.is_inside():
                 await seconds(_POLL)
-        self.emit("paused")
+        if not was_paused:
+            self.emit("paused")
 
     def resume(self) -> None:
         """Take jobs again."""
-        self._paused = False
-        if self._run is not None and self.is_running():
-            self._run.core.resume()
-        self.emit("resumed")
+        was_paused, self._paused = self._paused, False
+        if (run := self._current) is not None:
+            run.core.resume()
+        if was_paused:
+            self.emit("resumed")
 
     @operation
     async def close(self, force: bool = False, *, timeout: Duration | None = None) -> None:
@@ -246,23 +258,29 @@ class WorkerCalls(ManualCalls[JobT]):
             force: do not wait: running jobs stay claimed until their lock expires, and then run again.
             timeout: ms after which the same goes for jobs that still run.
         """
-        self._closing = True
+        was_closed, self._closing = self._closing, True
         self._end_waits()
         run = self._run
+        if run is None and not was_closed:
+            # It never ran, and ends here all the same.
+            self.emit("closing")
+            self.emit("closed")
         if run is None or run.finished:
             return
         self.emit("closing")
         run.begin_close(None if timeout is None else checks.milliseconds("timeout", timeout), force=force)
         while not run.finished and not run.overdue and not run.is_inside():
             await seconds(_POLL)
+        for _ in range(_TURNS):
+            await seconds(0.0)
 
     @operation
     async def disconnect(self) -> None:
         """Close by force and without waiting; see `close`."""
         self._closing = True
         self._end_waits()
-        if self._run is not None and self.is_running():
-            self._run.begin_close(force=True)
+        if (run := self._current) is not None:
+            run.begin_close(force=True)
 
 
 class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
@@ -274,6 +292,8 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
+            # Jobs may end before the next statement, which adds the first listener.
+            self._made_listeners = EarlyListeners(EVENTS)
             run = self._begin(None, None, None, HORIZON)
             background = threading.Thread(
                 target=self._run_in_background, args=(run,), name=f"bullrush-{queue_name}", daemon=False
@@ -312,13 +332,10 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         """
         closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
         run = self._begin(until, max_jobs, max_seconds, horizon)
-        try:
-            with closing(run, any_handler):
-                run.start()
-                run.supervise()
-        finally:
-            stats = self._end(run)
-        return stats
+        with closing(run, any_handler):
+            run.start()
+            run.supervise()
+        return run.stats()
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
@@ -338,11 +355,13 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         """
         function = self._handler()
         value, error = None, None
+        given = job.as_type(AsyncJob if is_async(function) else Job)
         try:
             self._admit(job)
-            value = asyncio.run(function(job.as_type(AsyncJob))) if is_async(function) else function(job)
+            value = asyncio.run(function(given)) if is_async(function) else function(given)
         except BaseException as raised:
             error = raised
+        job.adopt(given)
         return self._settle(job, token, value, error, fetch_next)
 
     def _run_in_background(self, run: WorkerRun) -> None:
@@ -352,5 +371,3 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
                 run.supervise()
         except BaseException:
             _log.exception("%r broke down", self)
-        finally:
-            self._end(run)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sized
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from bullrush.encoding import JSON, decode
-from bullrush.errors import BullrushError, JobFailedError, JobLockMissingError
+from bullrush.errors import BullrushError, ConnectionLostError, JobFailedError, JobLockMissingError, of_class
 from bullrush.handle import Handle
 from bullrush.inspection import JobT
 from bullrush.job import JobCalls
@@ -45,7 +45,7 @@ class WorkerEvents(Handle, Generic[JobT]):
     Events and arguments: ``ready()``, ``active(job)``, ``progress(job, progress)``, ``completed(job, result)``,
     ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``scheduler_repaired(scheduler_id)``, ``drained()``, ``paused()``, ``resumed()``,
     ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``. Listeners run on the thread that runs the
-    worker; those of ``active`` and ``progress`` on the handler's.
+    worker; those of ``active`` and ``progress`` on the handler's. They get the job as its handler left it.
     """
 
     _events = EVENTS
@@ -55,47 +55,39 @@ class WorkerEvents(Handle, Generic[JobT]):
 
     def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
         super().__init__(queue_name, url, prefix, options=options)
-        # The exceptions of failed jobs until the core reports that the failure is stored.
-        self._errors: dict[str, BaseException] = {}
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
-        listening = super()._listen(event, listener, once=once)
-        if event in OUTCOMES:
-            self._report_outcomes()
-        return listening
+        if event in OUTCOMES and listener is not None:
+            # Before it listens: what handlers hand in for listeners is kept until it is reported.
+            self._report_outcomes(wanted=True)
+        return super()._listen(event, listener, once=once)
 
-    def _report_outcomes(self) -> None:
-        """Let the core report outcomes from now on, if it runs."""
+    def _wants_outcomes(self) -> bool:
+        return any(self.has_listeners(event) for event in OUTCOMES)
+
+    def _report_outcomes(self, *, wanted: bool) -> None:
+        """Let the core report outcomes from now on, or no more, if it runs."""
 
     def _announce_progress(self, job: JobFields, progress: JSON) -> None:
         self._announce("progress", job, progress)
 
-    def watched(self) -> Sized:
-        """Return something that is not empty while someone listens to ``active``."""
-        return self._listeners.of("active")
+    def watched(self, event: str) -> Sized:
+        """Return something that is not empty while someone listens to an event."""
+        return self._listeners.of(event)
 
     def job_started(self, job: JobCalls) -> None:
         """Tell listeners that a handler is about to get a job."""
         self._announce("active", job)
-
-    def job_failed(self, job: JobCalls, error: BaseException) -> None:
-        """Keep the exception for the event that comes once the failure is stored."""
-        if self.has_listeners("failed"):
-            self._errors[job.id] = error
 
     def _announce(self, event: str, job: JobFields, *arguments: object) -> None:
         self.emit(event, job.as_type(self._job_type), *arguments)
 
     def _report(self, event: WorkerEvent) -> None:
         """Pass on what the core tells: to listeners, and without payloads to the log."""
-        kind, record, text, number = event
+        kind, record, text, *_ = event
         emit = self.emit
-        if kind == "completed" and record is not None:
-            emit(kind, self._finished_job(record, final=True, returnvalue=text), decode(text, "returnvalue", record.id))
-        elif kind == "failed" and record is not None:
-            error = self._errors.pop(record.id, None) or JobFailedError(text)
-            _log.debug("Job %s failed, %s", record.id, "will be retried" if number else "for good")
-            emit(kind, self._finished_job(record, final=not number, failedReason=text), error)
+        if record is not None:
+            self._report_job(record, event)
         elif kind == "stalled":
             _log.warning("Job %s had stalled: its worker went silent", text)
             emit(kind, text)
@@ -116,18 +108,33 @@ class WorkerEvents(Handle, Generic[JobT]):
             emit(kind, BullrushError(text))
         elif kind == "reconnecting":
             _log.warning("%r: %s", self, text)
+            emit("error", ConnectionLostError(text))
         elif kind == "connected":
             _log.info("%r: connected again", self)
         elif kind == "ready" or kind == "drained":
             emit(kind)
 
-    def _finished_job(self, record: JobRecord, *, final: bool, **outcome: str) -> JobCalls:
-        job = self._job_type(record, self)
-        job.finish(final=final, **outcome)
-        return job
+    def _report_job(self, record: JobRecord, event: WorkerEvent) -> None:
+        kind, _, text, number, stacktrace, left, class_name = event
+        if not self._wants_outcomes():
+            self._report_outcomes(wanted=False)
+            # Somebody may have come in between.
+            self._report_outcomes(wanted=self._wants_outcomes())
+        # Of a job that no handler got, nothing is left.
+        job, error = left if isinstance(left, tuple) else (left, None)
+        if job is None:
+            job = self._job_type(record, self)
+        if kind == "refused":
+            self._announce("active", job)
+        elif kind == "completed":
+            job.completed(text.encode(), number)
+            self._announce(kind, job, decode(text, "returnvalue", record.id))
+        elif stacktrace is not None:
+            _log.debug("Job %s failed, %s", record.id, "will be retried" if kind == "retried" else "for good")
+            note = job.retried if kind == "retried" else job.failed
+            note(text, stacktrace, number)
+            told = of_class(class_name or JobFailedError.__name__, text) if error is None else error
+            self._announce("failed", job, told)
 
     def _cancel(self, job_id: str, token: str | None) -> None:
         """Stop the handler of a job, whatever token it runs under if that is None."""
-
-    def _forget_outcomes(self) -> None:
-        self._errors.clear()

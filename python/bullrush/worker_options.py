@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
@@ -16,18 +17,26 @@ from bullrush.options import KeepOptions
 from bullrush.telemetry import Telemetry, check_telemetry
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from bullrush.job import AsyncJob, Job, JobCalls
 
-#: Gets a job, returns a JSON value; or its name, ``module:function``. A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
-Handler: TypeAlias = "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]] | str"
+#: Gets a job, and the lock token if it has a second parameter without a default; returns a JSON value. Or its name, ``module:function``.
+#: A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
+Handler: TypeAlias = (
+    "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
+    " | Callable[[Job, str], JSON] | Callable[[AsyncJob, str], Awaitable[JSON]] | str"
+)
 
 #: Gets jobs, returns as many results or exceptions in the same order.
 BatchHandler: TypeAlias = (
     "Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]"
 )
 
-#: Gets attempts made, backoff type, error and job; returns ms to wait, 0 for none, -1 to fail the job.
-BackoffStrategy: TypeAlias = "Callable[[int, str, BaseException, JobCalls], Duration]"
+#: Gets attempts made, backoff type, error and job; returns ms to wait, 0 or None for none, -1 to fail the job; or a coroutine that does.
+BackoffStrategy: TypeAlias = (
+    "Callable[[int, str, BaseException, JobCalls], float | timedelta | Awaitable[float | timedelta | None] | None]"
+)
 
 
 class LimiterOptions(TypedDict):
@@ -63,19 +72,20 @@ class WorkerOptions(TypedDict, total=False):
         lock_renew_time: how old a lock is when it is renewed; half of ``lock_duration``.
         stalled_interval: time between two checks for jobs whose worker has gone silent; 30,000.
         max_stalled_count: how often a job may be taken back from such a worker before it fails; 1.
-        max_started_attempts: how often a job may be started at all.
+        max_started_attempts: how often a job may be started at all; 0 or None: as often as it is retried.
         limiter: a rate limit.
         timeout: how long a handler may take; None is for ever. After it the job fails with "timed out after N ms", to be retried as
             its options say. A coroutine is cancelled, a process is killed; a plain function is told by ``job.cancelled``, and its thread
             is not used again before it has returned.
         isolation: ``process`` runs handlers in processes, one per slot: one that crashes takes only its job with it. The handler must be
             importable by name.
-        drain_delay: how long one wait for new jobs lasts; 5,000.
+        drain_delay: how long one wait for new jobs lasts; 5,000, and at least 100. In BullMQ these are seconds.
         remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
         remove_on_fail: the same for failed jobs.
         metrics: counts for `Queue.get_metrics`.
         max_backoff: the longest wait before a retry; 3,600,000. None is no limit, as in BullMQ.
-        name: shown as the ``processed_by`` of its jobs and in the list of workers.
+        name: shown as the ``processed_by`` of its jobs and in the list of workers. Without it logs show a name like
+            ``host-4711-a1b2c3``, and Redis none.
         autorun: True starts a background thread at once. Without it call `Worker.run`.
         skip_stalled_check: True leaves the check for silent workers to others.
         skip_lock_renewal: True never renews locks.
@@ -114,6 +124,11 @@ class WorkerOptions(TypedDict, total=False):
     telemetry: Telemetry | None
 
 
+_SHORTEST_WAIT: Final = 100
+
+_log: Final = logging.getLogger("bullrush")
+
+
 def check_concurrency(name: str, value: object) -> int:
     """Return how many jobs may run at a time."""
     try:
@@ -126,6 +141,16 @@ def _callable(name: str, value: object) -> Any:
     if not callable(value):
         raise InvalidOptionError(f"{name} must be a function, not {value!r}")
     return value
+
+
+def _drain_delay(name: str, value: object) -> int:
+    """Return it in ms. A short one is a number of seconds, taken over from BullMQ: it would ask Redis all the time."""
+    delay = checks.positive_milliseconds(name, value)
+    if delay < _SHORTEST_WAIT:
+        _log.warning(
+            "%s=%r is in milliseconds (in BullMQ in seconds), and at least %d are waited", name, value, _SHORTEST_WAIT
+        )
+    return max(delay, _SHORTEST_WAIT)
 
 
 def _isolation(name: str, value: object) -> str:
@@ -187,7 +212,7 @@ class WorkerSettings:
     limiter: tuple[int, int] | None = _option(None, _limiter)
     timeout: int | None = _option(None, checks.positive_milliseconds)
     isolation: str = _option("thread", _isolation)
-    drain_delay: int = _option(5_000, checks.positive_milliseconds)
+    drain_delay: int = _option(5_000, _drain_delay)
     remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
     remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
     metrics: int | None = _option(None, _metrics)
@@ -208,7 +233,8 @@ class WorkerSettings:
             lock_renew_time=self.lock_renew_time or max(1, self.lock_duration // 2),
             stalled_interval=self.stalled_interval,
             max_stalled_count=self.max_stalled_count,
-            max_started_attempts=self.max_started_attempts,
+            # As in BullMQ, 0 is no limit.
+            max_started_attempts=self.max_started_attempts or None,
             limiter=self.limiter,
             timeout=self.timeout,
             drain_delay=self.drain_delay,

@@ -40,10 +40,13 @@ class RunStats:
 class WorkerRun:
     """Supervises one run: reports what the core tells, and closes the core when the handlers are done or someone asks."""
 
-    def __init__(self, core: CoreWorker, runner: Runner, report: Callable[[WorkerEvent], None]) -> None:
+    def __init__(
+        self, core: CoreWorker, runner: Runner, report: Callable[[WorkerEvent], None], tell_closed: Callable[[], None]
+    ) -> None:
         self.core = core
         self.runner = runner
         self._report = report
+        self._tell_closed = tell_closed
         self._pid = os.getpid()
         self._began = time.monotonic()
         self._closing: Pending[None] | None = None
@@ -121,6 +124,11 @@ class WorkerRun:
             while self._follow():
                 pass
         finally:
+            # Whoever waits for the end has been told of it when it comes.
+            try:
+                self._tell_closed()
+            except BaseException as error:
+                self.break_off(error)
             self._finished.set()
             closed(self)
         stats = self.core.stats()

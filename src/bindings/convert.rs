@@ -67,8 +67,8 @@ impl Reply {
                 Ok(list.into_any())
             }
             Self::Held(job) => held_object(py, job.as_ref()),
-            Self::Failed(FailedAttempt { will_retry, stacktrace, next }) => {
-                (will_retry, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
+            Self::Failed(FailedAttempt { retry_in, stacktrace, next }) => {
+                (retry_in, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
             }
             Self::Added(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
             Self::Linked(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),

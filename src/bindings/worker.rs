@@ -23,6 +23,7 @@ use crate::worker::held::HeldJob;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
 use crate::worker::outcome::{custom_backoff, Failure, Outcome};
 use crate::worker::shared::{Closing, Event, Shared};
+use crate::worker::witness::Witness;
 
 /// How often a taker looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(200);
@@ -35,7 +36,9 @@ pub struct CoreWorker {
     started: AtomicBool,
 }
 
-type WorkerEvent = (&'static str, Option<PyJobRecord>, String, i64);
+/// Kind, job, text, number, stack traces, what the handler's side left of the job, class of the core's own error.
+type WorkerEvent =
+    (&'static str, Option<PyJobRecord>, String, i64, Option<Vec<u8>>, Option<Py<PyAny>>, Option<&'static str>);
 
 impl CoreWorker {
     fn shared(&self) -> PyResult<&Arc<Shared>> {
@@ -46,14 +49,16 @@ impl CoreWorker {
         &self,
         py: Python<'_>,
         record: &PyJobRecord,
+        left: Option<Py<PyAny>>,
         outcome: impl FnOnce(Arc<HeldJob>) -> Outcome,
     ) -> PyResult<()> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
         let shared = self.shared()?;
-        if shared.has_ended() {
+        // An outcome that comes too late to count, after its job has timed out, is no news.
+        if shared.has_ended() && !job.is_settled() {
             return Err(to_py_err(py, &Error::Closed));
         }
-        shared.submit(outcome(job.clone()));
+        shared.submit_seen(outcome(job.clone()), || left.map_or_else(Witness::default, Witness::of_handler));
         Ok(())
     }
 }
@@ -146,12 +151,20 @@ impl CoreWorker {
         wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    fn complete(&self, py: Python<'_>, record: &PyJobRecord, value: &Bound<'_, PyBytes>) -> PyResult<()> {
+    #[pyo3(signature = (record, value, left=None))]
+    fn complete(
+        &self,
+        py: Python<'_>,
+        record: &PyJobRecord,
+        value: &Bound<'_, PyBytes>,
+        left: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
         let value = value.as_bytes().to_vec();
-        self.submit(py, record, |job| Outcome::Completed { job, value })
+        self.submit(py, record, left, |job| Outcome::Completed { job, value })
     }
 
-    #[pyo3(signature = (record, reason, stack, retry, delay))]
+    #[pyo3(signature = (record, reason, stack, retry, delay, left=None))]
+    #[allow(clippy::too_many_arguments)]
     fn fail(
         &self,
         py: Python<'_>,
@@ -160,9 +173,10 @@ impl CoreWorker {
         stack: String,
         retry: bool,
         delay: Option<i64>,
+        left: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let failure = Failure { reason, stack, retry, delay };
-        self.submit(py, record, |job| Outcome::Failed { job, failure })
+        self.submit(py, record, left, |job| Outcome::Failed { job, failure })
     }
 
     fn needs_strategy(&self, record: &PyJobRecord) -> PyResult<Option<String>> {
@@ -171,11 +185,11 @@ impl CoreWorker {
     }
 
     fn release(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
-        self.submit(py, record, |job| Outcome::Released { job })
+        self.submit(py, record, None, |job| Outcome::Released { job })
     }
 
     fn give_back(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
-        self.submit(py, record, |job| Outcome::GivenBack { job })
+        self.submit(py, record, None, |job| Outcome::GivenBack { job })
     }
 
     #[pyo3(signature = (id, reason))]
@@ -212,8 +226,8 @@ impl CoreWorker {
         Ok(())
     }
 
-    fn report_outcomes(&self) -> PyResult<()> {
-        self.shared()?.report_outcomes.store(true, Ordering::Relaxed);
+    fn report_outcomes(&self, wanted: bool) -> PyResult<()> {
+        self.shared()?.report_outcomes.store(wanted, Ordering::Relaxed);
         Ok(())
     }
 
@@ -264,21 +278,32 @@ impl CoreWorker {
 }
 
 fn describe(event: Event) -> WorkerEvent {
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();
-    match event {
-        Event::Completed { job, value } => ("completed", Some(PyJobRecord::held(job)), text(value), 0),
-        Event::Failed { job, reason, will_retry } => {
-            ("failed", Some(PyJobRecord::held(job)), reason, i64::from(will_retry))
+    let outcome = |kind, job, text, number, stack, witness: Witness| {
+        let left = witness.left.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
+        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, witness.class)
+    };
+    let (kind, text) = match event {
+        Event::Completed { job, value, finished_on, witness } => {
+            let value = String::from_utf8(value).unwrap_or_default();
+            return outcome("completed", job, value, finished_on, None, witness);
         }
-        Event::Stalled { id } => ("stalled", None, id, 0),
-        Event::SchedulerRepaired { id } => ("scheduler_repaired", None, id, 0),
-        Event::Drained => ("drained", None, String::new(), 0),
-        Event::Error { text } => ("error", None, text, 0),
-        Event::Cancelled { id, token } => ("cancelled", None, format!("{token} {id}"), 0),
-        Event::LockLost { id } => ("lock_lost", None, id, 0),
-        Event::Ready => ("ready", None, String::new(), 0),
-        Event::Reconnecting { text } => ("reconnecting", None, text, 0),
-        Event::Connected => ("connected", None, String::new(), 0),
-        Event::Closed => ("closed", None, String::new(), 0),
-    }
+        Event::Failed { job, reason, stacktrace, finished_on, witness } => {
+            return outcome("failed", job, reason, finished_on, Some(stacktrace), witness);
+        }
+        Event::Retried { job, reason, stacktrace, delay, witness } => {
+            return outcome("retried", job, reason, delay, Some(stacktrace), witness);
+        }
+        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Witness::default()),
+        Event::Stalled { id } => ("stalled", id),
+        Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
+        Event::Drained => ("drained", String::new()),
+        Event::Error { text } => ("error", text),
+        Event::Cancelled { id, token } => ("cancelled", format!("{token} {id}")),
+        Event::LockLost { id } => ("lock_lost", id),
+        Event::Ready => ("ready", String::new()),
+        Event::Reconnecting { text } => ("reconnecting", text),
+        Event::Connected => ("connected", String::new()),
+        Event::Closed => ("closed", String::new()),
+    };
+    (kind, None, text, 0, None, None, None)
 }

@@ -18,6 +18,7 @@ use super::options::{RunLimits, Until};
 use super::outcome::Outcome;
 use super::shared::{Closing, Event, Shared};
 use super::tasks;
+use super::witness::Witness;
 use crate::clock::now_ms;
 use crate::connection::{BlockingLink, Link};
 use crate::error::{Error, Result};
@@ -185,7 +186,7 @@ impl Engine {
         // outcomes were refused.
         let went_back = |settled: &Settled| !matches!(settled.went, Went::Completed { .. } | Went::Failed { .. });
         let look_again = round.settled.iter().any(went_back);
-        let is_over = |settled: &&Settled| !matches!(settled.went, Went::Instead(_));
+        let is_over = |settled: &&Settled| !matches!(settled.went, Went::Instead(..));
         let over = || round.settled.iter().filter(is_over).map(|Settled { job, .. }| (job.id(), &*job.token));
         self.locks.remove(over());
         self.count_in_hand(self.in_hand.saturating_sub(over().count()));
@@ -211,32 +212,34 @@ impl Engine {
     /// Count a settled job and tell the listeners.
     fn note(&mut self, Settled { job, went }: Settled) {
         let stats = &self.shared.stats;
-        let reports = self.shared.report_outcomes.load(Ordering::Relaxed);
         match went {
-            Went::Instead(outcome) => {
+            Went::Instead(outcome, class) => {
                 if let Outcome::Failed { failure, .. } = &outcome {
                     self.shared.error(failure.reason.clone());
                 }
+                self.shared.witnesses.note(&job, Witness::of_core(class));
                 return self.shared.resubmit(outcome);
             }
-            Went::Completed { value } => {
+            Went::Completed { value, finished_on } => {
                 stats.completed.fetch_add(1, Ordering::Relaxed);
-                if reports {
-                    self.shared.emit(Event::Completed { job: job.clone(), value });
-                }
+                self.shared.report(job, |job, witness| Event::Completed { job, value, finished_on, witness });
             }
-            Went::Failed { ref reason } | Went::Retried { ref reason } => {
-                let will_retry = matches!(went, Went::Retried { .. });
-                let count = if will_retry { &stats.retried } else { &stats.failed };
-                count.fetch_add(1, Ordering::Relaxed);
-                if reports {
-                    let reason = reason.clone();
-                    self.shared.emit(Event::Failed { job: job.clone(), reason, will_retry });
-                }
+            Went::Failed { reason, stacktrace, finished_on } => {
+                stats.failed.fetch_add(1, Ordering::Relaxed);
+                let failed = |job, witness| Event::Failed { job, reason, stacktrace, finished_on, witness };
+                self.shared.report(job, failed);
+            }
+            Went::Retried { reason, stacktrace, delay } => {
+                stats.retried.fetch_add(1, Ordering::Relaxed);
+                let retried = |job, witness| Event::Retried { job, reason, stacktrace, delay, witness };
+                self.shared.report(job, retried);
             }
             Went::GivenBack { limit_ttl } => self.fetcher.limit_for(limit_ttl),
             Went::Released => {}
-            Went::Lost(error) => self.shared.error(error.to_string()),
+            Went::Lost(error) => {
+                self.shared.witnesses.take(&job);
+                self.shared.error(error.to_string());
+            }
         }
         self.worked = true;
     }

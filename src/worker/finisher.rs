@@ -25,12 +25,17 @@ const AFTER_ERROR: Duration = Duration::from_millis(500);
 pub enum Went {
     Completed {
         value: Vec<u8>,
+        finished_on: i64,
     },
     Failed {
         reason: String,
+        stacktrace: Vec<u8>,
+        finished_on: i64,
     },
     Retried {
         reason: String,
+        stacktrace: Vec<u8>,
+        delay: i64,
     },
     /// Given back to `wait`; the limiter's remaining ms.
     GivenBack {
@@ -40,8 +45,8 @@ pub enum Went {
     Released,
     /// No longer this worker's.
     Lost(Error),
-    /// Refused by Redis: to be settled in another way.
-    Instead(Outcome),
+    /// Refused by Redis, with an error of this class: to be settled in another way.
+    Instead(Outcome, &'static str),
 }
 
 pub struct Settled {
@@ -82,6 +87,8 @@ pub struct Finisher {
 struct Reply {
     refused: Vec<(usize, Error)>,
     fetching: Fetching,
+    /// When the call said that the jobs finished.
+    now: i64,
     /// The call was repeated after an unknown outcome: a refusal may mean that the first try was accepted.
     repeated: bool,
 }
@@ -126,7 +133,7 @@ impl Finisher {
                 Some(error) if !(reply.repeated && self.was_finished(&error, &job).await) => {
                     refusal(error, &job, &outcome)
                 }
-                _ => accepted(outcome),
+                _ => accepted(outcome, reply.now),
             };
             settled.push(Settled { job, went });
         }
@@ -134,14 +141,15 @@ impl Finisher {
     }
 
     async fn finish(&self, jobs: &[Finishing], ride: Option<&Ride>) -> Reply {
-        let mut reply = Reply { refused: Vec::new(), fetching: Fetching::None, repeated: false };
+        let mut reply = Reply { refused: Vec::new(), fetching: Fetching::None, now: 0, repeated: false };
         if jobs.is_empty() {
             // The engine fetches by itself in its next turn.
             return reply;
         }
         let mut fetch = ride.map(|ride| fetch_plan(&self.shared.options, &ride.token, ride.count));
         loop {
-            match self.finish_call(jobs, fetch.as_ref()).await {
+            reply.now = now_ms();
+            match self.finish_call(jobs, fetch.as_ref(), reply.now).await {
                 Ok(FinishReply { failures, fetched }) => {
                     let error =
                         |(index, code): (usize, i64)| Some((index, finish::refusal(jobs.get(index)?.job.id(), code)));
@@ -166,7 +174,7 @@ impl Finisher {
                 // One poisoned job must not hold up the others: find it by finishing them one by one.
                 Err(_) => {
                     for (index, job) in jobs.iter().enumerate() {
-                        match self.finish_call(std::slice::from_ref(job), None).await {
+                        match self.finish_call(std::slice::from_ref(job), None, reply.now).await {
                             Ok(alone) => {
                                 let code = alone.failures.first().map(|(_, code)| *code);
                                 reply.refused.extend(code.map(|code| (index, finish::refusal(job.job.id(), code))));
@@ -194,10 +202,10 @@ impl Finisher {
         }
     }
 
-    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&FetchPlan<'_>>) -> Result<FinishReply> {
+    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&FetchPlan<'_>>, now: i64) -> Result<FinishReply> {
         let points = self.shared.options.metrics_max_points.unwrap_or(0);
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
-        finish::move_to_finished(&self.link, &self.keys, now_ms(), points, fetch, &jobs).await
+        finish::move_to_finished(&self.link, &self.keys, now, points, fetch, &jobs).await
     }
 
     /// Give jobs back, each in front of the one before, in one round trip.
@@ -295,7 +303,8 @@ impl Moving {
     fn settled((moving, moved): (Moving, Result<i64>)) -> Settled {
         let went = match (moved, moving.step) {
             (Err(error), _) => Went::Lost(error),
-            (Ok(_), Step::Retry { reason, .. } | Step::Delay { reason, .. }) => Went::Retried { reason },
+            (Ok(_), Step::Retry { reason, stack, .. }) => Went::Retried { reason, stacktrace: stack.into(), delay: 0 },
+            (Ok(_), Step::Delay { reason, stack, delay }) => Went::Retried { reason, stacktrace: stack.into(), delay },
             (Ok(_), Step::Release | Step::Defer { .. }) => Went::Released,
         };
         Settled { job: moving.job, went }
@@ -346,23 +355,23 @@ fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
     Plan { finishing, moving, returning }
 }
 
-fn accepted(outcome: finish::Outcome) -> Went {
+fn accepted(outcome: finish::Outcome, finished_on: i64) -> Went {
     match outcome {
-        finish::Outcome::Completed { value } => Went::Completed { value },
-        finish::Outcome::Failed { reason, .. } => Went::Failed { reason },
+        finish::Outcome::Completed { value } => Went::Completed { value, finished_on },
+        finish::Outcome::Failed { reason, stack, .. } => Went::Failed { reason, stacktrace: stack, finished_on },
     }
 }
 
 /// BullMQ runs its failure decision with the error that completing raised; a lost lock cannot be mended so.
 fn refusal(error: Error, job: &Arc<HeldJob>, outcome: &finish::Outcome) -> Went {
     let completing = matches!(outcome, finish::Outcome::Completed { .. });
-    let (kind, retry) = match &error {
-        Error::Code { code: -4, .. } if completing => ("Error", true),
-        Error::Code { code: -9, .. } if completing => ("UnrecoverableError", false),
+    let (kind, class, retry) = match &error {
+        Error::Code { code: -4, .. } if completing => ("Error", "PendingDependenciesError", true),
+        Error::Code { code: -9, .. } if completing => ("UnrecoverableError", "FailedChildrenError", false),
         _ => return Went::Lost(error),
     };
     let reason = error.to_string();
     let stack = format!("{kind}: {reason}");
     let failure = Failure { reason, stack, retry, delay: None };
-    Went::Instead(Outcome::Failed { job: job.clone(), failure })
+    Went::Instead(Outcome::Failed { job: job.clone(), failure }, class)
 }

@@ -6,9 +6,8 @@ use tokio::task::JoinSet;
 
 use super::fetcher::Batch;
 use super::held::HeldJob;
-use super::outcome::{Failure, Outcome};
 use super::scheduler;
-use super::shared::Shared;
+use super::shared::{Event, Shared};
 use crate::connection::Link;
 use crate::protocol::job::number;
 use crate::protocol::{JobRecord, Keys};
@@ -40,8 +39,8 @@ impl Intake {
             let [name, deferred_failure, scheduler, stalled] = job.record.pick(["name", "defa", "rjk", "stc"]);
             accepted.stalled |= stalled.is_some_and(|count| number(count) > 0);
             if let Some(reason) = self.refusal(&job.record, name, deferred_failure) {
-                let failure = Failure::unrecoverable(reason);
-                self.shared.submit(Outcome::Failed { job, failure });
+                self.shared.emit(Event::Refused { job: job.clone() });
+                self.shared.fail(job, "UnrecoverableError", reason);
             } else if scheduler.is_some() {
                 // A chain must have its next link before this one runs.
                 let (shared, link, keys) = (self.shared.clone(), self.link.clone(), self.keys.clone());

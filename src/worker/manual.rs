@@ -33,7 +33,8 @@ pub struct Attempt {
 
 /// What became of a failed attempt.
 pub struct FailedAttempt {
-    pub will_retry: bool,
+    /// After so many ms; None: it has failed for good.
+    pub retry_in: Option<i64>,
     /// The job's `stacktrace` field as it is now.
     pub stacktrace: String,
     pub next: Option<Arc<HeldJob>>,
@@ -173,23 +174,25 @@ impl Manual {
         let verdict = verdict(attempt.made, options, &failure, self.options.max_backoff_ms);
         let failed = finish::Failure { reason: &failure.reason, stack: stack.as_bytes() };
         let (id, token) = (&attempt.id, &attempt.token);
-        match verdict {
+        let retry_in = match verdict {
             Verdict::RetryNow => {
                 finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed)).await?;
+                0
             }
             Verdict::RetryIn(delay) => {
                 finish::move_to_delayed(link, keys, now, id, token, delay, false, Some(failed)).await?;
+                delay
             }
             Verdict::Fail => {
                 let keep = options.remove_on_fail.or(self.options.remove_on_fail);
                 let (attempts, stacktrace) = (options.attempts, stack.clone().into_bytes());
                 let outcome = Outcome::Failed { reason: failure.reason, stack: stacktrace, attempts };
                 let next = self.finish(attempt, keep, outcome, fetch_next).await?;
-                return Ok(FailedAttempt { will_retry: false, stacktrace: stack, next });
+                return Ok(FailedAttempt { retry_in: None, stacktrace: stack, next });
             }
-        }
+        };
         self.locks.remove([(&**id, &**token)]);
-        Ok(FailedAttempt { will_retry: true, stacktrace: stack, next: None })
+        Ok(FailedAttempt { retry_in: Some(retry_in), stacktrace: stack, next: None })
     }
 
     async fn finish(

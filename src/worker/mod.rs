@@ -17,5 +17,6 @@ pub mod outcome;
 mod scheduler;
 pub mod shared;
 mod tasks;
+pub mod witness;
 
 pub use engine::start;

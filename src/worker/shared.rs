@@ -12,6 +12,7 @@ use super::handout::{Handout, Taken};
 use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::{Failure, Outcome};
+use super::witness::{Witness, Witnesses};
 use crate::error::{Error, Result};
 use crate::lock::{Condvar, Mutex};
 use crate::timers::lock_extender::HeldLocks;
@@ -21,14 +22,31 @@ const MAX_NOTICES: usize = 1000;
 
 /// Something that happened in the worker, for listeners and logs.
 pub enum Event {
+    /// It will fail instead of being run.
+    Refused {
+        job: Arc<HeldJob>,
+    },
     Completed {
         job: Arc<HeldJob>,
         value: Vec<u8>,
+        finished_on: i64,
+        witness: Witness,
     },
+    /// Failed for good.
     Failed {
         job: Arc<HeldJob>,
         reason: String,
-        will_retry: bool,
+        stacktrace: Vec<u8>,
+        finished_on: i64,
+        witness: Witness,
+    },
+    /// Failed, to be tried again.
+    Retried {
+        job: Arc<HeldJob>,
+        reason: String,
+        stacktrace: Vec<u8>,
+        delay: i64,
+        witness: Witness,
     },
     Stalled {
         id: String,
@@ -99,6 +117,7 @@ pub struct Shared {
     pub many_outcomes: AtomicUsize,
     /// Rings when there is an outcome to settle or a setting has changed.
     pub bell: Notify,
+    pub witnesses: Witnesses,
     outcomes: Mutex<Vec<Outcome>>,
     events: Mutex<VecDeque<Event>>,
     event_ready: Condvar,
@@ -119,6 +138,7 @@ impl Shared {
             report_outcomes: AtomicBool::new(false),
             many_outcomes: AtomicUsize::new(100),
             bell: Notify::new(),
+            witnesses: Witnesses::default(),
             outcomes: Mutex::default(),
             events: Mutex::default(),
             event_ready: Condvar::new(),
@@ -167,8 +187,8 @@ impl Shared {
         }
         let (cancelled, ours): (Vec<_>, Vec<_>) = ours.into_iter().partition(|job| job.lease.cancel_reason().is_some());
         for job in cancelled {
-            let failure = Failure::unrecoverable(job.lease.cancel_reason().unwrap_or_default().to_owned());
-            self.submit(Outcome::Failed { job, failure });
+            let reason = job.lease.cancel_reason().unwrap_or_default().to_owned();
+            self.fail(job, "JobCancelledError", reason);
         }
         self.deadlines.note(&ours, now);
         ours
@@ -192,6 +212,7 @@ impl Shared {
         }
         job.lease.cancel(&reason);
         self.emit(Event::Cancelled { id: job.id().to_owned(), token: job.token.clone() });
+        self.witness(job, || Witness::of_core("TimeoutError"));
         let stack = format!("TimeoutError: {reason}");
         let failure = Failure { reason, stack, retry: true, delay: None };
         self.resubmit(Outcome::Failed { job: job.clone(), failure });
@@ -204,16 +225,42 @@ impl Shared {
         }
     }
 
+    /// Fail a job that no handler will get, with an error of this class.
+    pub fn fail(&self, job: Arc<HeldJob>, class: &'static str, reason: String) {
+        let failure = Failure::unrecoverable(reason);
+        self.submit_seen(Outcome::Failed { job, failure }, || Witness::of_core(class));
+    }
+
     /// Hand in what became of a job; only the first outcome of a job counts.
     pub fn submit(&self, outcome: Outcome) {
+        self.submit_seen(outcome, Witness::default);
+    }
+
+    /// Hand in what became of a job, and what listeners are to know beyond that.
+    pub fn submit_seen(&self, outcome: Outcome, witness: impl FnOnce() -> Witness) {
         let job = outcome.job();
         if !job.settle() {
             return self.has_returned(job);
         }
+        self.witness(job, witness);
         if let Some(time) = job.handler_time() {
             self.handout.observe(time);
         }
         self.resubmit(outcome);
+    }
+
+    fn witness(&self, job: &Arc<HeldJob>, witness: impl FnOnce() -> Witness) {
+        if self.report_outcomes.load(Ordering::Relaxed) {
+            self.witnesses.note(job, witness());
+        }
+    }
+
+    /// Tell of an outcome, if someone wants to know.
+    pub fn report(&self, job: Arc<HeldJob>, event: impl FnOnce(Arc<HeldJob>, Witness) -> Event) {
+        let witness = self.witnesses.take(&job);
+        if self.report_outcomes.load(Ordering::Relaxed) {
+            self.emit(event(job, witness));
+        }
     }
 
     /// Queue an outcome that replaces one which Redis refused.
@@ -239,8 +286,14 @@ impl Shared {
     }
 
     pub fn emit(&self, event: Event) {
-        let asked_for =
-            matches!(event, Event::Completed { .. } | Event::Failed { .. } | Event::Cancelled { .. } | Event::Closed);
+        let asked_for = matches!(
+            event,
+            Event::Completed { .. }
+                | Event::Failed { .. }
+                | Event::Retried { .. }
+                | Event::Cancelled { .. }
+                | Event::Closed
+        );
         let mut events = self.events.lock();
         if !asked_for && events.len() >= MAX_NOTICES {
             return;
@@ -307,6 +360,7 @@ impl Shared {
     /// The engine has ended: nothing of it runs any more.
     pub fn end(&self) {
         self.handout.close();
+        self.witnesses.clear();
         self.emit(Event::Closed);
         self.ended.send_replace(true);
     }

@@ -5,6 +5,7 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 from bullrush import Job, aio, errors
@@ -64,3 +65,27 @@ def batch(jobs: list[Job]) -> list[Any]:
     if any(job.data == "segfault" for job in jobs):
         ctypes.string_at(0)
     return [ValueError("bad") if job.data == "bad" else os.getpid() for job in jobs]
+
+
+def change(job: Job) -> str:
+    job.update_data({"step": "done"})
+    job.update_progress(70)
+    if job.name != "good":
+        raise ValueError("bad")
+    return "result"
+
+
+def change_all(jobs: list[Job]) -> list[Any]:
+    return [tried(change, job) for job in jobs]
+
+
+def tried(function: Callable[[Job], Any], job: Job) -> Any:
+    """Return what a function returns or raises."""
+    try:
+        return function(job)
+    except Exception as error:
+        return error
+
+
+def both(job: Job, token: str) -> Any:
+    return ["both", token == job.token, bool(token)]

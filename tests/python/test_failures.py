@@ -74,33 +74,6 @@ def test_a_discarded_job_is_not_retried(queue: Queue, worker: Make) -> None:
     assert failed(queue).failed_reason == "ValueError"
 
 
-def test_a_custom_backoff_strategy_decides_how_long_to_wait(queue: Queue, worker: Make) -> None:
-    asked = []
-
-    def strategy(attempts_made: int, kind: str, error: BaseException, job: object) -> int:
-        asked.append((attempts_made, kind, str(error)))
-        return -1 if attempts_made == 2 else 10
-
-    queue.add("n", attempts=5, backoff={"type": "mine", "delay": 1})
-    stats = worker(boom, backoff_strategy=strategy).run(until="drained")
-    assert asked == [(1, "mine", "boom"), (2, "mine", "boom")]
-    assert (stats.failed, stats.retried) == (1, 1)
-
-
-def test_an_unknown_backoff_strategy_fails_the_job_and_says_so(queue: Queue, worker: Make) -> None:
-    queue.add("n", attempts=5, backoff={"type": "mine"})
-    worker(boom).run(until="drained")
-    job = failed(queue)
-    assert (job.failed_reason or "").startswith("Unknown backoff strategy mine.")
-    assert "ValueError: boom" in job.stacktrace[0]
-
-
-def test_a_backoff_strategy_that_breaks_fails_the_job(queue: Queue, worker: Make) -> None:
-    queue.add("n", attempts=5, backoff={"type": "mine"})
-    worker(boom, backoff_strategy=lambda *arguments: "soon").run(until="drained")
-    assert (failed(queue).failed_reason or "").startswith("backoff_strategy's result must be whole milliseconds")
-
-
 @pytest.mark.parametrize("kind", ["def", "async def"])
 def test_a_result_that_is_not_json_fails_the_job_and_names_the_path(queue: Queue, worker: Make, kind: str) -> None:
     async def handler(job: aio.Job) -> object:

@@ -16,9 +16,9 @@ from bullrush.aio.scheduler import JobScheduler
 from bullrush.checks import Duration
 from bullrush.emitter import LoopListeners
 from bullrush.handle import ClosedByAsyncWith
+from bullrush.handler import is_async
 from bullrush.job import Job as BlockingJob
 from bullrush.operation import Awaited, result_of
-from bullrush.processor import is_async
 from bullrush.runners import LoopRunner
 from bullrush.signals import closed_by_none, closed_by_signals, is_free
 from bullrush.worker import HORIZON, Until, WorkerCalls
@@ -69,13 +69,10 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
     async def _work(self, run: WorkerRun) -> RunStats:
         listeners = cast("LoopListeners", self._listeners)
         listeners.attach()
-        try:
-            await _ended(run)
-        finally:
-            stats = self._end(run)
+        await _ended(run)
         if not run.overdue:
             await listeners.settled()
-        return stats
+        return run.stats()
 
     async def _run_in_background(self) -> None:
         run = self._begin(None, None, None, HORIZON)
@@ -94,14 +91,16 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         """Run the handler on a job; see `bullrush.Worker.process_job`."""
         function = self._handler()
         value, error = None, None
+        given = job.as_type(Job if is_async(function) else BlockingJob)
         try:
             self._admit(job)
             if is_async(function):
-                value = await function(job)
+                value = await function(given)
             else:
-                value = await asyncio.to_thread(function, job.as_type(BlockingJob))
+                value = await asyncio.to_thread(function, given)
         except BaseException as raised:
             error = raised
+        job.adopt(given)
         return await self._settle(job, token, value, error, fetch_next)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
+from bullrush.handler import is_async
 from bullrush.job import JobCalls
-from bullrush.processor import is_async
 
 _MS = 1_000
 
@@ -23,25 +23,25 @@ class Stopwatch:
         """Return the ms of a job's last attempt; 0 if its handler was never called."""
         return self._times.pop(job_id, 0.0)
 
-    def around(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def around(self, handler: Callable[..., Any]) -> Callable[..., Any]:
         """Return a handler that does the same and is timed; of a batch every job gets its share of the time."""
         if is_async(handler):
 
             @functools.wraps(handler)
-            async def timed_async(given: JobCalls | Sequence[JobCalls]) -> object:
+            async def timed_async(given: JobCalls | Sequence[JobCalls], *token: str | None) -> object:
                 began = perf_counter()
                 try:
-                    return await handler(given)
+                    return await handler(given, *token)
                 finally:
                     self._note(given, (perf_counter() - began) * _MS)
 
             return timed_async
 
         @functools.wraps(handler)
-        def timed(given: JobCalls | Sequence[JobCalls]) -> object:
+        def timed(given: JobCalls | Sequence[JobCalls], *token: str | None) -> object:
             began = perf_counter()
             try:
-                return handler(given)
+                return handler(given, *token)
             finally:
                 self._note(given, (perf_counter() - began) * _MS)
 

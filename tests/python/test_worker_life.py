@@ -1,0 +1,182 @@
+"""What a worker says of itself: beginning, pausing, trouble and end, each told once and in time."""
+
+import asyncio
+import logging
+import re
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from bullrush import Job, Queue, Worker, aio, errors
+from bullrush.worker_events import EVENTS
+
+Make = Callable[..., Worker]
+
+
+def notes_of(worker: Worker | aio.Worker, *events: str) -> list[str]:
+    told: list[str] = []
+    for event in events:
+        worker.on(event, lambda *_, event=event: told.append(event))
+    return told
+
+
+def test_listeners_that_come_right_after_autorun_miss_nothing(queue: Queue, worker: Make) -> None:
+    ended = threading.Semaphore(0)
+
+    def handler(job: Job) -> None:
+        job.update_progress(1)
+        ended.release()
+
+    queue.add_bulk([{"name": "n"}] * 20)
+    w = worker(handler, autorun=True)
+    for _ in range(20):
+        assert ended.acquire(timeout=10)
+    while queue.get_completed_count() < 20:
+        pass
+    told = notes_of(w, "active", "progress", "completed")
+    late = notes_of(w, "completed")
+    w.close()
+    assert sorted(told) == ["active"] * 20 + ["completed"] * 20 + ["progress"] * 20
+    assert late == ["completed"] * 20
+
+
+def test_a_listener_for_one_event_gets_the_first_that_it_missed(queue: Queue, worker: Make) -> None:
+    jobs = queue.add_bulk([{"name": "n"}] * 3)
+    w = worker(lambda job: None, autorun=True)
+    while queue.get_completed_count() < 3:
+        pass
+    told: list[str] = []
+    w.once("active", lambda job: told.append(job.id))
+    w.close()
+    assert told == [jobs[0].id]
+
+
+def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
+    queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bullrush.emitter._MOST_MISSED", 10)
+    queue.add_bulk([{"name": "n"}] * 100)
+    w = worker(lambda job: None, autorun=True)
+    eventually(lambda: not any(w.has_listeners(event) for event in EVENTS))
+    eventually(lambda: queue.get_completed_count() == 100)
+    told = notes_of(w, "completed")
+    queue.add("n")
+    eventually(lambda: told)
+    assert told == ["completed"]
+
+
+def test_pausing_and_resuming_are_told_only_when_something_changes(worker: Make) -> None:
+    w = worker(lambda job: None, autorun=True)
+    told = notes_of(w, "paused", "resumed")
+    w.resume()
+    w.pause()
+    w.pause()
+    w.resume()
+    w.resume()
+    assert told == ["paused", "resumed"]
+
+
+def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make, eventually: Callable) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def handler(job: Job) -> None:
+        started.set()
+        go_on.wait(10)
+
+    w = worker(handler, autorun=True)
+    assert w.is_running()
+    queue.add("n")
+    assert started.wait(10)
+    w.pause(do_not_wait_active=True)
+    assert w.is_running()
+    go_on.set()
+    eventually(lambda: not w.is_running())
+    w.resume()
+    assert w.is_running()
+    w.close()
+    assert not w.is_running()
+
+
+def test_closed_is_told_before_close_returns(worker: Make) -> None:
+    for _ in range(20):
+        w = worker(lambda job: None, autorun=True)
+        told = notes_of(w, "closing", "closed")
+        w.close()
+        assert told == ["closing", "closed"]
+
+
+def test_closed_is_told_before_close_of_an_asyncio_worker_returns(redis_url: str, queue_name: str) -> None:
+    async def handler(job: aio.Job) -> None: ...
+
+    async def main() -> None:
+        for _ in range(20):
+            w = aio.Worker(queue_name, handler, url=redis_url, autorun=True)
+            told = notes_of(w, "closing", "closed")
+
+            @w.on("closed")
+            async def note(told: list[str] = told) -> None:
+                told.append("coroutine")
+
+            await asyncio.sleep(0)
+            await w.close()
+            assert told == ["closing", "closed", "coroutine"]
+
+    asyncio.run(main())
+
+
+def test_a_worker_that_never_ran_is_closed_like_any_other(worker: Make) -> None:
+    w = worker(lambda job: None)
+    told = notes_of(w, "closing", "closed")
+    w.close()
+    w.close()
+    assert told == ["closing", "closed"]
+    with pytest.raises(errors.ClosedError):
+        w.run()
+
+
+def test_trouble_with_the_connection_reaches_error_listeners(eventually: Callable) -> None:
+    told: list[BaseException] = []
+    with Worker("q", print, url="redis://127.0.0.1:1/0", autorun=True) as w:
+        w.on("error", told.append)
+        eventually(lambda: told)
+        w.close(force=True)
+    assert isinstance(told[0], errors.ConnectionLostError)
+
+
+def test_a_worker_without_a_name_shows_one_in_logs_only(queue: Queue, worker: Make) -> None:
+    unnamed, named = worker(lambda job: job.processed_by), worker(print, name="w1")
+    assert re.fullmatch(r".+-\d+-[0-9a-f]{6}", unnamed.worker_name)
+    assert unnamed.worker_name in repr(unnamed)
+    assert (named.worker_name, named.name) == ("w1", queue.name)
+    job = queue.add("n")
+    unnamed.run(until="drained")
+    assert job.wait_until_finished(timeout=5_000) is None
+
+
+def test_a_drain_delay_meant_in_seconds_is_told_and_does_not_keep_redis_busy(
+    worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert worker(print, drain_delay=5)._settings.drain_delay == 100
+    assert "drain_delay=5 is in milliseconds (in BullMQ in seconds), and at least 100 are waited" in caplog.text
+    caplog.clear()
+    worker(print, drain_delay=5_000)
+    assert not caplog.text
+
+
+def test_a_late_result_of_a_job_that_timed_out_is_no_news(
+    queue: Queue, worker: Make, eventually: Callable, caplog: pytest.LogCaptureFixture
+) -> None:
+    over = threading.Event()
+
+    def handler(job: Job) -> None:
+        eventually(lambda: job.cancelled)
+        over.wait(10)
+
+    w = worker(handler, timeout=20)
+    queue.add("n")
+    with caplog.at_level(logging.WARNING):
+        w.run(max_seconds=0.3)
+        over.set()
+        eventually(lambda: not [one for one in threading.enumerate() if one.name.startswith(f"bullrush-{queue.name}")])
+    assert "deadline" not in caplog.text
