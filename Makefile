@@ -1,13 +1,15 @@
 # Everything a contributor runs. What is missing is named in one line; what is up to date is not done again.
 
 PYTHON ?= python3
-VENV := .venv
+# Another Python gets an environment of its own beside .venv.
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null))
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock 2>/dev/null)
 
 export CARGO_TERM_QUIET ?= true
@@ -18,10 +20,10 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz fleet bench lint format check wheel-test docs clean boards
+.PHONY: help demo test test-rust test-python fuzz fleet bench lint format check wheel-test docs clean boards test-servers
 
 help:  ## show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 # --- environment and extension -------------------------------------------------------------------------------------
 
@@ -34,7 +36,7 @@ $(VENV)/.tools: pyproject.toml
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(call need,cargo,cargo (Rust >= 1.83): install it with rustup)
+	$(call need,cargo,cargo (Rust >= $(RUST)): install it with rustup)
 	$(call say,Building the extension (two to three minutes the first time))
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras embedded,spark
 	@touch $@
@@ -94,6 +96,16 @@ SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random sequences beside BullMQ for Node: SEQUENCES=20000 SEED=1 WORKERS=2
 	@$(PY) -m tests.interop.fuzz --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 
+SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
+ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py,\
+  tests/lua $(wildcard tests/interop/test_state_*.py) tests/faults)
+test-servers: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## scripts, states and faults on Redis 6.2, 7.0, 8.0 and Valkey 8.1: SAMPLE=1, SERVERS=redis-8.0
+	@failed=; for name in $(SERVERS); do \
+	  printf '\033[1m==> %s\033[0m\n' "$$name"; \
+	  server=$$(VENV=$(VENV) .ci/server $$name) && BULLRUSH_REDIS_SERVER=$$server $(BIN)/pytest -q -n $(WORKERS) $(ON_SERVERS) $(ARGS) \
+	    || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
+
 FLEET_JOBS ?= 50000
 fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 50,000 jobs together while workers are killed
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet)
@@ -119,13 +131,14 @@ format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
 
 wheel-test: $(VENV)/.tools  ## the wheel built from the sdist works in a fresh environment
 	$(call say,sdist then wheel then fresh environment then one job)
-	@.ci/wheel-test
+	@VENV=$(VENV) .ci/wheel-test
 
-check: lint wheel-test test  ## everything CI runs
+check:  ## everything CI runs
+	@.ci/run
 
 docs: $(VENV)/.built  ## build the documentation into site/
 	@$(PIP) --group docs
 	@$(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove everything that was built or installed here
-	@rm -rf target $(VENV) dist site tests/interop/node_modules tests/boards/node_modules tests/boards/screenshots .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf target .venv .venv-* dist site tests/interop/node_modules tests/boards/node_modules tests/boards/screenshots .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -155,7 +155,8 @@ queue.add("from the parent")
 worker.close()
 print("both ended")
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    quiet = ["-W", "ignore:This process:DeprecationWarning"]  # Python >= 3.12 warns of every fork beside threads
+    ended = subprocess.run([sys.executable, *quiet, "-c", program], capture_output=True, text=True, timeout=30)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "both ended\n", "")
 
 
