@@ -70,6 +70,11 @@ class TheirQueue:
         log: list[list[Any]] = self.node.call("workerLog", workerId=worker)
         return log
 
+    def worker_seen(self, worker: str) -> list[list[Any]]:
+        """Return what the listeners of a running worker saw of their jobs; see `test_live_listeners`."""
+        seen: list[list[Any]] = self.node.call("workerSeen", workerId=worker)
+        return seen
+
     @contextmanager
     def listening(self) -> Iterator[Callable[[], list[Any]]]:
         """Record the queue's events from the first one; gives a function that returns those heard until now."""

@@ -13,16 +13,32 @@ function noteLocalEvents(worker) {
   return log;
 }
 
+/** What each listener could see of its job. */
+function noteJobs(worker) {
+  const seen = [];
+  for (const event of ['active', 'progress', 'completed', 'failed']) {
+    worker.on(event, (job, detail) => {
+      const { data, progress, delay, attemptsMade, attemptsStarted, stacktrace, finishedOn, failedReason, returnvalue } = job;
+      const told = event === 'failed' ? [detail.message, detail.name] : event === 'active' ? null : detail;
+      const ended = [attemptsMade, attemptsStarted, stacktrace.length, finishedOn !== undefined];
+      seen.push([event, job.id, data, progress, delay, ...ended, failedReason ?? null, returnvalue ?? null, told ?? null]);
+    });
+  }
+  return seen;
+}
+
 const liveCommands = {
   async startWorker(session, { at, workerId, opts }) {
     const options = { prefix: at.prefix, ...opts, connection: session.connection(at.db) };
     const worker = new session.bullmq.Worker(at.queue, session.process, options);
     worker.address = at;
-    running.set(workerId, { worker, log: noteLocalEvents(worker) });
+    running.set(workerId, { worker, log: noteLocalEvents(worker), seen: noteJobs(worker) });
     await worker.waitUntilReady();
   },
 
   workerLog: (session, { workerId }) => running.get(workerId).log,
+
+  workerSeen: (session, { workerId }) => running.get(workerId).seen,
 
   async closeWorker(session, { workerId, force }) {
     const { worker } = running.get(workerId);
