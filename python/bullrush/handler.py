@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from bullrush.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from bullrush.job import JobCalls
-
-_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-#: The job and the token.
-_BOTH: Final = 2
 
 
 def is_async(function: Callable[..., object]) -> bool:
@@ -22,10 +20,27 @@ def is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
+def of_jobs(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a batch handler, which gets a list of jobs and nothing else.
+
+    Raises:
+        InvalidOptionError: it needs fewer arguments, or more.
+    """
+    if not _accepts(function, 1):
+        raise InvalidOptionError(f"batch_handler must take a list of jobs; {function!r} does not")
+    return function
+
+
 def of_job(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a handler as a function of the job alone: one that asks for the lock token as well gets it, as in BullMQ."""
-    if not _takes_token(function):
+    """Return a handler as a function of the job alone: one that needs the lock token as well gets it, as in BullMQ.
+
+    Raises:
+        InvalidOptionError: it needs fewer arguments, or more.
+    """
+    if _accepts(function, 1):
         return function
+    if not _accepts(function, 2):
+        raise InvalidOptionError(f"handler must take a job, or a job and its token; {function!r} does not")
 
     def call(job: JobCalls) -> Any:
         return function(job, job.token)
@@ -36,12 +51,14 @@ def of_job(function: Callable[..., Any]) -> Callable[[Any], Any]:
     return call_async if is_async(function) else call
 
 
-def _takes_token(function: Callable[..., Any]) -> bool:
-    """Tell whether a function must be called with two arguments. A second parameter with a default keeps its default."""
+def _accepts(function: Callable[..., Any], count: int) -> bool:
+    """Tell whether a function can be called with so many arguments. Some functions written in C do not tell."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
-        # Some functions written in C do not tell.
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
         return False
-    needed = [one for one in parameters if one.kind in _POSITIONAL and one.default is one.empty]
-    return len(needed) == _BOTH
+    return True

@@ -17,7 +17,7 @@ from bullrush.emitter import EarlyListeners
 from bullrush.errors import ClosedError, InvalidOptionError
 from bullrush.failure import CANCELLED
 from bullrush.handle import ClosedByWith
-from bullrush.handler import is_async, of_job
+from bullrush.handler import is_async, of_job, of_jobs
 from bullrush.inspection import JobT
 from bullrush.isolated import Setup, load
 from bullrush.isolation import Children, ProcessRunner, sendable
@@ -74,7 +74,7 @@ class WorkerCalls(ManualCalls[JobT]):
 
         Raises:
             QueueNameError: the name is empty or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has a bad value.
+            InvalidOptionError: an option does not exist or has a bad value, or the handler takes neither one nor two arguments.
         """
         self._settings: WorkerSettings = read_worker_options(options)
         function = handler if handler is not None else self._settings.batch_handler
@@ -93,8 +93,8 @@ class WorkerCalls(ManualCalls[JobT]):
             self._settings.prefix,
             options,
         )
-        if function is not None and self._settings.batch_handler is None:
-            function = of_job(function)
+        if function is not None:
+            function = of_job(function) if handler is not None else of_jobs(function)
         self._function: Callable[..., Any] | None = None if function is None else self._traced(function)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()

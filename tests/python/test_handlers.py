@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Job, Queue, Worker, aio
+from bullrush import Job, Queue, Worker, aio, errors
 
 from . import isolated_handlers
 
@@ -115,3 +115,14 @@ def test_an_asyncio_worker_gives_the_token_too(redis_url: str, queue_name: str) 
             assert await job.wait_until_finished(timeout=5_000) == BOTH
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("handler", [lambda: None, lambda job, token, signal: None, lambda *, job: None])
+def test_a_handler_that_cannot_be_called_is_refused_when_the_worker_is_made(handler: Any, worker: Make) -> None:
+    with pytest.raises(errors.InvalidOptionError, match="handler must take a job, or a job and its token"):
+        worker(handler)
+
+
+def test_a_batch_handler_gets_jobs_and_nothing_else(worker: Make) -> None:
+    with pytest.raises(errors.InvalidOptionError, match="batch_handler must take a list of jobs"):
+        worker(batch_handler=both)

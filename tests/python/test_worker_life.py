@@ -52,6 +52,19 @@ def test_a_listener_for_one_event_gets_the_first_that_it_missed(queue: Queue, wo
     assert told == [jobs[0].id]
 
 
+def test_an_asyncio_worker_begins_when_its_creator_first_waits(redis_url: str, queue_name: str) -> None:
+    async def main() -> None:
+        async with aio.Queue(queue_name, url=redis_url) as queue:
+            await queue.add_bulk([{"name": "n"}] * 10)
+            async with aio.Worker(queue_name, lambda job: None, url=redis_url, autorun=True) as w:
+                told = notes_of(w, "active", "completed")
+                while await queue.get_completed_count() < 10:
+                    pass
+        assert sorted(told) == ["active"] * 10 + ["completed"] * 10
+
+    asyncio.run(main())
+
+
 def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
     queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
