@@ -212,7 +212,8 @@ class CoreQueue:
     def remove_child_dependency(self, id: str, parent_key: str) -> Pending[bool]: ...
     def remove_deduplication_key(self, id: str, deduplication_id: str) -> Pending[bool]: ...
     def remove_unprocessed_children(self, id: str) -> Pending[None]: ...
-    def obliterate(self, force: bool, count: int) -> Pending[None]: ...
+    def obliterate(self, force: bool, count: int) -> Pending[None]:
+        """Remove the queue, which must be paused."""
     def upsert_job_scheduler(
         self,
         id: str,
@@ -297,8 +298,25 @@ class ManualWork:
         """The backoff type when only a custom strategy can compute the delay after ``made`` attempts and one more, else None."""
     def extend_job_locks(self) -> Pending[list[str]]: ...
     def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
+    def appear(self) -> Pending[None]:
+        """Check the server and the queue, and open the connection by which others find a worker. `get_next_job` does so, too."""
+    def withdraw(self) -> None:
+        """Close that connection until it is needed again."""
     def close(self) -> None:
-        """End pending waits for a job."""
+        """End pending waits for a job, and that connection."""
+
+@final
+class ConnectionWatch:
+    """Tells of outages of the connection that all calls of this process and URL share. Does not connect by itself."""
+
+    def __new__(cls, url: str) -> ConnectionWatch: ...
+    def next(self) -> Pending[None]:
+        """Wait for the next outage, or for `close`.
+
+        Raises:
+            ConnectionLostError: there is no connection; raised once per outage.
+        """
+    def close(self) -> None: ...
 
 @final
 class CoreEvents:

@@ -34,6 +34,9 @@ class QueueAdministration(QueueMonitoring[JobT]):
     @operation
     async def pause(self) -> None:
         """Pause the queue, for all workers: they finish what they have and take no more."""
+        await self._pause()
+
+    async def _pause(self) -> None:
         await reply(self.core.pause())
         self.emit("paused")
 
@@ -155,13 +158,14 @@ class QueueAdministration(QueueMonitoring[JobT]):
         Raises:
             BullrushError: jobs are active and ``force`` is not set; the queue stays paused.
         """
-        await reply(self.core.obliterate(force, checks.at_least(1)("count", count)))
+        most = checks.at_least(1)("count", count)
+        await self._pause()
+        await reply(self.core.obliterate(force, most))
 
     @operation
     async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:
-        """Set a job's progress; see `Job.update_progress`."""
+        """Set a job's progress; see `Job.update_progress`. As in BullMQ, no local event: that is for jobs this object gave out."""
         await reply(self.core.update_progress(job_id, encode_progress(progress, strict=strict)))
-        self.emit("progress", job_id, progress)
 
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:

@@ -154,11 +154,8 @@ class QueueEventsCalls(Handle):
 
     def _trouble(self, error: BullrushError) -> None:
         """Report why reading does not go on for now."""
-        if isinstance(error, ConnectionLostError):
-            _log.warning("%r: %s", self, error)
-        else:
-            _log.error("%r: %s", self, error)
-            self.emit("error", error)
+        _log.log(logging.WARNING if isinstance(error, ConnectionLostError) else logging.ERROR, "%r: %s", self, error)
+        self.emit("error", error)
 
     @operation
     async def close(self) -> None:

@@ -10,6 +10,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.handle import ClosedByWith, Handle
 from bullrush.naming import check_known
 from bullrush.operation import Blocking, operation, reply
+from bullrush.outages import TellsOutages
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,7 +35,7 @@ class QueueEventsProducerOptions(TypedDict, total=False):
 _KNOWN: Final = frozenset(QueueEventsProducerOptions.__annotations__)
 
 
-class QueueEventsProducerCalls(Handle):
+class QueueEventsProducerCalls(TellsOutages, Handle):
     """The calls of `QueueEventsProducer`, whichever way they are waited for."""
 
     _events = EVENTS

@@ -13,11 +13,12 @@ from bullrush.encoding import JSON
 from bullrush.errors import ClosedError
 from bullrush.flow_plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.forms import GivenRecord
-from bullrush.handle import ClosedByWith, Connected
+from bullrush.handle import ClosedByWith
 from bullrush.inspection import JobT
 from bullrush.job import Job
 from bullrush.naming import check_known, check_prefix, check_queue_name
 from bullrush.operation import Blocking, operation, reply
+from bullrush.outages import TellsOutages
 from bullrush.prepared import AddedRecord
 from bullrush.telemetry import Telemetry
 from bullrush.url import masked
@@ -89,7 +90,7 @@ class _FlowQueue:
         return False
 
 
-class FlowProducerCalls(Connected, Generic[JobT]):
+class FlowProducerCalls(TellsOutages, Generic[JobT]):
     """The calls of a flow producer, whichever way they are waited for."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]

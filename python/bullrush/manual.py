@@ -83,6 +83,21 @@ class ManualCalls(WorkerEvents[JobT]):
         return 0.001 if tuple(int(part) for part in version.split(".") if part.isdigit()) >= (7, 0, 8) else 0.002
 
     @operation
+    async def wait_until_ready(self) -> None:
+        """Connect now, check the server and the queue, and be found by `Queue.get_workers` from then on. `run` does so by itself.
+
+        Raises:
+            ConnectionLostError: Redis could not be reached in time.
+            RedisVersionError: the server is too old.
+            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
+        """
+        await reply(self.core.prepare() if self.is_running() else self.manual.appear())
+
+    def is_running(self) -> bool:
+        """Tell whether the worker takes jobs by itself."""
+        return False
+
+    @operation
     async def rate_limit(self, expire_time: Duration) -> None:
         """Stop all workers that have a limit for ``expire_time`` ms; the same as `Queue.rate_limit`."""
         await reply(self.core.rate_limit(checks.milliseconds("expire_time", expire_time)))

@@ -20,6 +20,7 @@ from bullrush.job import Job
 from bullrush.naming import check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.options import JobOptions, OptionCompiler
+from bullrush.outages import TellsOutages
 from bullrush.prepared import AddedRecord, PreparedJob, prepare
 from bullrush.scheduler import SCHEDULER_OPTIONS, JobScheduler, QueueSchedulers, SchedulerOptions
 from bullrush.spans import QUEUE_SPANS
@@ -39,7 +40,7 @@ EVENTS: Final = {
     "resumed": "()",
     "cleaned": "(job_ids, type)",
     "removed": "(job or job_id)",
-    "progress": "(job or job_id, progress)",
+    "progress": "(job, progress)",
     "error": "(error)",
 }
 
@@ -95,7 +96,7 @@ class AddedIds(list[str]):
         self.duplicates = duplicates
 
 
-class QueueCalls(QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[JobT]):
+class QueueCalls(TellsOutages, QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[JobT]):
     """The calls of a queue, whichever way they are waited for."""
 
     _events = EVENTS

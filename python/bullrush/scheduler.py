@@ -15,6 +15,7 @@ from bullrush.job import Job, JobCalls
 from bullrush.naming import check_job_name, check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.options import JobOptions, OptionCompiler, read_options
+from bullrush.outages import TellsOutages
 from bullrush.prepared import AddedRecord
 from bullrush.schedule_options import (
     JobTemplate,
@@ -261,7 +262,7 @@ SCHEDULER_OPTIONS: Final = frozenset(SchedulerOptions.__annotations__)
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class JobSchedulerCalls(SchedulerCalls[JobT]):
+class JobSchedulerCalls(TellsOutages, SchedulerCalls[JobT]):
     """The calls of a `JobScheduler`, whichever way they are waited for."""
 
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}

@@ -122,9 +122,20 @@ impl ManualWork {
         Pending::start(async move { Ok(Reply::Texts(manual.move_stalled_jobs_to_wait().await?)) })
     }
 
+    fn appear(&self) -> Pending {
+        let manual = self.manual();
+        Pending::start(async move { manual.appear().await.map(|()| Reply::Nothing) })
+    }
+
+    fn withdraw(&self) {
+        if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned() {
+            Core::current().spawn(async move { manual.withdraw().await });
+        }
+    }
+
     fn close(&self) {
-        if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get) {
-            manual.close();
+        if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned() {
+            Core::current().spawn(async move { manual.close().await });
         }
     }
 }

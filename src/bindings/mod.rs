@@ -12,6 +12,7 @@ mod queue;
 mod record;
 mod runtime;
 mod terms;
+mod watch;
 mod worker;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ mod _core {
     use super::record::PyJobRecord;
     #[pymodule_export]
     use super::terms::WorkerTerms;
+    #[pymodule_export]
+    use super::watch::ConnectionWatch;
     #[pymodule_export]
     use super::worker::CoreWorker;
 

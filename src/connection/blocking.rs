@@ -111,6 +111,11 @@ impl BlockingLink {
         Ok(value)
     }
 
+    /// Closes the socket; the next call opens another one.
+    pub fn disconnect(&mut self) {
+        self.wire = None;
+    }
+
     /// Closes the socket; later calls fail with [`Error::Closed`].
     pub fn close(&mut self) {
         self.closed = true;

@@ -5,6 +5,7 @@ mod endpoint;
 mod fault;
 mod keeper;
 mod link;
+mod outages;
 mod pace;
 mod pool;
 mod socket;
@@ -14,6 +15,7 @@ mod wire;
 pub use blocking::BlockingLink;
 pub use endpoint::Endpoint;
 pub use link::{Link, LinkOptions};
+pub use outages::Outages;
 pub use pool::Pool;
 
 /// Whether a command may be sent again when the reply to the first sending got lost.

@@ -28,13 +28,12 @@ impl QueueHandle {
         Ok(())
     }
 
-    /// Pauses the queue and removes it with all its jobs, `count` per call.
+    /// Removes the queue, which must be paused, with all its jobs, `count` per call.
     ///
     /// # Errors
-    /// [`crate::error::Error::Refused`] when jobs are active and `force` is off, and see [`QueueHandle::get_job`].
+    /// [`crate::error::Error::Refused`] when jobs are active and `force` is off, or the queue is not paused; and see [`QueueHandle::get_job`].
     pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
         self.ready().await?;
-        manage::pause(&self.link, &self.keys).await?;
         while manage::obliterate(&self.link, &self.keys, count, force).await? {}
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! A worker's fetch and finish, one call at a time, for whoever runs jobs by hand.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,8 @@ pub struct Manual {
     options: WorkerOptions,
     locks: HeldLocks,
     blocking: Mutex<BlockingLink>,
+    /// The blocking connection was asked for: by its name others find this worker.
+    seen: AtomicBool,
     closed: watch::Sender<bool>,
 }
 
@@ -52,7 +55,8 @@ impl Manual {
     #[must_use]
     pub fn new(queue: QueueHandle, blocking: BlockingLink, options: WorkerOptions) -> Self {
         let closed = watch::Sender::new(false);
-        Self { queue, options, locks: HeldLocks::default(), blocking: Mutex::new(blocking), closed }
+        let (blocking, seen) = (Mutex::new(blocking), AtomicBool::new(false));
+        Self { queue, options, locks: HeldLocks::default(), blocking, seen, closed }
     }
 
     fn link(&self) -> &Link {
@@ -63,17 +67,39 @@ impl Manual {
         self.queue.keys()
     }
 
-    /// End pending waits; the blocking connection closes.
-    pub fn close(&self) {
+    /// Connect, under the name by which others find a worker.
+    ///
+    /// # Errors
+    /// What the server or the queue refuses, and what [`BlockingLink::connect`] returns.
+    pub async fn appear(&self) -> Result<()> {
+        self.queue.ready().await?;
+        self.seen.store(true, Ordering::Relaxed);
+        self.blocking.lock().await.connect().await
+    }
+
+    /// Close the blocking connection until it is needed again: a running worker has one of its own.
+    pub async fn withdraw(&self) {
+        self.blocking.lock().await.disconnect();
+        self.seen.store(false, Ordering::Relaxed);
+    }
+
+    /// End pending waits and the blocking connection.
+    pub async fn close(&self) {
         self.closed.send_replace(true);
+        self.blocking.lock().await.close();
     }
 
     /// Take the next job under `token`; with `block` wait for one up to the drain delay.
     ///
     /// # Errors
     /// What the connection and the server refuse; a job whose successor in its series could not be made is delayed.
-    pub async fn get_next_job(&self, token: Arc<str>, block: bool) -> Result<Option<Arc<HeldJob>>> {
+    pub async fn get_next_job(self: &Arc<Self>, token: Arc<str>, block: bool) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
+        if !self.seen.swap(true, Ordering::Relaxed) {
+            let worker = self.clone();
+            // The job does not wait for it; a wait for one tells what is wrong.
+            tokio::spawn(async move { worker.blocking.lock().await.connect().await });
+        }
         let deadline = Instant::now() + self.options.drain_delay;
         // A popped marker of a delayed job: whoever popped it answers for it.
         let mut popped = None;
@@ -101,6 +127,7 @@ impl Manual {
     async fn wait_for_marker(&self, time: Duration) -> Result<Option<(String, f64)>> {
         let mut closed = self.closed.subscribe();
         tokio::select! {
+            biased;
             // Given up, the socket closes and pops nothing any more.
             _ = closed.wait_for(|closed| *closed) => Ok(None),
             woken = async { self.blocking.lock().await.wait_marker(self.keys().marker(), time).await } => woken,

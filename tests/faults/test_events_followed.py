@@ -5,8 +5,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from redis import Redis
 
-from bullrush import Event, Queue, QueueEvents, Worker
+from bullrush import Event, Queue, QueueEvents, Worker, errors
 from bullrush.embedded import EmbeddedRedis
 
 from .proxy import Proxy
@@ -75,6 +76,59 @@ def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_ser
     proxy.refuse(False)
     until("the event is told", lambda: heard)
     assert heard == [missed]
+
+
+def test_a_full_server_is_followed_all_the_same(
+    queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard
+) -> None:
+    before = queue.add("n").id
+    own_redis.config_set("maxmemory", 1)
+    events = follow(server.url)
+    with QueueEvents("work", url=server.url, last_event_id="0-0") as other:
+        assert next(iter(other)).job_id == before
+    own_redis.config_set("maxmemory", 0)
+    added = queue.add("n").id
+    until("the event is told", lambda: heard)
+    assert heard == [added]
+    assert events.is_running()
+
+
+def test_a_user_who_may_not_read_the_stream_is_told_and_goes_on_once_he_may(
+    queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard
+) -> None:
+    own_redis.acl_setuser("reader", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all"])
+    events = follow(server.url.replace("://", "://reader:secret@"))
+    told: list[Exception] = []
+    events.on("error", told.append)
+    own_redis.acl_setuser("reader", commands=["-xread"])
+    added = [queue.add("n").id for _ in range(2)]  # the first one ends the read that is under way
+    until("it was told", lambda: told)
+    assert isinstance(told[0], errors.RedisServerError)
+    assert told[0].code == "NOPERM"
+    own_redis.acl_setuser("reader", commands=["+xread"])
+    until("all events are told", lambda: len(heard) == len(added))
+    assert heard == added
+    assert len(told) < 4
+
+
+def test_closing_takes_no_time_while_a_listener_runs(queue: Queue, server: EmbeddedRedis, heard) -> None:
+    release = threading.Event()
+    events = QueueEvents("work", url=server.url)
+    events.wait_until_ready()
+
+    @events.on("added")
+    def block(event: Event) -> None:
+        heard.append(event.job_id or "")
+        release.wait(20)
+
+    queue.add_bulk([{"name": "n"}] * 5)
+    until("the listener runs", lambda: heard)
+    began = time.monotonic()
+    events.close()
+    assert time.monotonic() - began < 1
+    release.set()
+    until("the thread has ended", lambda: not events.is_running())
+    assert len(heard) == 1
 
 
 def test_closing_takes_no_time_while_the_server_is_silent(proxy: Proxy, follow) -> None:

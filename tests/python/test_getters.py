@@ -205,6 +205,51 @@ def test_a_worker_that_was_never_idle_is_among_them_too(
     release.set()
 
 
+def names(queue: Queue) -> list[str]:
+    return [client["rawname"].rpartition(":w:")[2] for client in queue.get_workers()]
+
+
+def test_a_worker_that_is_ready_is_among_them_until_it_is_closed(
+    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
+) -> None:
+    ready = worker(lambda job: None, name="ready")
+    assert names(queue) == []
+    ready.wait_until_ready()
+    assert names(queue) == ["ready"]
+    ready.close()
+    eventually(lambda: names(queue) == [])
+    with pytest.raises(errors.ClosedError):
+        ready.wait_until_ready()
+
+
+def test_a_worker_that_works_by_hand_is_among_them(
+    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
+) -> None:
+    queue.add("n")
+    hand = worker(name="hand")
+    job = hand.get_next_job("t", block=False)
+    assert job is not None
+    eventually(lambda: names(queue) == ["hand"])
+    job.move_to_completed(1, fetch_next=False)
+    hand.close()
+    eventually(lambda: names(queue) == [])
+
+
+def test_a_worker_that_was_ready_before_it_runs_is_listed_once(
+    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
+) -> None:
+    running = worker(lambda job: None, name="once")
+    running.wait_until_ready()
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    eventually(lambda: [client["cmd"] for client in queue.get_workers()] == ["bzpopmin"])
+    running.wait_until_ready()
+    assert names(queue) == ["once"]
+    running.close()
+    thread.join(10)
+    eventually(lambda: names(queue) == [])
+
+
 def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*arguments: object) -> None:
         raise errors.RedisServerError("ERR", "unknown command 'CLIENT'")

@@ -140,6 +140,7 @@ async fn management_calls_reach_their_scripts() {
     assert_eq!(manage::remove(&link, &keys, "1", false).await.unwrap(), 1);
     manage::drain(&link, &keys, true, &[]).await.unwrap();
     assert!(inspect::is_drained(&link, &keys, 1, 1_000).await.unwrap());
+    manage::pause(&link, &keys).await.unwrap();
     queue(&link).obliterate(100, false).await.unwrap();
 }
 

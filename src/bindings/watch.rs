@@ -1,0 +1,60 @@
+//! The connection of a process and URL, as who does not call just now wants to know about it.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use tokio::sync::{watch, Mutex};
+
+use super::convert::Reply;
+use super::endpoint::endpoint;
+use super::errors::inherited;
+use super::pending::Pending;
+use super::runtime::{Core, OwnedByProcess};
+use crate::connection::{Link, Outages};
+use crate::error::Error;
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct ConnectionWatch(OwnedByProcess<Arc<Watch>>);
+
+struct Watch {
+    link: Link,
+    outages: Mutex<Outages>,
+    closed: watch::Sender<bool>,
+}
+
+#[pymethods]
+impl ConnectionWatch {
+    #[new]
+    fn new(py: Python<'_>, url: &str) -> PyResult<Self> {
+        let endpoint = endpoint(py, url)?;
+        let core = Core::current();
+        let _runtime = core.enter();
+        let link = core.pool.command(&endpoint);
+        let outages = Mutex::new(Outages::of(&link));
+        Ok(Self(OwnedByProcess::new(Arc::new(Watch { link, outages, closed: watch::Sender::new(false) }))))
+    }
+
+    fn next(&self) -> PyResult<Pending> {
+        let watch = self.0.get().ok_or_else(inherited)?.clone();
+        Ok(Pending::start(async move {
+            let mut closed = watch.closed.subscribe();
+            let outage = tokio::select! {
+                _ = closed.wait_for(|closed| *closed) => None,
+                outage = async { watch.outages.lock().await.next().await } => outage,
+            };
+            match outage {
+                Some(cause) => {
+                    let endpoint = watch.link.endpoint();
+                    Err(Error::ConnectionLost(format!("no connection to Redis at {endpoint} ({cause})")))
+                }
+                None => Ok(Reply::Nothing),
+            }
+        }))
+    }
+
+    fn close(&self) {
+        if let Some(watch) = self.0.get() {
+            watch.closed.send_replace(true);
+        }
+    }
+}

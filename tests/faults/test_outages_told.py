@@ -1,0 +1,113 @@
+"""Who listens to `error` hears that there is no connection, whichever object it is and whether it is used just then or not."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bullrush import Event, FlowProducer, JobScheduler, Queue, QueueEvents, QueueEventsProducer, aio
+from bullrush.errors import ConnectionLostError
+
+from .proxy import Proxy
+from .waiting import until
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "Queue": lambda module, url: module.Queue("work", url=url),
+    "FlowProducer": lambda module, url: module.FlowProducer(url=url),
+    "JobScheduler": lambda module, url: module.JobScheduler("work", url=url),
+    "QueueEvents": lambda module, url: module.QueueEvents("work", url=url),
+    "QueueEventsProducer": lambda module, url: module.QueueEventsProducer("work", url=url),
+}
+
+
+class Module:
+    """The blocking classes, as `aio` has the awaited ones."""
+
+    Queue, FlowProducer, JobScheduler = Queue, FlowProducer, JobScheduler
+    QueueEvents, QueueEventsProducer = QueueEvents, QueueEventsProducer
+
+
+def watchers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "bullrush-errors"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
+    told: list[Exception] = []
+    heard: list[Event] = []
+    with KINDS[kind](Module, proxy.url) as handle, Queue("work", url=proxy.url) as queue:
+        handle.on("error", told.append)
+        handle.wait_until_ready()
+        if kind == "QueueEvents":
+            handle.on("added", heard.append)
+        for outages in (1, 2):
+            queue.add("n")  # over the connection that all but QueueEvents share
+            until("it is connected", lambda outages=outages: kind != "QueueEvents" or len(heard) == outages)
+            proxy.refuse(True)
+            before = proxy.accepted
+            proxy.cut()
+            until("it was told", lambda outages=outages: len(told) == outages)
+            until("it tried again and again", lambda before=before: proxy.accepted > before + 2)
+            proxy.refuse(False)
+    assert len(told) == 2
+    assert all(isinstance(error, ConnectionLostError) for error in told)
+    assert proxy.url.split("/")[2] in str(told[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_on_an_event_loop(proxy: Proxy, kind: str) -> None:
+    told: list[tuple[Exception, bool]] = []
+
+    async def listen() -> None:
+        loop, heard = asyncio.get_running_loop(), asyncio.Event()
+
+        async def note(error: Exception) -> None:
+            told.append((error, asyncio.get_running_loop() is loop))
+            heard.set()
+
+        async with KINDS[kind](aio, proxy.url) as handle:
+            handle.on("error", note)
+            await handle.wait_until_ready()
+            proxy.refuse(True)
+            proxy.cut()
+            await asyncio.wait_for(heard.wait(), 20)
+
+    asyncio.run(listen())
+    assert [(type(error), on_loop) for error, on_loop in told] == [(ConnectionLostError, True)]
+
+
+def test_only_a_listener_of_error_costs_a_thread_and_closing_ends_it(queue: Queue) -> None:
+    queue.on("waiting", lambda job: None)
+    queue.add("n")
+    assert watchers() == []
+    queue.on("error", lambda error: None)
+    queue.once("error", lambda error: None)
+    assert len(watchers()) == 1
+    queue.close()
+    until("the thread has ended", lambda: watchers() == [])
+    queue.on("error", lambda error: None)
+    assert watchers() == []
+
+
+def test_a_program_ends_that_closes_nothing(queue: Queue) -> None:
+    program = (
+        "import sys; from bullrush import Queue; q = Queue('work', url=sys.argv[1]); q.on('error', print); q.add('n')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, queue.opts["url"]], timeout=30, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_listener_that_comes_during_an_outage_hears_of_it(proxy: Proxy) -> None:
+    told: list[Exception] = []
+    proxy.refuse(True)
+    with Queue("work", url=proxy.url, timeout=200) as queue:
+        with pytest.raises(ConnectionLostError):
+            queue.add("n")
+        queue.on("error", told.append)
+        until("it was told", lambda: told)
