@@ -281,17 +281,9 @@ class ManualWork:
     ) -> Pending[JobRecord | None]: ...
     def move_to_failed(
         self,
-        id: str,
-        token: str,
-        opts: bytes,
-        made: int,
-        stacktrace: bytes | None,
-        reason: str,
-        stack: str,
-        retry: bool,
-        delay: int | None,
-        fetch_next: bool,
-    ) -> Pending[tuple[int | None, str, JobRecord | None]]:
+        id: str, token: str, opts: bytes, made: int, stacktrace: bytes | None,
+        reason: str, stack: str, retry: bool, delay: int | None, fetch_next: bool,
+    ) -> Pending[tuple[int | None, str, JobRecord | None]]:  # fmt: skip
         """Return (ms until it is retried or None, the job's stack traces, the next job); see `CoreWorker.fail`."""
     @staticmethod
     def needs_strategy(opts: bytes, made: int) -> str | None:
@@ -359,24 +351,10 @@ class CoreWorker:
     """The worker engine of one queue. Python takes jobs and hands back outcomes; all else happens on its native thread."""
 
     def __new__(
-        cls,
-        url: str,
-        prefix: str,
-        name: str,
-        terms: WorkerTerms,
-        *,
-        worker_id: str,
-        concurrency: int,
+        cls, url: str, prefix: str, name: str, terms: WorkerTerms, *, worker_id: str, concurrency: int
     ) -> CoreWorker:
         """``worker_id``: how lock tokens begin; no two workers may share it."""
-    def start(
-        self,
-        *,
-        until: str | None,
-        max_jobs: int | None,
-        max_seconds: float | None,
-        horizon: int,
-    ) -> None:
+    def start(self, *, until: str | None, max_jobs: int | None, max_seconds: float | None, horizon: int) -> None:
         """Start fetching. Raises RuntimeError when started before, or in a forked child of the process that made it."""
     def take(self, max: int, wait_ms: int) -> list[JobRecord] | None:
         """Return 1..max jobs, [] after ``wait_ms``, None when no job will come any more. Tries without releasing the GIL first."""

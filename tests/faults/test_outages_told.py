@@ -1,6 +1,7 @@
 """Who listens to `error` hears that there is no connection, whichever object it is and whether it is used just then or not."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 from bullrush import Event, FlowProducer, JobScheduler, Queue, QueueEvents, QueueEventsProducer, aio
 from bullrush.errors import ConnectionLostError
 
+from .forking import in_child
 from .proxy import Proxy
 from .waiting import until
 
@@ -111,3 +113,19 @@ def test_a_listener_that_comes_during_an_outage_hears_of_it(proxy: Proxy) -> Non
             queue.add("n")
         queue.on("error", told.append)
         until("it was told", lambda: told)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_uses_the_object_and_can_listen_itself(queue: Queue) -> None:
+    queue.on("error", lambda error: None)
+    queue.add("n")
+
+    def use() -> list[int]:
+        before = len(watchers())
+        queue.add("n")
+        queue.on("error", lambda error: None)
+        return [before, len(watchers())]
+
+    assert in_child(use) == [0, 1]
+    assert queue.get_waiting_count() == 2
+    queue.close()

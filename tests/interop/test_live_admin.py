@@ -1,10 +1,13 @@
 """What either side tells of workers, metrics and families, and queues that version 6 paused."""
 
+import re
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
 import pytest
+
+from bullrush import Worker
 
 from .live import TheirQueue, eventually, our_worker, work_off
 
@@ -17,6 +20,31 @@ def test_we_see_their_workers(ours, theirs, queue_name, redis_url):
     for worker in workers:
         assert worker.keys() == by_id[worker["id"]].keys()
         assert (worker["name"], worker["rawname"]) == (queue_name, by_id[worker["id"]]["rawname"])
+
+
+SETTINGS: list[tuple[Any, ...]] = [
+    ("setGlobalConcurrency", 3), ("setGlobalConcurrency", 4), ("removeGlobalConcurrency",), ("removeGlobalConcurrency",),
+    ("setGlobalRateLimit", 3, 100), ("setGlobalRateLimit", 3, 100), ("removeGlobalRateLimit",), ("removeGlobalRateLimit",),
+]  # fmt: skip
+
+
+def test_settings_answer_with_the_same_counts(ours, theirs):
+    def by_us(method: str, *arguments: int) -> Any:
+        return getattr(ours, re.sub("([A-Z])", r"_\1", method).lower())(*arguments)
+
+    assert [by_us(*call) for call in SETTINGS] == [theirs.call(*call) for call in SETTINGS] == [1, 0, 1, 0, 2, 0, 2, 0]
+
+
+def test_they_see_workers_of_ours_that_do_not_run(theirs, queue_name, redis_url):
+    with (
+        Worker(queue_name, url=redis_url, name="ready") as ready,
+        Worker(queue_name, url=redis_url, name="hand") as hand,
+    ):
+        ready.wait_until_ready()
+        assert hand.get_next_job("t", block=False) is None
+        workers = eventually(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
+        assert {worker["rawname"].rpartition(":w:")[2] for worker in workers} == {"ready", "hand"}
+    eventually(lambda: theirs.call("getWorkers") == [])
 
 
 def test_we_see_those_who_listen(ours, theirs):

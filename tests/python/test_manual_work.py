@@ -94,7 +94,7 @@ def test_a_failure_is_decided_as_in_a_running_worker(queue: Queue, new_worker: C
         job = worker.get_next_job("t")
         assert job.move_to_failed(ValueError("boom")) is None
         assert job.is_delayed() and (job.failed_reason, job.attempts_made) == ("boom", 1)
-        assert len(job.stacktrace) == 1
+        assert (len(job.stacktrace), job.delay) == (1, 60_000)
         job.promote()
         job = worker.get_next_job("t")
         job.move_to_failed(errors.UnrecoverableError("never"))
