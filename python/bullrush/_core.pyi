@@ -131,15 +131,9 @@ class CoreQueue:
     """Producer and inspection calls on one queue. Connects at first use; follows its process over a fork."""
 
     def __new__(
-        cls,
-        url: str,
-        prefix: str,
-        name: str,
-        *,
-        max_len_events: int = 10_000,
-        skip_metas_update: bool = False,
-        timeout_ms: int | None = ...,
-    ) -> CoreQueue:
+        cls, url: str, prefix: str, name: str, *,
+        max_len_events: int = 10_000, skip_metas_update: bool = False, timeout_ms: int | None = ...,
+    ) -> CoreQueue:  # fmt: skip
         """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
     def add_job(self, job: NewJob) -> Pending[str]:
         """Add one job and answer its id. Jobs that come while the call of another is on its way share the next call."""
@@ -154,20 +148,10 @@ class CoreQueue:
         holds those of the jobs that their parent does not wait for.
         """
     def add_arrow(
-        self,
-        source: object,
-        name: str | None,
-        name_column: str | None,
-        data_columns: Sequence[str] | None,
-        id_column: str | None,
-        auto_ids: AutoIds | None,
-        opts: bytes,
-        timestamp: int,
-        delay: int,
-        priority: int,
-        lifo: bool,
-        link: Link | None,
-    ) -> Pending[tuple[list[str], list[int]]]:
+        self, source: object, name: str | None, name_column: str | None, data_columns: Sequence[str] | None,
+        id_column: str | None, auto_ids: AutoIds | None, opts: bytes, timestamp: int, delay: int, priority: int,
+        lifo: bool, link: Link | None,
+    ) -> Pending[tuple[list[str], list[int]]]:  # fmt: skip
         """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
 
         ``id_column`` gives custom ids; else ``auto_ids`` does; else ids are Redis' counter. All rows are encoded before
