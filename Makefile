@@ -97,7 +97,8 @@ fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random sequences beside Bu
 	@$(PY) -m tests.interop.fuzz --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
-ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py,\
+ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \
+  tests/interop/test_state_fetch.py tests/interop/test_state_finish.py,\
   tests/lua $(wildcard tests/interop/test_state_*.py) tests/faults)
 test-servers: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## scripts, states and faults on Redis 6.2, 7.0, 8.0 and Valkey 8.1: SAMPLE=1, SERVERS=redis-8.0
 	@failed=; for name in $(SERVERS); do \
