@@ -20,7 +20,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz fleet bench lint format check wheel-test docs clean boards test-servers
+.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -106,6 +106,9 @@ test-servers: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## scripts, states an
 	  server=$$(VENV=$(VENV) .ci/server $$name) && BULLRUSH_REDIS_SERVER=$$server $(BIN)/pytest -q -n $(WORKERS) $(ON_SERVERS) $(ARGS) \
 	    || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
+
+denied: $(VENV)/.built $(VENV)/.dev  ## Redis denies scripts and workers one command after the other
+	@$(BIN)/pytest -q -n $(WORKERS) tests/lua/denied tests/faults/test_commands_denied.py $(ARGS)
 
 FLEET_JOBS ?= 50000
 fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 50,000 jobs together while workers are killed

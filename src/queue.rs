@@ -5,6 +5,7 @@ mod guard;
 mod linked;
 mod shared;
 pub mod schedulers;
+mod settings;
 mod sweep;
 
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::scripts::inspect;
 
 pub use adder::{Added, Adder};
 pub use guard::VERSION;
+pub use settings::ignored_settings;
 
 /// What a plain rate limit writes: more jobs than any limit allows.
 const MANUAL_LIMIT: i64 = 9_007_199_254_740_991;

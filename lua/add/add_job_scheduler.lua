@@ -9,8 +9,7 @@
 --- Events  added, then waiting or delayed
 local call = redis.call
 --- @include get_target
---- @include discard_job
---- @include take_waiting
+--- @include remove_deduplication
 --- @include store_scheduler_job
 
 local P = string.sub(KEYS[1], 1, -5)
@@ -37,8 +36,12 @@ local function job_key(at)
   return P .. 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', at)
 end
 
-if latest and call('EXISTS', job_key(latest)) == 1 and take_waiting(P, 'repeat:' .. scheduler_id .. ':' .. latest) then
-  discard_job(P, 'repeat:' .. scheduler_id .. ':' .. latest)
+local waiting_id = latest and 'repeat:' .. scheduler_id .. ':' .. latest
+local from, is_set
+if latest and call('EXISTS', P .. waiting_id) == 1 then
+  from, is_set = find_waiting(P, waiting_id)
+end
+if from then
   slot, offset = tonumber(latest), stored[1]
 elseif call('EXISTS', job_key(slot)) == 1 then
   if not every then
@@ -50,13 +53,16 @@ elseif call('EXISTS', job_key(slot)) == 1 then
   end
 end
 
-call('DEL', scheduler_key)
-call('HSET', scheduler_key, 'ic', stored[2] or '1', unpack(ARGV, 12))
+local scheduler = { 'ic', stored[2] or '1', unpack(ARGV, 12) }
 if offset then
-  call('HSET', scheduler_key, 'offset', offset)
+  scheduler[#scheduler + 1], scheduler[#scheduler + 2] = 'offset', offset
+end
+write_hash(scheduler_key, scheduler)
+if from then
+  remove_deduplication(P, waiting_id, call('HGET', P .. waiting_id, 'deid'))
 end
 local target, blocked, settings = get_target(P)
-local delay = store_scheduler_job(P, scheduler_id, slot, {
+local delay, tell = store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = ARGV[6],
   data = ARGV[7],
@@ -65,5 +71,6 @@ local delay = store_scheduler_job(P, scheduler_id, slot, {
   priority = priority,
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
-}, target, blocked, settings)
+}, target, blocked, settings, from, is_set)
+tell()
 return { 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot), delay }

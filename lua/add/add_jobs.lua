@@ -36,66 +36,86 @@ end
 
 local target, blocked, settings = get_target(P)
 local events = P .. 'events'
-local max_events = max_len_events(P, settings[5])
-local runnable, delayed = false, false
-local reply = {}
+local reply, stored, places = {}, {}, {}
 
-local at = 1
-while at <= size do
-  local count, name, opts, timestamp = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local delay, priority, custom = ARGV[at + 4], ARGV[at + 5], ARGV[at + 7] == '1'
-  local due = tonumber(delay) > 0 and format('%.17g', timestamp + delay)
-  local lifo = ARGV[at + 6] == '1'
-  at = at + 8
+local function add()
+  local runnable, delayed = false, false
+  local at = 1
+  while at <= size do
+    local count, name, opts, timestamp = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local delay, priority, custom = ARGV[at + 4], ARGV[at + 5], ARGV[at + 7] == '1'
+    local due = tonumber(delay) > 0 and format('%.17g', timestamp + delay)
+    local lifo = ARGV[at + 6] == '1'
+    at = at + 8
 
-  local first = call('INCRBY', P .. 'id', count) - count + 1
-  local placed, duplicates = {}, {}
-  local opts_head = custom and (opts == '{}' and '{"jobId":' or string.sub(opts, 1, -2) .. ',"jobId":')
-  for i = 0, count - 1 do
-    local id
-    local stored = opts
-    local exists = false
-    if custom then
-      id = ARGV[at]
-      at = at + 1
-      exists = id ~= '' and call('EXISTS', P .. id) == 1
-    end
-    if exists then
-      call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
-      duplicates[#duplicates + 1] = i
-    else
-      if not id or id == '' then
-        id = format('%d', first + i)
-      else -- options are those of the whole run, but for the one that differs from job to job
-        stored = opts_head .. cjson.encode(id) .. '}'
+    local first = call('INCRBY', P .. 'id', count) - count + 1
+    local ids, placed, duplicates = {}, {}, {}
+    local opts_head = custom and (opts == '{}' and '{"jobId":' or string.sub(opts, 1, -2) .. ',"jobId":')
+    for i = 0, count - 1 do
+      local id, own_opts = nil, opts
+      if custom then
+        id = ARGV[at]
+        at = at + 1
       end
-      call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', stored, 'timestamp', timestamp, 'delay', delay,
-        'priority', priority)
-      call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
-      if due then
-        call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+      if id and id ~= '' and call('EXISTS', P .. id) == 1 then
+        ids[i + 1] = id
+        duplicates[#duplicates + 1] = i
       else
-        call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
+        if not id or id == '' then
+          id = format('%d', first + i)
+        else -- options are those of the whole run, but for the one that differs from job to job
+          own_opts = opts_head .. cjson.encode(id) .. '}'
+        end
+        local job_key = P .. id
+        call('HSET', job_key, 'name', name, 'data', ARGV[at], 'opts', own_opts, 'timestamp', timestamp, 'delay', delay,
+          'priority', priority)
+        stored[#stored + 1] = job_key
+        ids[i + 1] = id
+        placed[#placed + 1] = id
       end
-      placed[#placed + 1] = id
+      at = at + 1
     end
-    at = at + 1
-  end
-  reply[#reply + 1] = custom and duplicates or first
+    reply[#reply + 1] = custom and duplicates or first
 
-  if #placed > 0 then
-    place_jobs(P, target, placed, due, priority, lifo)
-    delayed = delayed or due
-    runnable = runnable or not due
+    if #placed > 0 then
+      places[#places + 1] = place_jobs(P, target, placed, due, priority, lifo)
+      delayed = delayed or due
+      runnable = runnable or not due
+    end
+    local next_duplicate = 1
+    for i = 1, count do
+      local id = ids[i]
+      if duplicates[next_duplicate] == i - 1 then
+        next_duplicate = next_duplicate + 1
+        call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
+      else
+        call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
+        if due then
+          call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+        else
+          call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
+        end
+      end
+    end
+  end
+
+  -- One trim for the batch leaves the stream that one trim per job leaves.
+  call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
+  if runnable then
+    add_marker(P, blocked)
+  end
+  if delayed then
+    add_delay_marker(P)
   end
 end
 
--- One trim for the batch leaves the stream that one trim per job leaves.
-call('XTRIM', events, 'MAXLEN', '~', max_events)
-if runnable then
-  add_marker(P, blocked)
-end
-if delayed then
-  add_delay_marker(P)
-end
+-- A call adds all its jobs or none: whoever is told that it failed may add them again.
+attempt(add, function()
+  for i = #places, 1, -1 do
+    retreat(places[i])
+  end
+  for first = 1, #stored, 1000 do
+    call('UNLINK', unpack(stored, first, math.min(first + 999, #stored)))
+  end
+end)
 return reply

@@ -20,6 +20,7 @@ local call = redis.call
 --- @include add_delay_marker
 --- @include place_jobs
 --- @include deduplicate
+--- @include remove_job_keys
 --- @include read_parent
 --- @include settle_parent
 
@@ -136,119 +137,162 @@ local function adopt(run, id)
   return true
 end
 
-local function place(run, queue, due, placed, placed_keys)
+-- What this call has done so far, for the case that Redis refuses the rest: hashes, places, { dependencies key, children }
+-- and what takes a deduplication back.
+local stored, places, links, undo = {}, {}, {}, {}
+local leaving = {} -- the keys of jobs that were replaced
+
+local function place(run, queue, due, placed, placed_keys, replaced)
   if run.parent then
-    local members = {}
+    local parents = { ids = placed, key = run.P .. 'waiting-children', scores = {} }
     for i = 1, #placed do
-      members[2 * i - 1], members[2 * i] = run.timestamp, placed[i]
+      parents.scores[i] = run.timestamp
     end
-    call_many('ZADD', run.P .. 'waiting-children', members)
+    enter(parents)
+    places[#places + 1] = parents
   else
-    place_jobs(run.P, queue.target, placed, due, run.priority, run.lifo)
+    places[#places + 1] = place_jobs(run.P, queue.target, placed, due, run.priority, run.lifo, replaced)
     queue.delayed = queue.delayed or due
     queue.runnable = queue.runnable or not due
   end
   if run.parent_key ~= '' then
-    call_many('SADD', run.parent_key .. ':dependencies', placed_keys)
+    local dependencies = run.parent_key .. ':dependencies'
+    call_many('SADD', dependencies, placed_keys)
+    links[#links + 1] = { dependencies, placed_keys }
   end
 end
 
 local all_ids, left_out, unattached = {}, {}, {}
-for _, run in ipairs(runs) do
-  local P, count, ids, rule, has_parent = run.P, run.count, run.ids, run.rule, run.parent_key ~= ''
-  local queue, events = queues[P] or open_queue(P), P .. 'events'
-  local due = not run.parent and tonumber(run.delay) > 0 and format('%.17g', run.timestamp + run.delay)
-  local opts_head = run.opts == '{}' and '{"jobId":' or string.sub(run.opts, 1, -2) .. ',"jobId":'
-  local first = call('INCRBY', P .. 'id', count) - count
-  local placed, placed_keys = {}, {}
+local function add()
+  for _, run in ipairs(runs) do
+    local P, count, ids, rule, has_parent = run.P, run.count, run.ids, run.rule, run.parent_key ~= ''
+    local queue, events = queues[P] or open_queue(P), P .. 'events'
+    local due = not run.parent and tonumber(run.delay) > 0 and format('%.17g', run.timestamp + run.delay)
+    local opts_head = run.opts == '{}' and '{"jobId":' or string.sub(run.opts, 1, -2) .. ',"jobId":'
+    local first = call('INCRBY', P .. 'id', count) - count
+    local placed, placed_keys = {}, {}
 
-  for i = 1, count do
-    local at_job = run.first + (i - 1) * run.width
-    local id, data = ARGV[at_job], ARGV[at_job + 1]
-    local opts = run.opts
-    if ids == '0' then
-      id, data = format('%d', first + i), id
-    elseif ids == '1' then
-      opts = opts_head .. cjson.encode(id) .. '}'
-    end
-    local job_key = P .. id
-    local stays, attached = false, true
-    if refused[run.position + i - 1] then
-      stays, attached = id, false
-    elseif repeated and ids ~= '0' and call('EXISTS', job_key) == 1 then
-      stays = id
-      if has_parent then
-        if placed[1] then
-          place(run, queue, due, placed, placed_keys)
+    for i = 1, count do
+      local at_job = run.first + (i - 1) * run.width
+      local id, data = ARGV[at_job], ARGV[at_job + 1]
+      local opts = run.opts
+      if ids == '0' then
+        id, data = format('%d', first + i), id
+      elseif ids == '1' then
+        opts = opts_head .. cjson.encode(id) .. '}'
+      end
+      local job_key = P .. id
+      if leaving[job_key] then
+        remove_job_keys(job_key)
+        leaving[job_key] = nil
+      end
+      local stays, attached, replaced, replace = false, true, nil, nil
+      if refused[run.position + i - 1] then
+        stays, attached = id, false
+      elseif repeated and ids ~= '0' and call('EXISTS', job_key) == 1 then
+        stays = id
+        if has_parent then
+          if placed[1] then
+            place(run, queue, due, placed, placed_keys)
+            placed, placed_keys = {}, {}
+          end
+          attached = adopt(run, id)
+        end
+        call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
+      elseif rule then
+        local pending = { 'name', run.name, 'data', data, 'opts', opts }
+        if has_parent then
+          pending = { 'name', run.name, 'data', data, 'opts', opts, 'pk', run.parent_key, 'pd', run.parent_json,
+            'pdk', run.parent_key .. ':dependencies' }
+        end
+        stays, replaced, replace = deduplicate(P, id, rule, queue.max_events, pending, undo)
+        if stays and has_parent then
+          attached = false
+          if made[run.parent_key] then
+            settle_later(run)
+          end
+        end
+      end
+
+      if stays then
+        all_ids[#all_ids + 1] = stays
+        left_out[#left_out + 1] = run.position + i - 1
+        if not attached then
+          unattached[#unattached + 1] = run.position + i - 1
+        end
+      else
+        all_ids[#all_ids + 1] = id
+        local fields = { 'name', run.name, 'data', data, 'opts', opts, 'timestamp', run.timestamp, 'delay', run.delay,
+          'priority', run.priority }
+        if has_parent then
+          fields[13], fields[14], fields[15], fields[16] = 'parentKey', run.parent_key, 'parent', run.parent_json
+        end
+        if rule then
+          fields[#fields + 1], fields[#fields + 2] = 'deid', rule.id
+        end
+        call('HSET', job_key, unpack(fields))
+        stored[#stored + 1] = job_key
+        call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', run.name)
+        if run.parent then
+          call('XADD', events, '*', 'event', 'waiting-children', 'jobId', id)
+        elseif due then
+          call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+        else
+          call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
+        end
+        placed[#placed + 1], placed_keys[#placed_keys + 1] = id, job_key
+        if rule then -- the next one may replace it
+          place(run, queue, due, placed, placed_keys, replaced)
           placed, placed_keys = {}, {}
         end
-        attached = adopt(run, id)
-      end
-      call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
-    elseif rule then
-      local pending = { 'name', run.name, 'data', data, 'opts', opts }
-      if has_parent then
-        pending = { 'name', run.name, 'data', data, 'opts', opts, 'pk', run.parent_key, 'pd', run.parent_json,
-          'pdk', run.parent_key .. ':dependencies' }
-      end
-      stays = deduplicate(P, id, rule, queue.max_events, pending)
-      if stays and has_parent then
-        attached = false
-        if made[run.parent_key] then
-          settle_later(run)
+        if replace then
+          replace()
+          leaving[P .. replaced] = true
         end
       end
     end
-
-    if stays then
-      all_ids[#all_ids + 1] = stays
-      left_out[#left_out + 1] = run.position + i - 1
-      if not attached then
-        unattached[#unattached + 1] = run.position + i - 1
-      end
-    else
-      all_ids[#all_ids + 1] = id
-      if has_parent then
-        call('HSET', job_key, 'name', run.name, 'data', data, 'opts', opts, 'timestamp', run.timestamp,
-          'delay', run.delay, 'priority', run.priority, 'parentKey', run.parent_key, 'parent', run.parent_json)
-      else
-        call('HSET', job_key, 'name', run.name, 'data', data, 'opts', opts, 'timestamp', run.timestamp,
-          'delay', run.delay, 'priority', run.priority)
-      end
-      if rule then
-        call('HSET', job_key, 'deid', rule.id)
-      end
-      call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', run.name)
-      if run.parent then
-        call('XADD', events, '*', 'event', 'waiting-children', 'jobId', id)
-      elseif due then
-        call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
-      else
-        call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
-      end
-      placed[#placed + 1], placed_keys[#placed_keys + 1] = id, job_key
-      if rule then -- the next one may replace it
-        place(run, queue, due, placed, placed_keys)
-        placed, placed_keys = {}, {}
-      end
+    if placed[1] then
+      place(run, queue, due, placed, placed_keys)
     end
   end
-  if placed[1] then
-    place(run, queue, due, placed, placed_keys)
+
+  for P, queue in pairs(queues) do
+    call('XTRIM', P .. 'events', 'MAXLEN', '~', queue.max_events)
+    if queue.runnable then
+      add_marker(P, queue.blocked)
+    end
+    if queue.delayed then
+      add_delay_marker(P)
+    end
+  end
+  for _, run in ipairs(unsure_runs) do
+    local parent = read_parent(run.parent_key, run.parent_json)
+    settle_parent(parent.P, parent.id, run.timestamp)
   end
 end
 
-for P, queue in pairs(queues) do
-  call('XTRIM', P .. 'events', 'MAXLEN', '~', queue.max_events)
-  if queue.runnable then
-    add_marker(P, queue.blocked)
+-- A call adds all its jobs or none. A list is searched, as a parent may have joined it meanwhile.
+attempt(add, function()
+  for i = #places, 1, -1 do
+    local place = places[i]
+    if not place.push then
+      retreat(place)
+    end
+    for _, id in ipairs(place.push and place.ids or {}) do
+      call('LREM', place.key, place.push == 'LPUSH' and 1 or -1, id)
+    end
   end
-  if queue.delayed then
-    add_delay_marker(P)
+  for _, link in ipairs(links) do
+    call_many('SREM', link[1], link[2])
   end
-end
-for _, run in ipairs(unsure_runs) do
-  local parent = read_parent(run.parent_key, run.parent_json)
-  settle_parent(parent.P, parent.id, run.timestamp)
+  for first = 1, #stored, 1000 do
+    call('UNLINK', unpack(stored, first, math.min(first + 999, #stored)))
+  end
+  for i = #undo, 1, -1 do
+    undo[i]()
+  end
+end)
+for job_key in pairs(leaving) do
+  remove_job_keys(job_key)
 end
 return { all_ids, left_out, unattached }

@@ -44,15 +44,8 @@ if call('EXISTS', P .. id) == 1 then
   return false
 end
 
-local data = scheduler[4]
-if not data then
-  data = ARGV[7]
-  if data ~= '{}' then
-    call('HSET', scheduler_key, 'data', data)
-  end
-end
-call('HINCRBY', scheduler_key, 'ic', 1)
-store_scheduler_job(P, scheduler_id, slot, {
+local data = scheduler[4] or ARGV[7]
+local _, tell = store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = scheduler[3] or ARGV[6],
   data = data,
@@ -62,6 +55,11 @@ store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings)
+tell()
+if not scheduler[4] and data ~= '{}' then
+  call('HSET', scheduler_key, 'data', data)
+end
+call('HINCRBY', scheduler_key, 'ic', 1)
 if call('EXISTS', P .. producer_id) == 1 then
   call('HSET', P .. producer_id, 'nrjid', id)
 end

@@ -11,23 +11,27 @@ local call = redis.call
 --- @include max_len_events
 
 local P = string.sub(KEYS[1], 1, -5)
-local id, delay = ARGV[2], ARGV[4]
+local id, token, delay = ARGV[2], ARGV[3], ARGV[4]
 if not tonumber(ARGV[1]) or not tonumber(delay) or not ARGV[7] then
   return redis.error_reply('ERR move_to_delayed: malformed arguments')
 end
-local code = leave_active(P, id, ARGV[3], ARGV[6], ARGV[7])
-if code ~= 0 then
+local code = check_active(P, id, token)
+if code ~= 0 and code ~= -3 then
   return code
 end
 
-local job_key = P .. id
 local due = ARGV[1] + math.max(tonumber(delay), 0)
+local failure = failure_fields(ARGV[6], ARGV[7])
+local fields = { 'delay', delay, unpack(failure) }
 if ARGV[5] ~= '1' then
-  call('HINCRBY', job_key, 'atm', 1)
+  fields[#fields + 1], fields[#fields + 2] = 'atm', (tonumber(call('HGET', P .. id, 'atm')) or 0) + 1
 end
-call('HSET', job_key, 'delay', delay)
-local score = delayed_score(P, due)
-call('ZADD', P .. 'delayed', score, id)
+local place = { ids = { id }, key = P .. 'delayed', scores = { (delayed_score(P, due)) } }
+code = leave_active(P, id, token, code, place, fields, failure)
+if code ~= 0 then
+  return code
+end
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'delayed', 'jobId', id, 'delay', due)
 add_delay_marker(P)
+drop_lock(P, id, token)
 return 0

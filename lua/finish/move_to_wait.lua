@@ -6,32 +6,33 @@
 local call = redis.call
 --- @include get_target
 --- @include add_marker
---- @include release_lock
+--- @include leave_active
+--- @include priority_of
 --- @include max_len_events
 
 local P = string.sub(KEYS[1], 1, -5)
-local id = ARGV[1]
-if not ARGV[2] then
+local id, token = ARGV[1], ARGV[2]
+if not token then
   return redis.error_reply('ERR move_to_wait: malformed arguments')
 end
-local job_key = P .. id
-if call('EXISTS', job_key) == 0 then
-  return -1
-end
-local code = release_lock(P, id, ARGV[2])
-if code ~= 0 then
+local code = check_active(P, id, token)
+if code ~= 0 and code ~= -3 then
   return code
 end
-if call('LREM', P .. 'active', 1, id) == 1 then
-  local target, blocked, settings = get_target(P)
-  local priority = tonumber(call('HGET', job_key, 'priority')) or 0
-  if priority > 0 then
-    call('ZADD', P .. 'prioritized', priority * 4294967296, id)
-  else
-    call('RPUSH', target, id)
+local limit_ttl = math.max(call('PTTL', P .. 'limiter'), 0)
+local target, _, settings = get_target(P)
+local place = { ids = { id }, key = target, push = 'RPUSH' }
+local priority = priority_of(call('HGET', P .. id, 'priority'))
+if priority > 0 then
+  place = { ids = { id }, key = P .. 'prioritized', scores = { priority * 4294967296 } }
+end
+if leave_active(P, id, token, code, place, {}, {}) == 0 then
+  if place.push then
+    local _, blocked = get_target(P, settings)
     add_marker(P, blocked)
   end
   call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,
     'prev', 'active')
+  drop_lock(P, id, token)
 end
-return math.max(call('PTTL', P .. 'limiter'), 0)
+return limit_ttl

@@ -28,10 +28,14 @@ end
 if pending == 0 then
   return 1
 end
-local code = leave_active(P, id, ARGV[3], '', '')
+local code = check_active(P, id, ARGV[3])
+if code == 0 or code == -3 then
+  local place = { ids = { id }, key = P .. 'waiting-children', scores = { ARGV[1] } }
+  code = leave_active(P, id, ARGV[3], code, place, {}, {})
+end
 if code ~= 0 then
   return code
 end
-call('ZADD', P .. 'waiting-children', ARGV[1], id)
 call('XADD', P .. 'events', '*', 'event', 'waiting-children', 'jobId', id, 'prev', 'active')
+drop_lock(P, id, ARGV[3])
 return 0

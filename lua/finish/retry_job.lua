@@ -7,26 +7,35 @@ local call = redis.call
 --- @include get_target
 --- @include promote_delayed
 --- @include leave_active
---- @include make_ready
+--- @include add_marker
+--- @include priority_of
 --- @include max_len_events
 
 local P = string.sub(KEYS[1], 1, -5)
-local id = ARGV[2]
+local id, token = ARGV[2], ARGV[3]
 if not tonumber(ARGV[1]) or not ARGV[6] then
   return redis.error_reply('ERR retry_job: malformed arguments')
 end
 promote_delayed(P, ARGV[1], get_target(P))
-local code = leave_active(P, id, ARGV[3], ARGV[5], ARGV[6])
+local code = check_active(P, id, token)
+if code ~= 0 and code ~= -3 then
+  return code
+end
+
+local job = call('HMGET', P .. id, 'priority', 'atm')
+local target, _, settings = get_target(P)
+local failure = failure_fields(ARGV[5], ARGV[6])
+local fields = { 'atm', (tonumber(job[2]) or 0) + 1, unpack(failure) }
+local place = ready_place(P, id, priority_of(job[1]), ARGV[4] == '1' and 'RPUSH' or 'LPUSH', target)
+code = leave_active(P, id, token, code, place, fields, failure)
 if code ~= 0 then
   return code
 end
 
--- Once more: the slot this job leaves may end the global concurrency limit.
-local target, blocked, settings = get_target(P)
-local job_key = P .. id
-local priority = tonumber(call('HGET', job_key, 'priority')) or 0
-make_ready(P, id, priority, ARGV[4] == '1' and 'RPUSH' or 'LPUSH', target, blocked)
-call('HINCRBY', job_key, 'atm', 1)
+-- Asked once more: the slot this job left may end the global concurrency limit.
+local _, blocked = get_target(P, settings)
+add_marker(P, blocked)
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,
   'prev', 'active')
+drop_lock(P, id, token)
 return 0

@@ -1,8 +1,9 @@
---- @include remove_job_keys
 -- Gives a new job its deduplication key, or finds the job that has it: returns that job's id, nil if the new one is to be
 -- stored. `rule` is { id, ttl, extend, replace, keep_last }; ttl 0 = none. `pending` is what to park for an owner that
--- is running (see create_pending): the fields name, data, opts and the parent's, flat.
-local function deduplicate(P, id, rule, max_events, pending)
+-- is running (see create_pending): the fields name, data, opts and the parent's, flat. `undo` gets what takes it all back.
+-- If the new job replaces that one, the second value is its id, and the third what to call when the new one is in its place;
+-- the keys of the old one are left to the caller, who cannot bring them back.
+local function deduplicate(P, id, rule, max_events, pending, undo)
   local key = P .. 'de:' .. rule.id
   local ttl = not rule.keep_last and rule.ttl > 0 and rule.ttl -- the key of a job that keeps the last one lives until it finishes
   local owner = call('GET', key)
@@ -11,6 +12,9 @@ local function deduplicate(P, id, rule, max_events, pending)
       call('SET', key, id, 'PX', ttl)
     else
       call('SET', key, id)
+    end
+    undo[#undo + 1] = function()
+      call('DEL', key)
     end
     return nil
   end
@@ -22,23 +26,36 @@ local function deduplicate(P, id, rule, max_events, pending)
       'deduplicationId', rule.id, 'deduplicatedJobId', left)
   end
 
-  if rule.replace and call('ZREM', P .. 'delayed', owner) == 1 then
-    remove_job_keys(P .. owner)
+  local score = rule.replace and call('ZSCORE', P .. 'delayed', owner)
+  if score then
     call('XADD', events, '*', 'event', 'removed', 'jobId', owner, 'prev', 'delayed')
     tell(id, owner)
-    if not ttl then
-      call('SET', key, id)
-    elseif rule.extend then
-      call('SET', key, id, 'PX', ttl)
-    else
-      call('SET', key, id, 'KEEPTTL')
+    return nil, owner, function()
+      local left = call('PTTL', key)
+      if not ttl then
+        call('SET', key, id)
+      elseif rule.extend then
+        call('SET', key, id, 'PX', ttl)
+      else
+        call('SET', key, id, 'KEEPTTL')
+      end
+      undo[#undo + 1] = function()
+        if left > 0 then
+          call('SET', key, owner, 'PX', left)
+        else
+          call('SET', key, owner)
+        end
+      end
+      undo[#undo + 1] = function()
+        call('ZADD', P .. 'delayed', score, owner)
+      end
+      call('ZREM', P .. 'delayed', owner)
     end
-    return nil
   end
   if rule.keep_last and call('LPOS', P .. 'active', owner) then
     local parked = P .. 'dn:' .. rule.id
-    call('DEL', parked)
     call('HSET', parked, 'jid', id, unpack(pending))
+    call('HDEL', parked, 'rjk', unpack(pending[7] and {} or { 'pk', 'pd', 'pdk' }))
     call('PERSIST', key)
     tell(owner, id)
     return owner

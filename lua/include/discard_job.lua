@@ -1,4 +1,4 @@
---- @include detach_child
+--- @include leave_parent
 --- @include remove_deduplication
 --- @include remove_job_keys
 -- Delete the keys of a job whose whole state is being emptied: no event, and a parent left without dependencies in the
@@ -6,9 +6,7 @@
 local function discard_job(P, id)
   local job_key = P .. id
   local fields = call('HMGET', job_key, 'parentKey', 'parent', 'deid')
-  if fields[1] and call('EXISTS', fields[1]) == 1 then
-    detach_child(P, job_key, fields[1], fields[2], true)
-  end
+  leave_parent(P, job_key, fields[1], fields[2], true)
   remove_deduplication(P, id, fields[3])
   remove_job_keys(job_key)
 end

@@ -1,6 +1,8 @@
+--- @include move_jobs
 -- Bring the jobs of `wait` and `paused` together under one of the two keys, in the order in which they would have run:
 -- first those of `paused` (right end), then those of `wait`.
 -- With one of the lists absent, which is always so unless version 6 clients share the queue, this is one RENAME or nothing.
+-- Each part of a list enters the other before it leaves its own.
 local function join_waiting(P, list_key)
   local wait_key, paused_key = P .. 'wait', P .. 'paused'
   local waiting, paused = call('LLEN', wait_key), call('LLEN', paused_key)
@@ -9,20 +11,29 @@ local function join_waiting(P, list_key)
     -- Move the shorter list: the other may hold millions.
     if waiting < paused then
       joined_key = paused_key
-      for last = -1, -waiting, -1000 do
-        local ids = call('LRANGE', wait_key, last - 999, last)
+      while true do
+        local ids = call('LRANGE', wait_key, -1000, -1)
+        if not ids[1] then
+          break
+        end
         local reversed = {}
         for i = #ids, 1, -1 do
           reversed[#reversed + 1] = ids[i]
         end
-        call('LPUSH', paused_key, unpack(reversed))
+        move_jobs({ { ids = reversed, key = paused_key, push = 'LPUSH' } }, function()
+          call('LTRIM', wait_key, 0, -#ids - 1)
+        end)
       end
-      call('DEL', wait_key)
     else
-      for first = 0, paused - 1, 1000 do
-        call('RPUSH', wait_key, unpack(call('LRANGE', paused_key, first, first + 999)))
+      while true do
+        local ids = call('LRANGE', paused_key, 0, 999)
+        if not ids[1] then
+          break
+        end
+        move_jobs({ { ids = ids, key = wait_key, push = 'RPUSH' } }, function()
+          call('LTRIM', paused_key, #ids, -1)
+        end)
       end
-      call('DEL', paused_key)
     end
   end
   if joined_key ~= list_key and waiting + paused > 0 then

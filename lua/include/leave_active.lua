@@ -1,17 +1,49 @@
---- @include release_lock
--- What every attempt that goes back to the queue does first: checks the job and its lock, records the failure if
--- there is one, removes the job from active. 0, -1, -2, -3 or -6; after -3 lock and fields are already written.
-local function leave_active(P, id, token, failed_reason, stacktrace)
-  local job_key = P .. id
-  if call('EXISTS', job_key) == 0 then
+--- @include move_jobs
+--- @include drop_lock
+-- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked under another token,
+-- -3 not active. Token "0" checks no lock.
+local function check_active(P, id, token)
+  if call('EXISTS', P .. id) == 0 then
     return -1
   end
-  local code = release_lock(P, id, token)
-  if code ~= 0 then
-    return code
+  local held = token == '0' and token or call('GET', P .. id .. ':lock')
+  if held ~= token then
+    return held and -6 or -2
   end
-  if failed_reason ~= '' or stacktrace ~= '' then
-    call('HSET', job_key, 'failedReason', failed_reason, 'stacktrace', stacktrace)
+  return call('LPOS', P .. 'active', id, 'RANK', '-1') and 0 or -3
+end
+
+-- What a failed attempt leaves in the job's hash, as field, value...; nothing if both are "".
+local function failure_fields(reason, stacktrace)
+  return (reason ~= '' or stacktrace ~= '') and { 'failedReason', reason, 'stacktrace', stacktrace } or {}
+end
+
+local function holds(place, id)
+  return call(place.push and 'LPOS' or 'ZSCORE', place.key, id)
+end
+
+-- Moves a job from active to `place` and writes `fields`, all of it or nothing. `code` is check_active's: a locked job that is
+-- in its place and no longer active was moved by a call that did not come to its end, which is what the caller does next.
+-- Returns 0, or -3; then the lock is gone and `fields` that tell a failure are written, as in BullMQ.
+local function leave_active(P, id, token, code, place, fields, failure)
+  local active, job_key = P .. 'active', P .. id
+  if code == 0 then
+    move_jobs({ place }, function()
+      call('LREM', active, -1, id)
+      if fields[1] then
+        attempt(function()
+          call('HSET', job_key, unpack(fields))
+        end, function()
+          call('RPUSH', active, id)
+        end)
+      end
+    end)
+  elseif token == '0' or not holds(place, id) then
+    if failure[1] then
+      call('HSET', job_key, unpack(failure))
+    end
+    drop_lock(P, id, token)
+    return -3
   end
-  return call('LREM', P .. 'active', -1, id) == 1 and 0 or -3
+  return 0
 end

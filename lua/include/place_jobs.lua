@@ -1,26 +1,22 @@
---- @include call_many
+--- @include move_jobs
 --- @include delayed_score
--- Puts new jobs of one kind where workers take them, in order: N at a time leave what N adds leave.
--- `due` is in ms, false for jobs that may run now; events and markers are the caller's.
-local function place_jobs(P, target, ids, due, priority, lifo)
-  local new = #ids
-  local members = {}
+-- Puts new jobs of one kind where workers take them, in order: N at a time leave what N adds leave. Returns the place.
+-- `due` is in ms, false for jobs that may run now; events and markers are the caller's. `but` is an id that is about to leave.
+local function place_jobs(P, target, ids, due, priority, lifo, but)
+  local place = { ids = ids, key = target, push = lifo and 'RPUSH' or 'LPUSH' }
   if due then
-    local score, last = delayed_score(P, tonumber(due))
-    for i = 1, new do
-      members[2 * i - 1] = score
-      members[2 * i] = ids[i]
+    local score, last = delayed_score(P, tonumber(due), but)
+    place = { ids = ids, key = P .. 'delayed', scores = {} }
+    for i = 1, #ids do
+      place.scores[i] = score
       score = math.min(score + 1, last)
     end
-    call_many('ZADD', P .. 'delayed', members)
   elseif tonumber(priority) ~= 0 then
-    local counter = call('INCRBY', P .. 'pc', new) - new
-    for i = 1, new do
-      members[2 * i - 1] = priority * 4294967296 + (counter + i) % 4294967296
-      members[2 * i] = ids[i]
+    place = { ids = ids, key = P .. 'prioritized', counter = P .. 'pc', priorities = {} }
+    for i = 1, #ids do
+      place.priorities[i] = priority
     end
-    call_many('ZADD', P .. 'prioritized', members)
-  else
-    call_many(lifo and 'RPUSH' or 'LPUSH', target, ids)
   end
+  enter(place)
+  return place
 end

@@ -1,5 +1,7 @@
 --- @include add_marker
---- @include push_prioritized
+--- @include move_jobs
+--- @include on_hash
+--- @include priority_of
 -- Moves due delayed jobs, at most 1000 per call, to where workers take them.
 local function promote_delayed(P, now, target, blocked)
   local delayed = P .. 'delayed'
@@ -9,22 +11,28 @@ local function promote_delayed(P, now, target, blocked)
     return
   end
   local due = call('ZRANGEBYSCORE', delayed, '-inf', last, 'LIMIT', '0', '1000')
-  call('ZREM', delayed, unpack(due))
-  local events = P .. 'events'
-  local plain = {}
+  local plain = { key = target, push = 'LPUSH', ids = {} }
+  local ranked = { key = P .. 'prioritized', counter = P .. 'pc', priorities = {}, ids = {} }
   for _, id in ipairs(due) do
-    local job_key = P .. id
-    local priority = tonumber(call('HGET', job_key, 'priority')) or 0
+    local priority = priority_of(on_hash('HGET', P .. id, 'priority'))
+    on_hash('HSET', P .. id, 'delay', '0')
     if priority == 0 then
-      plain[#plain + 1] = id
+      plain.ids[#plain.ids + 1] = id
     else
-      push_prioritized(P, id, priority)
+      ranked.ids[#ranked.ids + 1], ranked.priorities[#ranked.ids + 1] = id, priority
     end
-    call('XADD', events, '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
-    call('HSET', job_key, 'delay', '0')
   end
-  if plain[1] then
-    call('LPUSH', target, unpack(plain))
+  local places = {}
+  for _, place in ipairs({ ranked, plain }) do
+    if place.ids[1] then
+      places[#places + 1] = place
+    end
   end
-  add_marker(P, blocked)
+  add_marker(P, blocked) -- first: it does no harm without a job
+  move_jobs(places, function()
+    call('ZREM', delayed, unpack(due))
+  end)
+  for _, id in ipairs(due) do
+    call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
+  end
 end

@@ -3,15 +3,18 @@
 -- Applies a keep rule to a finished set, age first: removes what is older than keep_age seconds, then all but
 -- the newest keep_count. No `removed` event; deduplication keys stay. Both rules remove the oldest jobs, at most 500 more
 -- than have just been added: what a rule that became stricter leaves over goes with the next jobs that finish.
+-- What is wrong with a parent of theirs is raised when all are gone.
 local function prune_finished(P, set, now, keep_count, keep_age, added)
   local most = 500 + added
+  local failed
   local function drop(ids)
     for _, id in ipairs(ids) do
       local job_key = P .. id
       local link = call('HMGET', job_key, 'parentKey', 'parent')
       remove_job_keys(job_key)
       if link[1] then
-        detach_child(P, job_key, link[1], link[2], false)
+        local done, refused = pcall(detach_child, P, job_key, link[1], link[2], false)
+        failed = failed or not done and refused
       end
     end
     if ids[1] then
@@ -24,5 +27,8 @@ local function prune_finished(P, set, now, keep_count, keep_age, added)
   local excess = keep_count > 0 and call('ZCARD', set) - keep_count or 0
   if excess > 0 then
     drop(call('ZREVRANGE', set, -math.min(excess, most), -1))
+  end
+  if failed then
+    error(failed, 0)
   end
 end

@@ -1,18 +1,26 @@
 --- @include get_target
+--- @include add_marker
 --- @include add_delay_marker
---- @include make_ready
--- A parent resumes because a child settled: it is next in its queue, after its own delay or by its priority.
-local function release_parent(P, id, now)
+--- @include move_jobs
+--- @include priority_of
+-- A parent in the set `from` resumes because a child settled: it is next in its queue, after its own delay or by its priority.
+local function release_parent(P, id, now, from)
   local fields = call('HMGET', P .. id, 'delay', 'priority')
-  local delay = tonumber(fields[1]) or 0
+  local delay, due = tonumber(fields[1]) or 0, nil
+  local target, blocked = get_target(P)
+  local place = ready_place(P, id, priority_of(fields[2]), 'RPUSH', target)
   if delay > 0 then
-    local due = now + delay
-    call('ZADD', P .. 'delayed', due * 4096, id)
+    due = now + delay
+    place = { ids = { id }, key = P .. 'delayed', scores = { due * 4096 } }
+  end
+  move_jobs({ place }, function()
+    call('ZREM', P .. from, id)
+  end)
+  if due then
     call('XADD', P .. 'events', '*', 'event', 'delayed', 'jobId', id, 'delay', due)
     add_delay_marker(P)
-    return
+  else
+    add_marker(P, blocked)
+    call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'waiting-children')
   end
-  local target, blocked = get_target(P)
-  make_ready(P, id, tonumber(fields[2]) or 0, 'RPUSH', target, blocked)
-  call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'waiting-children')
 end

@@ -1,18 +1,21 @@
--- A finished child runs again, so its parent depends on it again: takes back the outcome that the parent recorded.
+-- A finished child runs again, so its parent depends on it again: takes back the outcome that the parent recorded, after
+-- the dependency is there.
 local function relink_parent(job_key, parent_key, state)
   if not parent_key or call('EXISTS', parent_key) == 0 then
     return
   end
-  local recorded
-  if state == 'completed' then
-    recorded = call('HDEL', parent_key .. ':processed', job_key)
-  else
-    recorded = call('ZREM', parent_key .. ':unsuccessful', job_key)
-    if recorded == 0 then
-      recorded = call('HDEL', parent_key .. ':failed', job_key)
+  local dependencies = parent_key .. ':dependencies'
+  local function take_back(exists, remove, key)
+    local found = call(exists, key, job_key)
+    if found and found ~= 0 then
+      call('SADD', dependencies, job_key)
+      call(remove, key, job_key)
+      return true
     end
   end
-  if recorded == 1 then
-    call('SADD', parent_key .. ':dependencies', job_key)
+  if state == 'completed' then
+    take_back('HEXISTS', 'HDEL', parent_key .. ':processed')
+  elseif not take_back('ZSCORE', 'ZREM', parent_key .. ':unsuccessful') then
+    take_back('HEXISTS', 'HDEL', parent_key .. ':failed')
   end
 end

@@ -1,4 +1,4 @@
---- @include detach_child
+--- @include leave_parent
 --- @include remove_deduplication
 --- @include remove_from_state
 --- @include remove_job_keys
@@ -37,9 +37,7 @@ remove_job = function(P, id, children, seen)
   local job_key = P .. id
   seen[job_key] = true
   local fields = call('HMGET', job_key, 'parentKey', 'parent', 'deid')
-  if fields[1] and call('EXISTS', fields[1]) == 1 then
-    detach_child(P, job_key, fields[1], fields[2], false)
-  end
+  leave_parent(P, job_key, fields[1], fields[2], false)
   remove_children(job_key, children, seen)
 
   local state = remove_from_state(P, id)

@@ -3,7 +3,7 @@
 local function settle_parent(P, id, now)
   local job_key = P .. id
   if call('SCARD', job_key .. ':dependencies') == 0 and call('EXISTS', job_key) == 1
-    and call('ZREM', P .. 'waiting-children', id) == 1 then
-    release_parent(P, id, now)
+    and call('ZSCORE', P .. 'waiting-children', id) then
+    release_parent(P, id, now, 'waiting-children')
   end
 end

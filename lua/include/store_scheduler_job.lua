@@ -1,11 +1,14 @@
 --- @include max_len_events
 --- @include add_delay_marker
+--- @include add_marker
 --- @include delayed_score
---- @include make_ready
+--- @include move_waiting
+--- @include write_hash
 -- Make a job of a scheduler: its hash, its place and the scheduler's latest slot. `opts` is a JSON object to which the id
--- and the delay are added, and prev_millis unless it is "". `target, blocked, settings` are get_target's.
--- Returns the delay.
-local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, settings)
+-- and the delay are added, and prev_millis unless it is "". `target, blocked, settings` are get_target's; `from, is_set` are
+-- find_waiting's if a job of this id waits, which becomes the new one.
+-- Stores all of it or nothing. Returns the delay, and a function that tells of the job.
+local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, settings, from, is_set)
   local due = string.format('%.0f', slot)
   local id = 'repeat:' .. scheduler_id .. ':' .. due
   local delay = string.format('%.0f', math.max(slot - job.now, 0))
@@ -17,21 +20,39 @@ local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, 
   local priority = string.format('%.0f', job.priority)
   local events, max_events = P .. 'events', max_len_events(P, settings[5])
 
-  call('ZADD', P .. 'repeat', due, scheduler_id)
-  call('INCR', P .. 'id')
-  call('HSET', P .. id, 'name', job.name, 'data', job.data, 'opts', opts, 'timestamp', string.format('%.0f', job.now),
-    'delay', delay, 'priority', priority, 'rjk', scheduler_id)
+  local fields = { 'name', job.name, 'data', job.data, 'opts', opts, 'timestamp', string.format('%.0f', job.now),
+    'delay', delay, 'priority', priority, 'rjk', scheduler_id }
   if job.deid ~= '' then
-    call('HSET', P .. id, 'deid', job.deid)
+    fields[#fields + 1], fields[#fields + 2] = 'deid', job.deid
   end
-  call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', job.name)
+  local place = ready_place(P, id, job.priority, job.lifo and 'RPUSH' or 'LPUSH', target)
   if delay ~= '0' then
-    call('ZADD', P .. 'delayed', delayed_score(P, slot), id)
-    call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
-    add_delay_marker(P)
-  else
-    make_ready(P, id, job.priority, job.lifo and 'RPUSH' or 'LPUSH', target, blocked)
-    call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'waiting', 'jobId', id)
+    place = { ids = { id }, key = P .. 'delayed', scores = { (delayed_score(P, slot, id)) } }
   end
-  return tonumber(delay)
+
+  if from then
+    write_hash(P .. id, fields)
+    move_waiting(id, from, is_set, place)
+    call('ZADD', P .. 'repeat', due, scheduler_id)
+  else
+    call('HSET', P .. id, unpack(fields))
+    attempt(function()
+      move_jobs({ place }, function()
+        call('ZADD', P .. 'repeat', due, scheduler_id)
+      end)
+    end, function()
+      call('UNLINK', P .. id)
+    end)
+  end
+  return tonumber(delay), function()
+    call('INCR', P .. 'id')
+    call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', job.name)
+    if delay ~= '0' then
+      call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+      add_delay_marker(P)
+    else
+      add_marker(P, blocked)
+      call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'waiting', 'jobId', id)
+    end
+  end
 end

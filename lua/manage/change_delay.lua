@@ -16,14 +16,13 @@ if call('EXISTS', job_key) == 0 then
   return -1
 end
 
-local due = now + math.max(delay, 0)
--- The sequence number is taken while the job still holds its old place, as BullMQ does.
-local score = delayed_score(P, due)
-if call('ZREM', P .. 'delayed', id) == 0 then
+if not call('ZSCORE', P .. 'delayed', id) then
   return -3
 end
+local due = now + math.max(delay, 0)
+-- The sequence number is taken while the job still holds its old place, as BullMQ does.
+call('ZADD', P .. 'delayed', (delayed_score(P, due)), id)
 call('HSET', job_key, 'delay', ARGV[3])
-call('ZADD', P .. 'delayed', score, id)
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'delayed', 'jobId', id, 'delay', due)
 add_delay_marker(P)
 return 0

@@ -6,7 +6,7 @@
 local call = redis.call
 --- @include get_target
 --- @include add_marker
---- @include push_prioritized
+--- @include move_waiting
 local P = string.sub(KEYS[1], 1, -5)
 local id = ARGV[1]
 local priority = assert(tonumber(ARGV[2]), 'priority is not a number')
@@ -16,23 +16,18 @@ if call('EXISTS', job_key) == 0 then
   return -1
 end
 
-local target, blocked = get_target(P)
--- Beside version 6 clients a waiting job may be in either list; otherwise the second one is empty.
-if
-  call('ZREM', P .. 'prioritized', id) == 1
-  or call('LREM', target, -1, id) == 1
-  or call('LREM', P .. (target == P .. 'wait' and 'paused' or 'wait'), -1, id) == 1
-then
-  if priority == 0 then
-    call(lifo and 'RPUSH' or 'LPUSH', target, id)
-    add_marker(P, blocked)
-  elseif lifo then
+local from, is_set = find_waiting(P, id)
+if from and from ~= P .. 'delayed' then
+  local target, blocked = get_target(P)
+  local place = ready_place(P, id, priority, lifo and 'RPUSH' or 'LPUSH', target)
+  if priority ~= 0 and lifo then
     -- Counter 0 sorts before every job of this priority; BullMQ wakes nobody here.
-    call('ZADD', P .. 'prioritized', priority * 0x100000000, id)
-  else
-    push_prioritized(P, id, priority)
+    place = { ids = { id }, key = P .. 'prioritized', scores = { priority * 4294967296 } }
+  end
+  if not place.scores then
     add_marker(P, blocked)
   end
+  move_waiting(id, from, is_set, place)
 end
 call('HSET', job_key, 'priority', ARGV[2])
 return 0

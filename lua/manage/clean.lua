@@ -61,4 +61,4 @@ local more = #candidates == budget and kept + removed < limit
 if not more then
   call('XADD', P .. 'events', '*', 'event', 'cleaned', 'count', removed)
 end
-return { more and 1 or 0, kept, removed, unpack(ids) }
+return reply_or_error({ more and 1 or 0, kept, removed, unpack(ids) })

@@ -37,4 +37,4 @@ for n, state in ipairs({ 'wait', 'paused', 'prioritized', ARGV[1] == '1' and 'de
   reply[n + 1] = kept
 end
 reply[1] = budget == 0 and 1 or 0
-return reply
+return reply_or_error(reply)

@@ -37,7 +37,7 @@ for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'pa
     budget = budget - #ids
   end
   if budget <= 0 then
-    return 1
+    return reply_or_error(1)
   end
 end
 
@@ -48,4 +48,4 @@ end
 for _, state in ipairs({ 'completed', 'failed' }) do
   call('DEL', P .. 'metrics:' .. state, P .. 'metrics:' .. state .. ':data')
 end
-return 0
+return reply_or_error(0)

@@ -5,17 +5,22 @@
 -- Events  waiting (jobId, prev=delayed)
 local call = redis.call
 --- @include get_target
---- @include make_ready
+--- @include add_marker
+--- @include move_jobs
+--- @include priority_of
 local P = string.sub(KEYS[1], 1, -5)
 local id = ARGV[1]
 local job_key = P .. id
-if call('ZREM', P .. 'delayed', id) == 0 then
+if not call('ZSCORE', P .. 'delayed', id) then
   return -3
 end
 
 local target, blocked = get_target(P)
-local priority = tonumber(call('HGET', job_key, 'priority')) or 0
-make_ready(P, id, priority, 'LPUSH', target, blocked)
-call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
+local priority = priority_of(call('HGET', job_key, 'priority'))
 call('HSET', job_key, 'delay', 0)
+add_marker(P, blocked)
+move_jobs({ ready_place(P, id, priority, 'LPUSH', target) }, function()
+  call('ZREM', P .. 'delayed', id)
+end)
+call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
 return 0

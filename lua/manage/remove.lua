@@ -20,4 +20,4 @@ if is_locked(job_key, children, {}) then
 end
 remove_job(P, id, children and 'all', {})
 remove_noted()
-return 1
+return reply_or_error(1)

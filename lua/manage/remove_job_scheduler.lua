@@ -18,8 +18,9 @@ local latest = call('ZSCORE', P .. 'repeat', scheduler_id)
 if latest then
   for _, stem in ipairs({ scheduler_id, oldest_stem ~= '' and oldest_stem or nil }) do
     local id = 'repeat:' .. stem .. ':' .. latest
-    if call('ZREM', P .. 'delayed', id) == 1 then
+    if call('ZSCORE', P .. 'delayed', id) then
       remove_job_keys(P .. id)
+      call('ZREM', P .. 'delayed', id) -- last, so that a call that was stopped can be repeated
       call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'removed', 'jobId', id,
         'prev', 'delayed')
     end

@@ -8,4 +8,4 @@ local call = redis.call
 --- @include remove_job
 remove_children(string.sub(KEYS[1], 1, -5) .. ARGV[1], 'unprocessed', {})
 remove_noted()
-return 0
+return reply_or_error(0)

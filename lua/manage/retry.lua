@@ -7,6 +7,7 @@ local call = redis.call
 --- @include get_target
 --- @include add_marker
 --- @include max_len_events
+--- @include move_jobs
 --- @include relink_parent
 local P = string.sub(KEYS[1], 1, -5)
 local id, state, lifo = ARGV[1], ARGV[2], ARGV[3] == '1'
@@ -14,23 +15,28 @@ local job_key = P .. id
 if call('EXISTS', job_key) == 0 then
   return -1
 end
-if (state ~= 'completed' and state ~= 'failed') or call('ZREM', P .. state, id) == 0 then
+if (state ~= 'completed' and state ~= 'failed') or not call('ZSCORE', P .. state, id) then
   return -3
 end
 
-call('HDEL', job_key, 'finishedOn', 'processedOn', state == 'failed' and 'failedReason' or 'returnvalue')
+local gone = { 'finishedOn', 'processedOn', state == 'failed' and 'failedReason' or 'returnvalue' }
 if ARGV[4] == '1' then
   -- `attemptsMade` is the name of older versions, and the one that counts where it is present.
-  call('HDEL', job_key, 'atm', 'attemptsMade')
+  gone[4], gone[5] = 'atm', 'attemptsMade'
 end
 if ARGV[5] == '1' then
-  call('HDEL', job_key, 'ats')
+  gone[#gone + 1] = 'ats'
 end
+local parent_key = call('HGET', job_key, 'parentKey')
 -- BullMQ ignores the priority here: the job goes to the plain list.
 local target, blocked, settings = get_target(P)
-call(lifo and 'RPUSH' or 'LPUSH', target, id)
+call('HDEL', job_key, unpack(gone))
 add_marker(P, blocked)
-relink_parent(job_key, call('HGET', job_key, 'parentKey'), state)
+move_jobs({ { ids = { id }, key = target, push = lifo and 'RPUSH' or 'LPUSH' } }, function()
+  call('ZREM', P .. state, id)
+end)
 local max_len = max_len_events(P, settings[5])
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len, '*', 'event', 'waiting', 'jobId', id, 'prev', state)
+-- Last, as the keys are another job's: what is wrong with them is told, but does not hold this one up.
+relink_parent(job_key, parent_key, state)
 return 0

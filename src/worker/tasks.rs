@@ -9,6 +9,7 @@ use super::deadlines::watch_deadlines;
 use super::shared::{Event, Shared};
 use crate::connection::{Link, LinkState};
 use crate::protocol::Keys;
+use crate::queue::ignored_settings;
 use crate::timers::lock_extender::{HeldLocks, LockExtender};
 use crate::timers::scheduler_watchdog::SchedulerWatchdog;
 use crate::timers::stalled_checker::StalledChecker;
@@ -49,6 +50,7 @@ pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &
             move |text| failing.error(text),
         ));
     }
+    tasks.spawn(tell_ignored_settings(shared.clone(), link.clone(), keys.clone()));
     tasks.spawn(watch_deadlines(shared.clone()));
     tasks.spawn(heed_cancellations(shared.clone(), link.clone(), keys.clone()));
     let watchdog = SchedulerWatchdog {
@@ -60,6 +62,13 @@ pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &
     tasks.spawn(watchdog.run(move |id| hearing.emit(Event::SchedulerRepaired { id }), move |text| failing.error(text)));
     let ramped = shared.clone();
     tasks.spawn(async move { ramped.handout.ramp().await });
+}
+
+/// Say once per run which of the queue's settings are of no use; without a connection there are other worries.
+async fn tell_ignored_settings(shared: Arc<Shared>, link: Link, keys: Keys) {
+    for text in ignored_settings(&link, &keys).await.unwrap_or_default() {
+        shared.error(text);
+    }
 }
 
 /// Say when the connection is lost, why, and when it is back.

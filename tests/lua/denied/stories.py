@@ -15,7 +15,7 @@ LISTS = ("wait", "paused", "active")
 SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
 # Numbers that only have to grow, and what may be told twice or not at all when telling was forbidden.
 LOOSE = ("id", "pc", "events")
-NOT_OF_SCRIPTS = {"evalsha", "script|load", "config|resetstat", "info"}
+NOT_OF_SCRIPTS = {"evalsha", "script", "script|load", "config", "config|resetstat", "info", "client", "hello", "auth"}
 
 Call = tuple[Any, ...]
 
@@ -65,10 +65,13 @@ class Teller:
         return found
 
     def left(self, queue: str) -> dict[str, Any]:
-        """Return what is compared: all keys but the loose ones, and of scores in `prioritized` only the priority."""
+        """Return what is compared: all but the loose keys; jobs with equal scores stand in the order of the calls."""
         keys = {name: value for name, value in self.dump(queue).items() if name not in LOOSE}
-        if "prioritized" in keys:
-            keys["prioritized"] = [(job_id, int(score) >> 32) for job_id, score in keys["prioritized"]]
+        for name in LISTS:
+            keys[name] = sorted(keys.get(name, []))
+        keys["delayed"] = [(job_id, int(score) >> 12) for job_id, score in keys.get("delayed", [])]
+        keys["marker"] = [(member, int(score)) for member, score in keys.get("marker", [])]
+        keys["prioritized"] = sorted((job_id, int(score) >> 32) for job_id, score in keys.get("prioritized", []))
         return keys
 
     def commands_of(self, story: Story) -> tuple[list[str], list[Any], dict[str, Any]]:

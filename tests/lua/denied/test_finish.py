@@ -29,7 +29,6 @@ def each(script, *before_id_and_after):
     return lambda queue: [(script, *(job_id if part is id else part for part in before_id_and_after)) for job_id in IDS]
 
 
-@BEING_REWRITTEN
 @pytest.mark.parametrize("priority", [0, 3])
 @pytest.mark.parametrize("lifo", [0, 1])
 @pytest.mark.parametrize("due", [False, True])
@@ -38,20 +37,17 @@ def test_jobs_are_retried(teller, three_active, priority, lifo, due):
     assert teller.faults(Story(three_active(due, priority=priority), calls)) == {}
 
 
-@BEING_REWRITTEN
 @pytest.mark.parametrize("skip_attempt", [0, 1])
 def test_jobs_are_put_off(teller, three_active, skip_attempt):
     calls = each("finish/move_to_delayed", NOW, id, "t", 5000, skip_attempt, "boom", '["s"]')
     assert teller.faults(Story(three_active(), calls)) == {}
 
 
-@BEING_REWRITTEN
 @pytest.mark.parametrize("priority", [0, 3])
 def test_jobs_are_given_back(teller, three_active, priority):
     assert teller.faults(Story(three_active(priority=priority), each("finish/move_to_wait", id, "t"))) == {}
 
 
-@BEING_REWRITTEN
 def test_jobs_wait_for_their_children(teller, three_active, client):
     prepare = three_active()
 

@@ -1,0 +1,11 @@
+-- Calls a command on a hash; nil if the key holds something else. An id whose key is no hash is no job, and stops no other.
+local function on_hash(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) == 'table' and reply.err then
+    if not string.find(reply.err, 'WRONGTYPE', 1, true) then
+      error(reply, 0)
+    end
+    return nil
+  end
+  return reply
+end

@@ -1,0 +1,123 @@
+"""lua/add: a call adds all its jobs or none, whatever command Redis denies; made again, it leaves what one call leaves."""
+
+import json
+
+import pytest
+
+from tests.lua.denied.stories import NOW, Story
+
+
+def nothing(queue):
+    pass
+
+
+def run_of(*data, ids=None, delay=0, priority=0, lifo=0):
+    """Return the arguments of a run of add_jobs."""
+    each = data if ids is None else [part for pair in zip(ids, data, strict=True) for part in pair]
+    return [len(data), "n", "{}", NOW, delay, priority, lifo, int(ids is not None), *each]
+
+
+@pytest.mark.parametrize("place", [{}, {"lifo": 1}, {"priority": 3}, {"delay": 5000}])
+def test_jobs_are_added(teller, place):
+    def calls(queue):
+        return [("add/add_jobs", *run_of("1", "2", "3", ids=["a", "b", "c"], **place), *run_of("4", ids=["d"]))]
+
+    assert teller.faults(Story(nothing, calls)) == {}
+
+
+@pytest.mark.parametrize("place", [{}, {"priority": 3}, {"delay": 5000}])
+def test_jobs_are_added_beside_others(teller, add, place):
+    def prepare(queue):
+        add(queue, "{}", "{}", ids=["there", "there too"], **place)
+
+    def calls(queue):
+        return [("add/add_jobs", *run_of("1", "2", "3", ids=["a", "there", "c"], **place))]
+
+    assert teller.faults(Story(prepare, calls)) == {}
+
+
+def linked(queue, job_id, parent="", children=0, delay=0, deduplication=("", 0, ""), data="{}"):
+    """Return the arguments of a run of one job of add_linked_jobs."""
+    link = (f"bull:{queue}:{parent}", json.dumps({"id": parent, "queueKey": f"bull:{queue}"})) if parent else ("", "")
+    place = [NOW, delay, 0, 0, 1, children, *link, *deduplication]
+    return [1, f"bull:{queue}:", "n", "{}", *place, job_id, data]
+
+
+def test_a_family_is_added(teller):
+    def calls(queue):
+        jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p"), linked(queue, "c2", "p", delay=5000)]
+        return [("add/add_linked_jobs", "", *(part for job in jobs for part in job))]
+
+    assert teller.faults(Story(nothing, calls)) == {}
+
+
+def test_children_that_exist_join_a_family(teller, add, fetch, finish):
+    def prepare(queue):
+        add(queue, "{}", "{}", ids=["c1", "c2"])
+        fetch(queue, 1)
+        finish(queue, ("c1", "1"))
+
+    def calls(queue):
+        jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p"), linked(queue, "c2", "p")]
+        return [("add/add_linked_jobs", "", *(part for job in jobs for part in job))]
+
+    assert teller.faults(Story(prepare, calls)) == {}
+
+
+@pytest.mark.parametrize("flags", ["", "e", "r", "er"])
+@pytest.mark.parametrize("ttl", [0, 60_000_000])
+def test_a_job_is_deduplicated(teller, run, client, flags, ttl):
+    def prepare(queue):
+        run("add/add_linked_jobs", queue, "", *linked(queue, "first", delay=9000, deduplication=("d", 0, "")))
+
+    def calls(queue):
+        return [("add/add_linked_jobs", "", *linked(queue, "second", delay=5000, deduplication=("d", ttl, flags)))]
+
+    faults = teller.faults(Story(prepare, calls))
+    if "r" in flags:
+        # What is left of the replaced job is no job any more, and the sweep for orphans takes it.
+        assert faults.pop("del").startswith("after the failure: {'first': []}")
+    assert faults == {}
+
+
+def test_a_job_is_parked_while_another_runs(teller, run, fetch):
+    def prepare(queue):
+        run("add/add_linked_jobs", queue, "", *linked(queue, "first", deduplication=("d", 0, "")))
+        fetch(queue)
+
+    def calls(queue):
+        return [("add/add_linked_jobs", "", *linked(queue, "second", deduplication=("d", 0, "k")))]
+
+    assert teller.faults(Story(prepare, calls)) == {}
+
+
+def scheduler(every, at=NOW, **opts):
+    head = [at, "s", "", every, "", "tick", "{}", json.dumps({"repeat": {"every": every}, **opts}), 0, 0, ""]
+    return ("add/add_job_scheduler", *head, "name", "tick", "every", every)
+
+
+@pytest.mark.parametrize("every", [10_000, 60_000])
+@pytest.mark.parametrize("at", [NOW, NOW + 9_000])
+def test_a_scheduler_is_created_and_changed(teller, run, every, at):
+    def prepare(queue):
+        script, *args = scheduler(10_000)
+        run(script, queue, *args)
+
+    assert teller.faults(Story(nothing, lambda queue: [scheduler(every)])) == {}
+    assert teller.faults(Story(prepare, lambda queue: [scheduler(every, at)])) == {}
+
+
+def test_a_scheduler_goes_on(teller, run, fetch):
+    """Its counter and what it tells may be left behind, its jobs not."""
+
+    def prepare(queue):
+        script, *args = scheduler(10_000)
+        run(script, queue, *args)
+        fetch(queue)
+
+    def calls(queue):
+        taken = f"repeat:s:{NOW}"
+        return [("add/add_scheduler_iteration", NOW, "s", taken, "", 10_000, "tick", "{}", "{}", 0, 0, "")]
+
+    faults = teller.faults(Story(prepare, calls))
+    assert {command: fault for command, fault in faults.items() if "replies [None]" not in fault} == {}
