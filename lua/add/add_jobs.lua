@@ -8,6 +8,7 @@
 ---         Note that every job consumes an id, also one with a custom id.
 --- Events  added, then waiting or delayed, per job; duplicated for an id that exists
 local call = redis.call
+--- @include places
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
@@ -15,7 +16,7 @@ local call = redis.call
 --- @include place_jobs
 
 local P = string.sub(KEYS[1], 1, -5)
-local ARGV, format = ARGV, string.format
+local ARGV = ARGV
 local size = #ARGV
 
 local from = 1
@@ -34,11 +35,10 @@ if size == 0 then
   return {}
 end
 
-local target, blocked, settings = get_target(P)
-local events = P .. 'events'
-local reply, stored, places = {}, {}, {}
-
-local function add()
+-- What it uses comes as arguments: each variable that a function shares with its surroundings costs every call.
+local function add(P, ARGV, size, reply, added, places)
+  local target, blocked, settings = get_target(P)
+  local events, format = P .. 'events', string.format
   local runnable, delayed = false, false
   local at = 1
   while at <= size do
@@ -49,7 +49,12 @@ local function add()
     at = at + 8
 
     local first = call('INCRBY', P .. 'id', count) - count + 1
-    local ids, placed, duplicates = {}, {}, {}
+    local placed = {}
+    local ids, duplicates = placed, custom and {}
+    if custom then
+      ids = {}
+    end
+    added[#added + 1] = placed
     local opts_head = custom and (opts == '{}' and '{"jobId":' or string.sub(opts, 1, -2) .. ',"jobId":')
     for i = 0, count - 1 do
       local id, own_opts = nil, opts
@@ -66,27 +71,27 @@ local function add()
         else -- options are those of the whole run, but for the one that differs from job to job
           own_opts = opts_head .. cjson.encode(id) .. '}'
         end
-        local job_key = P .. id
-        call('HSET', job_key, 'name', name, 'data', ARGV[at], 'opts', own_opts, 'timestamp', timestamp, 'delay', delay,
+        call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', own_opts, 'timestamp', timestamp, 'delay', delay,
           'priority', priority)
-        stored[#stored + 1] = job_key
         ids[i + 1] = id
-        placed[#placed + 1] = id
+        if custom then
+          placed[#placed + 1] = id
+        end
       end
       at = at + 1
     end
-    reply[#reply + 1] = custom and duplicates or first
+    reply[#reply + 1] = duplicates or first
 
-    if #placed > 0 then
+    if placed[1] then
       places[#places + 1] = place_jobs(P, target, placed, due, priority, lifo)
       delayed = delayed or due
       runnable = runnable or not due
     end
-    local next_duplicate = 1
+    local duplicate = 1
     for i = 1, count do
       local id = ids[i]
-      if duplicates[next_duplicate] == i - 1 then
-        next_duplicate = next_duplicate + 1
+      if duplicates and duplicates[duplicate] == i - 1 then
+        duplicate = duplicate + 1
         call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
       else
         call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
@@ -110,12 +115,17 @@ local function add()
 end
 
 -- A call adds all its jobs or none: whoever is told that it failed may add them again.
-attempt(add, function()
+local reply, added, places = {}, {}, {}
+local done, failed = pcall(add, P, ARGV, size, reply, added, places)
+if not done then
   for i = #places, 1, -1 do
     retreat(places[i])
   end
-  for first = 1, #stored, 1000 do
-    call('UNLINK', unpack(stored, first, math.min(first + 999, #stored)))
+  for _, placed in ipairs(added) do
+    for _, id in ipairs(placed) do
+      call('UNLINK', P .. id)
+    end
   end
-end)
+  error(failed, 0)
+end
 return reply

@@ -14,6 +14,8 @@
 --- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
 ---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
 local call = redis.call
+--- @include attempt
+--- @include places
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker

@@ -4,6 +4,7 @@
 --- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock and fields already written)
 --- Events  waiting (prev=delayed) per promoted job, waiting (prev=active)
 local call = redis.call
+--- @include ready_place
 --- @include get_target
 --- @include promote_delayed
 --- @include leave_active

@@ -1,3 +1,5 @@
+--- @include attempt
+--- @include places
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker

@@ -1,3 +1,4 @@
+--- @include attempt
 --- @include read_parent
 --- @include move_jobs
 --- @include get_target

@@ -1,24 +1,24 @@
---- @include stream_length
 -- Where a job with priority 0 goes now, and whether workers must not be woken for it.
 -- Returns list key, blocked, settings; settings are the meta fields { paused, concurrency, max, duration, opts.maxLenEvents },
 -- read in one command: concurrency (whole), max (whole, at least 1) and duration (whole ms) are numbers, or false when absent
--- or, as any client may have written them, of no use; opts.maxLenEvents is what XTRIM takes, or false when absent.
+-- or, as any client may have written them, of no use; the last one is for max_len_events.
 -- `known` are settings read before in the same script: nobody changes them meanwhile.
 -- Every script that includes anything declares `local call = redis.call` first.
 local function get_target(P, known)
   local settings = known
   if not settings then
     settings = call('HMGET', P .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents')
-    for i = 2, 4 do
-      local number = settings[i] and tonumber(settings[i])
-      settings[i] = number == number and number -- NaN is not equal to itself
+    if settings[2] or settings[3] or settings[4] then
+      for i = 2, 4 do
+        local number = settings[i] and tonumber(settings[i])
+        settings[i] = number == number and number -- NaN is not equal to itself
+      end
+      -- As in BullMQ: a fraction of a limit lets one more job through, and one below 1 lets one through per duration, whose
+      -- sign and fraction do not matter.
+      settings[2] = settings[2] and math.ceil(settings[2])
+      settings[3] = settings[3] and math.max(math.ceil(settings[3]), 1)
+      settings[4] = settings[4] and math.abs(settings[4]) <= 9007199254740991 and math.floor(math.abs(settings[4]))
     end
-    -- As in BullMQ: a fraction of a limit lets one more job through, and one below 1 lets one through per duration, whose
-    -- sign and fraction do not matter.
-    settings[2] = settings[2] and math.ceil(settings[2])
-    settings[3] = settings[3] and math.max(math.ceil(settings[3]), 1)
-    settings[4] = settings[4] and math.abs(settings[4]) <= 9007199254740991 and math.floor(math.abs(settings[4]))
-    settings[5] = stream_length(settings[5])
   end
   if settings[1] then
     return P .. 'paused', true, settings

@@ -1,4 +1,4 @@
---- @include move_jobs
+--- @include places
 --- @include drop_lock
 -- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked under another token,
 -- -3 not active. Token "0" checks no lock.
@@ -18,27 +18,29 @@ local function failure_fields(reason, stacktrace)
   return (reason ~= '' or stacktrace ~= '') and { 'failedReason', reason, 'stacktrace', stacktrace } or {}
 end
 
-local function holds(place, id)
-  return call(place.push and 'LPOS' or 'ZSCORE', place.key, id)
-end
-
 -- Moves a job from active to `place` and writes `fields`, all of it or nothing. `code` is check_active's: a locked job that is
 -- in its place and no longer active was moved by a call that did not come to its end, which is what the caller does next.
 -- Returns 0, or -3; then the lock is gone and `fields` that tell a failure are written, as in BullMQ.
 local function leave_active(P, id, token, code, place, fields, failure)
   local active, job_key = P .. 'active', P .. id
   if code == 0 then
-    move_jobs({ place }, function()
+    enter(place)
+    local left = false
+    local done, failed = pcall(function()
       call('LREM', active, -1, id)
+      left = true
       if fields[1] then
-        attempt(function()
-          call('HSET', job_key, unpack(fields))
-        end, function()
-          call('RPUSH', active, id)
-        end)
+        call('HSET', job_key, unpack(fields))
       end
     end)
-  elseif token == '0' or not holds(place, id) then
+    if not done then
+      if left then
+        call('RPUSH', active, id)
+      end
+      retreat(place)
+      error(failed, 0)
+    end
+  elseif token == '0' or not call(place.push and 'LPOS' or 'ZSCORE', place.key, id) then
     if failure[1] then
       call('HSET', job_key, unpack(failure))
     end

@@ -1,9 +1,9 @@
---- @include move_jobs
+--- @include places
 --- @include delayed_score
 -- Puts new jobs of one kind where workers take them, in order: N at a time leave what N adds leave. Returns the place.
 -- `due` is in ms, false for jobs that may run now; events and markers are the caller's. `but` is an id that is about to leave.
 local function place_jobs(P, target, ids, due, priority, lifo, but)
-  local place = { ids = ids, key = target, push = lifo and 'RPUSH' or 'LPUSH' }
+  local place
   if due then
     local score, last = delayed_score(P, tonumber(due), but)
     place = { ids = ids, key = P .. 'delayed', scores = {} }
@@ -16,6 +16,8 @@ local function place_jobs(P, target, ids, due, priority, lifo, but)
     for i = 1, #ids do
       place.priorities[i] = priority
     end
+  else
+    place = { ids = ids, key = target, push = lifo and 'RPUSH' or 'LPUSH' }
   end
   enter(place)
   return place

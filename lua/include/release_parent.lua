@@ -1,3 +1,4 @@
+--- @include ready_place
 --- @include get_target
 --- @include add_marker
 --- @include add_delay_marker

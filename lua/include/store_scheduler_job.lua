@@ -1,3 +1,6 @@
+--- @include attempt
+--- @include move_jobs
+--- @include ready_place
 --- @include max_len_events
 --- @include add_delay_marker
 --- @include add_marker

@@ -4,6 +4,7 @@
 -- Returns 0; -1 no such job
 -- Events  none
 local call = redis.call
+--- @include ready_place
 --- @include get_target
 --- @include add_marker
 --- @include move_waiting

@@ -4,6 +4,7 @@
 -- Returns 0; -3 the job is not delayed
 -- Events  waiting (jobId, prev=delayed)
 local call = redis.call
+--- @include ready_place
 --- @include get_target
 --- @include add_marker
 --- @include move_jobs

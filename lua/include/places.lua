@@ -1,0 +1,32 @@
+--- @include call_many
+-- Places of jobs. A place is, for its `ids`: { key, push = 'LPUSH' or 'RPUSH' } in a list, { key, scores } in a sorted set,
+-- or { key, counter, priorities } behind all jobs of the same priority, where a fresh value of the counter breaks the tie.
+local function enter(place)
+  local ids, scores = place.ids, place.scores
+  if place.push then
+    return call_many(place.push, place.key, ids)
+  end
+  local size, members, counter = #ids, {}, 0
+  if place.priorities then
+    counter = call('INCRBY', place.counter, size) - size
+  end
+  for i = 1, size do
+    members[2 * i - 1] = scores and scores[i] or place.priorities[i] * 4294967296 + (counter + i) % 4294967296
+    members[2 * i] = ids[i]
+  end
+  call_many('ZADD', place.key, members)
+end
+
+-- Takes back the last `enter` of this call, by other commands than those by which jobs leave a place: one of these may be what
+-- Redis refuses.
+local function retreat(place)
+  if place.push then
+    return call(place.push == 'LPUSH' and 'LPOP' or 'RPOP', place.key, #place.ids)
+  end
+  for _, id in ipairs(place.ids) do
+    local rank = call('ZRANK', place.key, id)
+    if rank then
+      call('ZREMRANGEBYRANK', place.key, rank, rank)
+    end
+  end
+end
