@@ -39,13 +39,14 @@ class TellsOutages(Connected):
             except RuntimeError:
                 return
         watch = ConnectionWatch(self._url)
-        self._watch = os.getpid(), watch
-        close_at_exit(self)
         steps = self._tell_outages(watch)
         if loop is None:
             threading.Thread(target=wait, args=(steps,), name="bullrush-errors", daemon=False).start()
         else:
             self._task = loop.create_task(awaited(steps))
+        # Only now: where no thread can be started, the next listener tries again.
+        self._watch = os.getpid(), watch
+        close_at_exit(self)
 
     async def _tell_outages(self, watch: ConnectionWatch) -> None:
         while not self._closing:
