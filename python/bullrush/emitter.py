@@ -71,6 +71,9 @@ class Listeners:
         except Exception as error:
             _complain(event, error)
 
+    def expire(self, *, now: bool = False) -> None:
+        """Forget what nobody can be told any more."""
+
     def call(self, event: str, listener: Listener, *arguments: object) -> None:  # noqa: ARG002 - for subclasses
         """Call one listener; where that happens is the class's choice."""
         listener(*arguments)
@@ -110,6 +113,13 @@ class EarlyListeners(Listeners):
         for entry in entries:
             self.tell(entry, event, *arguments)
         return any(listener is not _nobody for listener, _ in entries)
+
+    def expire(self, *, now: bool = False) -> None:
+        """Forget what was missed if it is too late to be told, or ``now``."""
+        with self._lock:
+            if now:
+                self._until = 0.0
+            self._is_late()
 
     def _is_late(self) -> bool:
         """Tell whether it is too late to be told what was missed, and forget it then."""

@@ -135,6 +135,7 @@ class WorkerCalls(ManualCalls[JobT]):
 
     def _tell_closed(self) -> None:
         self.emit("closed")
+        self._listeners.expire(now=True)
 
     def _new_core(self) -> CoreWorker:
         return CoreWorker(

@@ -82,8 +82,11 @@ class WorkerEvents(Handle, Generic[JobT]):
     def _announce(self, event: str, job: JobFields, *arguments: object) -> None:
         self.emit(event, job.as_type(self._job_type), *arguments)
 
-    def _report(self, event: WorkerEvent) -> None:
-        """Pass on what the core tells: to listeners, and without payloads to the log."""
+    def _report(self, event: WorkerEvent | None) -> None:
+        """Pass on what the core tells: to listeners, and without payloads to the log. None: nothing for a while."""
+        if event is None:
+            self._listeners.expire()
+            return
         kind, record, text, *_ = event
         emit = self.emit
         if record is not None:

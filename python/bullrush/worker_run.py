@@ -41,7 +41,11 @@ class WorkerRun:
     """Supervises one run: reports what the core tells, and closes the core when the handlers are done or someone asks."""
 
     def __init__(
-        self, core: CoreWorker, runner: Runner, report: Callable[[WorkerEvent], None], tell_closed: Callable[[], None]
+        self,
+        core: CoreWorker,
+        runner: Runner,
+        report: Callable[[WorkerEvent | None], None],
+        tell_closed: Callable[[], None],
     ) -> None:
         self.core = core
         self.runner = runner
@@ -148,11 +152,12 @@ class WorkerRun:
             if self.overdue:
                 return False
             event = self.core.next_event(_WAIT_MS)
+            self._report(event)
             if event is not None:
-                self._report(event)
-            elif self._closing is not None and self._closing.done():
+                return True
+            if self._closing is not None and self._closing.done():
                 return False
-            elif self.runner.is_lost():
+            if self.runner.is_lost():
                 self.give_up()
         except BaseException as error:
             self.break_off(error)

@@ -79,6 +79,16 @@ def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
     assert told == ["completed"]
 
 
+def test_a_worker_forgets_what_was_missed_when_nobody_came_in_time(
+    queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bullrush.emitter._SOON", 0.05)
+    queue.add("n")
+    w = worker(lambda job: None, autorun=True)
+    eventually(lambda: queue.get_completed_count() == 1)
+    eventually(lambda: not any(w.has_listeners(event) for event in EVENTS))
+
+
 def test_pausing_and_resuming_are_told_only_when_something_changes(worker: Make) -> None:
     w = worker(lambda job: None, autorun=True)
     told = notes_of(w, "paused", "resumed")
