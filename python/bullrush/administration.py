@@ -77,10 +77,11 @@ class QueueAdministration(QueueMonitoring[JobT]):
         Redis:
             A hash ``ext:cancel`` of the queue that expires after a minute.
         """
+        reason = checks.text("reason", reason or CANCELLED)
         (token,) = await reply(self.core.commands([["GET", self.to_key(f"{job_id}:lock")]]))
         if token is None:
             return False
-        key, entry = self.to_key("ext:cancel"), f"{token.decode()} {reason or CANCELLED}"
+        key, entry = self.to_key("ext:cancel"), f"{token.decode()} {reason}"
         await reply(self.core.commands([["HSET", key, job_id, entry], ["PEXPIRE", key, _CANCEL_LASTS]]))
         return True
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from bullrush.encoding import JSON
 from bullrush.errors import InvalidOptionError
-from bullrush.naming import check_known
+from bullrush.naming import carried, check_known
 
 #: Milliseconds, or a timedelta.
 Duration: TypeAlias = "int | timedelta"
@@ -19,6 +19,9 @@ Check: TypeAlias = Callable[[str, object], JSON]
 #: 2^53 - 1: what Node can still count to.
 MAX_SAFE_INTEGER: Final = 9_007_199_254_740_991
 MAX_PRIORITY: Final = 2_097_152
+
+#: Seconds: as many as there are milliseconds that count.
+_LONGEST: Final = MAX_SAFE_INTEGER // 1000
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _SECOND: Final = timedelta(seconds=1)
@@ -37,10 +40,10 @@ def boolean(name: str, value: object) -> bool:
 
 
 def text(name: str, value: object) -> str:
-    """Return a text that is not empty."""
+    """Return a text that is not empty and that UTF-8 can carry."""
     if not isinstance(value, str) or not value:
         raise refuse(f"{name} must be a text, not {value!r}")
-    return value
+    return carried(name, value)
 
 
 def whole(name: str, value: object) -> int:
@@ -86,8 +89,8 @@ def positive_milliseconds(name: str, value: object) -> int:
 def span(name: str, value: object) -> float:
     """Return a time in seconds, more than none, for arguments that Python people give in seconds."""
     length = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length < float("inf"):
-        raise refuse(f"{name} must be seconds greater than 0 or a timedelta, not {value!r}")
+    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length <= _LONGEST:
+        raise refuse(f"{name} must be seconds greater than 0, at most {_LONGEST:,}, or a timedelta, not {value!r}")
     return length
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
 
@@ -20,6 +22,7 @@ NO_DATA: Final[Mapping[str, JSON]] = {}
 
 # datetimes are refused: Node would read a string back, and which string is the caller's decision.
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME
+_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _DEEPEST: Final = 254
 _LARGEST: Final = 2**64 - 1
 _SMALLEST: Final = -(2**63)
@@ -54,7 +57,22 @@ def decode(raw: bytes | str, field: str, job_id: str) -> JSON:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise malformed(field, job_id, error) from None
+        try:
+            return _with_surrogates(raw)
+        except (ValueError, RecursionError):
+            raise malformed(field, job_id, error) from None
+
+
+def _with_surrogates(raw: bytes | str) -> JSON:
+    """Return JSON that has escapes of lone surrogates: Node writes such texts, and keeps them when it reads them."""
+    text = raw if isinstance(raw, str) else raw.decode()
+    if not _ESCAPED_SURROGATE.search(text):
+        raise ValueError("no escaped surrogates")
+    return json.loads(text, parse_constant=_no_json)
+
+
+def _no_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def malformed(field: str, job_id: str, error: ValueError) -> MalformedJobError:

@@ -8,7 +8,7 @@ from bullrush import checks
 from bullrush.encoding import JSON, encode
 from bullrush.errors import InvalidOptionError
 from bullrush.handle import ClosedByWith, Handle
-from bullrush.naming import check_known
+from bullrush.naming import carried, check_known
 from bullrush.operation import Blocking, operation, reply
 from bullrush.outages import TellsOutages
 
@@ -72,7 +72,10 @@ class QueueEventsProducerCalls(TellsOutages, Handle):
         command: list[int | str | bytes] = ["XADD", self.to_key("events"), "MAXLEN", "~"]
         command += [checks.at_least(0)("max_events", max_events), "*", "event", checks.text("event_name", event_name)]
         for name, value in fields.items():
-            command += [name, value if isinstance(value, str) else encode(value, name)]
+            command += [
+                carried("A field", name),
+                carried(name, value) if isinstance(value, str) else encode(value, name),
+            ]
         await reply(self.core.commands([command], repeatable=False))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bullrush._core import CoreQueue, ManualWork
 from bullrush.emitter import Emitter
 from bullrush.errors import ClosedError
-from bullrush.naming import check_prefix, check_queue_name
+from bullrush.naming import carried, check_prefix, check_queue_name
 from bullrush.operation import operation, reply
 from bullrush.telemetry import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
 from bullrush.url import masked, resolve
@@ -169,7 +169,7 @@ class Handle(Connected):
 
     def to_key(self, type: str) -> str:
         """Return the key of a part of the queue (``wait``, ``meta``...) or of a job, by its id."""
-        return f"{self._prefix}:{self._name}:{type}"
+        return carried("The key", f"{self._prefix}:{self._name}:{type}")
 
     @property
     def keys(self) -> dict[str, str]:

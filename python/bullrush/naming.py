@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 from bullrush.errors import InvalidOptionError, QueueNameError, UnknownOptionError
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ID_PARTS: Final = 3
@@ -45,6 +46,17 @@ RESERVED_IDS: Final = frozenset(
 RESERVED_FAMILIES: Final = ("metrics:", "repeat:", "de:", "dn:", "ext:")
 
 
+def carried(what: str, text: str) -> str:
+    """Return a text that UTF-8 can carry.
+
+    Raises:
+        InvalidOptionError: it has a lone surrogate.
+    """
+    if not text.isascii() and _SURROGATE.search(text):
+        raise InvalidOptionError(f"{what} has a lone surrogate, which is not valid UTF-8: {text!r}")
+    return text
+
+
 def check_queue_name(name: object) -> str:
     """Return the name of a queue.
 
@@ -57,6 +69,8 @@ def check_queue_name(name: object) -> str:
         raise QueueNameError("Queue name cannot contain :")
     if _CONTROL.search(name):
         raise QueueNameError(f"Queue name cannot contain control characters: {name!r}")
+    if _SURROGATE.search(name):
+        raise QueueNameError(f"Queue name cannot contain a lone surrogate: {name!r}")
     return name
 
 
@@ -68,7 +82,7 @@ def check_prefix(prefix: object) -> str:
     """
     if not isinstance(prefix, str) or not prefix or _CONTROL.search(prefix):
         raise InvalidOptionError(f"prefix must be a text without control characters, not {prefix!r}")
-    return prefix
+    return carried("prefix", prefix)
 
 
 def check_job_name(name: object) -> str:
@@ -79,7 +93,7 @@ def check_job_name(name: object) -> str:
     """
     if not isinstance(name, str):
         raise InvalidOptionError(f"Job name must be a str, not {type(name).__name__}")
-    return name
+    return carried("Job name", name)
 
 
 def check_job_id(job_id: object) -> str:
@@ -100,7 +114,7 @@ def check_job_id(job_id: object) -> str:
         raise InvalidOptionError("Custom Id cannot contain :")
     if job_id in RESERVED_IDS or job_id.startswith(RESERVED_FAMILIES):
         raise InvalidOptionError(f"Custom Id cannot be {job_id!r}: that key belongs to the queue")
-    return job_id
+    return carried("Custom Id", job_id)
 
 
 def check_known(given: Iterable[str], known: Collection[str], subject: str) -> None:

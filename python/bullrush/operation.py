@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 from bullrush import _core
+from bullrush.errors import InvalidOptionError
 from bullrush.spans import SpanRule, traced
 
 if TYPE_CHECKING:
@@ -154,6 +155,13 @@ def wait(steps: _Steps[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+    except UnicodeEncodeError as error:
+        raise _unencodable(error) from None
+
+
+def _unencodable(error: UnicodeEncodeError) -> InvalidOptionError:
+    """Return the error for a text that was refused on its way to the core, before anything was sent."""
+    return InvalidOptionError(f"A text has a lone surrogate, which is not valid UTF-8: {error.object[:100]!r}")
 
 
 def _wait_for(step: _Step) -> object:
@@ -183,6 +191,8 @@ async def awaited(steps: _Steps[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+    except UnicodeEncodeError as error:
+        raise _unencodable(error) from None
 
 
 async def _passed(step: _Step) -> object:

@@ -200,8 +200,8 @@ class JobFields:
     def _json(self, name: str) -> JSON:
         raw = self._field(name)
         try:
-            return None if raw is None else loads(raw)
-        except ValueError:
+            return None if raw is None else decode(raw, name, self.record.id)
+        except MalformedJobError:
             return None
 
     @property

@@ -49,6 +49,8 @@ Until = Literal["empty", "drained"]
 _UNTIL: Final = frozenset({"empty", "drained"})
 HORIZON: Final = 60_000
 _POLL: Final = 0.005
+#: Seconds for listeners to hear of the end when the time to close is over.
+_GRACE: Final = 0.1
 #: After which listeners on an event loop were called, and coroutines among them have begun.
 _TURNS: Final = 2
 
@@ -195,14 +197,16 @@ class WorkerCalls(ManualCalls[JobT]):
         Returns:
             False: this worker does not run the job, or it was cancelled before.
         """
+        job_id, reason = checks.text("job_id", job_id), checks.text("reason", reason or CANCELLED)
         run = self._current
-        return run is not None and run.core.cancel(job_id, reason or CANCELLED)
+        return run is not None and run.core.cancel(job_id, reason)
 
     def cancel_all_jobs(self, reason: str | None = None) -> None:
         """Tell the handlers of all running jobs to stop; see `cancel_job`."""
+        reason = checks.text("reason", reason or CANCELLED)
         if (run := self._current) is not None:
             for job_id in run.core.held_ids():
-                run.core.cancel(job_id, reason or CANCELLED)
+                run.core.cancel(job_id, reason)
 
     def is_running(self) -> bool:
         """Tell whether the worker takes jobs or still has some; a paused one does neither once its jobs are done."""
@@ -261,6 +265,7 @@ class WorkerCalls(ManualCalls[JobT]):
             force: do not wait: running jobs stay claimed until their lock expires, and then run again.
             timeout: ms after which the same goes for jobs that still run.
         """
+        patience = None if timeout is None else checks.milliseconds("timeout", timeout)
         was_closed, self._closing = self._closing, True
         self._end_waits()
         run = self._run
@@ -270,10 +275,14 @@ class WorkerCalls(ManualCalls[JobT]):
             self.emit("closed")
         if run is None or run.finished:
             return
-        self.emit("closing")
-        run.begin_close(None if timeout is None else checks.milliseconds("timeout", timeout), force=force)
-        while not run.finished and not run.overdue and not run.is_inside():
+        try:
+            self.emit("closing")
+        finally:
+            run.begin_close(patience, force=force)
+        grace = _GRACE
+        while grace > 0 and not run.told and not run.is_inside():
             await seconds(_POLL)
+            grace -= _POLL if run.overdue else 0
         for _ in range(_TURNS):
             await seconds(0.0)
 

@@ -69,7 +69,12 @@ class WorkerRun:
 
     @property
     def finished(self) -> bool:
-        """True once the last outcome is stored."""
+        """True once the last outcome is stored, or once nobody waits for it any more."""
+        return self._finished.is_set() or self.overdue
+
+    @property
+    def told(self) -> bool:
+        """True once listeners have heard of the end."""
         return self._finished.is_set()
 
     @property
@@ -148,20 +153,30 @@ class WorkerRun:
 
     def _follow(self) -> bool:
         """Report one event if there is one; False once there will be no more, or no more time for them."""
+        if self.overdue:
+            return False
+        event = self._next_event()
         try:
-            if self.overdue:
-                return False
-            event = self.core.next_event(_WAIT_MS)
             self._report(event)
-            if event is not None:
-                return True
-            if self._closing is not None and self._closing.done():
-                return False
-            if self.runner.is_lost():
-                self.give_up()
         except BaseException as error:
             self.break_off(error)
+        if event is not None:
+            return True
+        if self._closing is not None and self._closing.done():
+            return False
+        if self.runner.is_lost():
+            self.give_up()
         return True
+
+    def _next_event(self) -> WorkerEvent | None:
+        try:
+            return self.core.next_event(_WAIT_MS)
+        except BaseException as error:
+            # Ctrl-C, where signals are left alone: the second one ends the run now, as it does elsewhere.
+            if self._error is not None:
+                self.begin_close(0, force=True)
+            self.break_off(error)
+            return None
 
     def give_up(self) -> None:
         """End the run of a loop that is gone: what its tasks had goes back to the queue."""

@@ -160,3 +160,18 @@ def test_without_threads_a_run_on_a_loop_says_so(queue: Queue, no_threads: Calla
     no_threads(name)
     asyncio.run(asyncio.wait_for(main(), 20))
     assert job.get_state() == "waiting"
+
+
+def test_a_listener_that_ends_the_program_at_closing_does_not_keep_the_worker_open(queue: Queue, worker: Make) -> None:
+    def leave() -> None:
+        raise SystemExit
+
+    busy = worker(lambda job: None)
+    busy.on("closing", leave)
+    thread = threading.Thread(target=busy.run)
+    thread.start()
+    queue.add("n").wait_until_finished(timeout=20_000)
+    with pytest.raises(SystemExit):
+        busy.close()
+    thread.join(20)
+    assert not busy.is_running()

@@ -229,3 +229,20 @@ def test_a_process_forked_by_a_handler_can_be_terminated(queue: Queue, redis_url
     job = queue.add("n")
     line(start("-W", "ignore", "-c", FORKING, redis_url, queue.name), "child ended by 1 job")
     assert job.wait_until_finished() == -signal.SIGTERM
+
+
+def test_ctrl_c_ends_a_run_that_leaves_signals_alone_and_a_second_one_ends_it_now(
+    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
+) -> None:
+    def handler(_job: Job) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        eventually(lambda: running._run is not None and running._run.closing)
+        os.kill(os.getpid(), signal.SIGINT)
+        gate.wait(20)
+
+    gate = threading.Event()
+    queue.add("n")
+    running = worker(handler)
+    with pytest.raises(KeyboardInterrupt):
+        running.run(signals=False)
+    gate.set()
