@@ -1,15 +1,17 @@
 -- Put jobs back to wait that were active at the last pass and hold no lock now, then mark the active jobs for the next pass.
+-- A job that was only claimed ahead and never started goes back uncounted.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), max_stalled_count, stalled_interval (ms), limit (recoveries per call),
 --         continued (1 = go on with a pass that had more)
--- Returns [more (0/1), recovered id...]; with more = 1 the rest stays in `stalled`, nothing is marked yet, and the
+-- Returns [more (0/1), stalled id...]; with more = 1 the rest stays in `stalled`, nothing is marked yet, and the
 --         caller calls again with continued = 1
--- Events  per recovered job: waiting (jobId, prev=active), stalled (jobId)
+-- Events  per recovered job: waiting (jobId, prev=active), and stalled (jobId) if it had started
 local call = redis.call
 --- @include get_target
 --- @include add_marker
 --- @include max_len_events
 --- @include is_repeated
+--- @include call_many
 local P = string.sub(KEYS[1], 1, -5)
 local active_key, stalled_key, events_key = P .. 'active', P .. 'stalled', P .. 'events'
 local max_stalled_count = assert(tonumber(ARGV[2]), 'max_stalled_count is not a number')
@@ -56,18 +58,6 @@ while read < length and more == 0 do
   end
 end
 
--- Cut the end that held them off and put its healthy jobs back: a LREM per job is quadratic when all are stalled.
-if span > 0 then
-  call('LTRIM', active_key, 0, -span - 1)
-  for last = kept_in_span, 1, -1000 do
-    local back = {}
-    for i = last, math.max(last - 999, 1), -1 do
-      back[#back + 1] = kept[i]
-    end
-    call('RPUSH', active_key, unpack(back))
-  end
-end
-
 if more == 0 and #recovered > 1 then
   -- A whole pass hands the jobs over in the order of the set, as BullMQ does.
   recovered = {}
@@ -78,38 +68,78 @@ if more == 0 and #recovered > 1 then
   end
 end
 
-local target, blocked = get_target(P)
-local returned = {}
+-- What became of each: it never started (its worker died with it claimed ahead), it started, it is finished (its finishing
+-- stopped half-way), or it has no hash and is no job.
+local returned, started = {}, {}
 for _, id in ipairs(recovered) do
-  local job_key = P .. id
-  -- An id whose key is no hash is no job: it only leaves active, or it would break every pass to come.
-  local stalled = redis.pcall('HINCRBY', job_key, 'stc', 1)
-  if type(stalled) == 'number' then
-    -- A scheduler's job is exempt: failing it for its worker's crashes would end the series.
-    if stalled > max_stalled_count and not is_repeated(job_key) then
-      call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
+  local job = redis.pcall('HMGET', P .. id, 'ats', 'atm', 'processedOn', 'finishedOn', 'stc', 'name')
+  if not job.err then
+    local finished = job[4] and (call('ZSCORE', P .. 'completed', id) or call('ZSCORE', P .. 'failed', id))
+    if not finished then
+      returned[#returned + 1] = id
+      local starts = tonumber(job[1])
+      if starts then
+        started[id] = starts > (tonumber(job[2]) or 0) -- each start ends at most one attempt
+      else
+        started[id] = job[3] or job[5] or not job[6] -- an old version may have started it
+      end
     end
-    call('XADD', events_key, '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
-    call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
-    returned[#returned + 1] = id
   end
 end
-for first = 1, #recovered, 1000 do
-  call('SREM', stalled_key, unpack(recovered, first, math.min(first + 999, #recovered)))
+
+-- They enter the waiting list before they leave active, and leave it again if they cannot: none is ever in no list.
+local target = get_target(P)
+local length_before = call('LLEN', target)
+local entered = pcall(call_many, 'RPUSH', target, returned)
+local left, failed = entered, not entered and 'ERR stalled jobs could not be put back to ' .. target
+if entered and span > 0 then
+  -- Cut the end that held them off and put its healthy jobs back: a LREM per job is quadratic when all are stalled.
+  left, failed = pcall(call, 'LTRIM', active_key, 0, -span - 1)
+  if left then
+    local back = {}
+    for i = kept_in_span, 1, -1 do
+      back[#back + 1] = kept[i]
+    end
+    if not pcall(call_many, 'RPUSH', active_key, back) then
+      call_many('LPUSH', active_key, back) -- whoever may not push at that end: better out of order than lost
+    end
+  end
 end
-for first = 1, #returned, 1000 do
-  call('RPUSH', target, unpack(returned, first, math.min(first + 999, #returned)))
+if not left then
+  for _ = length_before + 1, call('LLEN', target) do
+    call('RPOP', target)
+  end
+  error(type(failed) == 'table' and failed.err or failed)
 end
+
+for _, id in ipairs(returned) do
+  local job_key = P .. id
+  call('XADD', events_key, '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
+  if started[id] then
+    -- A scheduler's job is exempt: failing it for its worker's crashes would end the series.
+    if call('HINCRBY', job_key, 'stc', 1) > max_stalled_count and not is_repeated(job_key) then
+      call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
+    end
+    call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
+  else
+    call('HSET', job_key, 'stc', '0') -- read as none, but it is not claimed ahead again: its next start is on record at once
+  end
+end
+call_many('SREM', stalled_key, recovered)
 if #returned > 0 then
+  local _, blocked = get_target(P)
   add_marker(P, blocked)
 end
 
 if more == 0 then
   call('DEL', stalled_key)
-  for first = 1, #kept, 1000 do
-    call('SADD', stalled_key, unpack(kept, first, math.min(first + 999, #kept)))
-  end
+  call_many('SADD', stalled_key, kept)
 end
 
-table.insert(returned, 1, more)
-return returned
+local reply = { more }
+for _, id in ipairs(returned) do
+  if started[id] then
+    reply[#reply + 1] = id
+  end
+end
+return reply

@@ -251,6 +251,7 @@ class WorkerTerms:
         run_retry_delay: int,
         skip_lock_renewal: bool,
         max_backoff: int | None,
+        max_error_size: int,
     ) -> WorkerTerms:
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms."""
 
@@ -359,7 +360,9 @@ class CoreWorker:
     def release(self, record: JobRecord) -> None:
         """Forget a job that its handler has moved elsewhere (delayed, waiting, waiting-children)."""
     def give_back(self, record: JobRecord) -> None:
-        """Give a job back to the front of ``wait`` and stop fetching until the limiter has run out."""
+        """Give a job back to the front of ``wait``: its handler will not finish it."""
+    def rate_limited(self, record: JobRecord) -> None:
+        """Give a job back to the front of ``wait``, and all that no handler has started; fetch nothing until the limiter has run out."""
     def cancel(self, id: str, reason: str) -> bool:
         """Tell the handler of a job in hand to stop; False if it is not in hand or was told before."""
     def held_ids(self) -> list[str]:
@@ -368,7 +371,12 @@ class CoreWorker:
     def report_outcomes(self, wanted: bool) -> None:
         """Queue an event for every job that completes or fails from now on, or no more."""
     def set_concurrency(self, concurrency: int) -> None: ...
-    def pause(self) -> None: ...
+    def pause(self) -> None:
+        """Fetch no more; jobs that no handler has started go back to the queue."""
+    def limit(self, ms: int) -> None:
+        """Fetch nothing for so long; jobs that no handler has started go back to the queue."""
+    def put_start_on_record(self, record: JobRecord) -> Pending[None] | None:
+        """Stamp a job that was claimed ahead and has started; None: it is stamped, as the first ones of a fetch are."""
     def resume(self) -> None: ...
     def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:
         """Stop fetching, give back unstarted jobs, wait for running ones up to the deadline, cancel, flush outcomes, stop the heartbeat.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from bullrush._core import WorkerTerms
-    from bullrush.record import JobFields, Progressed
+    from bullrush._core import Pending, WorkerTerms
+    from bullrush.record import JobFields, Progressed, Record
     from bullrush.worker_options import BackoffStrategy
 
 #: What a queue keeps in Redis, by the names BullMQ has for it. "" is how the keys of its jobs begin.
@@ -217,6 +217,10 @@ class Handle(Connected):
         if self._manual is None:
             self._manual = ManualWork(self._url, self._prefix, self._name, self._terms())
         return self._manual
+
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+        """Do nothing: only a running worker claims jobs ahead."""
+        return None
 
     def _terms(self) -> WorkerTerms:
         return WorkerSettings().terms()

@@ -174,7 +174,7 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
         delay = max(0, checks.whole("timestamp", timestamp) - now_ms())
-        await reply(self._source.core.move_to_delayed(self.id, self.lock_token(token), delay))
+        await reply(self._source.core.move_to_delayed(self.id, await self._token_to_leave(token), delay))
         self._change(delay=b"%d" % delay)
 
     @operation
@@ -187,7 +187,7 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
         Raises:
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
-        return await reply(self._source.core.move_to_wait(self.id, self.lock_token(token)))
+        return await reply(self._source.core.move_to_wait(self.id, await self._token_to_leave(token)))
 
     @operation
     async def extend_lock(self, token: str | None, duration: Duration) -> bool:
@@ -220,7 +220,7 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
         """
         value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
         following = await reply(
-            self._source.manual.move_to_completed(self.id, self.lock_token(token), self.record.opts, value, fetch_next)
+            self._source.manual.move_to_completed(self.id, await self._token_to_leave(token), self.record.opts, value, fetch_next)
         )
         self.completed(value, now_ms())
         return self._following(following)
@@ -246,7 +246,7 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
         failure = await decide(self, error, source.manual.needs_strategy(opts, made), source.backoff_strategy)
         retry_in, stacktrace, following = await reply(
             source.manual.move_to_failed(
-                self.id, self.lock_token(token), opts, made, self._field("stacktrace"), *failure, fetch_next
+                self.id, await self._token_to_leave(token), opts, made, self._field("stacktrace"), *failure, fetch_next
             )
         )
         if retry_in is None:
@@ -271,7 +271,17 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
         child_key = None if child is None else f"{child['queue']}:{child['id']}"
-        return await reply(self._source.core.move_to_waiting_children(self.id, self.lock_token(token), child_key))
+        return await reply(self._source.core.move_to_waiting_children(self.id, await self._token_to_leave(token), child_key))
+
+    async def _token_to_leave(self, token: str | None) -> str:
+        """Return the token to show when the job leaves ``active``.
+
+        The start of a job that was claimed ahead goes on record first: afterwards the job is no longer this worker's.
+        """
+        stamped = self._source.put_start_on_record(self.record)
+        if stamped is not None:
+            await reply(stamped)
+        return self.lock_token(token)
 
     def lock_token(self, token: str | None) -> str:
         """Return the token to show: the given one, or the job's own; without either the lock is not checked."""

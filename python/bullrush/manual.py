@@ -99,8 +99,13 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
-        """Stop all workers that have a limit for ``expire_time`` ms; the same as `Queue.rate_limit`."""
-        await reply(self.core.rate_limit(checks.milliseconds("expire_time", expire_time)))
+        """Stop this worker and all that have a limit for ``expire_time`` ms; no further handler starts here."""
+        time = checks.milliseconds("expire_time", expire_time)
+        await reply(self.core.rate_limit(time))
+        self._hold(time)
+
+    def _hold(self, time: int) -> None:
+        """Let no handler start for so many ms."""
 
     @operation
     async def delay(self, milliseconds: Duration = 0, abort: Abort | None = None) -> None:

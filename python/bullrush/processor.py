@@ -201,7 +201,7 @@ class Processor(Generic[JobT]):
         if has_moved(error):
             return self._core.release, ()
         if is_rate_limit(error):
-            return self._core.give_back, ()
+            return self._core.rate_limited, ()
         backoff_type, strategy = self._core.needs_strategy(record), self._observer.backoff_strategy
         return self._core.fail, (
             *await decide(job, error, backoff_type, strategy),

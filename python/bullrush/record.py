@@ -12,7 +12,7 @@ from bullrush.errors import JobCancelledError, MalformedJobError
 from bullrush.options import read_options
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue, ManualWork
+    from bullrush._core import CoreQueue, ManualWork, Pending
     from bullrush.worker_options import BackoffStrategy
 
 
@@ -80,6 +80,9 @@ class Source(Protocol):
     @property
     def progressed(self) -> Progressed | None:
         """Told of the progress of its jobs."""
+
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+        """Stamp a job that was claimed ahead and has started; None: there is nothing to stamp."""
 
     def emit(self, event: str, *arguments: object) -> bool:
         """Tell listeners in this process."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from bullrush import checks
-from bullrush._core import CoreWorker
+from bullrush._core import CoreWorker, JobRecord
 from bullrush.checks import Duration
 from bullrush.emitter import EarlyListeners
 from bullrush.errors import ClosedError, InvalidOptionError
@@ -41,6 +41,8 @@ from bullrush.worker_options import (
 from bullrush.worker_run import RunStats, WorkerRun
 
 if TYPE_CHECKING:
+    from bullrush._core import Pending
+    from bullrush.record import Record
     from typing_extensions import Unpack
 
 #: When `Worker.run` returns by itself.
@@ -174,6 +176,15 @@ class WorkerCalls(ManualCalls[JobT]):
         calls = Processor(core, function, Job, self, self)
         call = calls.run_batch if batched else calls.run_each
         return ThreadRunner(core, call, slots, settings.batch_size, name)
+
+    def _hold(self, time: int) -> None:
+        if (run := self._current) is not None:
+            run.core.limit(time)
+
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+        """Stamp a job that was claimed ahead and has started; None: there is nothing to stamp."""
+        run = self._run if isinstance(record, JobRecord) else None
+        return run.core.put_start_on_record(record) if run else None  # type: ignore[arg-type]
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         if (run := self._current) is not None:

@@ -67,7 +67,9 @@ class WorkerOptions(TypedDict, total=False):
         concurrency: how many jobs, or batches, run at a time; 1.
         batch_handler: instead of a handler: gets up to ``batch_size`` jobs at once, returns a list of results or exceptions.
         batch_size: how many jobs a batch has at most; 1.
-        prefetch: how many jobs are claimed ahead. None adapts to how long jobs take, 0 claims none.
+        prefetch: how many jobs are claimed ahead. None adapts to how long jobs take: what the handlers do in 10 ms, for at most 20 ms; 0
+            claims none. None are claimed under a limiter, a global concurrency, ``max_started_attempts``, ``max_stalled_count=0``, a
+            pause, or with ``isolation="process"``.
         lock_duration: how long a job stays claimed without a sign of life; 30,000.
         lock_renew_time: how old a lock is when it is renewed; half of ``lock_duration``.
         stalled_interval: time between two checks for jobs whose worker has gone silent; 30,000.
@@ -83,6 +85,7 @@ class WorkerOptions(TypedDict, total=False):
         remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
         remove_on_fail: the same for failed jobs.
         metrics: counts for `Queue.get_metrics`.
+        max_error_size: bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out; 65,536.
         max_backoff: the longest wait before a retry; 3,600,000. None is no limit, as in BullMQ.
         name: shown as the ``processed_by`` of its jobs and in the list of workers. Without it logs show a name like
             ``host-4711-a1b2c3``, and Redis none.
@@ -111,6 +114,7 @@ class WorkerOptions(TypedDict, total=False):
     remove_on_complete: bool | int | KeepOptions | None
     remove_on_fail: bool | int | KeepOptions | None
     metrics: MetricsOptions | None
+    max_error_size: int
     max_backoff: Duration | None
     name: str | None
     autorun: bool
@@ -216,6 +220,7 @@ class WorkerSettings:
     remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
     remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
     metrics: int | None = _option(None, _metrics)
+    max_error_size: int = _option(65_536, checks.at_least(1))
     max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
     name: str | None = _option(None, checks.text)
     autorun: bool = _option(default=False, check=checks.boolean)
@@ -228,7 +233,8 @@ class WorkerSettings:
     def terms(self) -> WorkerTerms:
         """Return them as the core keeps them."""
         return WorkerTerms(
-            prefetch=self.prefetch,
+            # What a process gets is stamped by its fetch: nobody there could put its start on record.
+            prefetch=0 if self.isolation == "process" else self.prefetch,
             lock_duration=self.lock_duration,
             lock_renew_time=self.lock_renew_time or max(1, self.lock_duration // 2),
             stalled_interval=self.stalled_interval,
@@ -246,6 +252,7 @@ class WorkerSettings:
             run_retry_delay=self.run_retry_delay,
             skip_lock_renewal=self.skip_lock_renewal,
             max_backoff=self.max_backoff,
+            max_error_size=self.max_error_size,
         )
 
 

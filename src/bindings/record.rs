@@ -8,6 +8,9 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use crate::protocol::JobRecord;
 use crate::worker::held::HeldJob;
 
+/// What the start of a job writes over the record of its fetch.
+const STAMPS: [&str; 3] = ["ats", "processedOn", "pb"];
+
 enum Source {
     Stored(Arc<JobRecord>),
     Held(Arc<HeldJob>),
@@ -88,11 +91,20 @@ impl PyJobRecord {
         for (name, value) in self.record().fields() {
             fields.set_item(String::from_utf8_lossy(name), PyBytes::new(py, value))?;
         }
+        for name in STAMPS {
+            if let Some(value) = self.held_job().and_then(|job| job.stamp(name)) {
+                fields.set_item(name, PyBytes::new(py, value.as_bytes()))?;
+            }
+        }
         Ok(fields)
     }
 
     fn get<'py>(&self, py: Python<'py>, field: &str) -> Option<Bound<'py, PyBytes>> {
-        self.record().get(field).map(|value| PyBytes::new(py, value))
+        let stamp = self.held_job().filter(|_| STAMPS.contains(&field)).and_then(|job| job.stamp(field));
+        match stamp {
+            Some(value) => Some(PyBytes::new(py, value.as_bytes())),
+            None => self.record().get(field).map(|value| PyBytes::new(py, value)),
+        }
     }
 
     fn __repr__(&self) -> String {

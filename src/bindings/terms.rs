@@ -19,7 +19,7 @@ impl WorkerTerms {
     #[new]
     #[pyo3(signature = (*, prefetch, lock_duration, lock_renew_time, stalled_interval, max_stalled_count,
         max_started_attempts, limiter, timeout, drain_delay, remove_on_complete, remove_on_fail, metrics_max_points, worker_name,
-        skip_stalled_check, run_retry_delay, skip_lock_renewal, max_backoff))]
+        skip_stalled_check, run_retry_delay, skip_lock_renewal, max_backoff, max_error_size))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -39,6 +39,7 @@ impl WorkerTerms {
         run_retry_delay: u64,
         skip_lock_renewal: bool,
         max_backoff: Option<i64>,
+        max_error_size: usize,
     ) -> Self {
         Self(WorkerOptions {
             concurrency: 1,
@@ -54,12 +55,13 @@ impl WorkerTerms {
             remove_on_complete: keep(remove_on_complete),
             remove_on_fail: keep(remove_on_fail),
             metrics_max_points,
-            worker_name,
+            worker_name: worker_name.map(Into::into),
             skip_stalled_check,
             run_retry_delay: Duration::from_millis(run_retry_delay),
             worker_id: String::new(),
             skip_lock_renewal,
             max_backoff_ms: max_backoff,
+            max_error_size,
         })
     }
 }

@@ -18,6 +18,7 @@ use super::terms::WorkerTerms;
 use crate::connection::{BlockingLink, Endpoint};
 use crate::error::Error;
 use crate::protocol::{JobOptions, Keys};
+use crate::worker::fetcher::stamp_jobs;
 use crate::worker::handout::Taken;
 use crate::worker::held::HeldJob;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
@@ -52,14 +53,20 @@ impl CoreWorker {
         left: Option<Py<PyAny>>,
         outcome: impl FnOnce(Arc<HeldJob>) -> Outcome,
     ) -> PyResult<()> {
+        let job = self.unsettled(py, record)?;
+        let witness = || left.map_or_else(Witness::default, Witness::of_handler);
+        self.shared()?.submit_seen(outcome(job.clone()), witness);
+        Ok(())
+    }
+
+    /// The job of a record, for its outcome.
+    fn unsettled<'r>(&self, py: Python<'_>, record: &'r PyJobRecord) -> PyResult<&'r Arc<HeldJob>> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
-        let shared = self.shared()?;
         // An outcome that comes too late to count, after its job has timed out, is no news.
-        if shared.has_ended() && !job.is_settled() {
+        if self.shared()?.has_ended() && !job.is_settled() {
             return Err(to_py_err(py, &Error::Closed));
         }
-        shared.submit_seen(outcome(job.clone()), || left.map_or_else(Witness::default, Witness::of_handler));
-        Ok(())
+        Ok(job)
     }
 }
 
@@ -189,7 +196,13 @@ impl CoreWorker {
     }
 
     fn give_back(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
-        self.submit(py, record, None, |job| Outcome::GivenBack { job })
+        self.submit(py, record, None, |job| Outcome::Returned { job })
+    }
+
+    fn rate_limited(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+        let job = self.unsettled(py, record)?;
+        self.shared()?.rate_limited(job.clone());
+        Ok(())
     }
 
     #[pyo3(signature = (id, reason))]
@@ -232,8 +245,30 @@ impl CoreWorker {
     }
 
     fn pause(&self) -> PyResult<()> {
-        self.shared()?.paused.store(true, Ordering::Relaxed);
+        let shared = self.shared()?;
+        shared.paused.store(true, Ordering::Relaxed);
+        shared.hold();
         Ok(())
+    }
+
+    fn limit(&self, ms: i64) -> PyResult<()> {
+        self.shared()?.limit(ms);
+        Ok(())
+    }
+
+    fn put_start_on_record(&self, record: &PyJobRecord) -> PyResult<Option<Pending>> {
+        let shared = self.shared()?.clone();
+        let Some(job) = record.held_job().filter(|job| job.unstamped().is_some()).cloned() else { return Ok(None) };
+        let core = Core::current();
+        let link = {
+            let _runtime = core.enter();
+            core.pool.command(&self.endpoint)
+        };
+        let keys = self.keys.clone();
+        Ok(Some(Pending::start(async move {
+            stamp_jobs(&link, &keys, &shared.options, &[job]).await?;
+            Ok(Reply::Nothing)
+        })))
     }
 
     fn resume(&self) -> PyResult<()> {

@@ -13,7 +13,16 @@ pub struct JobRecord {
     pub id: Arc<str>,
     /// Names and values in turn, as MessagePack strings: fields are looked for once or twice, so they need no index.
     packed: Box<[u8]>,
-    plain_fields: Option<u8>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Any,
+    /// It has never run and has nothing but the fields of every job.
+    Plain,
+    /// Its key is no hash.
+    Foreign,
 }
 
 impl JobRecord {
@@ -28,19 +37,32 @@ impl JobRecord {
 
     /// Copies names and values that were packed as MessagePack strings.
     pub(super) fn from_packed(id: &str, packed: &[u8]) -> Self {
-        JobRecord { id: id.into(), packed: packed.into(), plain_fields: None }
+        JobRecord { id: id.into(), packed: packed.into(), kind: Kind::Any }
     }
 
-    /// Copies a job that was started for the first time and has nothing but the `count` fields of every such job.
-    pub(super) fn plain(id: &str, packed: &[u8], count: u8) -> Self {
-        JobRecord { plain_fields: Some(count), ..Self::from_packed(id, packed) }
+    /// Copies a job that has never run and has nothing but the fields of every job.
+    pub(super) fn plain(id: &str, packed: &[u8]) -> Self {
+        JobRecord { kind: Kind::Plain, ..Self::from_packed(id, packed) }
     }
 
-    /// How many fields the hash has as long as nobody changes it, if these are those of every job that was just started
-    /// for the first time: neither a parent nor a deduplication id nor an attempt made.
+    pub(super) fn foreign(id: &str) -> Self {
+        JobRecord { kind: Kind::Foreign, ..Self::from_packed(id, &[]) }
+    }
+
+    /// How many fields the hash of a plain job has.
+    pub const PLAIN_FIELDS: usize = 6;
+
+    /// Whether the job has never run and has nothing but the fields of every job: neither a parent nor a deduplication id
+    /// nor an attempt made.
     #[must_use]
-    pub fn plain_fields(&self) -> Option<u8> {
-        self.plain_fields
+    pub fn is_plain(&self) -> bool {
+        self.kind == Kind::Plain
+    }
+
+    /// Whether its key holds something else than a job.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.kind == Kind::Foreign
     }
 
     /// All raw fields, in the order of the hash.
@@ -118,7 +140,7 @@ impl JobRecord {
         }
     }
 
-    /// Attempts started so far, including this one.
+    /// Attempts started so far.
     #[must_use]
     pub fn ats(&self) -> i64 {
         self.number("ats")

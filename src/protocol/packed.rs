@@ -1,5 +1,5 @@
 //! Jobs as the fetching scripts return them: one MessagePack array of id, job, id, job...
-//! A job is `[flat hash]` or, without their names, the values of what every job has.
+//! A job is `[flat hash]`, `[]` if its key is no hash or, without their names, the values of what every job has.
 
 use rmp::decode::{read_array_len, read_map_len, read_str_len};
 use rmp::encode::write_str_len;
@@ -7,17 +7,8 @@ use rmp::encode::write_str_len;
 use super::JobRecord;
 use crate::error::{Error, Result};
 
-/// The packed names of what a job that has never run is made of, in the order of its values; the last may be absent.
-const NAMES: [&[u8]; 8] = [
-    b"\xa4name",
-    b"\xa4data",
-    b"\xa4opts",
-    b"\xa9timestamp",
-    b"\xa5delay",
-    b"\xa8priority",
-    b"\xabprocessedOn",
-    b"\xa2pb",
-];
+/// The packed names of what a job that has never run is made of, in the order of its values.
+const NAMES: [&[u8]; 6] = [b"\xa4name", b"\xa4data", b"\xa4opts", b"\xa9timestamp", b"\xa5delay", b"\xa8priority"];
 
 /// Reads all jobs.
 ///
@@ -30,14 +21,13 @@ pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
     for _ in 0..count {
         let id = String::from_utf8_lossy(text(packed)?);
         jobs.push(match length(packed)? {
+            0 => JobRecord::foreign(&id),
             1 => {
                 let count = length(packed)?;
                 JobRecord::from_packed(&id, skip(packed, count)?)
             }
-            count => {
-                let names = NAMES.get(..count).ok_or_else(unexpected)?;
-                JobRecord::plain(&id, &named(packed, names)?, count as u8 + 1)
-            }
+            count if count == NAMES.len() => JobRecord::plain(&id, &named(packed)?),
+            _ => return Err(unexpected()),
         });
     }
     Ok(jobs)
@@ -52,14 +42,13 @@ fn skip<'a>(packed: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
     Ok(&start[..start.len() - packed.len()])
 }
 
-/// Takes the values of a job that starts for the first time, and gives them their names.
-fn named(packed: &mut &[u8], names: &[&[u8]]) -> Result<Vec<u8>> {
-    let mut fields = Vec::with_capacity(skip(&mut &**packed, names.len())?.len() + 64);
-    for name in names {
+/// Takes the values of a job that has never run, and gives them their names.
+fn named(packed: &mut &[u8]) -> Result<Vec<u8>> {
+    let mut fields = Vec::with_capacity(skip(&mut &**packed, NAMES.len())?.len() + 48);
+    for name in NAMES {
         fields.extend_from_slice(name);
         fields.extend_from_slice(skip(packed, 1)?);
     }
-    fields.extend_from_slice(b"\xa3ats\xa11");
     Ok(fields)
 }
 
@@ -120,21 +109,18 @@ mod tests {
         let read = jobs(&packed(&[("1", &["name", "n", "data", &long]), ("a:b:c", &["name", ""])])).unwrap();
         assert_eq!(read[0].data(), long.as_bytes());
         assert_eq!((&*read[1].id, read[1].get("name"), read[1].get("data")), ("a:b:c", Some(&b""[..]), None));
-        assert_eq!(read[0].plain_fields(), None);
+        assert!(!read[0].is_plain());
     }
 
     #[test]
     fn values_without_names_are_those_of_a_job_that_never_ran() {
-        let values = ["n", "{}", "{\"attempts\":2}", "12", "0", "0", "34", "w"];
-        for size in [7, 8] {
-            let mut bytes = vec![0x92, 0xa1, b'7', 0x90 + size as u8];
-            values[..size].iter().for_each(|text| rmp::encode::write_str(&mut bytes, text).unwrap());
-            let read = jobs(&bytes).unwrap();
-            let job = &read[0];
-            assert_eq!((job.name(), job.data(), job.number("timestamp"), job.ats()), ("n", &b"{}"[..], 12, 1));
-            assert_eq!((job.number("processedOn"), job.text("pb")), (34, (size == 8).then_some("w")));
-            assert_eq!(job.plain_fields().map(usize::from), Some(job.fields().count()));
-        }
+        let mut bytes = vec![0x92, 0xa1, b'7', 0x96];
+        let values = ["n", "{}", "{\"attempts\":2}", "12", "0", "0"];
+        values.iter().for_each(|text| rmp::encode::write_str(&mut bytes, text).unwrap());
+        let read = jobs(&bytes).unwrap();
+        let job = &read[0];
+        assert_eq!((job.name(), job.data(), job.number("timestamp"), job.ats()), ("n", &b"{}"[..], 12, 0));
+        assert_eq!((job.is_plain(), job.fields().count()), (true, JobRecord::PLAIN_FIELDS));
         assert!(jobs(&[0x92, 0xa1, b'7', 0x99]).is_err());
     }
 
@@ -142,7 +128,8 @@ mod tests {
     fn a_job_without_a_hash_is_missing() {
         for empty in [0x80, 0x90] {
             let read = jobs(&[0x92, 0xa1, b'7', 0x91, empty]).unwrap();
-            assert!(read[0].is_missing());
+            assert!(read[0].is_missing() && !read[0].is_foreign());
+            assert!(jobs(&[0x92, 0xa1, b'7', empty]).unwrap()[0].is_foreign());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::{eval, lua, Call};
+use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, JobRecord, Keys};
@@ -12,6 +12,12 @@ use crate::protocol::{reply, JobRecord, Keys};
 pub struct FetchPlan<'a> {
     /// How many jobs at most.
     pub count: usize,
+    /// So many of them start now; the others are claimed ahead, and nothing in them changes before they start.
+    pub slots: usize,
+    /// A job that has stalled so often comes alone, and only if `alone`: its next stall would fail it.
+    pub stalled_limit: Option<i64>,
+    /// The worker has nothing else in hand.
+    pub alone: bool,
     /// The lock token of the fetched jobs.
     pub token: &'a str,
     /// Milliseconds.
@@ -21,10 +27,25 @@ pub struct FetchPlan<'a> {
     pub worker_name: Option<&'a str>,
 }
 
+/// Whether jobs may be claimed ahead, as a reply tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hold {
+    #[default]
+    No,
+    /// The queue is paused, or has a limit.
+    Ahead,
+    /// The next job must run alone: it comes when the worker has nothing else in hand.
+    Alone,
+}
+
 /// What a fetch brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
+    /// As they were before the fetch; it stamped the first `slots` of its plan.
     pub jobs: Vec<JobRecord>,
+    /// Of the last jobs: those that were prioritized.
+    pub scores: Vec<String>,
+    pub hold: Hold,
     /// Milliseconds until the rate limit ends, 0 = not limited.
     pub limit_ttl: i64,
     /// When the next delayed job is due (ms since the epoch), 0 = none.
@@ -35,7 +56,14 @@ impl Fetched {
     pub(super) fn read(mut items: impl Iterator<Item = Value>) -> Result<Self> {
         let limit_ttl = items.next().map_or(Ok(0), reply::integer)?;
         let next_delayed = items.next().map_or(Ok(0), reply::integer)?;
-        Ok(Fetched { jobs: reply::jobs(items.next())?, limit_ttl, next_delayed })
+        let hold = match items.next().map_or(Ok(0), reply::integer)? {
+            0 => Hold::No,
+            2 => Hold::Alone,
+            _ => Hold::Ahead,
+        };
+        let jobs = reply::jobs(items.next().filter(|jobs| *jobs != Value::Nil))?;
+        let scores = items.next().map_or(Ok(Vec::new()), reply::texts)?;
+        Ok(Fetched { jobs, scores, hold, limit_ttl, next_delayed })
     }
 }
 
@@ -49,8 +77,33 @@ pub async fn move_to_active(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan
     call.optional(plan.limiter.map(|limiter| limiter.0));
     call.optional(plan.limiter.map(|limiter| limiter.1));
     call.optional(plan.worker_name).arg(plan.count);
+    call.arg(plan.slots).optional(plan.stalled_limit).arg(flag(plan.alone));
     let reply = eval(link, &call, Retry::Never).await?;
     Fetched::read(reply::array(reply)?.into_iter())
+}
+
+/// A job whose handler has started, though its fetch claimed it only ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct Started<'a> {
+    pub id: &'a str,
+    pub token: &'a str,
+    /// The number of this start.
+    pub ats: i64,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
+/// Stamps jobs that were claimed ahead and have started.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn start_jobs(link: &Link, keys: &Keys, worker_name: Option<&str>, jobs: &[Started<'_>]) -> Result<()> {
+    let mut call = Call::with_capacity(&lua::fetch::START_JOBS, keys, 1 + jobs.len() * 4, jobs.len() * 80);
+    call.optional(worker_name);
+    for job in jobs {
+        call.arg(job.id).arg(job.token).arg(job.ats).arg(job.at);
+    }
+    eval(link, &call, Retry::Safe).await.map(drop)
 }
 
 /// Finds the jobs that `token` holds and the caller does not know: those of a fetch whose reply got lost.

@@ -8,48 +8,70 @@ use std::time::{Duration, Instant};
 use super::shared::Shared;
 use crate::protocol::JobRecord;
 
-/// Work claimed ahead per slot.
-const AHEAD: Duration = Duration::from_millis(20);
+/// Work claimed ahead: what the handlers take in this time.
+const AHEAD: Duration = Duration::from_millis(10);
 const MOST_AHEAD: usize = 500;
 /// Jobs per fetch or finish call: beyond it batches gain nothing and other clients of that Redis wait longer.
-pub const BATCH: usize = 250;
+pub const BATCH: usize = 120;
 /// Bytes of jobs per fetch call, for the same reason.
 const BATCH_BYTES: usize = 512 * 1024;
-/// Claimed jobs that no handler takes for this long were not needed so soon.
-pub const LATE: Duration = Duration::from_millis(200);
-/// How long after a stalled job nothing is claimed ahead.
-const CAUTION: Duration = Duration::from_secs(1);
+/// Bytes of results per finish call.
+pub const OUTCOME_BYTES: usize = 1024 * 1024;
+/// A claimed job that no handler has taken for this long was not needed so soon.
+pub const LATE: Duration = Duration::from_millis(20);
+/// The shortest and the longest time over which the pace is measured.
+const PACE_SPAN: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// Claims beside so many slots need no proof of pace.
+const UNPROVEN: usize = 16;
 
 pub struct Appetite {
     shared: Arc<Shared>,
-    cautious_until: Option<Instant>,
     /// Bytes, of the jobs fetched last on average.
     job_size: usize,
+    /// Jobs that handlers take per second, when that was measured, and the count of taken jobs then.
+    pace: f64,
+    measured: (Instant, u64),
+    /// The queue's plan allows no claims ahead, as the last reply told.
+    pub holds: bool,
 }
 
 impl Appetite {
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, cautious_until: None, job_size: 1 }
+        Self { shared, job_size: 1, pace: 0.0, measured: (Instant::now(), 0), holds: false }
     }
 
-    /// The most jobs to hold now.
-    pub fn most(&self) -> usize {
-        let slots = self.shared.concurrency.load(Ordering::Relaxed);
-        slots + if self.is_cautious() { 0 } else { self.ahead(slots) }
-    }
-
-    fn ahead(&self, slots: usize) -> usize {
-        let time = self.shared.handout.handler_time();
-        match self.shared.options.prefetch {
-            Some(ahead) => ahead,
-            // What dies with this worker counts as stalled, also what has not begun: here that would be its end.
-            None if self.shared.options.max_stalled_count == 0 => 0,
-            None if time.is_zero() || time >= AHEAD => 0,
-            None => {
-                let per_slot = AHEAD.as_nanos() / time.as_nanos();
-                (slots.saturating_mul(usize::try_from(per_slot).unwrap_or(MOST_AHEAD))).min(MOST_AHEAD)
-            }
+    /// How many jobs to hold beyond one per slot.
+    pub fn ahead(&mut self, slots: usize) -> usize {
+        let options = &self.shared.options;
+        // What would be noticed is not done: a limit counts claims, and what dies with a worker may be its last start.
+        let strict =
+            options.limiter.is_some() || options.max_started_attempts.is_some() || options.max_stalled_count == 0;
+        if self.holds || strict {
+            return 0;
         }
+        if let Some(ahead) = options.prefetch {
+            return ahead;
+        }
+        let time = self.shared.handout.handler_time();
+        if time.is_zero() || time >= AHEAD {
+            return 0;
+        }
+        self.measure();
+        let per_slot = usize::try_from(AHEAD.as_nanos() / time.as_nanos()).unwrap_or(MOST_AHEAD);
+        let in_time = ((self.pace * AHEAD.as_secs_f64()) as usize).max(slots.min(UNPROVEN));
+        slots.saturating_mul(per_slot).min(in_time).min(MOST_AHEAD)
+    }
+
+    /// Handlers that share one processor are slower together than each alone tells.
+    fn measure(&mut self) {
+        let (at, before) = self.measured;
+        let (span, taken) = (at.elapsed(), self.shared.handout.taken());
+        if span < PACE_SPAN.0 {
+            return;
+        }
+        let pace = taken.saturating_sub(before) as f64 / span.as_secs_f64();
+        self.pace = if span > PACE_SPAN.1 { pace } else { (self.pace + pace) / 2.0 };
+        self.measured = (Instant::now(), taken);
     }
 
     /// The most jobs to ask for in one call.
@@ -65,25 +87,13 @@ impl Appetite {
         }
     }
 
-    /// A job came whose worker had died. It may be the one that kills its workers: nothing else should be at stake.
-    pub fn be_cautious(&mut self) {
-        self.cautious_until = Some(Instant::now() + CAUTION);
-    }
-
-    fn is_cautious(&self) -> bool {
-        self.cautious_until.is_some_and(|until| Instant::now() < until)
-    }
-
-    /// How many of the jobs in hand should go back, if that many have not begun.
-    pub fn surplus(&self, in_hand: usize) -> usize {
-        let late = self.shared.handout.oldest().is_some_and(|fetched| fetched.elapsed() >= LATE);
+    /// Whether claims have waited for too long; then they must go back, and others must not come so soon.
+    pub fn is_late(&self) -> bool {
+        let late = self.shared.options.prefetch.is_none()
+            && self.shared.handout.oldest_claim().is_some_and(|arrived| arrived.elapsed() >= LATE);
         if late {
-            // Until it has seen otherwise: else they would come again at once, and go back again.
             self.shared.handout.expect_at_least(AHEAD);
         }
-        if late || self.is_cautious() {
-            return in_hand.saturating_sub(self.most());
-        }
-        0
+        late
     }
 }

@@ -1,5 +1,8 @@
 //! The engine's one loop: settle outcomes, fetch jobs, sleep; and its orderly end.
 
+mod claims;
+mod landing;
+
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,18 +10,16 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
-use super::appetite::{self, Appetite, BATCH};
-use super::fetcher::{Batch, Fetcher};
-use super::finisher::{Fetching, Finisher, Ride, Settled, Went};
-use super::flights::{Flights, Landed};
-use super::held::HeldJob;
-use super::intake::{Accepted, Intake};
+use super::appetite::{Appetite, BATCH, OUTCOME_BYTES};
+use super::fetcher::{Fetcher, Order, Sent};
+use super::finisher::Finisher;
+use super::flights::Flights;
+use super::intake::Intake;
 use super::marker_waiter::MarkerWaiter;
 use super::options::{RunLimits, Until};
 use super::outcome::Outcome;
 use super::shared::{Closing, Event, Shared};
 use super::tasks;
-use super::witness::Witness;
 use crate::clock::now_ms;
 use crate::connection::{BlockingLink, Link};
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ use crate::timers::lock_extender::HeldLocks;
 
 /// How often a run that ends by itself looks whether the end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
+/// How often a worker with jobs claimed ahead looks which have started, or wait for too long.
+const CLAIM_CHECK: Duration = Duration::from_millis(3);
 /// How long a look at the queue waits for a connection before the engine looks around again. Only outcomes wait longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -58,6 +61,8 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         limits,
         tasks,
         strays: Vec::new(),
+        refused_until: None,
+        alone_since: None,
         fetched: 0,
         in_hand: 0,
         worked: false,
@@ -66,7 +71,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         if std::panic::AssertUnwindSafe(engine.run()).catch_unwind().await.is_err() {
             shared.error("the worker stopped because of an internal error".to_owned());
         }
-        shared.handout.withdraw(usize::MAX);
+        shared.handout.hold();
         shared.end();
     });
 }
@@ -85,8 +90,12 @@ struct Engine {
     intake: Intake,
     locks: Arc<HeldLocks>,
     tasks: JoinSet<()>,
-    /// Fetches whose reply got lost: their token, and when they were sent.
-    strays: Vec<(Arc<str>, Instant)>,
+    /// Fetches whose reply got lost.
+    strays: Vec<Sent>,
+    /// The server refused a fetch: the next one comes not before.
+    refused_until: Option<Instant>,
+    /// A job must run alone: it waits until nothing else is in hand, or runs.
+    alone_since: Option<Instant>,
     fetched: u64,
     in_hand: usize,
     /// A job was settled since the last `drained` event.
@@ -126,10 +135,11 @@ impl Engine {
         tasks::start(&mut self.tasks, &self.shared, &self.link, &self.keys, &self.locks);
         self.shared.emit(Event::Ready);
         while self.shared.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
-            let room = self.room(0);
+            let room = self.room(0).count;
             self.fetcher.heed_popped(room > 0).await;
+            self.return_jobs();
             let many = self.shared.many_outcomes.load(Ordering::Relaxed);
-            let outcomes = self.shared.take_outcomes(self.flights.fewest_to_send(many), BATCH);
+            let outcomes = self.shared.take_outcomes(self.flights.fewest_to_send(many), BATCH, OUTCOME_BYTES);
             if !outcomes.is_empty() {
                 self.send(outcomes);
             } else if !self.flights.is_empty() {
@@ -138,12 +148,22 @@ impl Engine {
                 // Something else asked for attention first.
             } else if !self.strays.is_empty() {
                 self.recover().await;
-            } else if room > 0 && !self.fetcher.is_idle() && !self.fetcher.is_limited() {
-                self.fetch(room).await;
+            } else if room > 0 && !self.fetcher.is_idle() {
+                self.fetch().await;
             } else if self.in_hand == 0 && self.has_ended().await {
                 return;
             } else {
                 self.rest(room).await;
+            }
+        }
+    }
+
+    /// Send jobs back to where they were, once all are here that were claimed before: they go in their order.
+    fn return_jobs(&mut self) {
+        if self.flights.coming() == 0 {
+            let returning = self.shared.take_returning();
+            if !returning.is_empty() {
+                self.flights.start(returning, None);
             }
         }
     }
@@ -159,140 +179,49 @@ impl Engine {
         }
     }
 
-    /// How many jobs to ask for, when so many of those in hand are on their way out beside those in flight.
-    fn room(&self, leaving: usize) -> usize {
-        if self.shared.paused.load(Ordering::Relaxed) || !self.strays.is_empty() {
-            return 0;
-        }
-        let overdue = self.shared.stats.overdue.load(Ordering::Relaxed);
-        let coming = self.flights.coming();
-        let taken = self.in_hand.saturating_sub(leaving + self.flights.leaving()) + coming + overdue;
-        let free = self.appetite.most().saturating_sub(taken).min(self.appetite.batch());
-        let fetched = self.fetched + coming as u64;
-        let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(fetched));
-        free.min(usize::try_from(allowed).unwrap_or(usize::MAX))
-    }
-
     /// Send outcomes on their way; the slots they free are filled by the same call.
     fn send(&mut self, outcomes: Vec<Outcome>) {
-        let count = if self.fetcher.is_limited() { 0 } else { self.room(outcomes.len()) };
-        let ride = (count > 0).then(|| Ride { token: self.fetcher.token(), count });
+        let order = self.room(outcomes.len());
+        let ride = (order.count > 0).then(|| Order { token: self.fetcher.token(), ..order });
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
         self.flights.start(outcomes, ride);
     }
 
-    fn land(&mut self, Landed { round, ride }: Landed) {
-        // The ride did not see a job that went back to the queue in the same round trip, and there is none when all
-        // outcomes were refused.
-        let went_back = |settled: &Settled| !matches!(settled.went, Went::Completed { .. } | Went::Failed { .. });
-        let look_again = round.settled.iter().any(went_back);
-        let is_over = |settled: &&Settled| !matches!(settled.went, Went::Instead(..));
-        let over = || round.settled.iter().filter(is_over).map(|Settled { job, .. }| (job.id(), &*job.token));
-        self.locks.remove(over());
-        self.count_in_hand(self.in_hand.saturating_sub(over().count()));
-        for settled in round.settled {
-            self.note(settled);
-        }
-        let mut arrived = None;
-        match (round.fetching, ride) {
-            (Fetching::Brought(fetched), Some(ride)) => {
-                arrived = Some(self.fetcher.note(fetched, ride.token, round.sent));
-            }
-            (Fetching::Unknown, Some(ride)) => self.strays.push((ride.token, round.sent)),
-            _ => {}
-        }
-        if look_again {
-            self.fetcher.look_again();
-        }
-        if let Some(batch) = arrived {
-            self.receive(batch);
-        }
-    }
-
-    /// Count a settled job and tell the listeners.
-    fn note(&mut self, Settled { job, went }: Settled) {
-        let stats = &self.shared.stats;
-        match went {
-            Went::Instead(outcome, class) => {
-                if let Outcome::Failed { failure, .. } = &outcome {
-                    self.shared.error(failure.reason.clone());
-                }
-                self.shared.witnesses.note(&job, Witness::of_core(class));
-                return self.shared.resubmit(outcome);
-            }
-            Went::Completed { value, finished_on } => {
-                stats.completed.fetch_add(1, Ordering::Relaxed);
-                self.shared.report(job, |job, witness| Event::Completed { job, value, finished_on, witness });
-            }
-            Went::Failed { reason, stacktrace, finished_on } => {
-                stats.failed.fetch_add(1, Ordering::Relaxed);
-                let failed = |job, witness| Event::Failed { job, reason, stacktrace, finished_on, witness };
-                self.shared.report(job, failed);
-            }
-            Went::Retried { reason, stacktrace, delay } => {
-                stats.retried.fetch_add(1, Ordering::Relaxed);
-                let retried = |job, witness| Event::Retried { job, reason, stacktrace, delay, witness };
-                self.shared.report(job, retried);
-            }
-            Went::GivenBack { limit_ttl } => self.fetcher.limit_for(limit_ttl),
-            Went::Released => {}
-            Went::Lost(error) => {
-                self.shared.witnesses.take(&job);
-                self.shared.error(error.to_string());
-            }
-        }
-        self.worked = true;
-    }
-
-    async fn fetch(&mut self, room: usize) {
+    async fn fetch(&mut self) {
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
-        let (token, sent) = (self.fetcher.token(), Instant::now());
-        match self.fetcher.fetch(&self.shared.options, &token, room).await {
-            Ok(fetched) => {
-                let batch = self.fetcher.note(fetched, token, sent);
-                self.receive(batch);
-            }
-            Err(Error::OutcomeUnknown(_)) => self.strays.push((token, sent)),
+        let order = self.room(0);
+        let sent = Sent::now(Order { token: self.fetcher.token(), ..order });
+        match self.fetcher.fetch(&self.shared.options, &sent).await {
+            Ok(fetched) => self.arrive(fetched, sent),
+            Err(Error::OutcomeUnknown(_)) => self.strays.push(sent),
             // The next turn waits for a connection.
             Err(Error::ConnectionLost(_)) => {}
             Err(error) => {
-                self.shared.error(format!("could not fetch: {error}"));
-                tokio::time::sleep(self.shared.options.run_retry_delay).await;
+                self.refuse_for_now(format!("could not fetch: {error}"));
+                // The script may have stopped half-way.
+                self.strays.push(sent);
             }
         }
+    }
+
+    fn refuse_for_now(&mut self, text: String) {
+        self.shared.error(text);
+        self.refused_until = Some(Instant::now() + self.shared.options.run_retry_delay);
     }
 
     /// Ask for the jobs of a fetch whose reply got lost.
     async fn recover(&mut self) {
-        let Some((token, sent)) = self.strays.pop() else { return };
-        match self.fetcher.recover(token.clone(), sent).await {
+        let Some(sent) = self.strays.pop() else { return };
+        match self.fetcher.recover(sent.clone()).await {
             Ok(batch) => self.receive(batch),
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
-                self.strays.push((token, sent));
+                if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
+                    self.refuse_for_now(format!("could not recover a fetch: {error}"));
+                }
+                self.strays.push(sent);
             }
             Err(error) => self.shared.error(format!("could not recover a fetch: {error}")),
         }
-    }
-
-    fn receive(&mut self, batch: Batch) {
-        let nothing = batch.jobs.is_empty();
-        self.appetite.observe(&batch.jobs);
-        if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
-            self.shared.emit(Event::Drained);
-        }
-        let Accepted { count, stalled } = self.intake.accept(batch, &mut self.tasks);
-        self.fetched += count as u64;
-        self.shared.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
-        self.count_in_hand(self.in_hand + count);
-        if stalled {
-            self.appetite.be_cautious();
-            self.give_back_surplus();
-        }
-    }
-
-    fn count_in_hand(&mut self, count: usize) {
-        self.in_hand = count;
-        self.shared.stats.in_hand.store(count, Ordering::Relaxed);
     }
 
     /// Whether a run that ends by itself has nothing left to do. Asked only with nothing in hand.
@@ -302,7 +231,7 @@ impl Engine {
         }
         match self.limits.until {
             Until::Closed => false,
-            Until::Empty => self.fetcher.is_idle() && !self.fetcher.is_limited(),
+            Until::Empty => self.fetcher.is_idle() && self.shared.limited_until.load(Ordering::Relaxed) <= now_ms(),
             Until::Drained => {
                 let ended = scripts::inspect::is_drained(&self.looking, &self.keys, now_ms(), self.limits.horizon_ms);
                 ended.await.unwrap_or(false)
@@ -312,19 +241,21 @@ impl Engine {
 
     /// Sleep until an outcome, a landing, a marker, a timer or a change of settings.
     async fn rest(&mut self, room: usize) {
-        self.give_back_surplus();
+        self.look_after_claims();
         let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
-        let overfull = self.in_hand > self.shared.concurrency.load(Ordering::Relaxed);
-        let tick = if ends_by_itself { END_CHECK } else { appetite::LATE };
+        let has_claims = self.in_hand > 0 && self.shared.handout.has_claims();
+        let tick = if has_claims { CLAIM_CHECK } else { END_CHECK };
+        let limited_until = self.shared.limited_until.load(Ordering::Relaxed);
         tokio::select! {
             Some(landed) = self.flights.next() => self.land(landed),
             () = self.shared.bell.notified() => {}
-            () = self.fetcher.rest(self.shared.options.drain_delay, room > 0) => {}
-            () = tokio::time::sleep(tick), if ends_by_itself || overfull => {
+            () = self.fetcher.rest(self.shared.options.drain_delay, limited_until, room > 0) => {}
+            () = tokio::time::sleep(tick), if ends_by_itself || has_claims => {
                 if ends_by_itself && room > 0 {
                     self.fetcher.look_again();
                 }
             }
+            () = sleep_until(self.refused_until.filter(|until| Instant::now() < *until)) => {}
             () = sleep_until(self.deadline) => {}
             stopped = self.tasks.join_next(), if !self.tasks.is_empty() => {
                 if stopped.is_some_and(|result| result.is_err_and(|error| error.is_panic())) {
@@ -332,23 +263,6 @@ impl Engine {
                     self.shared.close(Closing::Gracefully { deadline: None });
                 }
             }
-        }
-    }
-
-    fn give_back_surplus(&mut self) {
-        let surplus = self.appetite.surplus(self.in_hand);
-        if surplus > 0 {
-            self.give_back(surplus);
-        }
-    }
-
-    /// Return the last jobs that no handler has started to the front of `wait`, in the order they had there.
-    fn give_back(&mut self, at_most: usize) {
-        let unstarted: Vec<Arc<HeldJob>> = self.shared.handout.withdraw(at_most);
-        // As if they had never come: a run of so many jobs takes others for them.
-        self.fetched = self.fetched.saturating_sub(unstarted.len() as u64);
-        for job in unstarted.into_iter().rev() {
-            self.shared.submit(Outcome::GivenBack { job });
         }
     }
 
@@ -365,19 +279,24 @@ impl Engine {
             let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
             self.shared.error(text.to_owned());
         }
-        self.give_back(usize::MAX);
+        self.shared.hold();
         self.shared.handout.close();
         loop {
-            let outcomes = self.shared.take_outcomes(1, BATCH);
+            self.return_jobs();
+            let outcomes = self.shared.take_outcomes(1, BATCH, OUTCOME_BYTES);
             if !outcomes.is_empty() {
                 self.flights.start(outcomes, None);
-                if let Some(landed) = self.flights.next().await {
-                    self.land(landed);
-                }
+            }
+            if let Some(landed) = self.flights.next().await {
+                self.land(landed);
             } else if self.in_hand == 0 {
                 return;
             } else {
-                self.shared.bell.notified().await;
+                self.look_after_claims();
+                tokio::select! {
+                    () = self.shared.bell.notified() => {}
+                    () = tokio::time::sleep(CLAIM_CHECK), if self.shared.handout.has_claims() => {}
+                }
             }
         }
     }

@@ -3,23 +3,72 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::held::{Claim, HeldJob};
 use super::marker_waiter::{MarkerWaiter, Woken};
 use super::options::WorkerOptions;
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{JobRecord, Keys};
-use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
+use crate::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Fetched, Hold, Started};
 
 /// Longest sleep while rate limited: the limiter may be lifted by hand.
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 
+/// What a fetch asks for.
+#[derive(Clone)]
+pub struct Order {
+    pub token: Arc<str>,
+    pub count: usize,
+    /// So many start now, the others are claimed ahead.
+    pub slots: usize,
+    /// Nothing else is in hand.
+    pub alone: bool,
+}
+
+/// A fetch as it was sent.
+#[derive(Clone)]
+pub struct Sent {
+    pub order: Order,
+    /// The locks are at most this old.
+    pub at: Instant,
+    /// Milliseconds since the epoch: what it stamps jobs with.
+    pub now: i64,
+}
+
+impl Sent {
+    pub fn now(order: Order) -> Self {
+        Self { order, at: Instant::now(), now: now_ms() }
+    }
+}
+
 /// Jobs of one fetch, with what is needed to hold them.
 pub struct Batch {
     pub jobs: Vec<JobRecord>,
-    pub token: Arc<str>,
-    /// When the fetch was sent: the locks are at most this old.
-    pub sent: Instant,
+    /// Of the last ones.
+    pub scores: Vec<String>,
+    pub sent: Sent,
+    pub recovered: bool,
+}
+
+impl Batch {
+    /// How the job at a position was claimed.
+    pub fn claim(&self, position: usize) -> Claim {
+        let Sent { order, now, .. } = &self.sent;
+        let job = &self.jobs[position];
+        match self.recovered {
+            // A fetch that stopped half-way has not stamped all.
+            true if job.number("processedOn") == *now => Claim::Recovered,
+            false if position < order.slots || job.is_missing() => Claim::Stamped(*now),
+            _ => Claim::Ahead,
+        }
+    }
+
+    /// What the job at a position had among the prioritized.
+    pub fn score(&self, position: usize) -> Option<Box<str>> {
+        let first = self.jobs.len().saturating_sub(self.scores.len());
+        self.scores.get(position.checked_sub(first)?).map(|score| score.as_str().into())
+    }
 }
 
 pub struct Fetcher {
@@ -33,12 +82,11 @@ pub struct Fetcher {
     /// The last look found nothing; only a marker or a timer makes another look worthwhile.
     idle: bool,
     due_at: Option<i64>,
-    limited_until: i64,
 }
 
 impl Fetcher {
     pub fn new(link: Link, keys: Keys, waiter: MarkerWaiter, worker_id: String) -> Self {
-        Self { link, keys, waiter, popped: None, worker_id, next_token: 0, idle: false, due_at: None, limited_until: 0 }
+        Self { link, keys, waiter, popped: None, worker_id, next_token: 0, idle: false, due_at: None }
     }
 
     /// A token of its own for each fetch call, so that a lost reply can be recovered by it.
@@ -58,40 +106,29 @@ impl Fetcher {
         self.idle = false;
     }
 
-    pub fn is_limited(&self) -> bool {
-        self.limited_until > now_ms()
-    }
-
-    pub fn limit_for(&mut self, ttl_ms: i64) {
-        if ttl_ms > 0 {
-            self.limited_until = now_ms() + ttl_ms;
-        }
-    }
-
-    pub async fn fetch(&mut self, options: &WorkerOptions, token: &str, count: usize) -> Result<Fetched> {
-        move_to_active(&self.link, &self.keys, now_ms(), &fetch_plan(options, token, count)).await
+    pub async fn fetch(&mut self, options: &WorkerOptions, sent: &Sent) -> Result<Fetched> {
+        move_to_active(&self.link, &self.keys, sent.now, &fetch_plan(options, &sent.order)).await
     }
 
     /// Keep what a reply says about the time of the next look.
-    pub fn note(&mut self, fetched: Fetched, token: Arc<str>, sent: Instant) -> Batch {
-        self.idle = fetched.jobs.is_empty();
+    pub fn note(&mut self, fetched: Fetched, sent: Sent) -> Batch {
+        self.idle = fetched.jobs.is_empty() && fetched.hold != Hold::Alone;
         self.due_at = (fetched.next_delayed > 0).then_some(fetched.next_delayed);
-        self.limit_for(fetched.limit_ttl);
-        Batch { jobs: fetched.jobs, token, sent }
+        Batch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false }
     }
 
     /// Find the jobs of a fetch whose reply got lost: they carry its token.
-    pub async fn recover(&mut self, token: Arc<str>, sent: Instant) -> Result<Batch> {
-        let jobs = recover_active(&self.link, &self.keys, &token, []).await?;
+    pub async fn recover(&mut self, sent: Sent) -> Result<Batch> {
+        let jobs = recover_active(&self.link, &self.keys, &sent.order.token, []).await?;
         self.idle = false;
-        Ok(Batch { jobs, token, sent })
+        Ok(Batch { jobs, scores: Vec::new(), sent, recovered: true })
     }
 
     /// Sleep until something may be there to fetch; `may_fetch` false only waits out the time. Safe to cancel.
-    pub async fn rest(&mut self, drain_delay: Duration, may_fetch: bool) {
+    pub async fn rest(&mut self, drain_delay: Duration, limited_until: i64, may_fetch: bool) {
         let now = now_ms();
-        if self.limited_until > now {
-            tokio::time::sleep(millis(self.limited_until - now).min(LONGEST_LIMIT)).await;
+        if limited_until > now {
+            tokio::time::sleep(millis(limited_until - now).min(LONGEST_LIMIT)).await;
             self.idle = false;
             return;
         }
@@ -160,11 +197,29 @@ impl Fetcher {
     }
 }
 
+/// Put starts on record that their fetch left out.
+///
+/// # Errors
+/// What the server or the connection says; a stamp that may not have arrived goes along with the job's outcome.
+pub async fn stamp_jobs(link: &Link, keys: &Keys, worker: &WorkerOptions, jobs: &[Arc<HeldJob>]) -> Result<()> {
+    let starts: Vec<Started<'_>> = jobs.iter().filter_map(|job| job.unstamped()).collect();
+    if starts.is_empty() {
+        return Ok(());
+    }
+    jobs.iter().for_each(|job| job.mark_stamping());
+    start_jobs(link, keys, worker.worker_name.as_deref(), &starts).await?;
+    jobs.iter().for_each(|job| job.mark_stamped());
+    Ok(())
+}
+
 /// The fetch part of a call.
-pub fn fetch_plan<'a>(worker: &'a WorkerOptions, token: &'a str, count: usize) -> FetchPlan<'a> {
+pub fn fetch_plan<'a>(worker: &'a WorkerOptions, order: &'a Order) -> FetchPlan<'a> {
     FetchPlan {
-        count,
-        token,
+        count: order.count,
+        slots: order.slots,
+        stalled_limit: Some(worker.max_stalled_count),
+        alone: order.alone,
+        token: &order.token,
         lock_duration: i64::try_from(worker.lock_duration.as_millis()).unwrap_or(i64::MAX),
         limiter: worker.limiter.map(|limiter| (limiter.max, limiter.duration_ms)),
         worker_name: worker.worker_name.as_deref(),

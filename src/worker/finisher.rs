@@ -3,20 +3,23 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::{join3, join_all};
+use futures_util::future::{join, join_all};
+use redis::Value;
 
-use super::fetcher::fetch_plan;
+use super::appetite::BATCH;
+use super::fetcher::{fetch_plan, stamp_jobs, Order, Sent};
 use super::held::HeldJob;
-use super::options::WorkerOptions;
-use super::outcome::{stacktrace, verdict, Failure, Outcome, Verdict};
+use super::outcome::{Failure, Outcome};
+use super::settlement::{plan, Finishing, Moving, Plan, Step};
 use super::shared::Shared;
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
-use crate::protocol::{reply, JobOptions, Keep, Keys};
-use crate::scripts::fetch::{FetchPlan, Fetched};
-use crate::scripts::finish::{self, FinishReply, Finished};
+use crate::protocol::Keys;
+use crate::scripts::fetch::{Fetched, Hold};
+use crate::scripts::finish::{self, FinishReply, GivenBack, Refusal};
+use crate::scripts::lock::release_lock;
 
 /// Pause before outcomes are handed in again that the server could not take.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
@@ -37,8 +40,10 @@ pub enum Went {
         stacktrace: Vec<u8>,
         delay: i64,
     },
-    /// Given back to `wait`; the limiter's remaining ms.
-    GivenBack {
+    /// As if it had never been claimed.
+    GivenBack,
+    /// Back to `wait`; the limiter's remaining ms.
+    Returned {
         limit_ttl: i64,
     },
     /// The handler has moved it itself.
@@ -54,25 +59,20 @@ pub struct Settled {
     pub went: Went,
 }
 
-/// The fetch that rides on a finish call.
-pub struct Ride {
-    pub token: Arc<str>,
-    pub count: usize,
-}
-
-/// What became of a ride.
+/// What became of the fetch that rode on a finish call.
 pub enum Fetching {
     None,
-    Brought(Fetched),
-    /// The reply got lost: ask by the ride's token.
-    Unknown,
+    Brought(Fetched, Sent),
+    /// The reply got lost, or the call stopped half-way: ask by the token.
+    Unknown(Sent),
 }
 
 /// What a round trip brought.
 pub struct Round {
-    pub sent: Instant,
     pub settled: Vec<Settled>,
     pub fetching: Fetching,
+    /// The finish call told that nothing may be claimed ahead.
+    pub holds: bool,
 }
 
 pub struct Finisher {
@@ -89,41 +89,22 @@ struct Reply {
     fetching: Fetching,
     /// When the call said that the jobs finished.
     now: i64,
-    /// The call was repeated after an unknown outcome: a refusal may mean that the first try was accepted.
+    holds: bool,
+    /// The call was repeated after an outcome that nobody knows: a refusal may mean that the first try was accepted.
     repeated: bool,
-}
-
-/// A job on its way to a finished state.
-struct Finishing {
-    job: Arc<HeldJob>,
-    keep: Keep,
-    outcome: finish::Outcome,
-}
-
-/// A job on its way out, but not to a finished state.
-struct Moving {
-    job: Arc<HeldJob>,
-    step: Step,
-}
-
-enum Step {
-    Retry { reason: String, stack: String, lifo: bool },
-    Delay { reason: String, stack: String, delay: i64 },
-    Defer { delay: i64 },
-    Release,
 }
 
 impl Finisher {
     /// Settle all outcomes, and fetch in the same round trip when there is a ride.
-    pub async fn settle(&self, outcomes: Vec<Outcome>, ride: Option<&Ride>) -> Round {
+    pub async fn settle(&self, outcomes: Vec<Outcome>, ride: Option<&Order>) -> Round {
         let Plan { finishing, moving, returning } = plan(&self.shared.options, outcomes);
-        let sent = Instant::now();
-        let moves = join_all(moving.iter().map(|moving| self.move_job(moving)));
-        let (reply, moved, returned) = join3(self.finish(&finishing, ride), moves, self.give_back(&returning)).await;
+        // A job whose handler has limited the queue runs again before those that were claimed behind it.
+        let going_back = async { (self.give_back(&returning).await, self.move_jobs(&moving).await) };
+        let (reply, (returned, moved)) = join(self.finish(&finishing, ride), going_back).await;
 
         let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
         settled.extend(returning.into_iter().zip(returned).map(|(job, returned)| {
-            let went = returned.map_or_else(Went::Lost, |limit_ttl| Went::GivenBack { limit_ttl });
+            let went = returned.map_or_else(Went::Lost, |()| Went::GivenBack);
             Settled { job, went }
         }));
         let mut refused = reply.refused.into_iter().peekable();
@@ -137,53 +118,83 @@ impl Finisher {
             };
             settled.push(Settled { job, went });
         }
-        Round { sent, settled, fetching: reply.fetching }
+        Round { settled, fetching: reply.fetching, holds: reply.holds }
     }
 
-    async fn finish(&self, jobs: &[Finishing], ride: Option<&Ride>) -> Reply {
-        let mut reply = Reply { refused: Vec::new(), fetching: Fetching::None, now: 0, repeated: false };
+    async fn finish(&self, jobs: &[Finishing], ride: Option<&Order>) -> Reply {
+        let mut reply = Reply { refused: Vec::new(), fetching: Fetching::None, now: 0, holds: false, repeated: false };
         if jobs.is_empty() {
             // The engine fetches by itself in its next turn.
             return reply;
         }
-        let mut fetch = ride.map(|ride| fetch_plan(&self.shared.options, &ride.token, ride.count));
+        let mut fetch = ride.map(|order| Sent::now(order.clone()));
         loop {
-            reply.now = now_ms();
-            match self.finish_call(jobs, fetch.as_ref(), reply.now).await {
-                Ok(FinishReply { failures, fetched }) => {
-                    let error =
-                        |(index, code): (usize, i64)| Some((index, finish::refusal(jobs.get(index)?.job.id(), code)));
+            reply.now = fetch.as_ref().map_or_else(now_ms, |sent| sent.now);
+            let error = match self.finish_call(jobs, fetch.as_ref(), reply.now).await {
+                Ok(FinishReply { failures, fetched, untold }) => {
+                    let error = |(at, refusal): (usize, Refusal)| Some((at, refusal.error(jobs.get(at)?.job.id())));
                     reply.refused = failures.into_iter().filter_map(error).collect();
-                    if fetch.is_some() {
-                        reply.fetching = Fetching::Brought(fetched);
+                    reply.holds = fetched.hold == Hold::Ahead;
+                    if let Some(sent) = fetch {
+                        reply.fetching = Fetching::Brought(fetched, sent);
                     }
+                    self.report_untold(untold);
                     return reply;
                 }
-                // Safe to repeat: what was accepted is refused now, and `was_finished` tells it apart.
-                Err(Error::OutcomeUnknown(_)) => {
-                    reply.repeated = true;
-                    if fetch.take().is_some() {
-                        reply.fetching = Fetching::Unknown;
-                    }
+                Err(error) => error,
+            };
+            // Safe to repeat: what was accepted is refused now, and `was_finished` tells it apart.
+            reply.repeated = true;
+            if let Some(sent) = fetch.take() {
+                reply.fetching = Fetching::Unknown(sent);
+            }
+            if matches!(error, Error::OutcomeUnknown(_)) {
+            } else if error.is_passing() {
+                self.wait_out(&error).await;
+            } else {
+                reply.refused = self.finish_singly(jobs, reply.now, error).await;
+                return reply;
+            }
+        }
+    }
+
+    /// One poisoned job must not hold up the others: find it by finishing them one by one. The call that met it may have
+    /// finished some of them.
+    async fn finish_singly(&self, jobs: &[Finishing], now: i64, error: Error) -> Vec<(usize, Error)> {
+        let mut refused = Vec::new();
+        for (index, job) in jobs.iter().enumerate() {
+            if self.is_finished(&job.job).await {
+                continue;
+            }
+            let mut went = match jobs.len() {
+                1 => Err(error.clone()),
+                _ => self.finish_call(std::slice::from_ref(job), None, now).await,
+            };
+            while let Err(error) = &went {
+                if !matches!(error, Error::OutcomeUnknown(_)) && !error.is_passing() {
+                    break;
                 }
-                Err(error) if error.is_passing() => self.wait_out(&error).await,
-                Err(error) if jobs.len() == 1 => {
-                    reply.refused = vec![(0, error)];
-                    return reply;
+                self.wait_out(error).await;
+                went = self.finish_call(std::slice::from_ref(job), None, now).await;
+            }
+            match went {
+                Ok(FinishReply { failures, untold, .. }) => {
+                    refused.extend(failures.first().map(|(_, refusal)| (index, refusal.error(job.job.id()))));
+                    self.report_untold(untold);
                 }
-                // One poisoned job must not hold up the others: find it by finishing them one by one.
-                Err(_) => {
-                    for (index, job) in jobs.iter().enumerate() {
-                        match self.finish_call(std::slice::from_ref(job), None, reply.now).await {
-                            Ok(alone) => {
-                                let code = alone.failures.first().map(|(_, code)| *code);
-                                reply.refused.extend(code.map(|code| (index, finish::refusal(job.job.id(), code))));
-                            }
-                            Err(error) => reply.refused.push((index, error)),
-                        }
-                    }
-                    return reply;
-                }
+                Err(error) => refused.push((index, error)),
+            }
+        }
+        refused
+    }
+
+    /// Say which parents do not know what became of their children.
+    fn report_untold(&self, untold: Vec<(String, String)>) {
+        let mut told: Vec<String> = Vec::new();
+        for (key, error) in untold {
+            if !told.contains(&key) {
+                self.shared.error(format!("{key} could not be told what became of a child, or of a job: {error}"));
+                told.push(key);
             }
         }
     }
@@ -202,42 +213,51 @@ impl Finisher {
         }
     }
 
-    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&FetchPlan<'_>>, now: i64) -> Result<FinishReply> {
-        let points = self.shared.options.metrics_max_points.unwrap_or(0);
+    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&Sent>, now: i64) -> Result<FinishReply> {
+        let options = &self.shared.options;
+        let points = options.metrics_max_points.unwrap_or(0);
+        let plan = fetch.map(|sent| fetch_plan(options, &sent.order));
+        let name = options.worker_name.as_deref();
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
-        finish::move_to_finished(&self.link, &self.keys, now, points, fetch, &jobs).await
+        finish::move_to_finished(&self.link, &self.keys, now, points, name, plan.as_ref(), &jobs).await
     }
 
-    /// Give jobs back, each in front of the one before, in one round trip.
-    async fn give_back(&self, jobs: &[Arc<HeldJob>]) -> Vec<Result<i64>> {
-        let mut results: Vec<Option<Result<i64>>> = vec![None; jobs.len()];
+    /// Give jobs back that no handler has started; the one to run first comes last.
+    async fn give_back(&self, jobs: &[Arc<HeldJob>]) -> Vec<Result<()>> {
+        let mut results = Vec::with_capacity(jobs.len());
+        for part in jobs.chunks(BATCH) {
+            let calls: Vec<_> = part.iter().map(|job| job.given_back()).collect();
+            results.extend(self.give_back_call(&calls).await);
+        }
+        results
+    }
+
+    async fn give_back_call(&self, jobs: &[GivenBack<'_>]) -> Vec<Result<()>> {
         let mut repeated = false;
         loop {
-            let open: Vec<usize> = (0..jobs.len()).filter(|&at| results[at].is_none()).collect();
-            if open.is_empty() {
-                return results.into_iter().flatten().collect();
-            }
-            let calls: Vec<_> = open.iter().map(|&at| (jobs[at].id(), &*jobs[at].token)).collect();
-            let mut passing = None;
-            match finish::move_many_to_wait(&self.link, &self.keys, &calls).await {
-                Ok(replies) => {
-                    for (at, reply) in open.into_iter().zip(replies) {
-                        match reply {
-                            Err(error) if error.is_passing() => passing = Some(error),
-                            // As in `move_job`.
-                            Err(Error::Code { .. }) if repeated => results[at] = Some(Ok(0)),
-                            reply => results[at] = Some(reply),
-                        }
-                    }
+            match finish::give_back(&self.link, &self.keys, jobs).await {
+                Ok(results) => {
+                    // As in `move_job`.
+                    let known = |result: Result<()>| if repeated { Ok(()) } else { result };
+                    return results.into_iter().map(known).collect();
                 }
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
-                Err(error) if error.is_passing() => passing = Some(error),
+                Err(error) if error.is_passing() => {
+                    repeated = true;
+                    self.wait_out(&error).await;
+                }
                 Err(error) => return vec![Err(error); jobs.len()],
             }
-            if let Some(error) = passing {
-                self.wait_out(&error).await;
-            }
         }
+    }
+
+    /// The starts of jobs that were claimed ahead go on record first: after the move they are no longer ours.
+    async fn move_jobs(&self, moving: &[Moving]) -> Vec<Result<i64>> {
+        let is_moved_here = |moving: &&Moving| !matches!(moving.step, Step::Release);
+        let starting: Vec<_> = moving.iter().filter(is_moved_here).map(|moving| moving.job.clone()).collect();
+        // What cannot be stamped is moved all the same.
+        let _ = stamp_jobs(&self.link, &self.keys, &self.shared.options, &starting).await;
+        join_all(moving.iter().map(|moving| self.move_job(moving))).await
     }
 
     async fn move_job(&self, moving: &Moving) -> Result<i64> {
@@ -259,13 +279,17 @@ impl Finisher {
                     let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, true, None);
                     moved.await.map(|()| 0)
                 }
+                Step::Return => finish::move_to_wait(link, keys, id, token).await,
                 Step::Release => Ok(0),
             };
             match moved {
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
                 // The first try was accepted, or the lock is lost: either way the job is on its way again.
                 Err(Error::Code { .. }) if repeated => return Ok(0),
-                Err(error) if error.is_passing() => self.wait_out(&error).await,
+                Err(error) if error.is_passing() => {
+                    repeated = true; // the script may have stopped half-way
+                    self.wait_out(&error).await;
+                }
                 result => return result,
             }
         }
@@ -273,86 +297,31 @@ impl Finisher {
 
     /// After an unknown outcome, a refusal may mean that the first try was accepted: ask Redis.
     async fn was_finished(&self, error: &Error, job: &HeldJob) -> bool {
-        if !matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. }) {
-            return false;
+        matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. }) && self.is_finished(job).await
+    }
+
+    /// Whether a job is finished and has left `active`, as far as Redis can be asked. One that was removed by its keep rule as
+    /// it finished leaves it here, if the call stopped before it did.
+    async fn is_finished(&self, job: &HeldJob) -> bool {
+        let (mut fields, mut place) = (redis::cmd("HMGET"), redis::cmd("LPOS"));
+        fields.arg(self.keys.job(job.id())).arg("finishedOn").arg("name");
+        place.arg(self.keys.of("active")).arg(job.id());
+        let Ok(replies) = self.link.pipeline(&[fields, place], Retry::Safe).await else { return false };
+        let [Ok(fields), Ok(place)] = &replies[..] else { return false };
+        let present =
+            |at: usize| !matches!(fields, Value::Array(fields) if matches!(fields.get(at), None | Some(Value::Nil)));
+        let is_active = *place != Value::Nil;
+        if present(1) {
+            return present(0) && !is_active;
         }
-        let mut ask = redis::cmd("HMGET");
-        ask.arg(self.keys.job(job.id())).arg("finishedOn").arg("name");
-        let Ok(Ok(fields)) = self.link.call(&ask, Retry::Safe).await.map(reply::array) else {
-            return false;
-        };
-        let present = |at: usize| !matches!(fields.get(at), None | Some(redis::Value::Nil));
-        // Gone altogether: removed by its keep rule as it finished.
-        present(0) || !present(1)
-    }
-}
-
-impl Finishing {
-    fn new(job: Arc<HeldJob>, keep: Option<Keep>, outcome: finish::Outcome) -> Self {
-        Self { job, keep: keep.unwrap_or(Keep::ALL), outcome }
-    }
-
-    fn finished(&self) -> Finished<'_> {
-        let HeldJob { record, token, .. } = &*self.job;
-        let plain_fields = record.plain_fields();
-        Finished { id: &record.id, token, keep: self.keep, plain_fields, outcome: &self.outcome }
-    }
-}
-
-impl Moving {
-    fn settled((moving, moved): (Moving, Result<i64>)) -> Settled {
-        let went = match (moved, moving.step) {
-            (Err(error), _) => Went::Lost(error),
-            (Ok(_), Step::Retry { reason, stack, .. }) => Went::Retried { reason, stacktrace: stack.into(), delay: 0 },
-            (Ok(_), Step::Delay { reason, stack, delay }) => Went::Retried { reason, stacktrace: stack.into(), delay },
-            (Ok(_), Step::Release | Step::Defer { .. }) => Went::Released,
-        };
-        Settled { job: moving.job, went }
-    }
-}
-
-/// Outcomes by the call that settles them.
-struct Plan {
-    finishing: Vec<Finishing>,
-    moving: Vec<Moving>,
-    returning: Vec<Arc<HeldJob>>,
-}
-
-fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
-    let mut finishing = Vec::with_capacity(outcomes.len());
-    let (mut moving, mut returning) = (Vec::new(), Vec::new());
-    for outcome in outcomes {
-        match outcome {
-            Outcome::Completed { job, value } => {
-                let options = JobOptions::parse(job.record.opts());
-                let keep = options.remove_on_complete.or(worker.remove_on_complete);
-                finishing.push(Finishing::new(job, keep, finish::Outcome::Completed { value }));
-            }
-            Outcome::Failed { job, failure } => {
-                let options = JobOptions::parse(job.record.opts());
-                let stack = stacktrace(job.record.get("stacktrace"), &options, &failure.stack);
-                let verdict = verdict(job.record.atm(), &options, &failure, worker.max_backoff_ms);
-                let reason = failure.reason;
-                let step = match verdict {
-                    Verdict::RetryNow => Step::Retry { reason, stack, lifo: options.lifo },
-                    Verdict::RetryIn(delay) => Step::Delay { reason, stack, delay },
-                    Verdict::Fail => {
-                        let (stack, attempts) = (stack.into_bytes(), options.attempts);
-                        let keep = options.remove_on_fail.or(worker.remove_on_fail);
-                        finishing.push(Finishing::new(job, keep, finish::Outcome::Failed { reason, stack, attempts }));
-                        continue;
-                    }
-                };
-                moving.push(Moving { job, step });
-            }
-            Outcome::GivenBack { job } => returning.push(job),
-            Outcome::Deferred { job, delay } => moving.push(Moving { job, step: Step::Defer { delay } }),
-            Outcome::Released { job } => moving.push(Moving { job, step: Step::Release }),
+        if is_active {
+            let mut leave = redis::cmd("LREM");
+            leave.arg(self.keys.of("active")).arg(-1).arg(job.id());
+            let _ = self.link.call(&leave, Retry::Safe).await;
+            let _ = release_lock(&self.link, &self.keys, job.id(), &job.token).await;
         }
+        true
     }
-    // Equal runs side by side, oldest fetch first: each run costs a header, and `active` is searched from its old end.
-    finishing.sort_by_key(|finishing| finishing.job.fetched);
-    Plan { finishing, moving, returning }
 }
 
 fn accepted(outcome: finish::Outcome, finished_on: i64) -> Went {

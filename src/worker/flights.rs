@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesOrdered, StreamExt};
 
-use super::finisher::{Finisher, Ride, Round};
+use super::fetcher::Order;
+use super::finisher::{Finisher, Round};
 use super::outcome::Outcome;
 
 /// With more, replies wait for the client instead.
@@ -22,7 +23,7 @@ pub struct Flights {
 /// A round trip that is over, and the fetch that rode on it.
 pub struct Landed {
     pub round: Round,
-    pub ride: Option<Ride>,
+    pub ride: Option<Order>,
 }
 
 impl Flights {
@@ -53,7 +54,7 @@ impl Flights {
         }
     }
 
-    pub fn start(&mut self, outcomes: Vec<Outcome>, ride: Option<Ride>) {
+    pub fn start(&mut self, outcomes: Vec<Outcome>, ride: Option<Order>) {
         let leaving = outcomes.len();
         self.leaving += leaving;
         self.coming += ride.as_ref().map_or(0, |ride| ride.count);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::held::HeldJob;
+use crate::clock::now_ms;
 use crate::lock::{Condvar, Mutex};
 use crate::vigil::Vigil;
 use crate::wakeup::Wakeup;
@@ -28,6 +29,10 @@ struct State {
     jobs: VecDeque<Arc<HeldJob>>,
     /// Sleeping takers, the one that worked last on top: its caches are warm.
     idle: Vec<Arc<Condvar>>,
+    /// Jobs that were claimed ahead and have started since the last `begun`.
+    begun: Vec<Arc<HeldJob>>,
+    /// What was fetched before this moment must not start any more.
+    held_at: Option<Instant>,
     closed: bool,
 }
 
@@ -117,19 +122,17 @@ impl Handout {
         state.closed || !state.jobs.is_empty()
     }
 
-    /// False when it is closed: the takers may be gone, so nothing was pushed.
+    /// Pass on jobs of one fetch. False, and nothing was pushed, when it is closed: the takers may be gone; or when jobs
+    /// fetched so long ago must not start any more.
     #[must_use]
-    pub fn push(&self, jobs: impl IntoIterator<Item = Arc<HeldJob>>) -> bool {
+    pub fn push(&self, jobs: &[Arc<HeldJob>]) -> bool {
+        let Some(first) = jobs.first() else { return true };
         let mut state = self.state.lock();
-        if state.closed {
+        if state.closed || state.held_at.is_some_and(|held_at| first.fetched <= held_at) {
             return false;
         }
-        let before = state.jobs.len();
-        state.jobs.extend(jobs);
-        let added = state.jobs.len() - before;
-        if added == 0 {
-            return true;
-        }
+        let added = jobs.len();
+        state.jobs.extend(jobs.iter().cloned());
         let wake = if self.handler_time() >= SLOW { added } else { 1 };
         let called = state.call(wake - usize::from(self.vigil.is_kept()));
         self.news.fetch_add(1, Ordering::Release);
@@ -194,10 +197,13 @@ impl Handout {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
         taken.fetch_add(count as u64, Ordering::Relaxed);
-        let now = Instant::now();
+        let (now, ms) = (Instant::now(), now_ms());
         let jobs: Vec<_> = state.jobs.drain(..count).collect();
         for job in &jobs {
-            job.mark_started(now);
+            job.mark_started(now, ms);
+            if job.is_ahead() {
+                state.begun.push(job.clone());
+            }
         }
         Taken::Jobs(jobs)
     }
@@ -207,15 +213,43 @@ impl Handout {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// When the job was fetched that has waited here longest.
-    pub fn oldest(&self) -> Option<Instant> {
-        self.state.lock().jobs.front().map(|job| job.fetched)
+    /// Whether jobs that were claimed ahead wait here, or have started and may have no outcome.
+    pub fn has_claims(&self) -> bool {
+        let state = self.state.lock();
+        !state.begun.is_empty() || state.jobs.iter().any(|job| job.is_ahead())
     }
 
-    /// Take back the last jobs that no handler has started.
-    pub fn withdraw(&self, at_most: usize) -> Vec<Arc<HeldJob>> {
-        let jobs = &mut self.state.lock().jobs;
-        jobs.split_off(jobs.len().saturating_sub(at_most)).into()
+    /// When the first of the jobs arrived that were claimed ahead and wait here.
+    pub fn oldest_claim(&self) -> Option<Instant> {
+        self.state.lock().jobs.iter().find(|job| job.is_ahead()).map(|job| job.arrived)
+    }
+
+    /// Take back all jobs that no handler has started; what was fetched up to now will not start here.
+    pub fn hold(&self) -> Vec<Arc<HeldJob>> {
+        let mut state = self.state.lock();
+        state.held_at = Some(Instant::now());
+        std::mem::take(&mut state.jobs).into()
+    }
+
+    /// Take back the jobs that were claimed ahead and that no handler has started.
+    pub fn withdraw_claims(&self) -> Vec<Arc<HeldJob>> {
+        let mut state = self.state.lock();
+        let (claims, others): (VecDeque<_>, _) =
+            std::mem::take(&mut state.jobs).into_iter().partition(|job| job.is_ahead());
+        state.jobs = others;
+        claims.into()
+    }
+
+    /// Take the jobs that were claimed ahead and started so long ago, and have no outcome.
+    pub fn begun(&self, age: Duration) -> Vec<Arc<HeldJob>> {
+        let mut state = self.state.lock();
+        if state.begun.is_empty() {
+            return Vec::new();
+        }
+        let running = std::mem::take(&mut state.begun).into_iter().filter(|job| !job.is_settled());
+        let (due, younger) = running.partition(|job| job.handler_time().is_some_and(|time| time >= age));
+        state.begun = younger;
+        due
     }
 
     /// No job will come any more: takers get what is left, then `Closed`.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{watch, Mutex};
 
-use super::fetcher::{fetch_plan, millis};
-use super::held::HeldJob;
+use super::fetcher::{fetch_plan, millis, Order};
+use super::held::{Claim, HeldJob};
 use super::options::WorkerOptions;
 use super::outcome::{stacktrace, verdict, Failure, Verdict};
 use super::scheduler;
@@ -16,7 +16,7 @@ use crate::connection::{BlockingLink, Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{JobOptions, JobRecord, Keep, Keys};
 use crate::queue::QueueHandle;
-use crate::scripts::fetch::{move_to_active, recover_active, Fetched};
+use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
 use crate::scripts::finish::{self, Finished, Outcome};
 use crate::scripts::lock::extend_locks;
 use crate::timers::lock_extender::HeldLocks;
@@ -49,6 +49,11 @@ pub struct Manual {
     /// The blocking connection was asked for: by its name others find this worker.
     seen: AtomicBool,
     closed: watch::Sender<bool>,
+}
+
+/// One job, to start now.
+fn single(token: &Arc<str>) -> Order {
+    Order { token: token.clone(), count: 1, slots: 1, alone: false }
 }
 
 impl Manual {
@@ -143,14 +148,23 @@ impl Manual {
         }
     }
 
+    /// Whoever takes jobs by hand has his own ideas of what may run beside what.
+    fn plan<'a>(&'a self, order: &'a Order) -> FetchPlan<'a> {
+        FetchPlan { stalled_limit: None, ..fetch_plan(&self.options, order) }
+    }
+
     async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, Option<Arc<HeldJob>>)> {
-        let sent = Instant::now();
-        let plan = fetch_plan(&self.options, token, 1);
-        let mut fetched = match move_to_active(self.link(), self.keys(), now_ms(), &plan).await {
-            Err(Error::OutcomeUnknown(_)) => self.recover(token).await?,
+        let (sent, now) = (Instant::now(), now_ms());
+        let order = single(token);
+        let mut claim = Claim::Stamped(now);
+        let mut fetched = match move_to_active(self.link(), self.keys(), now, &self.plan(&order)).await {
+            Err(Error::OutcomeUnknown(_)) => {
+                claim = Claim::Recovered;
+                self.recover(token).await?
+            }
             fetched => fetched?,
         };
-        let job = self.take(fetched.jobs.pop(), token, sent).await?;
+        let job = self.take(fetched.jobs.pop(), token, sent, claim).await?;
         Ok((fetched.limit_ttl, fetched.next_delayed, job))
     }
 
@@ -162,9 +176,16 @@ impl Manual {
     }
 
     /// Hold a fetched job. A scheduler's job leaves its successor behind; without one it is delayed, not run.
-    async fn take(&self, record: Option<JobRecord>, token: &Arc<str>, sent: Instant) -> Result<Option<Arc<HeldJob>>> {
-        let Some(record) = record.filter(|record| !record.is_missing()) else { return Ok(None) };
-        let job = Arc::new(HeldJob::new(record, token.clone(), sent));
+    async fn take(
+        &self,
+        record: Option<JobRecord>,
+        token: &Arc<str>,
+        sent: Instant,
+        claim: Claim,
+    ) -> Result<Option<Arc<HeldJob>>> {
+        let Some(record) = record.filter(|record| !record.is_foreign()) else { return Ok(None) };
+        let job = HeldJob::new(record, token.clone(), sent, claim);
+        let job = Arc::new(job.by(self.options.worker_name.clone()));
         self.locks.insert([job.lock()]);
         if let Err(error) = scheduler::produce(self.link(), self.keys(), &job).await {
             let delay = scheduler::delay_instead(&job);
@@ -230,20 +251,21 @@ impl Manual {
         fetch_next: bool,
     ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
-        let sent = Instant::now();
+        let (sent, now) = (Instant::now(), now_ms());
         let Attempt { id, token, .. } = attempt;
         let keep = keep.unwrap_or(Keep::ALL);
-        let finished = Finished { id: &id, token: &token, keep, plain_fields: None, outcome: &outcome };
-        let fetch = fetch_next.then(|| fetch_plan(&self.options, &token, 1));
+        let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
+        let order = single(&token);
+        let fetch = fetch_next.then(|| self.plan(&order));
         let points = self.options.metrics_max_points.unwrap_or(0);
-        let jobs = [finished];
+        let (jobs, name) = ([finished], self.options.worker_name.as_deref());
         let mut reply =
-            finish::move_to_finished(self.link(), self.keys(), now_ms(), points, fetch.as_ref(), &jobs).await?;
-        if let Some((_, code)) = reply.failures.first() {
-            return Err(finish::refusal(&id, *code));
+            finish::move_to_finished(self.link(), self.keys(), now, points, name, fetch.as_ref(), &jobs).await?;
+        if let Some((_, refusal)) = reply.failures.first() {
+            return Err(refusal.error(&id));
         }
         self.locks.remove([(&*id, &*token)]);
-        self.take(reply.fetched.jobs.pop(), &token, sent).await
+        self.take(reply.fetched.jobs.pop(), &token, sent, Claim::Stamped(now)).await
     }
 
     /// Put jobs of workers that went silent back to wait, if no other worker did so within the interval. Returns their ids.

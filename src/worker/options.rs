@@ -1,5 +1,6 @@
 //! What a worker is asked to do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::protocol::Keep;
@@ -28,7 +29,7 @@ pub struct WorkerOptions {
     pub remove_on_complete: Option<Keep>,
     pub remove_on_fail: Option<Keep>,
     pub metrics_max_points: Option<i64>,
-    pub worker_name: Option<String>,
+    pub worker_name: Option<Arc<str>>,
     /// How its lock tokens begin: nobody else's may, or jobs lose their fence.
     pub worker_id: String,
     pub skip_stalled_check: bool,
@@ -37,6 +38,8 @@ pub struct WorkerOptions {
     pub skip_lock_renewal: bool,
     /// Cap of a computed backoff in ms; `None` is BullMQ's "no cap".
     pub max_backoff_ms: Option<i64>,
+    /// Bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out.
+    pub max_error_size: usize,
 }
 
 /// When a run ends by itself.

@@ -20,8 +20,12 @@ pub enum Outcome {
     Released {
         job: Arc<HeldJob>,
     },
-    /// To the front of `wait`, without an attempt made.
+    /// No handler has started it: back to where it was, as if it had never been claimed.
     GivenBack {
+        job: Arc<HeldJob>,
+    },
+    /// Its handler has not finished it: to the front of `wait`, without an attempt made.
+    Returned {
         job: Arc<HeldJob>,
     },
     /// To `delayed` for so many ms, without an attempt made.
@@ -38,7 +42,17 @@ impl Outcome {
             | Self::Failed { job, .. }
             | Self::Released { job }
             | Self::GivenBack { job }
+            | Self::Returned { job }
             | Self::Deferred { job, .. } => job,
+        }
+    }
+
+    /// Bytes that it hands in, about.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Completed { value, .. } => value.len(),
+            Self::Failed { failure, .. } => failure.reason.len() + failure.stack.len(),
+            _ => 0,
         }
     }
 }
@@ -55,11 +69,31 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// With at most so many bytes of reason, and of stack.
+    pub fn capped(self, most: usize) -> Self {
+        Self { reason: cut(self.reason, most), stack: cut(self.stack, most), ..self }
+    }
+
     /// A failure that no further attempt can mend.
     pub fn unrecoverable(reason: String) -> Self {
         let stack = format!("UnrecoverableError: {reason}");
         Self { reason, stack, retry: false, delay: None }
     }
+}
+
+/// So much of a longer text stays: its beginning and its end.
+fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let floor = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (head, tail) = (floor(most / 2), floor(text.len() - most / 2));
+    format!("{}\n... {} bytes left out ...\n{}", &text[..head], tail - head, &text[tail..])
 }
 
 /// What happens to a job that failed.

@@ -1,7 +1,7 @@
 //! What the engine and the threads that run handlers both touch.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::{Failure, Outcome};
 use super::witness::{Witness, Witnesses};
+use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::lock::{Condvar, Mutex};
 use crate::timers::lock_extender::HeldLocks;
@@ -87,6 +88,8 @@ pub struct Stats {
     pub stalled_skipped: Arc<AtomicU64>,
     pub schedulers_repaired: Arc<AtomicU64>,
     pub in_hand: AtomicUsize,
+    /// Jobs on their way back because their handlers have limited the queue.
+    pub limiting: AtomicUsize,
     /// Handlers that still run though their job has timed out.
     pub overdue: AtomicUsize,
 }
@@ -111,6 +114,8 @@ pub struct Shared {
     pub stats: Stats,
     pub concurrency: AtomicUsize,
     pub paused: AtomicBool,
+    /// Nothing is fetched before (ms since the epoch).
+    pub limited_until: AtomicI64,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
     /// So many outcomes are worth a finish call of their own while another one is on its way.
@@ -119,6 +124,8 @@ pub struct Shared {
     pub bell: Notify,
     pub witnesses: Witnesses,
     outcomes: Mutex<Vec<Outcome>>,
+    /// Jobs on their way back to the queue: all together, in their order.
+    returning: Mutex<Vec<Outcome>>,
     events: Mutex<VecDeque<Event>>,
     event_ready: Condvar,
     closing: watch::Sender<Closing>,
@@ -135,11 +142,13 @@ impl Shared {
             stats: Stats::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
+            limited_until: AtomicI64::new(0),
             report_outcomes: AtomicBool::new(false),
             many_outcomes: AtomicUsize::new(100),
             bell: Notify::new(),
             witnesses: Witnesses::default(),
             outcomes: Mutex::default(),
+            returning: Mutex::default(),
             events: Mutex::default(),
             event_ready: Condvar::new(),
             closing: watch::Sender::new(Closing::No),
@@ -149,13 +158,54 @@ impl Shared {
         }
     }
 
-    /// Pass jobs to the handlers, or back to the queue when no handler will come for them.
+    /// Pass jobs of one fetch to the handlers, or back to the queue when they must not start here.
     pub fn hand_out(&self, jobs: Vec<Arc<HeldJob>>) {
-        if !self.handout.push(jobs.iter().cloned()) {
-            for job in jobs.into_iter().rev() {
-                self.submit(Outcome::GivenBack { job });
-            }
+        if !self.handout.push(&jobs) {
+            self.give_back(jobs);
         }
+    }
+
+    /// Return jobs that no handler has started to where they were.
+    pub fn give_back(&self, jobs: Vec<Arc<HeldJob>>) {
+        let unsettled = jobs.into_iter().filter(|job| job.settle());
+        self.returning.lock().extend(unsettled.map(|job| Outcome::GivenBack { job }));
+        self.bell.notify_one();
+    }
+
+    /// Whether jobs wait to be given back.
+    pub fn is_returning(&self) -> bool {
+        !self.returning.lock().is_empty()
+    }
+
+    /// Take the jobs to give back: the one that was claimed last first, so that each stands in front of those behind it.
+    pub fn take_returning(&self) -> Vec<Outcome> {
+        let mut returning = std::mem::take(&mut *self.returning.lock());
+        returning.sort_by_key(|outcome| std::cmp::Reverse(outcome.job().sequence));
+        returning
+    }
+
+    /// Let nothing start any more that was fetched up to now.
+    pub fn hold(&self) {
+        self.give_back(self.handout.hold());
+    }
+
+    /// A handler has limited the queue: nothing is fetched until Redis has said for how long, and nothing starts that was.
+    pub fn rate_limited(&self, job: Arc<HeldJob>) {
+        if !job.settle() {
+            return self.has_returned(&job);
+        }
+        job.limiting.store(true, Ordering::Release);
+        self.stats.limiting.fetch_add(1, Ordering::Relaxed);
+        self.hold();
+        self.returning.lock().push(Outcome::Returned { job });
+        self.bell.notify_one();
+    }
+
+    /// Fetch nothing for so many ms, and let nothing start that was fetched up to now.
+    pub fn limit(&self, ms: i64) {
+        self.limited_until.fetch_max(now_ms().saturating_add(ms), Ordering::Relaxed);
+        self.hold();
+        self.bell.notify_one();
     }
 
     /// Take up to `max` jobs that are there now.
@@ -182,8 +232,8 @@ impl Shared {
         let now = Instant::now();
         let is_ours = |job: &Arc<HeldJob>| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration;
         let (ours, lost): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_ours);
-        for job in lost {
-            self.submit(Outcome::GivenBack { job });
+        if !lost.is_empty() {
+            self.give_back(lost);
         }
         let (cancelled, ours): (Vec<_>, Vec<_>) = ours.into_iter().partition(|job| job.lease.cancel_reason().is_some());
         for job in cancelled {
@@ -274,13 +324,20 @@ impl Shared {
         }
     }
 
-    /// Take the first outcomes, or none if there are too few. The rest does not ring again.
-    pub fn take_outcomes(&self, at_least: usize, at_most: usize) -> Vec<Outcome> {
+    /// Take the first outcomes, of so many bytes in all, or none if there are too few. The rest does not ring again.
+    pub fn take_outcomes(&self, at_least: usize, at_most: usize, bytes: usize) -> Vec<Outcome> {
         let mut outcomes = self.outcomes.lock();
         if outcomes.len() < at_least {
             return Vec::new();
         }
-        let count = outcomes.len().min(at_most);
+        let mut room = bytes;
+        let fits = |outcome: &&Outcome| {
+            let fitting = outcome.size() <= room;
+            room = room.saturating_sub(outcome.size());
+            fitting
+        };
+        // A larger one goes alone.
+        let count = outcomes.iter().take(at_most).take_while(fits).count().max(1).min(outcomes.len());
         let rest = outcomes.split_off(count);
         std::mem::replace(&mut *outcomes, rest)
     }
@@ -324,6 +381,7 @@ impl Shared {
             }
             harder
         });
+        self.hold();
         self.bell.notify_one();
     }
 

@@ -144,11 +144,11 @@ class Fetched(NamedTuple):
 
     @classmethod
     def of(cls, reply):
-        ttl, due, *packed = reply
-        return cls(ttl, due, unpacked(packed[0]) if packed else {})
+        ttl, due, _, *packed = reply
+        return cls(ttl, due, unpacked(packed[0]) if packed and packed[0] else {})
 
 
-VALUES = ("name", "data", "opts", "timestamp", "delay", "priority", "processedOn", "pb")
+VALUES = ("name", "data", "opts", "timestamp", "delay", "priority")
 
 
 def unpacked(packed):
@@ -159,9 +159,11 @@ def unpacked(packed):
 
 
 def job_hash(job):
-    """Return the hash of a packed job: its own, or made of the values that every job has."""
+    """Return the hash of a packed job before its fetch: its own, or made of the values that every job has; None if it is no hash."""
     if len(job) > 1:
-        return {**dict(zip(VALUES, job, strict=False)), "ats": "1"}
+        return dict(zip(VALUES, job, strict=True))
+    if not job:
+        return None
     return dict(zip(job[0][::2], job[0][1::2], strict=True)) if job[0] else {}
 
 
@@ -189,10 +191,24 @@ def add(run):
 
 @pytest.fixture
 def fetch(run):
-    """`fetch(queue, count)`: moves jobs to active."""
+    """`fetch(queue, count)`: moves jobs to active; with `slots` the others are claimed ahead. With `raw` the reply as it is."""
 
-    def jobs(queue, count=1, now=NOW, token="t", lock=30_000, limit=("", ""), worker=""):
-        return Fetched.of(run("fetch/move_to_active", queue, now, token, lock, *limit, worker, count))
+    def jobs(
+        queue,
+        count=1,
+        now=NOW,
+        token="t",
+        lock=30_000,
+        limit=("", ""),
+        worker="",
+        slots=None,
+        stalled_limit="",
+        alone=False,
+        raw=False,
+    ):
+        rules = (count if slots is None else slots, stalled_limit, alone)
+        reply = run("fetch/move_to_active", queue, now, token, lock, *limit, worker, count, *rules)
+        return reply if raw else Fetched.of(reply)
 
     return jobs
 
@@ -218,10 +234,15 @@ def finish(run):
         limit=("", ""),
         plain_fields="",
         value="",
+        ats="",
+        worker="",
+        raw=False,
     ):
-        head = [now, points, fetch, token, 30_000, *limit, ""]
-        first = [len(each), target, token, keep, age, plain_fields, value] if each else []
+        head = [now, points, fetch, token, 30_000, *limit, worker, fetch, "", False]
+        first = [len(each), target, token, keep, age, ats, plain_fields, value] if each else []
         reply = run("finish/move_to_finished", queue, *head, *first, *[value for job in each for value in job])
+        if raw:
+            return reply
         refused, *fetched = reply
         return dict(zip(refused[::2], refused[1::2], strict=True)), Fetched.of(fetched)
 

@@ -15,8 +15,6 @@ Make = Callable[..., Worker]
 Eventually = Callable[..., None]
 Running = Callable[[Worker], threading.Thread]
 
-noticed = pytest.mark.xfail(strict=False, reason="claims ahead can still be noticed")
-
 
 class Gated:
     """Notes every start; the job named ``slow`` runs until the gate is opened."""
@@ -66,7 +64,6 @@ def one_slow_among_quick(queue: Queue, before: int = 300, behind: int = 200) -> 
 # what counters tell
 
 
-@noticed
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_most_of_one_start_fails_no_job_that_never_ran(queue: Queue, worker: Make, workers: int) -> None:
     def handler(job: Job) -> None:
@@ -83,7 +80,6 @@ def test_a_most_of_one_start_fails_no_job_that_never_ran(queue: Queue, worker: M
     assert queue.get_job_counts("completed", "failed") == {"completed": 400, "failed": 0}
 
 
-@noticed
 def test_attempts_started_counts_starts(queue: Queue, worker: Make) -> None:
     """Whatever is claimed, given back by a slow job or a closing worker, and claimed again."""
     first: dict[str, int] = {}
@@ -103,7 +99,6 @@ def test_attempts_started_counts_starts(queue: Queue, worker: Make) -> None:
     assert {job.attempts_started for job in queue.get_completed(0, -1)} == {1}
 
 
-@noticed
 @pytest.mark.parametrize("options", [{}, {"priority": 5}], ids=["plain", "priority"])
 @pytest.mark.parametrize("prefetch", [None, 40])
 def test_a_job_given_back_is_as_it_was(
@@ -141,7 +136,6 @@ def test_a_job_given_back_is_as_it_was(
 # what limits, pauses and closing stop
 
 
-@noticed
 @pytest.mark.parametrize("limiter", [None, {"max": 1_000_000, "duration": 60_000}], ids=["no limiter", "a limiter"])
 @pytest.mark.parametrize("prefetch", [None, 50])
 def test_after_a_rate_limit_error_no_handler_starts(
@@ -164,7 +158,6 @@ def test_after_a_rate_limit_error_no_handler_starts(
     redis.delete(f"bull:{queue.name}:limiter")
 
 
-@noticed
 @pytest.mark.parametrize("how", ["rate_limit", "pause", "close"])
 @pytest.mark.parametrize("prefetch", [None, 50])
 def test_a_worker_that_is_told_to_stop_starts_nothing_more(
@@ -198,7 +191,6 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
     assert queue.get_waiting_count() == 200
 
 
-@noticed
 @pytest.mark.parametrize("how", ["pause", "rate limit", "concurrency"])
 def test_what_others_change_holds_from_the_next_reply_on(
     queue: Queue, worker: Make, gated: Gated, running: Running, eventually: Eventually, how: str
@@ -230,7 +222,6 @@ def test_what_others_change_holds_from_the_next_reply_on(
     assert len(gated.starts) == started
 
 
-@noticed
 def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
     queue: Queue, worker: Make, running: Running, eventually: Eventually
 ) -> None:
@@ -252,7 +243,6 @@ def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
 # who goes first, and who gets what
 
 
-@noticed
 def test_what_waits_behind_a_slow_job_is_back_in_the_queue_at_once(
     queue: Queue, worker: Make, gated: Gated, running: Running, eventually: Eventually
 ) -> None:
@@ -265,15 +255,13 @@ def test_what_waits_behind_a_slow_job_is_back_in_the_queue_at_once(
     assert time.monotonic() - began < 0.12
 
 
-@noticed
-@pytest.mark.parametrize("prefetch", [None, 50])
 def test_an_urgent_job_goes_before_what_waits_behind_a_slow_one(
-    queue: Queue, worker: Make, gated: Gated, eventually: Eventually, prefetch: int | None
+    queue: Queue, worker: Make, gated: Gated, eventually: Eventually
 ) -> None:
     queue.add_bulk([{"name": "quick", "opts": {"priority": 2}}] * 300)
     queue.add("slow", priority=3)
     queue.add_bulk([{"name": "quick", "opts": {"priority": 4}}] * 20)
-    thread = threading.Thread(target=lambda: worker(gated, prefetch=prefetch).run(until="drained"))
+    thread = threading.Thread(target=lambda: worker(gated).run(until="drained"))
     thread.start()
     assert gated.began.wait(20)
     eventually(lambda: queue.get_active_count() == 1)
@@ -283,7 +271,6 @@ def test_an_urgent_job_goes_before_what_waits_behind_a_slow_one(
     assert gated.starts.index("urgent") == 301
 
 
-@noticed
 def test_workers_share_a_global_concurrency(queue: Queue, worker: Make) -> None:
     """Node shares 1,200 jobs among four workers as 334, 291, 286 and 289."""
     queue.set_global_concurrency(4)

@@ -169,7 +169,16 @@ async fn a_pending_bulk_add_does_not_hold_up_short_calls() {
     for _ in 0..5_000 {
         batch.push(job("{}"));
     }
-    let plan = FetchPlan { count: 10, token: "t:1", lock_duration: 30_000, limiter: None, worker_name: None };
+    let plan = FetchPlan {
+        count: 10,
+        slots: 10,
+        stalled_limit: None,
+        alone: false,
+        token: "t:1",
+        lock_duration: 30_000,
+        limiter: None,
+        worker_name: None,
+    };
     let (added, fetched) = tokio::join!(queue.add_jobs(&batch), async {
         until("jobs arrive", || async { number(&link, "LLEN bull:q:wait").await > 0 }).await;
         move_to_active(&link, &keys, 1, &plan).await

@@ -3,8 +3,8 @@ use bullrush::connection::{Link, Retry};
 use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
 use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
-use bullrush::scripts::fetch::{move_to_active, recover_active, FetchPlan};
-use bullrush::scripts::finish::{self, move_to_finished, refusal, Failure, Finished, Outcome};
+use bullrush::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Started};
+use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, GivenBack, Outcome, Refusal};
 use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
 use bullrush::scripts::{eval_many, inspect, lua, manage, Call, ALL};
 
@@ -15,8 +15,16 @@ fn keys() -> Keys {
     Keys::new("bull", "q").unwrap()
 }
 
-const PLAN: FetchPlan<'static> =
-    FetchPlan { count: 10, token: "t:1", lock_duration: 30_000, limiter: None, worker_name: Some("w") };
+const PLAN: FetchPlan<'static> = FetchPlan {
+    count: 10,
+    slots: 10,
+    stalled_limit: None,
+    alone: false,
+    token: "t:1",
+    lock_duration: 30_000,
+    limiter: None,
+    worker_name: Some("w"),
+};
 
 async fn filled(link: &Link, count: usize) {
     let mut batch = JobBatch::new();
@@ -27,7 +35,7 @@ async fn filled(link: &Link, count: usize) {
 }
 
 fn finished<'a>(id: &'a str, outcome: &'a Outcome) -> Finished<'a> {
-    Finished { id, token: "t:1", keep: Keep::ALL, plain_fields: None, outcome }
+    Finished { id, token: "t:1", keep: Keep::ALL, start: None, plain_fields: None, outcome }
 }
 
 #[tokio::test]
@@ -52,19 +60,20 @@ async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
     let ids: Vec<&str> = fetched.jobs.iter().map(|job| &*job.id).collect();
     assert_eq!(ids, ["1", "2", "3"]);
     let first = &fetched.jobs[0];
-    assert_eq!((first.name(), first.data(), first.ats(), first.atm()), ("job", &br#"{"a":1}"#[..], 1, 0));
-    assert_eq!((first.text("pb"), first.number("processedOn")), (Some("w"), 1_000));
+    assert_eq!((first.name(), first.data(), first.ats(), first.atm()), ("job", &br#"{"a":1}"#[..], 0, 0));
+    assert_eq!(text(&link, "HGET bull:q:1 pb").await, "w");
+    assert_eq!(text(&link, "HGET bull:q:1 processedOn").await, "1000");
 
     filled(&link, 1).await;
     let completed = Outcome::Completed { value: b"42".to_vec() };
     let failed = Outcome::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 };
     let foreign = Finished { token: "other", ..finished("2", &completed) };
     let jobs = [finished("1", &completed), foreign, finished("3", &failed), finished("nope", &completed)];
-    let reply = move_to_finished(&link, &keys, 2_000, 0, Some(&PLAN), &jobs).await.unwrap();
-    assert_eq!(reply.failures, [(1, -6), (3, -1)]);
+    let reply = move_to_finished(&link, &keys, 2_000, 0, None, Some(&PLAN), &jobs).await.unwrap();
+    assert_eq!(reply.failures, [(1, Refusal::Code(-6)), (3, Refusal::Code(-1))]);
     assert_eq!(&*reply.fetched.jobs[0].id, "4");
     let message = "Lock mismatch for job 2. Cmd moveToFinished from active";
-    assert_eq!(refusal("2", -6), Error::Code { code: -6, message: message.into() });
+    assert_eq!(reply.failures[0].1.error("2"), Error::Code { code: -6, message: message.into() });
     assert_eq!(inspect::get_counts(&link, &keys, &["completed", "failed", "active"]).await.unwrap(), [1, 1, 2]);
     assert_eq!(inspect::get_state(&link, &keys, "3").await.unwrap(), "failed");
     assert_eq!(text(&link, "HGET bull:q:3 failedReason").await, "boom");
@@ -91,13 +100,38 @@ async fn an_active_job_goes_back_in_three_ways() {
     let failure = Some(Failure { reason: "boom", stack: b"[]" });
     finish::retry_job(&link, &keys, 2, "1", "t:1", false, failure).await.unwrap();
     finish::move_to_delayed(&link, &keys, 2, "2", "t:1", 5_000, false, failure).await.unwrap();
-    let back = finish::move_many_to_wait(&link, &keys, &[("3", "t:1"), ("4", "wrong")]).await.unwrap();
-    assert_eq!(back[0], Ok(0));
+    let given_back = |id, token| GivenBack { id, token, score: None, before: Some([None; 3]) };
+    let back = finish::give_back(&link, &keys, &[given_back("3", "t:1"), given_back("4", "wrong")]).await.unwrap();
+    assert_eq!(back[0], Ok(()));
+    assert_eq!(run(&link, "HEXISTS bull:q:3 ats").await, redis::Value::Int(0));
     assert!(matches!(back[1], Err(Error::Code { code: -6, .. })));
     assert_eq!(finish::move_to_wait(&link, &keys, "4", "t:1").await.unwrap(), 0);
     assert_eq!(inspect::get_counts(&link, &keys, &["wait", "delayed", "active"]).await.unwrap(), [3, 1, 0]);
     let error = finish::retry_job(&link, &keys, 2, "1", "t:1", false, None).await.unwrap_err();
     assert_eq!(error.to_string(), "Missing lock for job 1. retryJob");
+}
+
+#[tokio::test]
+async fn a_job_claimed_ahead_is_stamped_when_it_starts_or_with_its_result() {
+    let server = Server::start();
+    let (link, keys) = (server.link(), keys());
+    filled(&link, 3).await;
+    let plan = FetchPlan { slots: 1, ..PLAN };
+    move_to_active(&link, &keys, 1, &plan).await.unwrap();
+    assert_eq!(text(&link, "HGET bull:q:1 ats").await, "1");
+    assert_eq!(run(&link, "HMGET bull:q:2 ats processedOn pb").await, redis::Value::Array(vec![redis::Value::Nil; 3]));
+    let start = |id, token| Started { id, token, ats: 1, at: 7 };
+    start_jobs(&link, &keys, Some("w"), &[start("2", "t:1"), start("3", "other")]).await.unwrap();
+    assert_eq!(text(&link, "HGET bull:q:2 processedOn").await, "7");
+    assert_eq!(run(&link, "HEXISTS bull:q:3 ats").await, redis::Value::Int(0));
+    let completed = Outcome::Completed { value: b"42".to_vec() };
+    let late = Finished { start: Some((1, 9)), ..finished("3", &completed) };
+    let reply = move_to_finished(&link, &keys, 10, 0, Some("w"), None, &[finished("2", &completed), late]).await;
+    assert_eq!(reply.unwrap().failures, []);
+    for (id, at) in [("2", "7"), ("3", "9")] {
+        assert_eq!(text(&link, &format!("HGET bull:q:{id} processedOn")).await, at);
+        assert_eq!(text(&link, &format!("HGET bull:q:{id} pb")).await, "w");
+    }
 }
 
 #[tokio::test]

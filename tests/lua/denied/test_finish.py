@@ -62,7 +62,7 @@ def test_jobs_wait_for_their_children(teller, three_active, client):
 
 def finishing(*each_job, target="completed", keep=-1, value=""):
     """Return one call that finishes three jobs and fetches the next."""
-    head = [NOW, 0, 2, "next", 30_000, "", "", "", len(each_job), target, "t", keep, "", "", value]
+    head = [NOW, 0, 2, "next", 30_000, "", "", "", 2, "", 0, len(each_job), target, "t", keep, "", "", "", value]
     return lambda queue: [("finish/move_to_finished", *head, *(part for job in each_job for part in job))]
 
 

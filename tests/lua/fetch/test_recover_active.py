@@ -12,7 +12,7 @@ def test_unknown_jobs_of_the_token_come_back_oldest_first_with_their_hash(recove
     before = dump(queue)
     recovered = recover(queue, "t", "2")
     assert list(recovered) == ["1", "3"]
-    assert recovered["1"] == fetched.jobs["1"]
+    assert recovered["1"] == {**fetched.jobs["1"], "ats": "1", "processedOn": before["1"]["processedOn"]}
     assert dump(queue) == before
 
 

@@ -7,7 +7,7 @@ import redis
 
 SCRIPT = "finish/move_to_finished"
 NOW = 1795225366409
-HEAD = [NOW, 0, 0, "t", 30_000, "", "", ""]
+HEAD = [NOW, 0, 0, "t", 30_000, "", "", "", 0, "", 0]
 
 
 def test_no_runs_finish_nothing(finish, queue, dump):
@@ -19,17 +19,18 @@ def test_no_runs_finish_nothing(finish, queue, dump):
     "args",
     [
         [],
-        HEAD[:7],
+        HEAD[:10],
         ["x", *HEAD[1:]],
-        [*HEAD, 1, "completed", "t", -1, "", "", "", "1"],
-        [*HEAD, 2, "completed", "t", -1, "", "", "", "1", "null"],
-        [*HEAD, 2, "completed", "t", -1, "", 8, "null", "1"],
-        [*HEAD, 1, "completed", "t", -1, "", 8],
-        [*HEAD, 1, "failed", "t", -1, "", "", "", "1", "reason", "[]"],
-        [*HEAD, 1, "finished", "t", -1, "", "", "", "1", "null"],
-        [*HEAD, 1, "completed", "t", "all", "", "", "", "1", "null"],
-        [*HEAD, "x", "completed", "t", -1, "", "", "", "1", "null"],
-        [*HEAD, 1, "completed", "t", -1, "", "", "", "1", "null", 1, "completed"],
+        [*HEAD, 1, "completed", "t", -1, "", "", "", "", "1"],
+        [*HEAD, 2, "completed", "t", -1, "", "", "", "", "1", "null"],
+        [*HEAD, 2, "completed", "t", -1, "", "", 8, "null", "1"],
+        [*HEAD, 1, "completed", "t", -1, "", "", 8],
+        [*HEAD, 1, "completed", "t", -1, "", 1, 8, "null", "1"],
+        [*HEAD, 1, "failed", "t", -1, "", "", "", "", "1", "reason", "[]"],
+        [*HEAD, 1, "finished", "t", -1, "", "", "", "", "1", "null"],
+        [*HEAD, 1, "completed", "t", "all", "", "", "", "", "1", "null"],
+        [*HEAD, "x", "completed", "t", -1, "", "", "", "", "1", "null"],
+        [*HEAD, 1, "completed", "t", -1, "", "", "", "", "1", "null", 1, "completed"],
     ],
 )
 def test_malformed_runs_are_refused_before_anything_is_written(run, active, queue, dump, args):
@@ -133,7 +134,7 @@ def test_the_next_jobs_come_with_the_same_call(active, add, finish, queue, dump,
     add(queue, "a", "b", "c")
     _, fetched = finish(queue, ("1", "null"), fetch=2)
     assert list(fetched.jobs) == ["2", "3"]
-    assert fetched.jobs["2"] == dump(queue)["2"]
+    assert dump(queue)["2"] == {**fetched.jobs["2"], "ats": "1", "processedOn": str(NOW)}
     assert dump(queue)["2:lock"] == "t"
     assert events(queue)[-3:] == ["completed 1 null active", "active 2 waiting", "active 3 waiting"]
 
@@ -187,7 +188,8 @@ def test_the_deduplication_key_is_released_unless_it_has_a_time_to_live(active, 
 def test_the_lock_of_the_next_job_is_the_token_of_the_call(active, add, run, queue, dump):
     active(queue)
     add(queue, "a")
-    run(SCRIPT, queue, NOW, 0, 1, "fresh", 30_000, "", "", "w", 1, "completed", "t", -1, "", "", "", "1", "null")
+    head = [NOW, 0, 1, "fresh", 30_000, "", "", "w", 1, "", 0]
+    run(SCRIPT, queue, *head, 1, "completed", "t", -1, "", "", "", "", "1", "null")
     assert dump(queue)["2:lock"] == "fresh"
     assert dump(queue)["2"]["pb"] == "w"
 
@@ -228,8 +230,8 @@ def test_a_large_batch_in_any_order_takes_only_its_own_jobs_out_of_active(active
 
 def test_completed_and_failed_runs_share_a_call(active, run, queue, dump):
     active(queue, 3)
-    completed = [1, "completed", "t", -1, "", "", "", "1", "null"]
-    failed = [2, "failed", "t", -1, "", "", "", "9", "boom", "[]", 1, "3", "boom", "[]", 1]
+    completed = [1, "completed", "t", -1, "", "", "", "", "1", "null"]
+    failed = [2, "failed", "t", -1, "", "", "", "", "9", "boom", "[]", 1, "3", "boom", "[]", 1]
     assert run(SCRIPT, queue, *HEAD, *completed, *failed)[0] == [1, -1]
     assert dump(queue)["completed"] == [("1", NOW)]
     assert dump(queue)["failed"] == [("3", NOW)]

@@ -1,0 +1,37 @@
+--- @include call_many
+-- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` are at the end of `wait`, the others at the
+-- start of `prioritized`. They enter before they leave, and go back if they cannot leave: whatever is refused, none is lost.
+-- `jobs`, if not false, tells which of them have no hash ({}): they only leave.
+local function enter_active(P, ids, taken, waiting, scores, jobs)
+  local wait_key, active_key, prioritized_key = P .. 'wait', P .. 'active', P .. 'prioritized'
+  if taken == 1 and waiting > 0 and not jobs then
+    call('LMOVE', wait_key, active_key, 'RIGHT', 'LEFT')
+    return
+  end
+  local entering = {}
+  for i = 1, taken do
+    if not jobs or jobs[2 * i][1] then
+      entering[#entering + 1] = ids[i]
+    end
+  end
+  call_many('LPUSH', active_key, entering)
+  local from_wait = math.min(taken, waiting)
+  local ranked = taken - from_wait
+  local left = ranked > 0 and redis.pcall('ZREMRANGEBYRANK', prioritized_key, '0', ranked - 1)
+  local failed = type(left) == 'table' and left.err
+  if not failed and from_wait > 0 then
+    left = redis.pcall('LTRIM', wait_key, '0', -from_wait - 1)
+    failed = left.err
+    if failed then
+      for i = 1, ranked do
+        call('ZADD', prioritized_key, scores[i], ids[from_wait + i])
+      end
+    end
+  end
+  if failed then
+    for i = 1, #entering do
+      call('LREM', active_key, '1', entering[i])
+    end
+    error(failed)
+  end
+end

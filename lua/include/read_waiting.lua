@@ -1,0 +1,31 @@
+-- The ids that workers take next, at most `wanted`, without taking them: those of `wait`, then prioritized ones.
+-- Returns the ids, the scores of the prioritized ones, and how many are of `wait`.
+local function read_waiting(P, wanted)
+  local ids, scores, waiting = {}, {}, 0
+  if wanted < 1 then
+    return ids, scores, 0
+  end
+  local list_key = P .. 'wait'
+  local byte = string.byte
+  local listed
+  repeat
+    listed = call('LRANGE', list_key, -wanted, '-1')
+    waiting = #listed
+    local markers = false
+    for i = waiting, 1, -1 do
+      local id = listed[i]
+      if byte(id, 2) == 58 and byte(id) == 48 then -- `0:`, wake-up markers of old versions are not jobs
+        call('LREM', list_key, '-1', id)
+        markers = true
+      end
+      ids[waiting - i + 1] = id
+    end
+  until not markers
+  if waiting < wanted then
+    local ranked = call('ZRANGE', P .. 'prioritized', '0', wanted - waiting - 1, 'WITHSCORES')
+    for i = 1, #ranked, 2 do
+      ids[#ids + 1], scores[#scores + 1] = ranked[i], ranked[i + 1]
+    end
+  end
+  return ids, scores, waiting
+end
