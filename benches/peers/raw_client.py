@@ -27,7 +27,7 @@ _BATCH = 250
 _WINDOW = 2
 _TOKEN = "raw"
 #: What the hash of a job that was just fetched for the first time has.
-_PLAIN_FIELDS = 8
+_PLAIN_FIELDS = 6
 
 
 class Wire:
@@ -90,11 +90,12 @@ def process(order: Order) -> None:
     _, finish = _load(order, "finish/move_to_finished")
     batch = order.get("chunk", _BATCH)
     now = time.time_ns() // 1_000_000
-    terms = [_TOKEN, 30_000, "", "", ""]
-    commands = [_call(fetch, order, [now, *terms, batch])]
+    terms, ahead = [_TOKEN, 30_000, "", "", ""], [0, 1, 0]
+    commands = [_call(fetch, order, [now, *terms, batch, *ahead])]
     for ids in _batched(range(1, order["jobs"] + 1), batch):
-        run = [len(ids), "completed", _TOKEN, -1, "", _PLAIN_FIELDS, "null"]
-        commands.append(_call(finish, order, [now, 0, batch, *terms, *run, *ids]))
+        run = [len(ids), "completed", _TOKEN, -1, "", 1, _PLAIN_FIELDS, "null"]
+        jobs = [part for job_id in ids for part in (now, job_id)]
+        commands.append(_call(finish, order, [now, 0, batch, *terms, *ahead, *run, *jobs]))
     channel.ready()
     wire.run(commands, order.get("window", _WINDOW))
     channel.wait_for_stop()

@@ -234,25 +234,13 @@ class WorkerTerms:
     def __new__(
         cls,
         *,
-        prefetch: int | None,
-        lock_duration: int,
-        lock_renew_time: int,
-        stalled_interval: int,
-        max_stalled_count: int,
-        max_started_attempts: int | None,
-        limiter: tuple[int, int] | None,
-        timeout: int | None,
-        drain_delay: int,
-        remove_on_complete: tuple[int, int | None] | None,
-        remove_on_fail: tuple[int, int | None] | None,
-        metrics_max_points: int | None,
-        worker_name: str | None,
-        skip_stalled_check: bool,
-        run_retry_delay: int,
-        skip_lock_renewal: bool,
-        max_backoff: int | None,
-        max_error_size: int,
-    ) -> WorkerTerms:
+        prefetch: int | None, lock_duration: int, lock_renew_time: int,
+        stalled_interval: int, max_stalled_count: int, max_started_attempts: int | None,
+        limiter: tuple[int, int] | None, timeout: int | None, drain_delay: int,
+        remove_on_complete: tuple[int, int | None] | None, remove_on_fail: tuple[int, int | None] | None, metrics_max_points: int | None,
+        worker_name: str | None, skip_stalled_check: bool, run_retry_delay: int,
+        skip_lock_renewal: bool, max_backoff: int | None, max_error_size: int,
+    ) -> WorkerTerms:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms."""
 
 @final

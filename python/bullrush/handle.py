@@ -218,7 +218,7 @@ class Handle(Connected):
             self._manual = ManualWork(self._url, self._prefix, self._name, self._terms())
         return self._manual
 
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:  # noqa: ARG002 - for workers
         """Do nothing: only a running worker claims jobs ahead."""
         return None
 

@@ -220,7 +220,9 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
         """
         value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
         following = await reply(
-            self._source.manual.move_to_completed(self.id, await self._token_to_leave(token), self.record.opts, value, fetch_next)
+            self._source.manual.move_to_completed(
+                self.id, await self._token_to_leave(token), self.record.opts, value, fetch_next
+            )
         )
         self.completed(value, now_ms())
         return self._following(following)
@@ -271,7 +273,9 @@ class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
             JobLockMissingError, JobLockMismatchError: the job is no longer held.
         """
         child_key = None if child is None else f"{child['queue']}:{child['id']}"
-        return await reply(self._source.core.move_to_waiting_children(self.id, await self._token_to_leave(token), child_key))
+        return await reply(
+            self._source.core.move_to_waiting_children(self.id, await self._token_to_leave(token), child_key)
+        )
 
     async def _token_to_leave(self, token: str | None) -> str:
         """Return the token to show when the job leaves ``active``.

@@ -41,9 +41,10 @@ from bullrush.worker_options import (
 from bullrush.worker_run import RunStats, WorkerRun
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from bullrush._core import Pending
     from bullrush.record import Record
-    from typing_extensions import Unpack
 
 #: When `Worker.run` returns by itself.
 Until = Literal["empty", "drained"]

@@ -18,12 +18,13 @@ use super::terms::WorkerTerms;
 use crate::connection::{BlockingLink, Endpoint};
 use crate::error::Error;
 use crate::protocol::{JobOptions, Keys};
+use crate::worker::event::Event;
 use crate::worker::fetcher::stamp_jobs;
 use crate::worker::handout::Taken;
 use crate::worker::held::HeldJob;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
 use crate::worker::outcome::{custom_backoff, Failure, Outcome};
-use crate::worker::shared::{Closing, Event, Shared};
+use crate::worker::shared::{Closing, Shared};
 use crate::worker::witness::Witness;
 
 /// How often a taker looks for signals.

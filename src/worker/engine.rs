@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
 use super::appetite::{Appetite, BATCH, OUTCOME_BYTES};
+use super::event::Event;
 use super::fetcher::{Fetcher, Order, Sent};
 use super::finisher::Finisher;
 use super::flights::Flights;
@@ -18,7 +19,7 @@ use super::intake::Intake;
 use super::marker_waiter::MarkerWaiter;
 use super::options::{RunLimits, Until};
 use super::outcome::Outcome;
-use super::shared::{Closing, Event, Shared};
+use super::shared::{Closing, Shared};
 use super::tasks;
 use crate::clock::now_ms;
 use crate::connection::{BlockingLink, Link};

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::event::Event;
 use super::fetcher::{Batch, Sent};
 use super::held::HeldJob;
 use super::scheduler;
-use super::shared::{Event, Shared};
+use super::shared::Shared;
 use crate::connection::Link;
 use crate::protocol::job::number;
 use crate::protocol::Keys;

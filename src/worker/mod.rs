@@ -4,6 +4,7 @@ mod appetite;
 mod cancellations;
 mod deadlines;
 mod engine;
+pub mod event;
 pub mod fetcher;
 mod finisher;
 mod flights;

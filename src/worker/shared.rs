@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{watch, Notify};
 
 use super::deadlines::Deadlines;
+use super::event::Event;
 use super::handout::{Handout, Taken};
 use super::held::HeldJob;
 use super::options::WorkerOptions;
@@ -20,62 +21,6 @@ use crate::timers::lock_extender::HeldLocks;
 
 /// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
 const MAX_NOTICES: usize = 1000;
-
-/// Something that happened in the worker, for listeners and logs.
-pub enum Event {
-    /// It will fail instead of being run.
-    Refused {
-        job: Arc<HeldJob>,
-    },
-    Completed {
-        job: Arc<HeldJob>,
-        value: Vec<u8>,
-        finished_on: i64,
-        witness: Witness,
-    },
-    /// Failed for good.
-    Failed {
-        job: Arc<HeldJob>,
-        reason: String,
-        stacktrace: Vec<u8>,
-        finished_on: i64,
-        witness: Witness,
-    },
-    /// Failed, to be tried again.
-    Retried {
-        job: Arc<HeldJob>,
-        reason: String,
-        stacktrace: Vec<u8>,
-        delay: i64,
-        witness: Witness,
-    },
-    Stalled {
-        id: String,
-    },
-    /// A job scheduler goes on whose chain of jobs was cut.
-    SchedulerRepaired {
-        id: String,
-    },
-    Drained,
-    Error {
-        text: String,
-    },
-    LockLost {
-        id: String,
-    },
-    /// Whoever runs it should stop.
-    Cancelled {
-        id: String,
-        token: Arc<str>,
-    },
-    /// The queue was found fit to work with; once per run.
-    Ready,
-    Reconnecting {
-        text: String,
-    },
-    Connected,
-    Closed,
-}
 
 #[derive(Default)]
 pub struct Stats {

@@ -6,7 +6,8 @@ use tokio::task::JoinSet;
 
 use super::cancellations::heed_cancellations;
 use super::deadlines::watch_deadlines;
-use super::shared::{Event, Shared};
+use super::event::Event;
+use super::shared::Shared;
 use crate::connection::{Link, LinkState};
 use crate::protocol::Keys;
 use crate::queue::ignored_settings;

@@ -22,7 +22,9 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
     until("all jobs are finished", attended, seconds=40)
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert queue.get_job(poison).failed_reason == "job stalled more than allowable limit"
-    assert ledger.begun.count(poison) <= 3  # the first start may have been one of a job that was claimed ahead: it is not counted
+    assert (
+        ledger.begun.count(poison) <= 3
+    )  # the first start may have been one of a job that was claimed ahead: it is not counted
 
 
 def test_handlers_that_become_slow_hold_nothing_ahead(queue, own_redis, ledger, start_worker, server):

@@ -146,15 +146,16 @@ class ScriptSide(LinkedJobs):
         return ids[0] if ids else None
 
     def fetch_many(self, count: int, token: str, **worker: Any) -> Any:
-        reply = self._run("fetch/move_to_active", self._now, token, *_fetch_options(worker), count)
-        return self._taken(reply[2:])
+        reply = self._run("fetch/move_to_active", self._now, token, *_fetch_options(worker), count, count, "", False)
+        return self._taken(reply[3:], worker)
 
-    def _taken(self, packed: list[str]) -> list[str]:
+    def _taken(self, packed: list[str], worker: dict[str, Any]) -> list[str]:
         """Do the worker's duty for jobs just fetched, if any, given as one MessagePack string; return the ids."""
-        pairs = msgpack.unpackb(packed[0].encode(errors="surrogateescape")) if packed else []
+        pairs = msgpack.unpackb(packed[0].encode(errors="surrogateescape")) if packed and packed[0] else []
+        stamps = 3 if worker.get("name") else 2
         for id, job in zip(pairs[::2], pairs[1::2], strict=True):
             named = dict(zip(job[0][::2], job[0][1::2], strict=True)) if len(job) == 1 else {}
-            self._plain_fields[id] = len(job) + 1 if len(job) > 1 else ""
+            self._plain_fields[id] = len(job) + stamps if len(job) > 1 else ""
             if "rjk" in named:
                 self._produce_next(id, named)
         return pairs[::2]
@@ -226,7 +227,7 @@ class ScriptSide(LinkedJobs):
         args: list[Any] = []
 
         def head(id: str) -> tuple[Any, ...]:
-            return *keep_rule(opts[id].get(option), worker.get(option)), self._plain_fields.get(id, "")
+            return *keep_rule(opts[id].get(option), worker.get(option)), "", self._plain_fields.get(id, "")
 
         for keep, run in groupby(rows, key=head):
             ids = list(run)
@@ -237,12 +238,13 @@ class ScriptSide(LinkedJobs):
                 args += [id] if shared else [id, *rows[id]]
         points = worker.get("metrics", {}).get("maxDataPoints", 0)
         duration, *limits = _fetch_options(worker)
-        failures, _, _, *fetched = self._run(
-            "finish/move_to_finished", self._now, points, fetch, token, duration, *limits, *args
+        rules = (fetch, "", False)
+        failures, _, _, _, *fetched = self._run(
+            "finish/move_to_finished", self._now, points, fetch, token, duration, *limits, *rules, *args
         )
         ids = list(rows)
         refused = {ids[index]: code for index, code in zip(failures[::2], failures[1::2], strict=True)}
-        return Batch(refused, self._taken(fetched))
+        return Batch(refused, self._taken(fetched, worker))
 
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
         return self._checked("finish/move_to_delayed", self._now, id, token, delay, True, "", "")

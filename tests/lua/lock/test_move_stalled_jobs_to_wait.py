@@ -180,3 +180,35 @@ def test_an_id_whose_key_is_no_hash_leaves_active_and_holds_nobody_up(sweep, que
     assert after["wait"] == ["1"]
     assert "active" not in after
     assert after["bad"] == "not a job"
+
+
+def test_a_job_that_was_only_claimed_ahead_goes_back_uncounted(sweep, add, fetch, client, queue, dump, events):
+    add(queue, "a", "b")
+    client.hset(f"bull:{queue}:2", mapping={"ats": 2, "atm": 2, "processedOn": 5})  # retried, and not started again
+    fetch(queue, 2, slots=0)
+    client.delete(f"bull:{queue}:1:lock", f"bull:{queue}:2:lock")
+    client.sadd(f"bull:{queue}:stalled", "1", "2")
+    assert sweep(max_stalled=0) == [0]
+    after = dump(queue)
+    assert sorted(after["wait"]) == ["1", "2"]
+    assert [after[n]["stc"] for n in "12"] == ["0", "0"]
+    assert not {"defa", "ats"} & set(after["1"])
+    assert sorted(events(queue)[-2:]) == ["waiting 1 active", "waiting 2 active"]
+
+
+def test_a_job_of_an_old_version_that_counts_no_starts_is_counted(sweep, activate, client, queue, dump):
+    activate(queue, "1")
+    client.hdel(f"bull:{queue}:1", "ats")
+    client.hset(f"bull:{queue}:1", "processedOn", 5)
+    client.sadd(f"bull:{queue}:stalled", "1")
+    assert sweep() == [0, "1"]
+    assert dump(queue)["1"]["stc"] == "1"
+
+
+def test_a_job_whose_finishing_stopped_half_way_only_leaves_active(sweep, activate, client, queue, dump):
+    activate(queue, "1")
+    client.hset(f"bull:{queue}:1", "finishedOn", 5)
+    client.zadd(f"bull:{queue}:completed", {"1": 5})
+    client.sadd(f"bull:{queue}:stalled", "1")
+    assert sweep() == [0]
+    assert not {"wait", "active"} & set(dump(queue))
