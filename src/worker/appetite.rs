@@ -83,7 +83,10 @@ impl Appetite {
     pub fn observe(&mut self, jobs: &[JobRecord]) {
         if !jobs.is_empty() {
             self.job_size = (jobs.iter().map(JobRecord::size).sum::<usize>() / jobs.len()).max(1);
-            self.shared.many_outcomes.store((self.batch() * 2 / 5).max(1), Ordering::Relaxed);
+            // Without claims ahead, one half of the slots works while the outcomes of the other half are on their way.
+            let slots = self.shared.concurrency.load(Ordering::Relaxed);
+            let most = if self.ahead(slots) == 0 { slots.div_ceil(2) } else { usize::MAX };
+            self.shared.many_outcomes.store((self.batch() * 2 / 5).min(most).max(1), Ordering::Relaxed);
         }
     }
 
