@@ -92,9 +92,11 @@ boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in 
 	@$(BIN)/pytest -q tests/boards $(ARGS)
 
 SEQUENCES ?= 2000
-SEED ?= $(shell date +%s)
-fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random sequences beside BullMQ for Node: SEQUENCES=20000 SEED=1 WORKERS=2
-	@$(PY) -m tests.interop.fuzz --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
+SHIFTS ?= 200
+SEED := $(or $(SEED),$(shell date +%s))
+fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 SHIFTS=200 SEED=1
+	@$(PY) -m tests.interop.fuzz --play steps --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
+	@$(PY) -m tests.interop.fuzz --play workers --sequences $(SHIFTS) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
 ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \

@@ -1,5 +1,7 @@
 """Any number of random sequences, in parallel processes: ``python -m tests.interop.fuzz --sequences 20000 --seed 1 --workers 2``.
 
+``--play workers`` lets workers of both sides run instead of calling every step by hand.
+
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
 
@@ -18,11 +20,17 @@ from bullrush.embedded import EmbeddedRedis
 
 from .node_process import NodeProcess
 from .pair import StateDiffers
-from .sequences import Player, manual_pair, numbers, twin_pair
+from .random_shifts import stories, tell_shifts
+from .sequences import Player, manual_pair, numbers, shift_pair, twin_pair
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
 ENOUGH_DIFFERENCES = 5
-SIDES: dict[str, Callable[..., Any]] = {"bullrush": manual_pair, "bullmq": twin_pair}
+#: Who plays what beside real BullMQ: steps by hand, the same by another BullMQ, or jobs for workers that run.
+PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
+    "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
+    "twins": lambda node, url: Player(twin_pair(node, url, "fuzz")),
+    "workers": lambda node, url: Player(shift_pair(node, url, "fuzz"), stories(), tell_shifts),
+}
 
 
 @dataclass
@@ -41,12 +49,12 @@ class Tally:
         return f"{self.sequences:,} sequences, {steps:,} steps, {speed}, {self.differences} differences"
 
 
-def work(side: str, mine: range, results: "Pipe[Any]") -> None:
+def work(play: str, mine: range, results: "Pipe[Any]") -> None:
     """Play the sequences of those numbers; report ``(counts, difference or None)`` after each."""
     with EmbeddedRedis(port=0) as server:
         node = NodeProcess("bullmq5", server.url)
         try:
-            player = Player(SIDES[side](node, server.url, "fuzz"))
+            player = PLAYERS[play](node, server.url)
             for number in mine:
                 difference = None
                 try:
@@ -58,12 +66,12 @@ def work(side: str, mine: range, results: "Pipe[Any]") -> None:
             node.close()
 
 
-def fuzz(side: str, sequences: int, seed: int, workers: int) -> Tally:
+def fuzz(play: str, sequences: int, seed: int, workers: int) -> Tally:
     """Play ``sequences`` sequences in ``workers`` processes, printing what happens."""
     context = multiprocessing.get_context("spawn")
     results: Pipe[Any] = context.Queue()
     shares = [numbers(seed, sequences)[number::workers] for number in range(workers)]
-    processes = [context.Process(target=work, args=(side, share, results), daemon=True) for share in shares if share]
+    processes = [context.Process(target=work, args=(play, share, results), daemon=True) for share in shares if share]
     for process in processes:
         process.start()
     tally = Tally()
@@ -102,10 +110,10 @@ def main() -> int:
     parser.add_argument("--sequences", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--side", choices=SIDES, default="bullrush", help="bullmq: real BullMQ beside itself")
+    parser.add_argument("--play", choices=PLAYERS, default="steps", help="twins: real BullMQ beside itself")
     asked = parser.parse_args()
-    print(f"{asked.sequences:,} sequences, seed {asked.seed}", flush=True)
-    tally = fuzz(asked.side, asked.sequences, asked.seed, asked.workers)
+    print(f"{asked.sequences:,} sequences of {asked.play}, seed {asked.seed}", flush=True)
+    tally = fuzz(asked.play, asked.sequences, asked.seed, asked.workers)
     print("\n" + "\n".join(f"{name:32}{number:>10,}" for name, number in sorted(tally.counts.items())))
     print(f"seed {asked.seed}: {tally}")
     return 1 if tally.differences else 0

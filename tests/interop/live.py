@@ -99,7 +99,7 @@ class TheirQueue:
 @contextmanager
 def our_worker(queue: str, url: str, handler: Any = None, **options: Any) -> Iterator[Worker]:
     """Run a worker of ours in the background, with the scripted handler by default."""
-    worker = Worker(queue, handler or scripted(), url=url, autorun=True, **options)
+    worker = Worker(queue, handler or scripted, url=url, autorun=True, **options)
     try:
         yield worker
     finally:
@@ -109,6 +109,6 @@ def our_worker(queue: str, url: str, handler: Any = None, **options: Any) -> Ite
 def work_off(queue: str, url: str, handler: Any = None, max_jobs: int | None = None, **options: Any) -> Any:
     """Work off what can be fetched now, with the scripted handler by default."""
     if handler is None and "batch_handler" not in options:
-        handler = scripted()
+        handler = scripted
     with Worker(queue, handler, url=url, **options) as worker:
         return worker.run(until="empty", max_jobs=max_jobs)

@@ -130,6 +130,11 @@ class NodeSide:
             ran += turn["ran"]
         return ran if worker.get("concurrency", 1) == 1 else sorted(ran)
 
+    def shift(self, kind: str, delays: bool, prefetch: int | None = None, **worker: Any) -> Any:
+        """Let a worker run until nothing is left to do; see `shift.py`. The kind of handler and the prefetch are a matter of our side."""
+        saw = self.call("shift", delays=delays, opts={"skipStalledCheck": True, **worker})
+        return saw if isinstance(saw, Failed) else _saw(saw)
+
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
         assert self.now is not None
         return self._job(id, "moveToDelayed", self.now + delay, token)
@@ -328,6 +333,27 @@ def snaked(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {snake(name): item if name == "data" else snaked(item) for name, item in value.items()}
+
+
+#: Of which only the presence is compared where both sides run on real clocks.
+MOMENTS = ("timestamp", "processed_on", "finished_on")
+
+
+def _saw(log: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Spell what a shift saw as Python does."""
+    jobs = {name: [_seen(job) for job in log[name]] for name in ("runs", "active")}
+    outcomes = [[event, _seen(job), value] for event, job, value in log["outcomes"]]
+    progress = [[_seen(job), value] for job, value in log["progress"]]
+    return {**log, **jobs, "outcomes": outcomes, "progress": progress}
+
+
+def _seen(job: dict[str, Any]) -> dict[str, Any]:
+    fields = {FIELDS[name]: value for name, value in job.items() if name in FIELDS and value is not None}
+    moments = {name: True for name in MOMENTS if name in fields}
+    if not job.get("returnvalue"):
+        # Of those that are false in JavaScript, BullMQ forgets some.
+        fields.pop("returnvalue", None)
+    return {**fields, **moments, "stacktrace": len(job.get("stacktrace") or [])}
 
 
 def _tree(node: Any) -> Any:

@@ -60,6 +60,8 @@ class Pair:
         """
         self.queue = queue
         self.view = view
+        #: What of the results of steps is compared.
+        self.result_view: Callable[[Any], Any] = lambda result: result
         self.now = clock
         self._open_queue = open_queue
         self._queues: dict[str, Sides] = {}
@@ -150,7 +152,7 @@ class Pair:
         if method in OUT_OF_A_SET:
             self._agree_on_order()
             expected, actual = (sorted(result) if isinstance(result, list) else result for result in (expected, actual))
-        self._compare(expected, actual)
+        self._compare(self.result_view(expected), self.result_view(actual))
         return expected
 
     def _resolved(self, value: Any) -> Any:

@@ -8,7 +8,7 @@ from bullrush.errors import BullrushError
 from bullrush.prepared import AddedRecord
 
 from .node_side import FIELDS, Failed, snaked
-from .scripted import scripted
+from .scripted import Scripted
 from .state import coarse_ttl
 
 
@@ -93,7 +93,7 @@ class QueueSide:
     def work(self, at_most: int | None = None, **options: Any) -> Any:
         """Work until nothing can be fetched; return the ids that ran, in order."""
         worked: list[str] = []
-        handler = scripted(self._queue.rate_limit)
+        handler = Scripted(self._queue).run
 
         def noting(job: Any) -> Any:
             worked.append(job.id)

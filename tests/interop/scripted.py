@@ -1,12 +1,13 @@
 """The handler of every test worker of ours: does what the job's own data says, like node/scripted.js."""
 
 import asyncio
+import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Coroutine
 from typing import Any
 
-from bullrush import Job, aio, errors
+from bullrush import Job, Queue, aio, errors
 
 #: Never set: a handler that waits for it holds its job until the process dies.
 _NEVER = threading.Event()
@@ -22,62 +23,118 @@ def run_of(job: Any) -> list[list[Any]] | None:
     return None if runs is None else runs[min(job.attempts_started, len(runs)) - 1]
 
 
-def scripted(rate_limit: Callable[[int], None] | None = None) -> Callable[[Job], Any]:
-    """Return the handler; ``rate_limit`` is the queue's, for jobs that limit it."""
+class Scripted:
+    """The handler, for plain functions and for coroutine functions; ``queue`` is for jobs that limit it or add to others."""
 
-    def work(job: Job) -> Any:
+    def __init__(self, queue: Queue | None = None) -> None:
+        self._queue = queue
+
+    def run(self, job: Job) -> Any:
+        """Do it on a thread."""
+        return _now(self._act(job))
+
+    async def run_async(self, job: "aio.Job") -> Any:
+        """Do it on an event loop."""
+        return await self._act(job)
+
+    def run_batch(self, jobs: list[Job]) -> list[Any]:
+        """Do it for a batch, one job after the other."""
+        return [self._outcome(job) for job in jobs]
+
+    def _outcome(self, job: Job) -> Any:
+        try:
+            return self.run(job)
+        except Exception as error:
+            return error
+
+    async def _act(self, job: Any) -> Any:
         run = run_of(job)
         if run is None:
             return job.data
-        for action, *argument in run:
-            match action, *argument:
-                case ["return", value]:
-                    return value
-                case ["progress", value]:
-                    job.update_progress(value)
-                case ["log", row]:
-                    job.log(row)
-                case ["update_data", data]:
-                    job.update_data({**job.data, **data})
-                case ["sleep", ms]:
-                    time.sleep(ms / 1000)
-                case ["hold"]:
-                    _NEVER.wait()
-                case ["throw", message]:
-                    raise RuntimeError(message)
-                case ["unrecoverable", message]:
-                    raise errors.UnrecoverableError(message)
-                case ["delay", ms]:
-                    job.move_to_delayed(now() + ms)
-                    raise errors.DelayedError
-                case ["wait"]:
-                    job.move_to_wait()
-                    raise errors.WaitingError
-                case ["rate_limit", ms]:
-                    assert rate_limit is not None
-                    rate_limit(ms)
-                    raise errors.RateLimitError
-                case _:
-                    raise AssertionError(f"unknown action {action}")
+        for name, *argument in run:
+            if name == "return":
+                return argument[0]
+            result = getattr(self, f"_{name}")(job, *argument)
+            if inspect.isawaitable(result):
+                result = await result
+            if name == "children_values":
+                return result
+            if result is not None and name in _MOVES:
+                raise result
         return None
 
-    return work
+    # what changes the job
+    def _progress(self, job: Any, value: Any) -> Any:
+        return job.update_progress(value)
+
+    def _log(self, job: Any, row: str) -> Any:
+        return job.log(row)
+
+    def _update_data(self, job: Any, data: dict[str, Any]) -> Any:
+        return job.update_data({**job.data, **data})
+
+    def _discard(self, job: Any) -> None:
+        job.discard()
+
+    # what takes time
+    def _sleep(self, job: Any, ms: int) -> Any:
+        return asyncio.sleep(ms / 1000) if isinstance(job, aio.Job) else time.sleep(ms / 1000)
+
+    def _hold(self, _job: Any) -> None:
+        _NEVER.wait()
+
+    # how it ends
+    def _throw(self, _job: Any, message: str) -> None:
+        raise RuntimeError(message)
+
+    def _unrecoverable(self, _job: Any, message: str) -> None:
+        raise errors.UnrecoverableError(message)
+
+    async def _delay(self, job: Any, ms: int) -> Exception:
+        await _done(job.move_to_delayed(now() + ms))
+        return errors.DelayedError()
+
+    async def _wait(self, job: Any) -> Exception:
+        await _done(job.move_to_wait())
+        return errors.WaitingError()
+
+    async def _wait_children(self, job: Any) -> Exception | None:
+        return errors.WaitingChildrenError() if await _done(job.move_to_waiting_children()) else None
+
+    def _children_values(self, job: Any) -> Any:
+        return job.get_children_values()
+
+    def _rate_limit(self, _job: Any, ms: int) -> Exception:
+        assert self._queue is not None
+        self._queue.rate_limit(ms)
+        return errors.RateLimitError()
+
+    def _add_child(self, job: Any, child: dict[str, Any]) -> None:
+        """Add a job below this one; ``queue`` is its queue's qualified name."""
+        assert self._queue is not None
+        prefix, _, name = child["queue"].rpartition(":")
+        parent = {"id": job.id, "queue": f"{prefix}:{self._queue.name}"}
+        with Queue(name, url=self._queue._url, prefix=prefix) as queue:
+            queue.add("child", child["data"], parent=parent)
 
 
-async def scripted_async(job: "aio.Job") -> Any:
-    """Do the same as a coroutine, for the actions that need no thread."""
-    for action, *argument in run_of(job) or [["return", job.data]]:
-        match action, *argument:
-            case ["return", value]:
-                return value
-            case ["progress", value]:
-                await job.update_progress(value)
-            case ["log", row]:
-                await job.log(row)
-            case ["sleep", ms]:
-                await asyncio.sleep(ms / 1000)
-            case ["throw", message]:
-                raise RuntimeError(message)
-            case _:
-                raise AssertionError(f"unknown action {action}")
-    return None
+#: Actions that return what to raise.
+_MOVES = {"delay", "wait", "wait_children", "rate_limit"}
+
+
+async def _done(call: Any) -> Any:
+    """Return what a call of either kind of job returns."""
+    return await call if inspect.isawaitable(call) else call
+
+
+def _now(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of a coroutine that never has to wait, as no call of a plain job is awaited."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stopped:
+        return stopped.value
+    raise AssertionError("a plain job's call was awaited")
+
+
+scripted = Scripted().run
+scripted_async = Scripted().run_async

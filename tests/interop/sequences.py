@@ -14,6 +14,7 @@ from .manual_side import ManualSide
 from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair, Sides, StateDiffers
+from .shift import ShiftSide
 from .state import remove_state
 from .steps import QUEUES, Strategy, steps_of
 from .story import Story
@@ -58,6 +59,12 @@ def manual_pair(node: NodeProcess, url: str, queue: str) -> Pair:
     return _pair(node, url, queue, make_side, view=without_traces)
 
 
+def shift_pair(node: NodeProcess, url: str, queue: str) -> Pair:
+    """Return real BullMQ beside bullrush's public API, whose workers run by themselves, on the real clock."""
+    server = server_of(url)
+    return _pair(node, url, queue, lambda db, prefix, name: ShiftSide(f"{server}/{db}", name, prefix), clock=None)
+
+
 def _pair(node: NodeProcess, url: str, queue: str, make_side: MakeSide, **options: Any) -> Pair:
     def open_queue(prefix: str, name: str) -> Sides:
         expected, foreign = (NodeSide(node, db, prefix, name, words=True) for db in (0, 1))
@@ -76,6 +83,18 @@ def sequences(draw: Any, step: Strategy) -> list[Any]:
     return sequence
 
 
+#: Plays one story on a pair; returns how many steps of each kind it had.
+Tell = Callable[[Pair, Any], Counter[str]]
+
+
+def tell_steps(pair: Pair, sequence: list[Any]) -> Counter[str]:
+    """Play a sequence of steps."""
+    story = Story(pair)
+    for step in sequence:
+        story.play(step)
+    return story.counts
+
+
 class _ShrunkEnough(BaseException):
     """Ends the search for a smaller sequence; no `Exception`, which would be a find."""
 
@@ -83,13 +102,14 @@ class _ShrunkEnough(BaseException):
 class Player:
     """Plays sequences on one pair of key spaces, one after the other; the handles of both sides stay open."""
 
-    def __init__(self, pair: Pair, kinds: Callable[[str], bool] = lambda name: True) -> None:
-        """Play on ``pair`` steps of those ``kinds``."""
+    def __init__(self, pair: Pair, stories: Strategy | None = None, tell: Tell | None = None) -> None:
+        """Play on ``pair`` what ``stories`` draws, in the way of ``tell``: sequences of steps by default."""
         self.pair = pair
         self.counts: Counter[str] = Counter()
         self._start = pair.now
         self._shrink_until = 0.0
-        self._sequences = sequences(steps_of(kinds))
+        self._stories = sequences(steps_of()) if stories is None else stories
+        self._tell = tell or tell_steps
         for queue in QUEUES:
             pair.on(queue)
 
@@ -111,7 +131,7 @@ class Player:
         self._played: Counter[str] = Counter()
         self._found: StateDiffers | None = None
         try:
-            seed(number)(once(given(self._sequences)(self._play)))()
+            seed(number)(once(given(self._stories)(self._play)))()
         except (StateDiffers, _ShrunkEnough):
             assert self._found is not None
             raise self._found from None
@@ -122,31 +142,28 @@ class Player:
         counts, self.counts = self.counts, Counter()
         return counts
 
-    def _play(self, sequence: list[Any]) -> None:
-        if not sequence:
+    def _play(self, story: Any) -> None:
+        if not story:
             return
         if self._found is not None and time.monotonic() > self._shrink_until:
             raise _ShrunkEnough
         self._begin()
-        story = Story(self.pair)
         try:
-            for step in sequence:
-                story.play(step)
+            self._played = self._tell(self.pair, story)
         except StateDiffers as found:
             if self._found is None:
                 self._shrink_until = time.monotonic() + SHRINK_SECONDS
             if self._found is None or len(str(found)) < len(str(self._found)):
                 self._found = found
             raise
-        self._played = story.counts
 
     def _begin(self) -> None:
         pair = self.pair
-        assert pair.now is not None and self._start is not None
         for client in pair.clients:
             remove_state(client, pair.queue)
             for queue in QUEUES:
                 client.hset(pair.base(queue) + "meta", mapping=META)
-        pair.tick(self._start - pair.now)
+        if self._start is not None and pair.now is not None:
+            pair.tick(self._start - pair.now)
         pair.history.clear()
         pair.seen, _ = pair.states()

@@ -9,4 +9,4 @@ from .scripted import scripted
 
 if __name__ == "__main__":
     url, queue, options = sys.argv[1:]
-    Worker(queue, scripted(), url=url, **json.loads(options)).run()
+    Worker(queue, scripted, url=url, **json.loads(options)).run()

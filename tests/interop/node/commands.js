@@ -2,6 +2,7 @@
 // The driver's commands. `at` is the address of a queue: {db, prefix, queue}.
 
 const { liveCommands } = require('./live');
+const { shift } = require('./shift');
 const { takeSpans } = require('./telemetry');
 
 /**
@@ -98,6 +99,8 @@ const commands = {
     session.handWorker(at).scripts.extendLocks(jobIds, tokens, duration),
 
   spans: () => takeSpans(),
+
+  shift,
 
   ...liveCommands,
 };

@@ -4,11 +4,13 @@
 // returned. tests/interop/scripted.py is the same for our side.
 
 /** Builds the processor for one library version; `hold` keeps a job until the process dies. */
-function scriptedProcessor({ DelayedError, WaitingError, UnrecoverableError, RateLimitError }, queueOf) {
+function scriptedProcessor(bullmq, queueOf) {
+  const { DelayedError, WaitingError, WaitingChildrenError, UnrecoverableError, RateLimitError } = bullmq;
   const actions = {
     progress: (job, token, value) => job.updateProgress(value),
     log: (job, token, row) => job.log(row),
     update_data: (job, token, data) => job.updateData({ ...job.data, ...data }),
+    discard: job => job.discard(),
     sleep: (job, token, ms) => new Promise(resolve => setTimeout(resolve, ms)),
     hold: () => new Promise(() => {}),
     throw: (job, token, message) => {
@@ -25,9 +27,19 @@ function scriptedProcessor({ DelayedError, WaitingError, UnrecoverableError, Rat
       await job.moveToWait(token);
       throw new WaitingError();
     },
+    wait_children: async (job, token) => {
+      if (await job.moveToWaitingChildren(token)) {
+        throw new WaitingChildrenError();
+      }
+    },
     rate_limit: async (job, token, ms) => {
       await queueOf(job).rateLimit(ms);
       throw new RateLimitError();
+    },
+    add_child: async (job, token, { queue, data }) => {
+      const name = queue.slice(queue.lastIndexOf(':') + 1);
+      const parent = { id: job.id, queue: job.queueQualifiedName };
+      await queueOf(job, name).add('child', data, { parent });
     },
   };
 
@@ -40,6 +52,9 @@ function scriptedProcessor({ DelayedError, WaitingError, UnrecoverableError, Rat
     for (const [action, argument] of run) {
       if (action === 'return') {
         return argument;
+      }
+      if (action === 'children_values') {
+        return job.getChildrenValues();
       }
       await actions[action](job, token, argument);
     }

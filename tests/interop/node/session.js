@@ -11,7 +11,8 @@ class Session {
     this.url = new URL(url);
     this.handles = new Map();
     this.connections = new Map();
-    this.process = scriptedProcessor(this.bullmq, job => this.queue({ ...job.queue.address }));
+    this.process = scriptedProcessor(this.bullmq, (job, queue) =>
+      this.queue({ ...job.queue.address, ...(queue && { queue }) }));
   }
 
   /** One shared connection per database; BullMQ duplicates it where it has to block. */
