@@ -1,8 +1,10 @@
 """Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, and ours with threads and with asyncio."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,12 @@ LOCK_MS = 5000
 STALLED_INTERVAL_MS = 1500
 CONCURRENCY = 10
 
+#: Options of queues whose events are all kept: they are the books.
+ALL_EVENTS = {"streams": {"events": {"maxLen": 100_000_000}}}
+
+#: With this code a process ends when a job makes it crash.
+CRASHED = 13
+
 
 @dataclass
 class Fleet:
@@ -27,6 +35,8 @@ class Fleet:
     url: str
     queues: list[str]
     folder: Path
+    #: Where kinds connect that do not use `url`.
+    urls: dict[str, str] = field(default_factory=dict)
     processes: dict[str, list["subprocess.Popen[bytes]"]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     started: int = 0
 
@@ -40,7 +50,7 @@ class Fleet:
         options = {"concurrency": CONCURRENCY, "name": kind, **limits}
         settings = json.dumps({"queues": self.queues, **(options if node else snaked(options))})
         program = ["node", "node/fleet_worker.js"] if node else [sys.executable, "-u", "fleet_worker.py"]
-        command = [*program, kind, self.url, str(ledger), settings]
+        command = [*program, kind, self.urls.get(kind, self.url), str(ledger), settings]
         with open(ledger.with_suffix(".log"), "wb") as log:
             self.processes[kind].append(subprocess.Popen(command, cwd=HERE, stdout=log, stderr=log))
 
@@ -49,6 +59,21 @@ class Fleet:
         process = self.processes[kind].pop(0)
         process.kill()
         process.wait()
+
+    def suspend(self, kind: str) -> None:
+        """Stop the oldest process of a kind as a suspended machine does, until `go_on`."""
+        self.processes[kind][0].send_signal(signal.SIGSTOP)
+
+    def go_on(self, kind: str) -> None:
+        """Let it go on."""
+        self.processes[kind][0].send_signal(signal.SIGCONT)
+
+    def replace_crashed(self) -> None:
+        """Start a process for each one that a job has ended, as a supervisor does."""
+        for kind, processes in self.processes.items():
+            for process in [one for one in processes if one.poll() == CRASHED]:
+                processes.remove(process)
+                self.start(kind)
 
     def stop(self) -> None:
         """Let all processes finish their jobs and end.
@@ -62,7 +87,12 @@ class Fleet:
         for process in living:
             process.terminate()
         for process in living:
-            assert process.wait(30) == 0, self.said()
+            try:
+                assert process.wait(30) == 0, self.said()
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGUSR1)  # ours then tell where they are
+                time.sleep(1)
+                raise AssertionError(f"{process.args} does not end: {self.said()}") from None
 
     def end(self) -> None:
         """End what is left, for the end of a test."""
@@ -84,7 +114,7 @@ class Fleet:
 
     def said(self) -> str:
         """Return the ends of all logs."""
-        return "\n".join(f"{log.name}: {log.read_text()[-500:]}" for log in self.folder.glob("*.log"))
+        return "\n".join(f"{log.name}: {log.read_text()[-2000:]}" for log in self.folder.glob("*.log"))
 
 
 #: What must come of a job: the outcomes that may be, and the attempts it takes.
@@ -116,12 +146,16 @@ def plain_job(n: int) -> dict[str, Any]:
             opts = {"removeOnComplete": True}
         case 7:
             opts = {"lifo": True}
+        case 8 if n % 1000 == 8:
+            data["forks"] = True
+        case 9 if n % 100 == 9:
+            data["hostile"] = True
     return {"name": "work", "data": data, "opts": opts}
 
 
 def fate_of_plain(n: int) -> Fate:
     """Return what must come of `plain_job`."""
-    return FATES.get(n % 10, COMPLETED)
+    return FAILED if n % 100 == 9 else FATES.get(n % 10, COMPLETED)
 
 
 def flow(n: int, queues: list[str]) -> dict[str, Any]:

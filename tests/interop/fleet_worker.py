@@ -4,6 +4,7 @@ usage: fleet_worker.py <sync|aio> <redis url> <ledger file> <JSON: {queues, conc
 """
 
 import asyncio
+import faulthandler
 import json
 import os
 import signal
@@ -12,19 +13,53 @@ import threading
 import time
 from typing import Any
 
-from bullrush import Worker, aio, errors
+from bullrush import Queue, Worker, aio, errors
 
 Outcome = dict[str, Any]
 
+#: Also in fleet.py, which this program cannot import.
+CRASHED = 13
 
-def outcome_of(job: Any) -> Outcome:
+
+class Hostile(Exception):
+    """An exception that nobody can read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("unreadable")
+
+    __repr__ = __str__
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"no {name}")
+
+
+def outcome_of(job: Any, queue: str, url: str) -> Outcome:
     """Do what the job's data says, but for its sleep."""
     data = job.data
+    if data.get("exits") and job.attempts_started == 1:
+        os._exit(CRASHED)
+    if data.get("forks"):
+        look_from_a_fork(queue, url)
+    if data.get("hostile"):
+        raise Hostile
     if data.get("hopeless"):
         raise errors.UnrecoverableError("hopeless")
     if job.attempts_made < data.get("fails", 0):
         raise RuntimeError(f"attempt {job.attempts_made}")
     return {"n": data.get("n")}
+
+
+def look_from_a_fork(queue: str, url: str) -> None:
+    """Use the queue in a forked child; whatever it meets there, this process goes on."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    signal.alarm(5)
+    try:
+        Queue(queue, url=url, streams={"events": {"max_len": 100_000_000}}).get_job_counts()
+    finally:
+        os._exit(0)
 
 
 def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
@@ -33,7 +68,7 @@ def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any
     def work(job: Any, queue: str) -> Outcome:
         os.write(ledger, f"{queue}:{job.id}\n".encode())
         time.sleep(job.data.get("ms", 0) / 1000)
-        return outcome_of(job)
+        return outcome_of(job, queue, url)
 
     def handler_of(queue: str) -> Any:
         return lambda job: work(job, queue)
@@ -53,7 +88,7 @@ async def run_tasks(url: str, ledger: int, queues: list[str], options: dict[str,
         async def work(job: Any) -> Outcome:
             os.write(ledger, f"{queue}:{job.id}\n".encode())
             await asyncio.sleep(job.data.get("ms", 0) / 1000)
-            return outcome_of(job)
+            return outcome_of(job, queue, url)
 
         return work
 
@@ -67,6 +102,7 @@ async def run_tasks(url: str, ledger: int, queues: list[str], options: dict[str,
 
 def main(kind: str, url: str, ledger: str, settings: str) -> None:
     """Run workers until SIGTERM."""
+    faulthandler.register(signal.SIGUSR1)
     options = json.loads(settings)
     queues = options.pop("queues")
     lines = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -25,12 +25,13 @@ def eventually(look: Callable[[], T], seconds: float = 20) -> T:
 class TheirQueue:
     """One queue as a Node process uses it. Methods of BullMQ's ``Queue`` and ``Job`` go by their own names."""
 
-    def __init__(self, node: NodeProcess, queue: str) -> None:
+    def __init__(self, node: NodeProcess, queue: str, opts: dict[str, Any] | None = None) -> None:
         self.node = node
+        self._opts = opts or {}
         self._at = {"db": 0, "prefix": "bull", "queue": queue}
 
     def call(self, method: str, *args: Any) -> Any:
-        return self.node.call("queue", at=self._at, method=method, args=list(args))
+        return self.node.call("queue", at=self._at, opts=self._opts, method=method, args=list(args))
 
     def add(self, name: str, data: Any = None, **opts: Any) -> str:
         id: str = self.call("add", name, data, opts)["id"]
