@@ -7,14 +7,12 @@ import threading
 import time
 from collections import Counter
 
-import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker
 
 from .waiting import until
 
-BEING_REWRITTEN = pytest.mark.xfail(strict=False, reason="being rewritten")
 # What a connection does by itself.
 NOT_OF_WORK = {
     "hello",
@@ -154,7 +152,6 @@ def release(case: Case) -> None:
     case.gate.set()
 
 
-@BEING_REWRITTEN
 def test_jobs_are_fetched(server, own_redis):
     def add(case: Case) -> None:
         case.gate.set()
@@ -163,24 +160,20 @@ def test_jobs_are_fetched(server, own_redis):
     assert Trial(own_redis, server.url).faults(lambda case: None, add) == {}
 
 
-@BEING_REWRITTEN
 def test_jobs_complete(server, own_redis):
     assert Trial(own_redis, server.url).faults(begun, release) == {}
 
 
-@BEING_REWRITTEN
 def test_jobs_are_retried_at_once(server, own_redis):
     trial = Trial(own_redis, server.url, fails=True, runs=2 * JOBS)
     assert trial.faults(lambda case: begun(case, attempts=2), release) == {}
 
 
-@BEING_REWRITTEN
 def test_jobs_are_retried_later(server, own_redis):
     trial = Trial(own_redis, server.url, fails=True, runs=2 * JOBS)
     assert trial.faults(lambda case: begun(case, attempts=2, backoff=50), release) == {}
 
 
-@BEING_REWRITTEN
 def test_stalled_jobs_run(server, own_redis):
     """Each has stalled once, and by no fault of this worker's."""
 

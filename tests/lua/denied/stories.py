@@ -24,6 +24,13 @@ Call = tuple[Any, ...]
 class Story:
     prepare: Callable[[str], None]
     calls: Callable[[str], list[Call]]
+    before_repeat: Callable[[str], Any] = lambda queue: None
+    # Ids of which only the place counts in the end: a worker that is refused looks what became of its jobs.
+    placed: tuple[str, ...] = ()
+
+
+def ids_in(left: dict[str, Any], place: str) -> set[str]:
+    return {member if isinstance(member, str) else member[0] for member in left.get(place, [])}
 
 
 @dataclass
@@ -121,11 +128,17 @@ class Teller:
         if torn or missing:
             return f"after the failure: {torn or missing} ({results})"
         self.allow_all()
+        if failed:
+            story.before_repeat(queue)
         for at in failed:
             results[at] = self.attempt(queue, calls[at])
         torn = {job_id: where for job_id, where in self.places(queue).items() if len(where) != 1}
         if torn:
             return f"after the repetition: {torn}"
+        if story.placed:
+            places = self.places(queue)
+            wrong = {job_id: places[job_id] for job_id in story.placed if job_id not in ids_in(left, places[job_id][0])}
+            return f"in the end: {wrong}" if wrong else None
         if self.named(results, queue) != self.named(replies, queue):
             return f"replies {results} instead of {replies}"
         now_left = self.named(self.left(queue), queue)
