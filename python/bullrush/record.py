@@ -176,7 +176,9 @@ class JobFields:
 
     def retried(self, reason: str, stacktrace: bytes, delay: int) -> None:
         """Note that the attempt failed and another one follows, as Redis has it now."""
-        self._end_attempt(failedReason=reason.encode(), stacktrace=stacktrace, delay=b"%d" % delay)
+        self._end_attempt(failedReason=reason.encode(), stacktrace=stacktrace)
+        if delay:  # a job that is retried at once keeps the one it had
+            self._change(delay=b"%d" % delay)
 
     def _end_attempt(self, **fields: bytes) -> None:
         self._change(atm=b"%d" % (self.attempts_made + 1), attemptsMade=None, **fields)

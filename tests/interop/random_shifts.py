@@ -222,25 +222,20 @@ def _is_active(fields: Any) -> bool:
     return dict(fields)["event"] == "active"
 
 
-#: What listeners of ours see of a job is older than what Node's see; nor do they hear `active` of a job that is refused.
-NOT_YET = ("data", "progress", "delay", "stacktrace")
-
-
 def told(saw: Any) -> Any:
-    """Leave out what listeners of ours do not see yet."""
+    """Leave out what differs by the clock, or on purpose."""
     if not isinstance(saw, dict) or "runs" not in saw:
         return saw
 
-    def job(seen: dict[str, Any], unseen: tuple[str, ...] = NOT_YET) -> dict[str, Any]:
+    def job(seen: dict[str, Any], unseen: str = "") -> dict[str, Any]:
         delay = {"delay": round(seen["delay"] / STEP_MS)} if "delay" in seen else {}
-        return {name: value for name, value in {**seen, **delay}.items() if name not in unseen}
+        return {name: value for name, value in {**seen, **delay}.items() if name != unseen}
 
-    ran = {(seen["id"], seen["attempts_started"]) for seen in saw["runs"]}
-    saw = {**saw, "active": [seen for seen in saw["active"] if (seen["id"], seen["attempts_started"]) in ran]}
-    starts = {name: [job(seen, ()) for seen in saw[name]] for name in ("runs", "active")}
+    starts = {name: [job(seen) for seen in saw[name]] for name in ("runs", "active")}
     # A job of BullMQ that could not complete still shows the result it would have had.
-    unseen = {"completed": NOT_YET, "failed": (*NOT_YET, "returnvalue")}
-    outcomes = [[event, job(seen, unseen[event]), value] for event, seen, value in saw["outcomes"]]
+    outcomes = [
+        [event, job(seen, "returnvalue" if event == "failed" else ""), value] for event, seen, value in saw["outcomes"]
+    ]
     progress = [[job(seen), value] for seen, value in saw["progress"]]
     # How often it is said depends on when somebody looks, at least while a rate is limited.
     return {**saw, **starts, "outcomes": outcomes, "progress": progress, "drained": bool(saw["drained"])}

@@ -147,7 +147,7 @@ class Player:
             return
         if self._found is not None and time.monotonic() > self._shrink_until:
             raise _ShrunkEnough
-        self._begin()
+        self.begin()
         try:
             self._played = self._tell(self.pair, story)
         except StateDiffers as found:
@@ -157,7 +157,8 @@ class Player:
                 self._found = found
             raise
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Start anew, with empty queues."""
         pair = self.pair
         for client in pair.clients:
             remove_state(client, pair.queue)

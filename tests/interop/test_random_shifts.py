@@ -22,8 +22,9 @@ def test_workers_of_both_sides_do_the_same_with_any_jobs(player, first):
         player.play(number)
 
 
-def test_what_a_listener_sees_otherwise_is_found(node_fleet, redis_url):
-    pair = shift_pair(node_fleet.get("bullmq5"), redis_url, "broken-shift")
+def test_what_a_listener_sees_otherwise_is_found(player):
+    player.begin()
+    pair = player.pair
     ShiftStory(pair, {"kind": "def", "concurrency": 1, "prefetch": 0, "short": False})
     id = pair.add("work", {"n": 1})
     pair.clients[1].hset(f"{pair.base()}{id}", "data", '{"n":2}')
