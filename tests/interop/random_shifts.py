@@ -77,7 +77,7 @@ workers = st.fixed_dictionaries(
         "prefetch": st.sampled_from([0, 0, None, 5]),
         "short": st.sampled_from([False, False, True]),
     },
-    optional={"name": st.just("w1")},
+    optional={"name": st.just("w1"), "maxStartedAttempts": st.just(3)},
 )
 
 
