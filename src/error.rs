@@ -31,6 +31,9 @@ pub enum Error {
     /// An error reply of the server: `OOM`, `NOPERM`, `WRONGTYPE`, `ERR`...
     #[error("{code} {message}")]
     Server { code: String, message: String },
+    /// A value that the server takes from nobody: it closes the connection each time.
+    #[error("{0}")]
+    TooLarge(String),
     #[error("the connection is closed")]
     Closed,
 }

@@ -3,6 +3,7 @@
 pub mod error;
 pub mod clock;
 pub mod lock;
+pub mod spell;
 pub mod vigil;
 pub mod wakeup;
 pub mod protocol;

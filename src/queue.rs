@@ -27,7 +27,7 @@ const MANUAL_LIMIT: i64 = 9_007_199_254_740_991;
 /// Hashes read per pipeline.
 const READ_CHUNK: usize = 250;
 
-/// What a queue handle writes to `meta` when it first connects.
+/// What a queue handle writes to `meta` when it first adds or changes something.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueOptions {
     pub max_len_events: i64,
@@ -40,13 +40,14 @@ impl Default for QueueOptions {
     }
 }
 
-/// A queue and the links to it. Every call checks the queue first, once per handle.
+/// A queue and the links to it. Every call checks the queue first, once per handle; the first write tells what `meta` tells.
 pub struct QueueHandle {
     link: Link,
     bulk: Link,
     keys: Keys,
     options: QueueOptions,
     checked: OnceCell<()>,
+    introduced: OnceCell<()>,
     single: shared::SharedCalls,
 }
 
@@ -54,7 +55,15 @@ impl QueueHandle {
     /// `bulk` carries what takes more than one script call; it may be a clone of `link`.
     #[must_use]
     pub fn new(link: Link, bulk: Link, keys: Keys, options: QueueOptions) -> Self {
-        QueueHandle { link, bulk, keys, options, checked: OnceCell::new(), single: shared::SharedCalls::default() }
+        QueueHandle {
+            link,
+            bulk,
+            keys,
+            options,
+            checked: OnceCell::new(),
+            introduced: OnceCell::new(),
+            single: shared::SharedCalls::default(),
+        }
     }
 
     #[must_use]
@@ -67,24 +76,46 @@ impl QueueHandle {
         &self.keys
     }
 
-    /// Connects, checks that the queue can be used and writes `meta`. Free after the first success.
+    /// Connects and checks that the queue can be used; writes nothing. Free after the first success.
     ///
     /// # Errors
     /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what [`Link::call`]
     /// returns.
     pub async fn ready(&self) -> Result<()> {
-        let check = || async {
-            guard::check(&self.link, &self.keys).await?;
+        self.checked.get_or_try_init(|| guard::check(&self.link, &self.keys)).await.copied()
+    }
+
+    /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something. Free after the first success.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::ready`].
+    pub async fn writable(&self) -> Result<()> {
+        self.ready().await?;
+        let introduce = || async {
             if !self.options.skip_metas_update {
                 guard::write_meta(&self.link, &self.keys, self.options.max_len_events).await?;
             }
             Ok(())
         };
-        self.checked.get_or_try_init(check).await.copied()
+        match self.introduced.get_or_try_init(introduce).await {
+            // What is refused for now, for want of memory or of a right, is told by the call itself if it is refused, too.
+            Err(Error::Server { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
-    async fn call(&self, cmd: &Cmd) -> Result<redis::Value> {
+    /// Whether a call would be sent at once.
+    fn is_at_hand(&self) -> bool {
+        self.introduced.initialized() && self.link.is_connected()
+    }
+
+    async fn read(&self, cmd: &Cmd) -> Result<redis::Value> {
         self.ready().await?;
+        self.link.call(cmd, Retry::Look).await
+    }
+
+    async fn write(&self, cmd: &Cmd) -> Result<redis::Value> {
+        self.writable().await?;
         self.link.call(cmd, Retry::Safe).await
     }
 
@@ -96,7 +127,7 @@ impl QueueHandle {
     pub async fn add_jobs(&self, batch: &JobBatch) -> Result<Added> {
         // Also before the first connection.
         batch.check_due()?;
-        self.ready().await?;
+        self.writable().await?;
         // What fits into one call is a call like any other; only longer batches stay out of the way.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
         let mut adder = Adder::new(link.clone(), self.keys.clone());
@@ -109,7 +140,7 @@ impl QueueHandle {
     /// # Errors
     /// What [`QueueHandle::ready`] returns.
     pub async fn adder(&self) -> Result<Adder> {
-        self.ready().await?;
+        self.writable().await?;
         Ok(Adder::new(self.bulk.clone(), self.keys.clone()))
     }
 
@@ -118,7 +149,7 @@ impl QueueHandle {
     /// # Errors
     /// What [`Link::call`] returns; so for all reads and settings here.
     pub async fn get_job(&self, id: &str) -> Result<Option<JobRecord>> {
-        let reply = self.call(&read_job(&self.keys, id)).await?;
+        let reply = self.read(&read_job(&self.keys, id)).await?;
         let job = JobRecord::from_flat(id, reply)?;
         Ok((!job.is_missing()).then_some(job))
     }
@@ -132,7 +163,7 @@ impl QueueHandle {
         let mut jobs = Vec::with_capacity(ids.len());
         for ids in ids.chunks(READ_CHUNK) {
             let commands: Vec<Cmd> = ids.iter().map(|id| read_job(&self.keys, id)).collect();
-            for (id, reply) in ids.iter().zip(self.link.pipeline(&commands, Retry::Safe).await?) {
+            for (id, reply) in ids.iter().zip(self.link.pipeline(&commands, Retry::Look).await?) {
                 let job = JobRecord::from_flat(id, reply?)?;
                 jobs.push((!job.is_missing()).then_some(job));
             }
@@ -159,7 +190,7 @@ impl QueueHandle {
         let key = self.keys.of(&format!("{id}:logs"));
         let (first, last) = if asc { (start, end) } else { (-(end + 1), -(start + 1)) };
         let range = command("LRANGE", &[&key]).arg(first).arg(last).clone();
-        let mut replies = self.link.pipeline(&[range, command("LLEN", &[&key])], Retry::Safe).await?.into_iter();
+        let mut replies = self.link.pipeline(&[range, command("LLEN", &[&key])], Retry::Look).await?.into_iter();
         let mut next = || replies.next().unwrap_or(Err(Error::Closed));
         let mut rows = reply::texts(next()?)?;
         if !asc {
@@ -173,7 +204,7 @@ impl QueueHandle {
     /// # Errors
     /// See [`QueueHandle::get_job`].
     pub async fn get_meta(&self) -> Result<Vec<(String, String)>> {
-        let reply = self.call(&command("HGETALL", &[self.keys.meta()])).await?;
+        let reply = self.read(&command("HGETALL", &[self.keys.meta()])).await?;
         let meta = JobRecord::from_flat("", reply)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(meta.fields().map(|(name, value)| (text(name), text(value))).collect())
@@ -182,7 +213,7 @@ impl QueueHandle {
     /// # Errors
     /// See [`QueueHandle::get_job`].
     pub async fn is_paused(&self) -> Result<bool> {
-        let reply = self.call(&command("HEXISTS", &[self.keys.meta(), "paused"])).await?;
+        let reply = self.read(&command("HEXISTS", &[self.keys.meta(), "paused"])).await?;
         Ok(reply::integer(reply)? == 1)
     }
 
@@ -193,7 +224,7 @@ impl QueueHandle {
     pub async fn rate_limit(&self, expire: Duration) -> Result<()> {
         let mut set = command("SET", &[&self.keys.of("limiter")]);
         set.arg(MANUAL_LIMIT).arg("PX").arg(expire.as_millis().max(1) as u64);
-        self.call(&set).await.map(drop)
+        self.write(&set).await.map(drop)
     }
 
     /// Limits how many jobs may be active at once, over all workers; `None` lifts the limit. Returns how many settings were
@@ -223,7 +254,7 @@ impl QueueHandle {
                 write.arg(*value);
             }
         }
-        reply::integer(self.call(&write).await?)
+        reply::integer(self.write(&write).await?)
     }
 }
 

@@ -134,7 +134,7 @@ class CoreQueue:
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, timeout_ms: int | None = ...,
     ) -> CoreQueue:  # fmt: skip
-        """``timeout_ms``: how long a call waits for a connection; None waits for ever."""
+        """``timeout_ms``: how long a round trip of a call may take, connecting included; None waits for ever."""
     def add_job(self, job: NewJob) -> Pending[str]:
         """Add one job and answer its id. Jobs that come while the call of another is on its way share the next call."""
     def add_jobs(self, jobs: NewJobs) -> Pending[None]:

@@ -38,11 +38,15 @@ class DataError(BullrushError, TypeError, ValueError):
     """A value is not JSON; the message names the path inside the value."""
 
 
+class TooLargeError(BullrushError, ValueError):
+    """A value is longer than the server takes (``proto-max-bulk-len``, 512 MB by default). Nothing was written."""
+
+
 # What can happen to a connection.
 
 
 class ConnectionLostError(BullrushError, ConnectionError):
-    """Redis could not be reached; nothing was sent."""
+    """Redis could not be reached, or did not answer to a look: nothing was changed."""
 
 
 class OutcomeUnknownError(BullrushError):

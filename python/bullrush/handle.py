@@ -238,7 +238,7 @@ class Handle(Connected):
 
     def _give_up(self) -> None:
         super()._give_up()
-        self._core = None
+        self._core = self._manual = None
 
 
 # What they close is not told by a protocol: type checkers differ on whether an `operation` is a method.

@@ -64,7 +64,8 @@ class QueueOptions(TypedDict, total=False):
         streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps next to none.
         skip_metas_update: True leaves the queue's settings in Redis alone.
         telemetry: who traces what is done with the queue: `bullrush.otel.OpenTelemetry`, or None.
-        timeout: ms that a call waits for a connection, 10,000 by default; None waits for ever.
+        timeout: ms that a call may take, 10,000 by default: for a connection and, in calls of several round trips such as `clean`, for
+            each of them. None waits for ever.
     """
 
     url: str | None

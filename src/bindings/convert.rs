@@ -120,6 +120,7 @@ fn value_object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAn
         Value::BulkString(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
         Value::SimpleString(text) => Ok(PyBytes::new(py, text.as_bytes()).into_any()),
         Value::Okay => Ok(PyBytes::new(py, b"OK").into_any()),
+        Value::Double(number) => Ok(PyBytes::new(py, number.to_string().as_bytes()).into_any()),
         Value::Array(items) | Value::Set(items) => list(py, items),
         Value::Map(pairs) => {
             let flat = PyList::empty(py);

@@ -30,6 +30,7 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
         Error::InvalidOption(_) => errors.getattr("InvalidOptionError")?.call1((text,)),
         Error::LegacyQueue(_) => errors.getattr("LegacyQueueError")?.call1((text,)),
         Error::RedisVersion(_) => errors.getattr("RedisVersionError")?.call1((text,)),
+        Error::TooLarge(_) => errors.getattr("TooLargeError")?.call1((text,)),
         Error::Refused(_) => errors.getattr("BullrushError")?.call1((text,)),
         Error::Closed => errors.getattr("ClosedError")?.call1((text,)),
     }

@@ -1,5 +1,6 @@
 //! A job as Python sees it: raw bytes, decoded by the caller when needed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -52,7 +53,7 @@ impl PyJobRecord {
     }
 
     #[getter]
-    fn name(&self) -> &str {
+    fn name(&self) -> Cow<'_, str> {
         self.record().name()
     }
 

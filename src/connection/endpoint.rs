@@ -28,6 +28,9 @@ impl Endpoint {
                 return invalid("the Redis URL must start with redis://, rediss:// or unix://".into());
             }
         }
+        if let Some(reason) = misplaced(scheme, url) {
+            return invalid(reason);
+        }
         let info = match url.into_connection_info() {
             Ok(info) => info,
             Err(error) => {
@@ -48,6 +51,28 @@ impl Endpoint {
     pub(super) fn settings(&self) -> &RedisConnectionInfo {
         self.info.redis_settings()
     }
+}
+
+/// What would be left out silently, be it a password. Names and values are not repeated: they may be one.
+fn misplaced(scheme: &str, url: &str) -> Option<String> {
+    let (url, fragment) = url.split_once('#').map_or((url, None), |(url, fragment)| (url, Some(fragment)));
+    let (_, query) = url.split_once('?').unwrap_or((url, ""));
+    if query.contains('@') || fragment.is_some_and(|fragment| fragment.contains('@')) {
+        return Some(format!(
+            "the {scheme}:// URL has a ? or # in its password: write them as %3F and %23, as urllib.parse.quote does"
+        ));
+    }
+    let known: &[&str] = if scheme == "unix" { &["db", "user", "pass", "protocol"] } else { &["protocol"] };
+    let names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next().unwrap_or(pair));
+    if names.into_iter().all(|name| known.contains(&name)) {
+        return None;
+    }
+    let login = if scheme == "unix" {
+        "A unix:// URL takes user, pass and db"
+    } else {
+        "User and password stand before the host ({scheme}://user:password@host:port/db)"
+    };
+    Some(format!("the {scheme}:// URL has a parameter that is not known. {login}").replace("{scheme}", scheme))
 }
 
 impl PartialEq for Endpoint {
@@ -80,5 +105,49 @@ impl fmt::Display for Endpoint {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Endpoint({self}/{})", self.settings().db())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_that_would_lose_a_part_are_refused_without_repeating_it() {
+        let urls = [
+            "redis://host?password=s3cret",
+            "redis://host/0?pass=s3cret",
+            "redis://host?s3cret",
+            "rediss://host/0?protocol=2&token=s3cret",
+            "unix:///tmp/x.sock?password=s3cret",
+            "redis://user:a?s3cret@host/0",
+            "redis://user:1#s3cret@host/0",
+            "redis://user:a/s3cret@host/0",
+            "redis://user:1/s3cret@host/0",
+            "redis://host/s3cret",
+            "redis://host:s3cret/0",
+            "redis+sentinel://user:s3cret@host:1/name",
+            "redis//user:s3cret@host/0",
+            "rediss://user:s3cret@host/0#insecure",
+        ];
+        for url in urls {
+            let Err(Error::InvalidOption(text)) = Endpoint::parse(url) else { panic!("{url} was taken") };
+            assert!(!text.contains("s3cret"), "{url}: {text}");
+        }
+    }
+
+    #[test]
+    fn urls_with_a_login_are_shown_without_it() {
+        let urls = [
+            "redis://me:s3cret@host:1/2",
+            "redis://me:p@s3cret@host:1/2",
+            "rediss://:s3cret%40@host:1/2?protocol=resp3",
+            "redis://s3cret@host:1/2",
+        ];
+        for url in urls {
+            assert_eq!(format!("{:?}", Endpoint::parse(url).unwrap()), "Endpoint(host:1/2)");
+        }
+        let socket = Endpoint::parse("unix:///tmp/x.sock?user=me&pass=s3cret&db=2").unwrap();
+        assert_eq!(format!("{socket:?}"), "Endpoint(/tmp/x.sock/2)");
     }
 }

@@ -2,6 +2,7 @@
 
 use redis::{ServerError, Value};
 
+use super::size::too_large;
 use crate::error::Error;
 
 /// An error reply, by what to do about it.
@@ -51,12 +52,16 @@ pub(super) fn server_error(error: &ServerError) -> Error {
 
 fn classify(error: &ServerError) -> Fault {
     let error = server_error(error);
-    let Error::Server { code, .. } = &error else {
+    let Error::Server { code, message } = &error else {
         return Fault::Reply(error);
     };
+    if message.starts_with("Protocol error: invalid bulk length") {
+        return Fault::Reply(too_large(message));
+    }
     match code.as_str() {
         "LOADING" | "BUSY" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" => Fault::Busy(error),
-        "READONLY" | "UNBLOCKED" => Fault::WrongServer(error),
+        // Who has forgotten who we are learns it on a new connection.
+        "READONLY" | "UNBLOCKED" | "NOAUTH" => Fault::WrongServer(error),
         _ => Fault::Reply(error),
     }
 }

@@ -10,14 +10,13 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::pace::Pace;
+use super::usage::Usage;
 use super::wire::{Refused, Wire};
 use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
-/// An owed reply and not a byte for two of these in a row: the peer is a black hole.
-const SILENCE: Duration = Duration::from_secs(10);
 /// What calls in flight get when the link leaves a server that refuses writes.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -27,6 +26,7 @@ pub(super) struct Shared {
     pub options: LinkOptions,
     current: ArcSwapOption<Wire>,
     pub state: watch::Sender<LinkState>,
+    pub usage: Usage,
     /// Why the server will not have us, as long as it will not.
     refusal: Mutex<Option<Error>>,
     pub server: Mutex<Option<ServerInfo>>,
@@ -37,11 +37,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Call inside a tokio runtime.
     pub fn new(endpoint: Arc<Endpoint>, options: LinkOptions) -> Self {
         let (state, _) = watch::channel(LinkState::Connecting { attempt: 0, error: None });
+        let usage = Usage::new(options.linger);
         Shared {
             endpoint,
             options,
+            usage,
             current: ArcSwapOption::empty(),
             state,
             refusal: Mutex::new(None),
@@ -62,7 +65,7 @@ impl Shared {
             match &*states.borrow_and_update() {
                 LinkState::Closed => return Err(Error::Closed),
                 LinkState::Connecting { .. } => {
-                    if let Some(refusal) = self.refusal.lock().clone() {
+                    if let Some(refusal) = self.refusal_at_the_start() {
                         return Err(refusal);
                     }
                 }
@@ -76,6 +79,13 @@ impl Shared {
                 return Err(Error::Closed);
             }
         }
+    }
+
+    /// Why there never was a connection: a mistake that somebody has to hear of. Who was let in before waits: somebody changes
+    /// passwords, rights or certificates, and goes on to.
+    fn refusal_at_the_start(&self) -> Option<Error> {
+        let refusal = self.refusal.lock().clone()?;
+        self.server.lock().is_none().then_some(refusal)
     }
 
     /// Stops using a wire; what is in flight there may still be answered.
@@ -141,6 +151,7 @@ impl Keeper {
             }
             self.pace.failed();
             error = Some(ended);
+            self.shared.close_unused();
         }
         self.shared.close();
     }
@@ -173,7 +184,10 @@ impl Keeper {
                     shared.current.store(Some(wire.clone()));
                     return shared.publish(LinkState::Connected { generation }).then_some((wire, driver));
                 }
-                Err(Refused::Later(reason)) => error = Some(reason),
+                Err(Refused::Later(reason)) => {
+                    error = Some(reason);
+                    *shared.refusal.lock() = None;
+                }
                 Err(Refused::Fatal(refusal)) => {
                     error = Some(refusal.to_string());
                     *shared.refusal.lock() = Some(refusal);
@@ -186,7 +200,7 @@ impl Keeper {
 
     /// Watches a connection until it is over; returns why.
     async fn attend(&self, wire: &Arc<Wire>, mut driver: JoinHandle<()>) -> String {
-        let mut tick = tokio::time::interval(self.shared.options.response_timeout.unwrap_or(SILENCE));
+        let mut tick = tokio::time::interval(self.shared.options.silence);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = None;
         let mut silent = 0;

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::future::Future;
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
@@ -13,39 +13,62 @@ use tokio::time::Instant;
 use super::fault::{inspect, Fault};
 use super::keeper::{Keeper, Shared};
 use super::pace::Pace;
+use super::size;
+use super::usage::User;
 use super::wire::{Lost, Wire};
 use super::{Endpoint, LinkState, Retry, ServerInfo};
 use crate::error::{Error, Result};
 
 /// How a link is set up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LinkOptions {
     /// `CLIENT SETNAME`, again after each reconnect.
     pub client_name: Option<String>,
     /// How long a call waits for a connection; `None` = for ever.
     pub patience: Option<Duration>,
-    /// How long a call waits for its reply; `None` = as long as the peer shows signs of life.
-    pub response_timeout: Option<Duration>,
+    /// An owed reply and not a byte for two of these in a row: the peer is a black hole, and the link leaves it.
+    pub silence: Duration,
+    /// How long the connection stays when the last clone is dropped, for those who come soon.
+    pub linger: Duration,
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        LinkOptions { client_name: None, patience: None, silence: Duration::from_secs(10), linger: Duration::ZERO }
+    }
 }
 
 /// A handle on the connection; clones share it. It closes when the last clone is dropped.
 #[derive(Clone)]
 pub struct Link {
     shared: Arc<Shared>,
-    _guard: Arc<Guard>,
+    _user: Arc<User>,
     patience: Option<Duration>,
+    /// The patience is one for replies, too.
+    limited: bool,
 }
 
-struct Guard(Arc<Shared>);
+/// A link as someone knows it who does not use it.
+pub(super) struct Acquaintance(Weak<Shared>);
 
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.0.close();
+impl Acquaintance {
+    /// Whether there is no such link any more.
+    pub fn is_forgotten(&self) -> bool {
+        self.0.upgrade().is_none_or(|shared| shared.is_closed())
+    }
+
+    /// The link again, unless it has closed.
+    pub fn link(&self) -> Option<Link> {
+        let shared = self.0.upgrade()?;
+        let patience = shared.options.patience;
+        Some(Link { _user: Arc::new(User::join(&shared)?), shared, patience, limited: false })
     }
 }
 
 /// The state of one call over its tries.
+#[derive(Clone)]
 struct Trial {
+    retry: Retry,
     deadline: Option<Instant>,
     /// No wire of this generation or an earlier one will do.
     spoilt: u64,
@@ -60,20 +83,32 @@ impl Link {
     pub fn open(endpoint: Arc<Endpoint>, options: LinkOptions) -> Self {
         let patience = options.patience;
         let shared = Arc::new(Shared::new(endpoint, options));
+        let user = User::join(&shared).expect("a new link is open");
         tokio::spawn(Keeper::new(shared.clone()).run());
-        Link { _guard: Arc::new(Guard(shared.clone())), shared, patience }
+        Link { _user: Arc::new(user), shared, patience, limited: false }
     }
 
-    /// The same connection with another patience.
+    pub(super) fn acquaintance(&self) -> Acquaintance {
+        Acquaintance(Arc::downgrade(&self.shared))
+    }
+
+    /// The same connection with another patience: how long a call waits until it is sent.
     #[must_use]
     pub fn with_patience(&self, patience: Option<Duration>) -> Self {
-        Link { patience, ..self.clone() }
+        Link { patience, limited: false, ..self.clone() }
+    }
+
+    /// The same connection for calls that may take so long in all: connecting, waiting for a busy server, and the reply.
+    #[must_use]
+    pub fn with_limit(&self, limit: Option<Duration>) -> Self {
+        Link { patience: limit, limited: true, ..self.clone() }
     }
 
     /// The same connection for a call that has already waited for so long.
     #[must_use]
     pub fn after_waiting(&self, waited: Duration) -> Self {
-        self.with_patience(self.patience.map(|patience| patience.saturating_sub(waited)))
+        let patience = self.patience.map(|patience| patience.saturating_sub(waited));
+        Link { patience, ..self.clone() }
     }
 
     /// Whether a call would be sent at once.
@@ -114,20 +149,21 @@ impl Link {
     /// # Errors
     /// [`Error::ConnectionLost`] after the link's patience; what the server refuses us with; [`Error::Closed`].
     pub async fn ready(&self) -> Result<ServerInfo> {
-        let wire = self.wire(&self.trial()).await?;
+        let wire = self.wire(&self.trial(Retry::Look)).await?;
         Ok(wire.server.clone())
     }
 
     /// Runs one command.
     ///
     /// # Errors
-    /// [`Error::ConnectionLost`]: nothing was sent within the patience. [`Error::OutcomeUnknown`]: sent, but no reply came.
+    /// [`Error::ConnectionLost`]: nothing was sent within the patience, or nothing would have changed.
+    /// [`Error::OutcomeUnknown`]: sent, but no reply came.
     /// [`Error::Server`]: an error reply. [`Error::Closed`].
     pub async fn call(&self, cmd: impl Borrow<Cmd>, retry: Retry) -> Result<Value> {
-        let mut trial = self.trial();
+        let mut trial = self.trial(retry);
         loop {
             let wire = self.wire(&trial).await?;
-            match self.patiently(wire.send(cmd.borrow())).await {
+            match self.in_time(&trial, wire.send(cmd.borrow())).await {
                 Ok(reply) => match inspect(reply) {
                     Ok(value) => {
                         wire.proven.store(true, Ordering::Relaxed);
@@ -135,7 +171,10 @@ impl Link {
                     }
                     Err(fault) => self.overcome(fault, &wire, &mut trial).await?,
                 },
-                Err(lost) => self.forgive(lost, retry, &wire, &mut trial)?,
+                Err(lost) => {
+                    self.check_size(std::iter::once(cmd.borrow()), &lost, &wire, &trial).await?;
+                    self.forgive(lost, &wire, &mut trial)?;
+                }
             }
         }
     }
@@ -146,7 +185,7 @@ impl Link {
     /// As [`Link::call`], for the pipeline as a whole. Error replies are in the results.
     pub async fn pipeline<C: Borrow<Cmd>>(&self, cmds: &[C], retry: Retry) -> Result<Vec<Result<Value>>> {
         let mut results: Vec<Option<Result<Value>>> = (0..cmds.len()).map(|_| None).collect();
-        let mut trial = self.trial();
+        let mut trial = self.trial(retry);
         loop {
             let open: Vec<usize> = (0..cmds.len()).filter(|&slot| results[slot].is_none()).collect();
             if open.is_empty() {
@@ -157,10 +196,11 @@ impl Link {
             for &slot in &open {
                 pipeline.add_command(cmds[slot].borrow().clone());
             }
-            let replies = match self.patiently(wire.send_all(&pipeline, open.len())).await {
+            let replies = match self.in_time(&trial, wire.send_all(&pipeline, open.len())).await {
                 Ok(replies) => replies,
                 Err(lost) => {
-                    self.forgive(lost, retry, &wire, &mut trial)?;
+                    self.check_size(cmds.iter().map(Borrow::borrow), &lost, &wire, &trial).await?;
+                    self.forgive(lost, &wire, &mut trial)?;
                     continue;
                 }
             };
@@ -180,21 +220,19 @@ impl Link {
         }
     }
 
-    fn trial(&self) -> Trial {
+    fn trial(&self, retry: Retry) -> Trial {
         let deadline = self.patience.map(|patience| Instant::now() + patience);
-        Trial { deadline, spoilt: 0, sent: false, busy: Pace::new(Duration::from_secs(1)) }
+        Trial { retry, deadline, spoilt: 0, sent: false, busy: Pace::new(Duration::from_secs(1)) }
     }
 
-    async fn patiently<T>(
+    async fn in_time<T>(
         &self,
+        trial: &Trial,
         reply: impl Future<Output = std::result::Result<T, Lost>>,
     ) -> std::result::Result<T, Lost> {
-        match self.shared.options.response_timeout {
+        match trial.deadline.filter(|_| self.limited) {
             None => reply.await,
-            Some(limit) => match tokio::time::timeout(limit, reply).await {
-                Ok(result) => result,
-                Err(_) => Err(Lost::Unknown(format!("no reply within {} ms", limit.as_millis()))),
-            },
+            Some(deadline) => tokio::time::timeout_at(deadline, reply).await.unwrap_or(Err(Lost::Late)),
         }
     }
 
@@ -220,7 +258,7 @@ impl Link {
         };
         let endpoint = &self.shared.endpoint;
         let patience = self.patience.unwrap_or_default().as_millis();
-        if trial.sent {
+        if trial.sent && trial.retry != Retry::Look {
             return Error::OutcomeUnknown(format!(
                 "the connection to Redis at {endpoint} was lost{reason} after the command was sent and did not come back \
                  within {patience} ms: it may or may not have been executed"
@@ -230,6 +268,17 @@ impl Link {
             "cannot reach Redis at {endpoint}{reason} within {patience} ms; nothing was sent. \
              Check that Redis runs there and that the URL is right"
         ))
+    }
+
+    fn too_late(&self, trial: &Trial) -> Error {
+        let (endpoint, limit) = (&self.shared.endpoint, self.patience.unwrap_or_default().as_millis());
+        let text = format!("Redis at {endpoint} did not answer within {limit} ms");
+        match trial.retry {
+            Retry::Look => Error::ConnectionLost(text),
+            Retry::Safe | Retry::Never => {
+                Error::OutcomeUnknown(format!("{text}: the command may or may not have been executed"))
+            }
+        }
     }
 
     /// Decides about another try after an error reply that means "not executed".
@@ -257,17 +306,37 @@ impl Link {
         }
     }
 
+    /// Fails what the server would close each connection for.
+    async fn check_size<'a>(
+        &self,
+        cmds: impl Iterator<Item = &'a Cmd>,
+        lost: &Lost,
+        wire: &Wire,
+        trial: &Trial,
+    ) -> Result<()> {
+        let Some(longest) = size::suspicious(cmds).filter(|_| !matches!(lost, Lost::Late)) else {
+            return Ok(());
+        };
+        let next = Trial { spoilt: wire.generation, ..trial.clone() };
+        // Without a connection nobody knows.
+        let Ok(wire) = self.wire(&next).await else {
+            return Ok(());
+        };
+        size::verdict(&wire, longest).await.map_or(Ok(()), Err)
+    }
+
     /// Decides about another try when no reply came.
-    fn forgive(&self, lost: Lost, retry: Retry, wire: &Wire, trial: &mut Trial) -> Result<()> {
+    fn forgive(&self, lost: Lost, wire: &Wire, trial: &mut Trial) -> Result<()> {
         if wire.is_dead() {
             trial.spoilt = wire.generation;
         }
-        match (lost, retry) {
+        match (lost, trial.retry) {
+            (Lost::Late, _) => Err(self.too_late(trial)),
             (Lost::NotSent(_), _) => {
                 trial.spoilt = wire.generation;
                 Ok(())
             }
-            (Lost::Unknown(_), Retry::Safe) => {
+            (Lost::Unknown(_), Retry::Safe | Retry::Look) => {
                 trial.sent = true;
                 Ok(())
             }

@@ -8,8 +8,10 @@ mod link;
 mod outages;
 mod pace;
 mod pool;
+mod size;
 mod socket;
 mod tls;
+mod usage;
 mod wire;
 
 pub use blocking::BlockingLink;
@@ -25,6 +27,8 @@ pub enum Retry {
     Never,
     /// A second execution changes nothing: send again after the reconnect.
     Safe,
+    /// Not even the first one does: send again, and if no reply comes at all nothing is in doubt.
+    Look,
 }
 
 /// What a link is doing.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_millis(50);
 
 /// Jittered exponential back-off that survives a dropped future: it remembers when the next try is due.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pace {
     cap: Duration,
     failures: u32,

@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::link::Acquaintance;
 use super::{Endpoint, Link, LinkOptions};
 use crate::lock::Mutex;
+
+/// Handles that are made and closed one after the other, as in web requests, share a connection: it costs ten calls or more.
+const LINGER: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Traffic {
@@ -14,10 +19,10 @@ enum Traffic {
     Bulk,
 }
 
-/// A plain value, owned by whoever owns the runtime.
+/// A plain value, owned by whoever owns the runtime. It knows links but keeps none open.
 #[derive(Default)]
 pub struct Pool {
-    links: Mutex<HashMap<(Arc<Endpoint>, Traffic), Link>>,
+    links: Mutex<HashMap<(Arc<Endpoint>, Traffic), Acquaintance>>,
 }
 
 impl Pool {
@@ -39,18 +44,12 @@ impl Pool {
     fn link(&self, endpoint: &Arc<Endpoint>, traffic: Traffic) -> Link {
         let mut links = self.links.lock();
         let key = (endpoint.clone(), traffic);
-        if let Some(link) = links.get(&key).filter(|link| !link.is_closed()) {
-            return link.clone();
+        if let Some(link) = links.get(&key).and_then(Acquaintance::link) {
+            return link;
         }
-        let link = Link::open(endpoint.clone(), LinkOptions::default());
-        links.insert(key, link.clone());
+        links.retain(|_, known| !known.is_forgotten());
+        let link = Link::open(endpoint.clone(), LinkOptions { linger: LINGER, ..LinkOptions::default() });
+        links.insert(key, link.acquaintance());
         link
-    }
-
-    /// Closes every link.
-    pub fn close(&self) {
-        for (_, link) in self.links.lock().drain() {
-            link.close();
-        }
     }
 }

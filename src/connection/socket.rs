@@ -19,11 +19,19 @@ use super::tls;
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A handshake that takes so long may be with a server that knows nothing of TLS.
+const PLAINLY: Duration = Duration::from_millis(500);
+
+/// More than the longest replies there are: one value has at most 512 MB. What does not end would fill the memory.
+const ENDLESS: u64 = 2 << 30;
+
 /// Counts the bytes that the kernel took and gave.
 #[derive(Default)]
 pub(super) struct Meter {
     written: AtomicU64,
     read: AtomicU64,
+    /// What had been read when the last reply was complete.
+    complete: AtomicU64,
 }
 
 impl Meter {
@@ -34,6 +42,19 @@ impl Meter {
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Acquire)
     }
+
+    /// Notes that a reply is complete.
+    pub fn complete(&self) {
+        self.complete.store(self.read(), Ordering::Relaxed);
+    }
+
+    fn note_read(&self, bytes: u64) -> io::Result<()> {
+        let read = self.read.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        if read.saturating_sub(self.complete.load(Ordering::Relaxed)) > ENDLESS {
+            return Err(io::Error::other(format!("a reply of more than {} GB", ENDLESS >> 30)));
+        }
+        Ok(())
+    }
 }
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -43,7 +64,11 @@ pub(super) async fn open(addr: &ConnectionAddr, meter: &Arc<Meter>) -> io::Resul
     Ok(match addr {
         ConnectionAddr::Tcp(host, port) => Box::new(open_tcp(host, *port, meter).await?),
         ConnectionAddr::TcpTls { host, port, .. } => {
-            Box::new(tls::wrap(host, open_tcp(host, *port, meter).await?).await?)
+            let secured = tls::wrap(host, open_tcp(host, *port, meter).await?);
+            tokio::select! {
+                secured = secured => Box::new(secured?),
+                () = speaks_plainly(host, *port) => return Err(tls::not_spoken()),
+            }
         }
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => {
@@ -66,6 +91,27 @@ async fn open_tcp(host: &str, port: u16, meter: &Arc<Meter>) -> io::Result<Meter
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
     Ok(Metered { socket: stream, meter: meter.clone() })
+}
+
+/// Ends if the server speaks Redis without TLS: such a one waits for the end of a line that the handshake does not have.
+async fn speaks_plainly(host: &str, port: u16) {
+    tokio::time::sleep(PLAINLY).await;
+    if !matches!(first_byte(host, port).await, Ok(b'+' | b'-')) {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn first_byte(host: &str, port: u16) -> io::Result<u8> {
+    let (socket, mut first) = (TcpStream::connect((host, port)).await?, [0]);
+    socket.writable().await?;
+    socket.try_write(b"PING\r\n")?;
+    loop {
+        socket.readable().await?;
+        match socket.try_read(&mut first) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read.map(|_| first[0]),
+        }
+    }
 }
 
 trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
@@ -101,7 +147,7 @@ impl<S: Socket> AsyncRead for Metered<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let poll = Pin::new(&mut self.socket).poll_read(cx, buf);
-        self.meter.read.fetch_add((buf.filled().len() - before) as u64, Ordering::AcqRel);
+        self.meter.note_read((buf.filled().len() - before) as u64)?;
         poll
     }
 }
@@ -121,5 +167,21 @@ impl<S: Socket> AsyncWrite for Metered<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_end_is_an_error_and_many_replies_are_none() {
+        let meter = Meter::default();
+        for _ in 0..5 {
+            assert!(meter.note_read(1 << 30).is_ok());
+            meter.complete();
+        }
+        assert!(meter.note_read(2 << 30).is_ok());
+        assert!(meter.note_read(1).is_err());
     }
 }

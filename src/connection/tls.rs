@@ -34,3 +34,9 @@ pub(super) async fn wrap<S: Stream>(host: &str, stream: S) -> io::Result<TlsStre
     let name = rustls::pki_types::ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     TlsConnector::from(config()?).connect(name, stream).await
 }
+
+/// The error of a server that answers in plain text.
+pub(super) fn not_spoken() -> io::Error {
+    let reason = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}

@@ -1,7 +1,7 @@
 //! One connection to one server: a socket, the task that drives it, and a meter on both directions.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub(super) enum Lost {
     /// Not a byte of the command reached the kernel.
     NotSent(String),
     Unknown(String),
+    /// The caller's time is over.
+    Late,
 }
 
 /// Why no connection came about.
@@ -40,6 +42,8 @@ pub(super) struct Wire {
     conn: MultiplexedConnection,
     meter: Arc<Meter>,
     in_flight: AtomicUsize,
+    /// What had been received, plus one, when a caller last gave up waiting for a reply.
+    given_up_at: AtomicU64,
     driver: AbortHandle,
 }
 
@@ -69,8 +73,7 @@ impl Wire {
         generation: u64,
     ) -> Result<(Self, JoinHandle<()>), Refused> {
         let meter = Arc::new(Meter::default());
-        let later = |error: io::Error| Refused::Later(error.to_string());
-        let stream = socket::open(endpoint.addr(), &meter).await.map_err(later)?;
+        let stream = socket::open(endpoint.addr(), &meter).await.map_err(|error| unopened(endpoint, &error))?;
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
             .set_connection_timeout(None)
@@ -86,6 +89,7 @@ impl Wire {
             conn,
             meter,
             in_flight: AtomicUsize::new(0),
+            given_up_at: AtomicU64::new(0),
             driver: driver.abort_handle(),
         };
         wire.greet(name).await?;
@@ -102,6 +106,7 @@ impl Wire {
         }
         let replies = self.send_all(&hello, hello.len()).await.map_err(|lost| match lost {
             Lost::NotSent(reason) | Lost::Unknown(reason) => Refused::Later(reason),
+            Lost::Late => Refused::Later("no answer".into()),
         })?;
         let mut sections = replies.into_iter();
         let version = read_info(sections.next(), "redis_version")?;
@@ -114,16 +119,18 @@ impl Wire {
     }
 
     pub async fn send(&self, cmd: &Cmd) -> Result<Value, Lost> {
-        let _flight = self.take_off();
+        let flight = self.take_off();
         let before = self.meter.written();
         let reply = self.conn.clone().send_packed_command(cmd).await;
+        flight.land();
         reply.map_err(|error| self.lost(before, &error))
     }
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, Lost> {
-        let _flight = self.take_off();
+        let flight = self.take_off();
         let before = self.meter.written();
         let replies = self.conn.clone().send_packed_commands(pipeline, 0, count).await;
+        flight.land();
         replies.map_err(|error| self.lost(before, &error))
     }
 
@@ -137,9 +144,12 @@ impl Wire {
     }
 
     /// Bytes received so far, while replies are owed; `None` when nothing is.
+    ///
+    /// A reply that nobody waits for any more is owed until the next byte comes.
     pub fn awaiting(&self) -> Option<u64> {
-        let owed = self.in_flight.load(Ordering::Acquire) > 0;
-        owed.then(|| self.meter.read())
+        let read = self.meter.read();
+        let owed = self.in_flight.load(Ordering::Acquire) > 0 || self.given_up_at.load(Ordering::Acquire) == read + 1;
+        owed.then_some(read)
     }
 
     pub fn abort_handle(&self) -> AbortHandle {
@@ -148,7 +158,7 @@ impl Wire {
 
     fn take_off(&self) -> Flight<'_> {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
-        Flight(&self.in_flight)
+        Flight { wire: self, landed: false }
     }
 
     fn lost(&self, written_before: u64, error: &RedisError) -> Lost {
@@ -161,11 +171,24 @@ impl Wire {
     }
 }
 
-struct Flight<'a>(&'a AtomicUsize);
+struct Flight<'a> {
+    wire: &'a Wire,
+    landed: bool,
+}
+
+impl Flight<'_> {
+    fn land(mut self) {
+        self.landed = true;
+        self.wire.meter.complete();
+    }
+}
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        if !self.landed {
+            self.wire.given_up_at.store(self.wire.meter.read() + 1, Ordering::Release);
+        }
+        self.wire.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -174,6 +197,19 @@ fn describe(error: &RedisError) -> String {
         "the connection was closed".into()
     } else {
         error.to_string()
+    }
+}
+
+fn unopened(endpoint: &Endpoint, error: &io::Error) -> Refused {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        None => Refused::Later(error.to_string()),
+        Some(rustls::Error::InvalidMessage(_)) => Refused::Fatal(Error::ConnectionLost(format!(
+            "the server at {endpoint} does not speak TLS; nothing was sent. Without TLS the URL begins with redis://"
+        ))),
+        Some(reason) => Refused::Fatal(Error::ConnectionLost(format!(
+            "no TLS connection to Redis at {endpoint} ({reason}); nothing was sent. A private authority belongs in the \
+             system's store or in the file that SSL_CERT_FILE names"
+        ))),
     }
 }
 
@@ -188,6 +224,7 @@ fn refused(error: RedisError) -> Refused {
             message: "Redis refused the user or the password".into(),
         }),
         "" => Refused::Later(describe(&error)),
+        "ERR" if text.contains("max number of clients") => Refused::Later(text),
         code => fatal(code),
     }
 }
@@ -196,11 +233,11 @@ fn refused(error: RedisError) -> Refused {
 fn read_info(reply: Option<Value>, field: &str) -> Result<Option<String>, Refused> {
     let text = match reply.map(fault::inspect) {
         Some(Ok(Value::BulkString(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
+        Some(Err(fault::Fault::WrongServer(error))) if is_noauth(&error) => {
+            return Err(Refused::Fatal(error));
+        }
         Some(Err(fault::Fault::Busy(error) | fault::Fault::WrongServer(error))) => {
             return Err(Refused::Later(error.to_string()));
-        }
-        Some(Err(fault::Fault::Reply(error @ Error::Server { .. }))) if is_noauth(&error) => {
-            return Err(Refused::Fatal(error));
         }
         _ => return Ok(None),
     };

@@ -15,6 +15,7 @@ use super::reader::{Entry, Reader};
 use super::recent::Recent;
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
+use crate::spell::Spell;
 
 /// Pause after an error that a reconnect does not mend.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
@@ -25,7 +26,7 @@ const ENDS: [(&str, &str); 3] = [("completed", "returnvalue"), ("failed", "faile
 #[derive(Clone, Debug)]
 pub enum News {
     Batch(Arc<Vec<Entry>>),
-    /// Reading goes on by itself; a lost connection is told once.
+    /// Reading goes on by itself; what lasts is told once.
     Trouble(Error),
 }
 
@@ -98,10 +99,10 @@ impl Feed {
     }
 
     async fn read_on(&self, reader: &mut Reader) {
-        let mut lost = false;
+        let spell = Spell::default();
         loop {
             let Err(error) = self.turn(reader).await else {
-                lost = false;
+                spell.ends();
                 continue;
             };
             let passing = matches!(error, Error::ConnectionLost(_));
@@ -114,7 +115,7 @@ impl Feed {
                     unknown
                 });
             }
-            if !(passing && std::mem::replace(&mut lost, passing)) {
+            if spell.begins(&error) {
                 let listeners = self.state.lock().senders();
                 tell(listeners, News::Trouble(error)).await;
             }

@@ -1,5 +1,6 @@
 //! A job as Redis holds it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use redis::Value;
@@ -114,9 +115,10 @@ impl JobRecord {
         self.get(field).map_or(0, number)
     }
 
+    /// What is not UTF-8 is read as BullMQ reads it.
     #[must_use]
-    pub fn name(&self) -> &str {
-        self.text("name").unwrap_or_default()
+    pub fn name(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.get("name").unwrap_or_default())
     }
 
     /// The JSON of the job's data, `{}` when absent.

@@ -6,7 +6,14 @@ use super::{packed, JobRecord};
 use crate::error::{Error, Result};
 
 fn unexpected(wanted: &str, value: &Value) -> Error {
-    Error::Server { code: "REPLY".into(), message: format!("expected {wanted}, got {value:?}") }
+    // A reply may be as long as a server likes.
+    let shown: String = match value {
+        Value::Array(items) | Value::Set(items) => format!("an array of {}", items.len()),
+        Value::Map(pairs) => format!("a map of {}", pairs.len()),
+        Value::BulkString(bytes) => format!("{:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(100)])),
+        other => format!("{other:?}").chars().take(100).collect(),
+    };
+    Error::Server { code: "REPLY".into(), message: format!("expected {wanted}, got {shown}") }
 }
 
 /// # Errors
@@ -17,6 +24,20 @@ pub fn array(value: Value) -> Result<Vec<Value>> {
         Value::Map(pairs) => Ok(pairs.into_iter().flat_map(|(key, value)| [key, value]).collect()),
         Value::Nil => Ok(Vec::new()),
         other => Err(unexpected("an array", &other)),
+    }
+}
+
+/// An array of so many items.
+///
+/// # Errors
+/// See [`array`].
+pub fn exactly(count: usize, value: Value) -> Result<Vec<Value>> {
+    match array(value)? {
+        items if items.len() == count => Ok(items),
+        items => Err(Error::Server {
+            code: "REPLY".into(),
+            message: format!("expected an array of {count}, got one of {}", items.len()),
+        }),
     }
 }
 
@@ -76,5 +97,81 @@ pub fn checked(value: Value, id: &str, command: &str, state: &str) -> Result<i64
     match integer(value)? {
         code if code < 0 => Err(Error::code(code, id, command, state)),
         number => Ok(number),
+    }
+}
+
+/// What a command answers with.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    Number,
+    /// A text or nothing.
+    Text,
+    Texts,
+    /// Names and values in turn.
+    Pairs,
+    /// A text or nothing for each member asked for.
+    PerMember,
+    /// A cursor and texts.
+    Page,
+    /// A cursor, and names and values in turn.
+    PageOfPairs,
+}
+
+/// Passes on a reply that has the shape it must have, after `members` were asked for.
+///
+/// # Errors
+/// See [`array`].
+pub fn checked_shape(shape: Shape, members: usize, value: Value) -> Result<Value> {
+    let fits = match (shape, &value) {
+        (Shape::Number, value) => matches!(value, Value::Int(_)),
+        (Shape::Text, value) => is_text_or_nil(value),
+        (Shape::Texts, Value::Array(items) | Value::Set(items)) => items.iter().all(is_text_or_nil),
+        (Shape::Pairs, Value::Array(items)) => items.len() % 2 == 0 && items.iter().all(is_text),
+        (Shape::Pairs, Value::Map(pairs)) => pairs.iter().all(|(name, value)| is_text(name) && is_text(value)),
+        (Shape::PerMember, Value::Array(items)) => items.len() == members && items.iter().all(is_text_or_nil),
+        (Shape::Page | Shape::PageOfPairs, Value::Array(items)) => match &items[..] {
+            [cursor, Value::Array(texts)] => {
+                let even = texts.len() % 2 == 0 || matches!(shape, Shape::Page);
+                is_text(cursor) && even && texts.iter().all(is_text)
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    if fits {
+        return Ok(value);
+    }
+    Err(unexpected(&format!("{shape:?}").to_lowercase(), &value))
+}
+
+fn is_text(value: &Value) -> bool {
+    matches!(value, Value::BulkString(_) | Value::SimpleString(_) | Value::Okay | Value::Double(_))
+}
+
+fn is_text_or_nil(value: &Value) -> bool {
+    is_text(value) || matches!(value, Value::Nil)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_of_another_shape_is_an_error_that_shows_a_part_of_it() {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let endless = Value::Array(vec![text("x"); 10_001]);
+        for (shape, value) in [
+            (Shape::Number, text("1")),
+            (Shape::Text, Value::Int(1)),
+            (Shape::Pairs, endless.clone()),
+            (Shape::PerMember, endless.clone()),
+            (Shape::Page, endless),
+            (Shape::Texts, Value::Nil),
+        ] {
+            let error = checked_shape(shape, 2, value).unwrap_err();
+            assert!(error.to_string().len() < 300, "{error}");
+        }
+        assert!(checked_shape(Shape::PerMember, 2, Value::Array(vec![Value::Nil, text("x")])).is_ok());
+        assert!(exactly(3, Value::Array(vec![])).is_err());
     }
 }

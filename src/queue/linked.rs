@@ -12,7 +12,7 @@ impl QueueHandle {
     /// calls stay added.
     pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Linked> {
         calls.iter().try_for_each(LinkedCall::check_due)?;
-        self.ready().await?;
+        self.writable().await?;
         let link = if calls.len() == 1 { &self.link } else { &self.bulk };
         if self.link.ready().await?.cluster {
             calls.iter().try_for_each(LinkedCall::check_slot)?;

@@ -49,7 +49,7 @@ impl QueueHandle {
         }
         let mut call = SharedCall::new(job.id.is_some());
         // Who has to wait for a connection waits for himself: sharing would make it the patience of the first one.
-        let alone = !(self.checked.initialized() && self.link.is_connected());
+        let alone = !self.is_at_hand();
         if !alone {
             let mut waiting = self.single.0.lock();
             if waiting.sending {
@@ -61,7 +61,7 @@ impl QueueHandle {
         call.push(job, told);
         let queue = self.clone();
         Some(async move {
-            match queue.ready().await {
+            match queue.writable().await {
                 Ok(()) => call.send(&queue, &queue.link).await,
                 Err(error) => call.fail(&error),
             }

@@ -13,7 +13,7 @@ impl QueueHandle {
     /// # Errors
     /// See [`QueueHandle::get_job`].
     pub async fn retry_all(&self, state: &str, count: i64, timestamp: i64) -> Result<()> {
-        self.ready().await?;
+        self.writable().await?;
         while manage::retry_jobs(&self.link, &self.keys, state, count, timestamp).await? {}
         Ok(())
     }
@@ -23,7 +23,7 @@ impl QueueHandle {
     /// # Errors
     /// See [`QueueHandle::get_job`].
     pub async fn promote_all(&self, count: i64) -> Result<()> {
-        self.ready().await?;
+        self.writable().await?;
         while manage::promote_jobs(&self.link, &self.keys, count).await? {}
         Ok(())
     }

@@ -58,6 +58,14 @@ fn is_missing_script(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if code == "NOSCRIPT")
 }
 
+/// Whoever may not load a script is told so, and not that it is missing.
+fn after_loading(reply: Result<Value>, load: Option<&Result<Value>>) -> Result<Value> {
+    match (&reply, load) {
+        (Err(error), Some(Err(refusal))) if is_missing_script(error) => Err(refusal.clone()),
+        _ => reply,
+    }
+}
+
 /// How often a script is loaded for one call: a flush may come between loading and calling, too.
 const LOADS: usize = 10;
 
@@ -73,6 +81,7 @@ pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
         }
         let mut replies = link.pipeline(&[call.load(), call.cmd.clone()], retry).await?;
         reply = replies.pop().unwrap_or(Err(Error::Closed));
+        reply = after_loading(reply, replies.first());
     }
     reply
 }
@@ -98,11 +107,13 @@ pub async fn eval_many(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<
                 commands.push(call.load());
             }
         }
-        let loads = commands.len();
+        let loads = loaded.len();
         commands.extend(again.iter().map(|&slot| calls[slot].cmd.clone()));
-        let rerun = link.pipeline(&commands, retry).await?;
-        for (slot, reply) in again.into_iter().zip(rerun.into_iter().skip(loads)) {
-            replies[slot] = reply;
+        let mut rerun = link.pipeline(&commands, retry).await?;
+        let ran = rerun.split_off(loads.min(rerun.len()));
+        for (slot, reply) in again.into_iter().zip(ran) {
+            let load = loaded.iter().position(|sha| *sha == calls[slot].script.sha);
+            replies[slot] = after_loading(reply, load.and_then(|load| rerun.get(load)));
         }
     }
     Ok(replies)

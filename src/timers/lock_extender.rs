@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use crate::connection::Link;
+use crate::error::Error;
 use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::scripts;
+use crate::spell::Spell;
 
 /// Locks per `extend_locks` call.
 const CHUNK: usize = 1000;
@@ -153,20 +155,24 @@ impl LockExtender {
         let period = (self.renew_time / 2).max(Duration::from_millis(1));
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let spell = Spell::default();
         loop {
             ticks.tick().await;
             for chunk in self.locks.older_than(period).chunks(CHUNK) {
                 let sent = Instant::now();
-                // A renewal that hangs must not eat the next period: the locks stay due and are tried again.
+                // A renewal that hangs must not eat the next period.
                 let locks = chunk.iter().map(|(id, token)| (&**id, &**token));
                 let duration = i64::try_from(self.lock_duration.as_millis()).unwrap_or(i64::MAX);
                 let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
-                match tokio::time::timeout(period, renewal).await {
-                    Ok(Ok(refused)) => {
+                let late = |_| Err(Error::ConnectionLost("no answer within half the renew time".to_owned()));
+                match tokio::time::timeout(period, renewal).await.unwrap_or_else(late) {
+                    Ok(refused) => {
+                        spell.ends();
                         self.locks.renewed(chunk, &refused, sent).into_iter().for_each(&mut lost);
                     }
-                    Ok(Err(error)) => failed(format!("could not renew locks: {error}")),
-                    Err(_) => failed("could not renew locks: no answer within half the renew time".to_owned()),
+                    // The locks stay due and are tried again at the next tick.
+                    Err(error) if spell.begins(&error) => failed(format!("could not renew locks: {error}")),
+                    Err(_) => {}
                 }
             }
             for (id, token) in self.locks.older_than(self.lock_duration) {

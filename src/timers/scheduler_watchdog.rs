@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::protocol::schedule::Repeat;
 use crate::protocol::{reply, JobRecord, Keys};
 use crate::queue::schedulers::{add_scheduler_iteration, template, Iteration};
+use crate::spell::Spell;
 
 const INTERVAL: Duration = Duration::from_secs(60);
 /// How late the latest job of a scheduler must be before anybody wonders.
@@ -42,11 +43,15 @@ struct Cut {
 impl SchedulerWatchdog {
     /// Run until dropped: one pass at once, then one each minute. `repaired` hears the ids of schedulers that go on again.
     pub async fn run(self, mut repaired: impl FnMut(String), mut failed: impl FnMut(String)) {
-        let mut skip = 0;
+        let (mut skip, spell) = (0, Spell::default());
         loop {
             match self.pass(skip, &mut repaired).await {
-                Ok(next) => skip = next,
-                Err(error) => failed(format!("could not look after job schedulers: {error}")),
+                Ok(next) => {
+                    spell.ends();
+                    skip = next;
+                }
+                Err(error) if spell.begins(&error) => failed(format!("could not look after job schedulers: {error}")),
+                Err(_) => {}
             }
             // A fleet that started together must not look together.
             tokio::time::sleep(INTERVAL.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
@@ -132,7 +137,7 @@ impl Cut {
         // A schedule that nobody can read must not keep the others from being repaired.
         Repeat::read(opts.get("repeat")?.as_object()?).next(now_ms(), Some(millis)).ok()??;
         let from = if job.is_missing() { scheduler } else { job };
-        let (name, data) = (from.name().to_owned(), from.data().to_vec());
+        let (name, data) = (from.name().into_owned(), from.data().to_vec());
         Some(Cut { scheduler_id: scheduler.id.to_string(), job_id: job.id.to_string(), name, data, opts })
     }
 }

@@ -9,6 +9,7 @@ use crate::connection::Link;
 use crate::error::Result;
 use crate::protocol::Keys;
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
+use crate::spell::Spell;
 
 /// Recoveries per script call; the rest stays marked for the next call.
 const LIMIT: usize = 500;
@@ -27,16 +28,20 @@ pub struct StalledChecker {
 impl StalledChecker {
     /// Run until dropped: one pass at once, then one each interval. `stalled` hears the recovered ids.
     pub async fn run(self, mut stalled: impl FnMut(Vec<String>), mut failed: impl FnMut(String)) {
+        let spell = Spell::default();
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
             match pass(&self.link, &self.keys, self.max_stalled_count, self.interval, &mut stalled).await {
                 Ok(()) => {
+                    spell.ends();
                     let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
                     self.skipped.fetch_add(u64::try_from(missed).unwrap_or(0), Ordering::Relaxed);
                 }
                 Err(error) => {
-                    failed(format!("stalled check failed: {error}"));
+                    if spell.begins(&error) {
+                        failed(format!("stalled check failed: {error}"));
+                    }
                     pause = pause.min(AFTER_ERROR);
                 }
             }

@@ -105,3 +105,29 @@ def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, l
         working.join()
     ledger.check(own_redis, queue.name, duplicates=2)
     assert [queue.get_job(job_id).attempts_made for job_id in ids] == [1, 2, 2]
+
+
+def test_a_full_server_can_be_looked_at_and_emptied(queue, own_redis, server):
+    """By someone who comes when it is full already, and to whom `meta` has nothing to say."""
+    queue.add_bulk([{"name": "quick", "opts": {"job_id": f"job{n}"}} for n in range(10)])
+    fill(own_redis)
+    late = Queue(queue.name, url=server.url)
+    assert late.get_waiting_count() == 10
+    assert late.get_job("job0").name == "quick"
+    assert late.remove("job0") == 1
+    late.pause()
+    assert late.is_paused()
+    assert len(late.clean(0, 3, "paused")) == 3
+    late.drain()
+    assert late.count() == 0
+    late.obliterate()
+    assert own_redis.keys() == []
+
+
+def test_who_only_looks_leaves_no_trace(server, own_redis):
+    late = Queue("other", url=server.url)
+    assert late.get_waiting_count() == 0
+    assert late.get_job("1") is None
+    assert own_redis.keys() == []
+    late.add("quick")
+    assert own_redis.hget("bull:other:meta", "opts.maxLenEvents") == "10000"

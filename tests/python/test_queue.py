@@ -215,6 +215,7 @@ def test_a_queue_can_keep_next_to_no_events(redis_url: str, queue_name: str, red
 
 def test_the_settings_in_redis_are_those_of_bullmq(queue: Queue) -> None:
     queue.wait_until_ready()
+    queue.wait_until_ready()
     assert queue.get_version() == "bullmq:5.62.0"
     assert queue.get_meta()["opts.maxLenEvents"] == "10000"
 

@@ -85,7 +85,7 @@ async fn a_lost_reply_is_reported_or_the_command_repeated() {
 async fn a_silent_server_is_left_after_two_timeouts() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
-    let options = LinkOptions { response_timeout: Some(Duration::from_millis(100)), ..patient(10_000) };
+    let options = LinkOptions { silence: Duration::from_millis(100), ..patient(10_000) };
     let link = through(&proxy, options);
     run(&link, "PING").await;
     let mut states = link.watch();
@@ -142,4 +142,48 @@ async fn a_busy_server_is_waited_for() {
     run(&killer, "SCRIPT KILL").await;
     assert_eq!(call.await.unwrap(), 0);
     assert!(endless.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_limited_call_ends_in_time_and_the_silence_is_noticed_all_the_same() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    let options = LinkOptions { silence: Duration::from_millis(300), ..patient(10_000) };
+    let link = through(&proxy, options).with_limit(Some(Duration::from_millis(100)));
+    run(&link.with_patience(Some(Duration::from_secs(10))), "PING").await;
+    let mut states = link.watch();
+    proxy.swallow(true);
+    let look = link.call(redis::cmd("PING"), Retry::Look).await;
+    assert!(
+        matches!(&look, Err(Error::ConnectionLost(text)) if text.contains("did not answer within 100 ms")),
+        "{look:?}"
+    );
+    for retry in [Retry::Never, Retry::Safe] {
+        let write = link.pipeline(&[redis::cmd("PING")], retry).await;
+        assert!(matches!(&write, Err(Error::OutcomeUnknown(_))), "{write:?}");
+    }
+    // Nobody waits for a reply any more.
+    states.wait_for(|state| matches!(state, LinkState::Connecting { .. })).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_was_let_in_once_waits_when_the_password_changes() {
+    let server = Server::start();
+    let (admin, link) = (server.link(), server.link());
+    run(&link, "PING").await;
+    run(&admin, "CONFIG SET requirepass secret").await;
+    let mut states = link.watch();
+    run(&admin, "CLIENT KILL TYPE normal SKIPME yes").await;
+    let told =
+        |state: &LinkState| matches!(state, LinkState::Connecting { error: Some(text), .. } if text.contains("NOAUTH"));
+    states.wait_for(told).await.unwrap();
+    let call = tokio::spawn({
+        let link = link.clone();
+        async move { link.call(redis::cmd("INCR").arg("count").clone(), Retry::Never).await }
+    });
+    states.wait_for(told).await.unwrap();
+    let mut open = redis::cmd("CONFIG");
+    open.arg("SET").arg("requirepass").arg("");
+    admin.call(open, Retry::Safe).await.unwrap();
+    assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));
 }

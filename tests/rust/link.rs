@@ -138,3 +138,59 @@ async fn a_pool_shares_links_by_endpoint_and_reopens_closed_ones() {
     pool.command(&server.endpoint()).close();
     assert_eq!(text(&pool.command(&server.endpoint()), "PING").await, "PONG");
 }
+
+#[tokio::test]
+async fn the_last_user_of_a_pool_closes_its_link_after_a_moment() {
+    let server = Server::start();
+    let observer = server.link();
+    let pool = Pool::new();
+    let first = pool.command(&server.endpoint());
+    run(&first, "PING").await;
+    let id = text(&first, "CLIENT ID").await;
+    drop(first);
+    // Who comes soon finds it open.
+    let second = pool.command(&server.endpoint());
+    assert_eq!(text(&second, "CLIENT ID").await, id);
+    let third = pool.command(&server.endpoint());
+    drop(second);
+    assert_eq!(text(&third, "CLIENT ID").await, id);
+    drop(third);
+    let alone = || async { text(&observer, "CLIENT LIST").await.lines().count() == 1 };
+    until("only the observer is connected", alone).await;
+    assert_eq!(text(&pool.command(&server.endpoint()), "PING").await, "PONG");
+}
+
+#[tokio::test]
+async fn a_link_that_nobody_uses_does_not_knock_on_a_server_that_is_gone() {
+    let mut server = Server::start();
+    let pool = Pool::new();
+    let link = pool.command(&server.endpoint());
+    run(&link, "PING").await;
+    let states = link.watch();
+    drop(link);
+    server.kill();
+    until("the link has closed", || async { *states.borrow() == LinkState::Closed }).await;
+}
+
+#[tokio::test]
+async fn a_value_that_the_server_never_takes_is_told_as_such() {
+    let server = Server::start_with(&["--proto-max-bulk-len", "1mb"]);
+    let link = server.link();
+    let mut set = redis::cmd("SET");
+    set.arg("key").arg("x".repeat(3 << 20));
+    for _ in 0..3 {
+        let error = link.call(&set, Retry::Never).await.unwrap_err();
+        assert!(matches!(error, Error::TooLarge(_)), "{error:?}");
+    }
+    assert_eq!(number(&link, "EXISTS key").await, 0);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_at_once() {
+    let server = Server::start();
+    let link = Link::open(endpoint(&format!("rediss://127.0.0.1:{}/0", server.port())), patient(60_000));
+    let started = Instant::now();
+    let error = link.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
+    assert!(matches!(&error, Error::ConnectionLost(text) if text.contains("does not speak TLS")), "{error:?}");
+    assert!(started.elapsed() < Duration::from_secs(30));
+}

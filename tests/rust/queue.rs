@@ -30,10 +30,12 @@ pub fn job(data: &str) -> NewJob<'_> {
 }
 
 #[tokio::test]
-async fn a_queue_introduces_itself_in_meta() {
+async fn a_queue_introduces_itself_in_meta_before_it_first_writes() {
     let server = Server::start();
     let queue = queue(&server.link());
     queue.ready().await.unwrap();
+    assert_eq!(queue.get_meta().await.unwrap(), []);
+    queue.writable().await.unwrap();
     let mut meta = queue.get_meta().await.unwrap();
     meta.sort();
     let expected = [("opts.maxLenEvents", "10000"), ("version", "bullmq:5.62.0")];

@@ -60,7 +60,7 @@ async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
     let ids: Vec<&str> = fetched.jobs.iter().map(|job| &*job.id).collect();
     assert_eq!(ids, ["1", "2", "3"]);
     let first = &fetched.jobs[0];
-    assert_eq!((first.name(), first.data(), first.ats(), first.atm()), ("job", &br#"{"a":1}"#[..], 0, 0));
+    assert_eq!((&*first.name(), first.data(), first.ats(), first.atm()), ("job", &br#"{"a":1}"#[..], 0, 0));
     assert_eq!(text(&link, "HGET bull:q:1 pb").await, "w");
     assert_eq!(text(&link, "HGET bull:q:1 processedOn").await, "1000");
 
@@ -215,7 +215,7 @@ async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
         producer_id: &taken.id,
         cron_next: None,
         every: Some(500),
-        name: taken.name(),
+        name: &taken.name(),
         data: taken.data(),
         opts: r#"{"attempts":0,"repeat":{"every":500,"count":2}}"#,
         priority: 0,
@@ -226,5 +226,19 @@ async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
     assert_eq!(produced.as_deref(), Some("repeat:nightly:1500"));
     assert_eq!(add_scheduler_iteration(&link, &keys, 1_000, &next).await.unwrap(), None);
     let job = queue(&link).get_job("repeat:nightly:1500").await.unwrap().unwrap();
-    assert_eq!((job.name(), job.text("rjk"), job.number("delay")), ("report", Some("nightly"), 500));
+    assert_eq!((&*job.name(), job.text("rjk"), job.number("delay")), ("report", Some("nightly"), 500));
+}
+
+#[tokio::test]
+async fn who_may_not_load_scripts_is_told_so() {
+    let server = Server::start();
+    let link = server.link();
+    run(&link, "ACL SETUSER default -script").await;
+    let one = inspect::get_state(&link, &keys(), "1").await.unwrap_err();
+    let mut state = Call::new(&lua::inspect::GET_STATE, &keys());
+    state.arg("1");
+    let many = eval_many(&link, &[state], Retry::Safe).await.unwrap().remove(0).unwrap_err();
+    for error in [one, many] {
+        assert!(matches!(&error, Error::Server { code, .. } if code == "NOPERM"), "{error:?}");
+    }
 }

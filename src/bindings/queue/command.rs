@@ -1,13 +1,40 @@
 //! Plain Redis commands on keys of the queue, where no script is needed.
 
 use pyo3::prelude::*;
-use redis::{Cmd, Value};
+use redis::{Arg, Cmd, Value};
 
 use super::super::convert::Reply;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::connection::Retry;
 use crate::error::Result;
+use crate::protocol::reply::{self, Shape};
+
+/// Commands that only look, and what they answer with.
+const READS: [(&[u8], Shape); 22] = [
+    (b"CLIENT", Shape::Text),
+    (b"EXISTS", Shape::Number),
+    (b"GET", Shape::Text),
+    (b"HGET", Shape::Text),
+    (b"HGETALL", Shape::Pairs),
+    (b"HLEN", Shape::Number),
+    (b"HMGET", Shape::PerMember),
+    (b"HSCAN", Shape::PageOfPairs),
+    (b"LLEN", Shape::Number),
+    (b"LRANGE", Shape::Texts),
+    (b"PING", Shape::Text),
+    (b"PTTL", Shape::Number),
+    (b"SCAN", Shape::Page),
+    (b"SCARD", Shape::Number),
+    (b"SMEMBERS", Shape::Texts),
+    (b"SSCAN", Shape::Page),
+    (b"ZCARD", Shape::Number),
+    (b"ZCOUNT", Shape::Number),
+    (b"ZMSCORE", Shape::PerMember),
+    (b"ZRANGE", Shape::Texts),
+    (b"ZREVRANGE", Shape::Texts),
+    (b"ZSCORE", Shape::Text),
+];
 
 /// One argument of a command.
 #[derive(FromPyObject)]
@@ -22,12 +49,28 @@ impl CoreQueue {
     #[pyo3(signature = (commands, *, repeatable=true))]
     fn commands(&self, commands: Vec<Vec<Argument>>, repeatable: bool) -> Pending {
         let commands: Vec<Cmd> = commands.into_iter().map(command).collect();
-        let retry = if repeatable { Retry::Safe } else { Retry::Never };
+        let retry = match commands.iter().all(|command| shape(command).is_some()) {
+            true => Retry::Look,
+            false if repeatable => Retry::Safe,
+            false => Retry::Never,
+        };
         self.start(move |queue| async move {
             let replies = queue.link().pipeline(&commands, retry).await?;
-            Ok(Reply::Values(replies.into_iter().collect::<Result<Vec<Value>>>()?))
+            let checked = commands.iter().zip(replies).map(|(command, reply)| match shape(command) {
+                // Beside the members there are the command and the key.
+                Some(shape) => reply::checked_shape(shape, command.args_iter().count().saturating_sub(2), reply?),
+                None => reply,
+            });
+            Ok(Reply::Values(checked.collect::<Result<Vec<Value>>>()?))
         })
     }
+}
+
+fn shape(command: &Cmd) -> Option<Shape> {
+    let Some(Arg::Simple(name)) = command.args_iter().next() else { return None };
+    let (_, shape) = READS.iter().find(|(read, _)| *read == name)?;
+    let scored = matches!(command.args_iter().last(), Some(Arg::Simple(b"WITHSCORES")));
+    Some(if scored { Shape::Pairs } else { *shape })
 }
 
 fn command(arguments: Vec<Argument>) -> Cmd {

@@ -29,28 +29,28 @@ impl CoreQueue {
     }
 
     fn pause(&self) -> Pending {
-        self.start(|queue| async move { manage::pause(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
+        self.write(|queue| async move { manage::pause(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
     }
 
     fn resume(&self) -> Pending {
-        self.start(|queue| async move { manage::resume(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
+        self.write(|queue| async move { manage::resume(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
     }
 
     fn update_data(&self, id: String, data: Vec<u8>) -> Pending {
-        self.start(|queue| async move {
+        self.write(|queue| async move {
             manage::update_data(queue.link(), queue.keys(), &id, &data).await.map(|()| Reply::Nothing)
         })
     }
 
     fn update_progress(&self, id: String, progress: Vec<u8>) -> Pending {
-        self.start(|queue| async move {
+        self.write(|queue| async move {
             manage::update_progress(queue.link(), queue.keys(), &id, &progress).await.map(|()| Reply::Nothing)
         })
     }
 
     #[pyo3(signature = (id, row, keep))]
     fn add_log(&self, id: String, row: String, keep: Option<i64>) -> Pending {
-        self.start(move |queue| async move {
+        self.write(move |queue| async move {
             Ok(Reply::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep).await?))
         })
     }
@@ -63,19 +63,19 @@ impl CoreQueue {
     }
 
     fn change_delay(&self, id: String, delay: i64) -> Pending {
-        self.start(move |queue| async move {
+        self.write(move |queue| async move {
             manage::change_delay(queue.link(), queue.keys(), now_ms(), &id, delay).await.map(|()| Reply::Nothing)
         })
     }
 
     fn change_priority(&self, id: String, priority: i64, lifo: bool) -> Pending {
-        self.start(move |queue| async move {
+        self.write(move |queue| async move {
             manage::change_priority(queue.link(), queue.keys(), &id, priority, lifo).await.map(|()| Reply::Nothing)
         })
     }
 
     fn promote(&self, id: String) -> Pending {
-        self.start(
+        self.write(
             |queue| async move { manage::promote(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing) },
         )
     }
@@ -92,7 +92,7 @@ impl CoreQueue {
 
     fn retry(&self, id: String, state: String, lifo: bool, reset_made: bool, reset_started: bool) -> Pending {
         let again = Again { lifo, reset_made, reset_started };
-        self.start(move |queue| async move {
+        self.write(move |queue| async move {
             manage::retry(queue.link(), queue.keys(), &id, &state, again).await.map(|()| Reply::Nothing)
         })
     }

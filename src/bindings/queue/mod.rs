@@ -31,8 +31,8 @@ pub struct CoreQueue {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     options: QueueOptions,
-    /// How long a call waits for a connection.
-    patience: Option<Duration>,
+    /// How long a call may take: a connection, and each reply.
+    limit: Option<Duration>,
     /// Locked only while attached: a fork happens attached, so no child inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
 }
@@ -46,11 +46,23 @@ impl CoreQueue {
         }
         let core = Core::current();
         let _runtime = core.enter();
-        let link = core.pool.command(&self.endpoint).with_patience(self.patience);
-        let bulk = core.pool.bulk(&self.endpoint).with_patience(self.patience);
+        let link = core.pool.command(&self.endpoint).with_limit(self.limit);
+        let bulk = core.pool.bulk(&self.endpoint).with_limit(self.limit);
         let handle = Arc::new(QueueHandle::new(link, bulk, self.keys.clone(), self.options));
         *slot = Some(OwnedByProcess::new(handle.clone()));
         handle
+    }
+
+    /// Run `operation`, which adds or changes something, when the queue has been checked and introduced.
+    pub(super) fn write<F, Fut>(&self, operation: F) -> Pending
+    where
+        F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<Reply>> + Send + 'static,
+    {
+        self.start(|queue| async move {
+            queue.writable().await?;
+            operation(queue).await
+        })
     }
 
     /// Run `operation` on the native thread, after the checks of the queue's first use.
@@ -84,7 +96,7 @@ impl CoreQueue {
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
             options: QueueOptions { max_len_events, skip_metas_update },
-            patience: timeout_ms.map(Duration::from_millis),
+            limit: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),
         })
     }
@@ -94,6 +106,6 @@ impl CoreQueue {
     }
 
     fn prepare(&self) -> Pending {
-        self.start(|_| async { Ok(Reply::Nothing) })
+        self.write(|_| async { Ok(Reply::Nothing) })
     }
 }

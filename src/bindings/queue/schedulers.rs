@@ -37,7 +37,7 @@ impl CoreQueue {
         let scheduler = Scheduler { id, repeat, immediately, name, data, opts, metadata };
         let now = now_ms();
         Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
-        Ok(self.start(move |queue| async move {
+        Ok(self.write(move |queue| async move {
             let scheduled = upsert_job_scheduler(queue.link(), queue.keys(), now, &scheduler).await?;
             Ok(Reply::Scheduled(scheduled))
         }))

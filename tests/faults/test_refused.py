@@ -1,0 +1,124 @@
+"""Redis refuses us for a while: outcomes wait for it, and whoever comes with a mistake is told at once."""
+
+import threading
+import time
+
+import pytest
+
+from bullrush import Queue, Worker, errors
+
+from .handlers import Handlers
+from .waiting import until
+
+
+def take_right(redis):
+    redis.execute_command("ACL", "SETUSER", "default", "-evalsha")
+
+
+def give_right(redis):
+    redis.execute_command("ACL", "SETUSER", "default", "+evalsha")
+
+
+def lock_out(redis):
+    redis.config_set("requirepass", "another")
+    own = redis.client_id()
+    for client in redis.client_list():
+        if int(client["id"]) != own:
+            redis.client_kill_filter(_id=client["id"])
+
+
+def let_in(redis):
+    redis.config_set("requirepass", "")
+
+
+@pytest.mark.parametrize(
+    ("refuse", "allow", "code"),
+    [(take_right, give_right, "NOPERM"), (lock_out, let_in, "NOAUTH")],
+    ids=["right", "password"],
+)
+def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_redis, ledger, server, tmp_path, caplog):
+    gate = tmp_path / "gate"
+    queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3)
+    worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, lock_duration=60_000)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        refuse(own_redis)
+        gate.touch()
+        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
+        until("the refusal is told", lambda: code in caplog.text)
+        assert own_redis.zcard(f"bull:{queue.name}:completed") == 0
+        allow(own_redis)
+        until("all jobs are done", lambda: own_redis.zcard(f"bull:{queue.name}:completed") == 3)
+    finally:
+        gate.touch()
+        allow(own_redis)
+        worker.close()
+        working.join()
+    assert {int(own_redis.hget(f"bull:{queue.name}:{n}", "ats")) for n in (1, 2, 3)} == {1}
+
+
+def test_a_lasting_refusal_is_told_once(queue, own_redis, server, caplog):
+    """Locks are due many times meanwhile."""
+    done = threading.Event()
+    queue.add("held")
+    worker = Worker(queue.name, lambda job: done.wait(30), url=server.url, lock_duration=30_000, lock_renew_time=20)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("the job runs", lambda: own_redis.llen(f"bull:{queue.name}:active"))
+        take_right(own_redis)
+        until("it is told", lambda: "could not renew locks: NOPERM" in caplog.text)
+        refused = int(own_redis.info("commandstats")["cmdstat_evalsha"]["rejected_calls"])
+        until(
+            "it was tried again and again",
+            lambda: int(own_redis.info("commandstats")["cmdstat_evalsha"]["rejected_calls"]) > refused + 10,
+        )
+        assert caplog.text.count("could not renew locks") == 1
+    finally:
+        give_right(own_redis)
+        done.set()
+        worker.close()
+        working.join()
+
+
+@pytest.fixture
+def silent(queue, server, proxy):
+    """Return a queue that has been used, whose server then swallows everything."""
+    through = Queue(queue.name, url=proxy.url, timeout=300)
+    through.add("quick")
+    proxy.swallow(True)
+    yield through
+    proxy.swallow(False)
+
+
+def test_a_call_ends_in_time_though_no_reply_comes(silent):
+    began = time.monotonic()
+    with pytest.raises(errors.ConnectionLostError, match="did not answer within 300 ms"):
+        silent.get_job_counts()
+    with pytest.raises(errors.ConnectionLostError, match="did not answer within 300 ms"):
+        silent.get_job("1")
+    with pytest.raises(errors.OutcomeUnknownError, match="may or may not have been executed"):
+        silent.add("quick")
+    with pytest.raises(errors.OutcomeUnknownError):
+        silent.pause()
+    assert time.monotonic() - began < 15
+
+
+def connections(redis) -> int:
+    return len(redis.client_list())
+
+
+def test_connections_close_with_the_last_object_that_uses_them(own_redis, server):
+    before = connections(own_redis)
+    for database in range(1, 11):
+        url = server.url.removesuffix("/0") + f"/{database}"
+        with Queue("work", url=url) as queue:
+            queue.add("quick")
+            Worker("work", lambda job: None, url=url).run(until="empty")
+            assert queue.get_completed_count() == 1
+    for _ in range(20):
+        with Queue("work", url=server.url) as queue:
+            queue.add("quick")
+    until("all are closed", lambda: connections(own_redis) == before)
