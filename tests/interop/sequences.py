@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
 from redis import Redis
 
 from .manual_side import ManualSide
@@ -135,6 +136,9 @@ class Player:
         except (StateDiffers, _ShrunkEnough):
             assert self._found is not None
             raise self._found from None
+        except FlakyFailure:
+            # Between workers that run, a matter of luck: the same story, played again, made no difference.
+            self._played = Counter({"differed only once": 1})
         self.counts += self._played
 
     def take_counts(self) -> Counter[str]:
