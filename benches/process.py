@@ -13,6 +13,7 @@ from benches.harness.processing import Process
 from benches.harness.question import LONGEST_CALL, RATE, SERVER_US, Contender, Goal, Question
 
 _KINDS = ("def", "async def", "batch_handler")
+_STRICT = "bullrush, def, prefetch=0"
 
 
 def _goals(kind: str) -> tuple[Goal, ...]:
@@ -23,7 +24,7 @@ def _goals(kind: str) -> tuple[Goal, ...]:
         Times(name, EVERY_PEER, 1),
         Times(name, LIMIT, 0.8),
         AtMost(name, SERVER_US, 10, beside=NODE, where=25),
-        AtMost(name, LONGEST_CALL, 10),
+        AtMost(name, LONGEST_CALL, 5),
     )
 
 
@@ -33,6 +34,7 @@ def _workers(concurrency: int, python_share: float) -> tuple[Contender, ...]:
         *bullmq("process", python_share, worker={"concurrency": concurrency}),
         *bullrush_workers(concurrency),
         bullrush_worker("batch_handler", "batch_handler", concurrency=batches, batch_size=size),
+        bullrush_worker("def, prefetch=0", concurrency=concurrency, prefetch=0),
     )
 
 
@@ -47,7 +49,7 @@ QUESTIONS = (
             rust("process", worker={"concurrency": 100}),
             *others("process", worker={"concurrency": 100}),
         ),
-        goals=tuple(goal for kind in _KINDS for goal in _goals(kind)),
+        goals=(*(goal for kind in _KINDS for goal in _goals(kind)), Times(_STRICT, NODE, 2)),
         figures=(RATE, LONGEST_CALL),
         share=2.0,
         core=True,
@@ -57,17 +59,15 @@ QUESTIONS = (
         title="Process, concurrency 10: no-op jobs per second in one worker process",
         work=Process(),
         contenders=_workers(10, python_share=0.2),
+        goals=(Times(_STRICT, NODE, 1.3),),
         share=0.5,
     ),
     Question(
         name="process_one",
         title="Process, concurrency 1: no-op jobs per second in one worker process",
         work=Process(),
-        contenders=(
-            *_workers(1, python_share=0.2),
-            bullrush_worker("def, prefetch=0", concurrency=1, prefetch=0),
-        ),
-        goals=tuple(Times(f"bullrush, {kind}", NODE, 2) for kind in _KINDS),
+        contenders=_workers(1, python_share=0.2),
+        goals=(*(Times(f"bullrush, {kind}", NODE, 2) for kind in _KINDS), Times(_STRICT, NODE, 1.5)),
         share=0.2,
         core=True,
     ),

@@ -110,7 +110,8 @@ class BenchServer:
     def empty(self) -> None:
         """Remove all keys, outside of what is measured."""
         self.command("FLUSHALL", "SYNC")
-        self.command("CONFIG", "SET", "slowlog-log-slower-than", 500, "slowlog-max-len", _SLOW_CALLS)
+        self.command("CONFIG", "SET", "slowlog-log-slower-than", 500)
+        self.command("CONFIG", "SET", "slowlog-max-len", _SLOW_CALLS)
         self.forget_slow_calls()
 
     def command(self, *words: object) -> Any:

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
+use self::claims::GATHERING;
 use super::appetite::{Appetite, BATCH, OUTCOME_BYTES};
 use super::event::Event;
 use super::fetcher::{Fetcher, Order, Sent};
@@ -64,6 +65,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         strays: Vec::new(),
         refused_until: None,
         alone_since: None,
+        gathering_since: None,
         fetched: 0,
         in_hand: 0,
         worked: false,
@@ -97,6 +99,8 @@ struct Engine {
     refused_until: Option<Instant>,
     /// A job must run alone: it waits until nothing else is in hand, or runs.
     alone_since: Option<Instant>,
+    /// Outcomes wait for others to share a call.
+    gathering_since: Option<Instant>,
     fetched: u64,
     in_hand: usize,
     /// A job was settled since the last `drained` event.
@@ -139,9 +143,11 @@ impl Engine {
             let room = self.room(0).count;
             self.fetcher.heed_popped(room > 0).await;
             self.return_jobs();
-            let many = self.shared.many_outcomes.load(Ordering::Relaxed);
-            let outcomes = self.shared.take_outcomes(self.flights.fewest_to_send(many), BATCH, OUTCOME_BYTES);
-            if !outcomes.is_empty() {
+            let fewest = self.fewest_to_send();
+            let outcomes = self.shared.take_outcomes(fewest, BATCH, OUTCOME_BYTES);
+            if outcomes.is_empty() && self.gathering() {
+                self.rest(0).await;
+            } else if !outcomes.is_empty() {
                 self.send(outcomes);
             } else if !self.flights.is_empty() {
                 self.rest(0).await;
@@ -245,13 +251,18 @@ impl Engine {
         self.look_after_claims();
         let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
         let has_claims = self.in_hand > 0 && self.shared.handout.has_claims();
-        let tick = if has_claims { CLAIM_CHECK } else { END_CHECK };
+        let gathering = self.gathering();
+        let tick = match (gathering, has_claims) {
+            (true, _) => GATHERING,
+            (_, true) => CLAIM_CHECK,
+            _ => END_CHECK,
+        };
         let limited_until = self.shared.limited_until.load(Ordering::Relaxed);
         tokio::select! {
             Some(landed) = self.flights.next() => self.land(landed),
             () = self.shared.bell.notified() => {}
             () = self.fetcher.rest(self.shared.options.drain_delay, limited_until, room > 0) => {}
-            () = tokio::time::sleep(tick), if ends_by_itself || has_claims => {
+            () = tokio::time::sleep(tick), if ends_by_itself || has_claims || gathering => {
                 if ends_by_itself && room > 0 {
                     self.fetcher.look_again();
                 }

@@ -287,6 +287,10 @@ impl Shared {
         std::mem::replace(&mut *outcomes, rest)
     }
 
+    pub fn outcomes_waiting(&self) -> usize {
+        self.outcomes.lock().len()
+    }
+
     pub fn emit(&self, event: Event) {
         let asked_for = matches!(
             event,

@@ -7,9 +7,15 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use crate::clock::now_ms;
 use crate::worker::fetcher::{stamp_jobs, Order};
+use crate::worker::shared::Closing;
 
 /// A job that has run for so long gets its start on record; a quicker one together with its outcome.
 const BRIEF: Duration = Duration::from_millis(1);
+
+/// Handlers quicker than this bring their outcomes together.
+const QUICK: Duration = Duration::from_micros(100);
+/// How long the first outcomes wait for others.
+pub(super) const GATHERING: Duration = Duration::from_millis(1);
 
 impl Engine {
     /// What to ask for, when so many of the jobs in hand are on their way out beside those in flight.
@@ -44,6 +50,32 @@ impl Engine {
         let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(fetched));
         order.count = order.count.min(usize::try_from(allowed).unwrap_or(usize::MAX));
         order
+    }
+
+    /// How many outcomes are worth a call now. Of quick handlers without claims ahead the next ones are about to come: for a
+    /// moment, a call waits for them.
+    pub(super) fn fewest_to_send(&mut self) -> usize {
+        let many = self.shared.many_outcomes.load(Ordering::Relaxed);
+        let fewest = self.flights.fewest_to_send(many);
+        if fewest > 1 || self.shared.handout.handler_time() >= QUICK || self.shared.closing() != Closing::No {
+            return fewest;
+        }
+        let waiting = self.shared.outcomes_waiting();
+        let coming = self.in_hand.saturating_sub(self.flights.leaving());
+        if waiting == 0 || waiting >= coming.min(many) {
+            self.gathering_since = None;
+            return 1;
+        }
+        let since = *self.gathering_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < GATHERING {
+            return usize::MAX;
+        }
+        self.gathering_since = None;
+        1
+    }
+
+    pub(super) fn gathering(&self) -> bool {
+        self.gathering_since.is_some()
     }
 
     /// Nothing may be claimed ahead while the queue is paused or has a limit; what was goes back.
