@@ -60,6 +60,8 @@ class Pending(Generic[_T]):
         """Return the result or raise the error of a finished operation."""
     def notify(self, completions: Completions, token: int) -> None:
         """Hand ``token`` to ``completions`` when done (at once if it is done already)."""
+    def abandon(self) -> None:
+        """Say that nobody will take the result: an event or a job that it brings goes to the next caller. Others go on as before."""
 
 @final
 class JobRecord:
@@ -373,4 +375,7 @@ class CoreWorker:
             BullrushError: why the worker could not work at all (legacy queue, server too old...).
         """
     def stats(self) -> dict[str, int]:
-        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired, in_hand, overdue."""
+        """Counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired.
+
+        And what there is now: in_hand, overdue, deadlines, and outcomes undelivered; dropped counts events that nobody picked up.
+        """

@@ -7,6 +7,7 @@ import inspect
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
 
@@ -74,6 +75,11 @@ class Listeners:
     def expire(self, *, now: bool = False) -> None:
         """Forget what nobody can be told any more."""
 
+    @property
+    def behind(self) -> bool:
+        """Tell whether it should get no more events for now."""
+        return False
+
     def call(self, event: str, listener: Listener, *arguments: object) -> None:  # noqa: ARG002 - for subclasses
         """Call one listener; where that happens is the class's choice."""
         listener(*arguments)
@@ -137,8 +143,13 @@ def _nobody(*_arguments: object) -> None:
 class LoopListeners(Listeners):
     """Listeners that are called on an event loop. They may be coroutine functions."""
 
+    #: So many calls may wait for the loop.
+    _MOST: Final = 1000
+
     def __init__(self) -> None:
         super().__init__()
+        # One entry per call: a number could not be counted by several threads.
+        self._queued: deque[None] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Future[object]] = set()
 
@@ -155,8 +166,19 @@ class LoopListeners(Listeners):
         """Call one listener on the loop."""
         if self._loop is None:
             self._call_here(event, listener, *arguments)
-        else:
-            self._loop.call_soon_threadsafe(self._call_here, event, listener, *arguments)
+        elif not self._loop.is_closed():
+            self._queued.append(None)
+            self._loop.call_soon_threadsafe(self._call_queued, event, listener, *arguments)
+
+    @property
+    def behind(self) -> bool:
+        """Tell whether so many calls wait for the loop, or have not returned, that it should get no more."""
+        waiting = len(self._queued) + len(self._tasks)
+        return waiting >= self._MOST and self._loop is not None and not self._loop.is_closed()
+
+    def _call_queued(self, event: str, listener: Listener, *arguments: object) -> None:
+        self._queued.pop()
+        self._call_here(event, listener, *arguments)
 
     def _call_here(self, event: str, listener: Listener, *arguments: object) -> None:
         try:

@@ -207,7 +207,12 @@ async def _passed(step: _Step) -> object:
 async def result_of(pending: _core.Pending[T]) -> T:
     """Await one result of the core."""
     if not pending.done():
-        await _LoopCompletions.of_running_loop().wait(pending)
+        try:
+            await _LoopCompletions.of_running_loop().wait(pending)
+        except BaseException:
+            # What it brings, or has brought by now, is for the next caller.
+            pending.abandon()
+            raise
     return pending.result()
 
 

@@ -126,7 +126,7 @@ class WorkerCalls(ManualCalls[JobT]):
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
             self._runs += 1
-            self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._tell_closed)
+            self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._tell_closed, self._listeners)
             # Asked only now: whoever pauses or closes the worker meanwhile either sees the run or is seen here.
             if self._paused:
                 core.pause()

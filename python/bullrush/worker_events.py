@@ -114,6 +114,8 @@ class WorkerEvents(Handle, Generic[JobT]):
             emit("error", ConnectionLostError(text))
         elif kind == "connected":
             _log.info("%r: connected again", self)
+        elif kind == "dropped":
+            _log.warning("%r: %s events were not told: its listeners are too slow", self, text)
         elif kind == "ready" or kind == "drained":
             emit(kind)
 

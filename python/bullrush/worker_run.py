@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import threading
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bullrush.at_exit import close_at_exit, closed
+from bullrush.emitter import Listeners
 from bullrush.runners import Runner
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 #: How long the supervising thread stays away from Python at most, so that it meets signals soon.
 _WAIT_MS: Final = 100
+#: Seconds between two looks whether listeners on a loop have caught up.
+_POLL: Final = 0.005
+
+_log: Final = logging.getLogger("bullrush")
 
 
 @dataclass(frozen=True)
@@ -46,17 +52,21 @@ class WorkerRun:
         runner: Runner,
         report: Callable[[WorkerEvent | None], None],
         tell_closed: Callable[[], None],
+        listeners: Listeners,
     ) -> None:
         self.core = core
         self.runner = runner
         self._report = report
         self._tell_closed = tell_closed
+        self._listeners = listeners
         self._pid = os.getpid()
         self._began = time.monotonic()
         self._closing: Pending[None] | None = None
         self._forced = False
         #: When nobody waits any more, for handlers or listeners.
         self._deadline = math.inf
+        #: Nobody is left who could be told anything.
+        self._silent = False
         #: What the run ends with.
         self._error: BaseException | None = None
         # A signal may close the run in the middle of another close.
@@ -154,7 +164,12 @@ class WorkerRun:
     def _follow(self) -> bool:
         """Report one event if there is one; False once there will be no more, or no more time for them."""
         if self.overdue:
+            self._tell_silence()
             return False
+        if self._listeners.behind and not self._silent:
+            # The events wait in the core, which takes no more jobs when there are many.
+            time.sleep(_POLL)
+            return True
         event = self._next_event()
         try:
             self._report(event)
@@ -178,8 +193,13 @@ class WorkerRun:
             self.break_off(error)
             return None
 
+    def _tell_silence(self) -> None:
+        if untold := self.core.stats()["undelivered"]:
+            _log.warning("Listeners were not told of %d jobs: the time to close was over", untold)
+
     def give_up(self) -> None:
         """End the run of a loop that is gone: what its tasks had goes back to the queue."""
+        self._silent = True
         self.begin_close()
         self.runner.give_back()
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use tokio::sync::watch;
 
 use super::convert::Reply;
 use super::endpoint::{client_name, endpoint, keys};
@@ -98,18 +99,25 @@ impl CoreListening {
     #[pyo3(signature = (timeout_ms=None))]
     fn next(&self, timeout_ms: Option<u64>) -> PyResult<Pending> {
         let listening = self.0.get().ok_or_else(inherited)?.clone();
-        Ok(Pending::start(async move {
-            let news = match timeout_ms {
-                None => listening.next().await,
-                Some(ms) => match tokio::time::timeout(Duration::from_millis(ms), listening.next()).await {
-                    Ok(news) => news,
-                    Err(_) => return Ok(Reply::Entries(Some(Arc::default()))),
-                },
+        let source = listening.clone();
+        let begin = move |mut given_up: watch::Receiver<bool>| async move {
+            let limit = timeout_ms.map_or(Duration::MAX, Duration::from_millis);
+            let nothing = Ok(Reply::Entries(Some(Arc::default())));
+            let news = tokio::select! {
+                biased;
+                _ = given_up.wait_for(|given_up| *given_up) => return nothing,
+                news = tokio::time::timeout(limit, listening.next()) => news,
             };
             match news {
-                Some(News::Trouble(error)) => Err(error),
-                Some(News::Batch(entries)) => Ok(Reply::Entries(Some(entries))),
-                None => Ok(Reply::Entries(None)),
+                Ok(Some(News::Trouble(error))) => Err(error),
+                Ok(Some(News::Batch(entries))) => Ok(Reply::Entries(Some(entries))),
+                Ok(None) => Ok(Reply::Entries(None)),
+                Err(_) => nothing,
+            }
+        };
+        Ok(Pending::start_recallable(begin, move |news| {
+            if let Ok(Reply::Entries(Some(entries))) = news {
+                source.put_back(entries.clone());
             }
         }))
     }

@@ -1,10 +1,12 @@
 //! Fetching and finishing by hand, under a worker's options.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tokio::sync::watch;
 
 use super::convert::Reply;
 use super::endpoint::{client_name, endpoint, keys};
@@ -12,10 +14,11 @@ use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use super::terms::WorkerTerms;
 use crate::connection::{BlockingLink, Endpoint};
+use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::{JobOptions, Keys};
 use crate::queue::{QueueHandle, QueueOptions};
-use crate::worker::manual::{Attempt, Manual};
+use crate::worker::manual::{Attempt, FailedAttempt, Manual};
 use crate::worker::options::WorkerOptions;
 use crate::worker::outcome::{custom_backoff, Failure};
 
@@ -51,6 +54,19 @@ impl ManualWork {
     }
 }
 
+/// Start a call that may bring a job: whoever waited for it and has gone leaves it to the next one.
+fn bringing<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
+where
+    F: Future<Output = Result<Reply>> + Send + 'static,
+{
+    Pending::start_recallable(begin, move |reply| {
+        let Ok(Reply::Held(Some(job)) | Reply::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
+        let (manual, job) = (manual.clone(), job.clone());
+        // Else it runs again when its lock expires.
+        Core::current().spawn(async move { drop(manual.give_back(&job).await) });
+    })
+}
+
 fn attempt(id: String, token: &str, opts: &[u8], made: i64, stacktrace: Option<Vec<u8>>) -> Attempt {
     Attempt { id, token: token.into(), options: JobOptions::parse(opts), made, stacktrace }
 }
@@ -69,7 +85,9 @@ impl ManualWork {
 
     fn get_next_job(&self, token: &str, block: bool) -> Pending {
         let (manual, token) = (self.manual(), Arc::from(token));
-        Pending::start(async move { Ok(Reply::Held(manual.get_next_job(token, block).await?)) })
+        bringing(manual.clone(), |given_up| async move {
+            Ok(Reply::Held(manual.get_next_job(token, block, given_up).await?))
+        })
     }
 
     #[pyo3(signature = (id, token, opts, value, fetch_next))]
@@ -83,7 +101,9 @@ impl ManualWork {
     ) -> Pending {
         let manual = self.manual();
         let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
-        Pending::start(async move { Ok(Reply::Held(manual.move_to_completed(attempt, value, fetch_next).await?)) })
+        bringing(manual.clone(), |_| async move {
+            Ok(Reply::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
+        })
     }
 
     #[pyo3(signature = (id, token, opts, made, stacktrace, reason, stack, retry, delay, fetch_next))]
@@ -104,7 +124,9 @@ impl ManualWork {
         let manual = self.manual();
         let attempt = attempt(id, token, opts.as_bytes(), made, stacktrace);
         let failure = Failure { reason, stack, retry, delay };
-        Pending::start(async move { Ok(Reply::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?)) })
+        bringing(manual.clone(), |_| async move {
+            Ok(Reply::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
+        })
     }
 
     #[staticmethod]

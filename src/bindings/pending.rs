@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
+use tokio::sync::watch;
 
 use super::completions::{Completions, Ready};
 use super::convert::Reply;
@@ -34,6 +35,14 @@ struct Operation {
     slot: Mutex<Slot>,
     is_done: AtomicBool,
     done: Condvar,
+    recall: Option<Recall>,
+}
+
+/// What happens when nobody will take a result: what it brings must not be lost.
+struct Recall {
+    /// Changed only under the slot's lock.
+    given_up: watch::Sender<bool>,
+    put_back: Box<dyn Fn(&Result<Reply>) + Send + Sync>,
 }
 
 #[pyclass(frozen, generic, module = "bullrush._core")]
@@ -50,9 +59,25 @@ impl Pending {
         pending
     }
 
+    /// The same for what would be lost with its result. `begin` gets what turns true when nobody waits any more;
+    /// `put_back` then gets the result.
+    pub fn start_recallable<F>(
+        begin: impl FnOnce(watch::Receiver<bool>) -> F,
+        put_back: impl Fn(&Result<Reply>) + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Reply>> + Send + 'static,
+    {
+        let (given_up, waiting) = watch::channel(false);
+        let operation = Arc::new(Operation::new(Some(Recall { given_up, put_back: Box::new(put_back) })));
+        let (outcome, future) = (operation.clone(), begin(waiting));
+        Core::current().spawn(async move { outcome.finish(future.await) });
+        Self(OwnedByProcess::new(operation))
+    }
+
     /// An operation whose outcome somebody else sets.
     pub fn open() -> (Self, PendingOutcome) {
-        let operation = Arc::new(Operation::new());
+        let operation = Arc::new(Operation::new(None));
         (Self(OwnedByProcess::new(operation.clone())), PendingOutcome(operation))
     }
 
@@ -73,13 +98,18 @@ impl PendingOutcome {
 }
 
 impl Operation {
-    fn new() -> Self {
+    fn new(recall: Option<Recall>) -> Self {
         let slot = Mutex::new(Slot::Running(Waiting::default()));
-        Self { slot, is_done: AtomicBool::new(false), done: Condvar::new() }
+        Self { slot, is_done: AtomicBool::new(false), done: Condvar::new(), recall }
     }
 
     fn finish(&self, result: Result<Reply>) {
-        let before = std::mem::replace(&mut *self.slot.lock(), Slot::Done(Arc::new(result)));
+        let mut slot = self.slot.lock();
+        if let Some(recall) = self.recall.as_ref().filter(|recall| *recall.given_up.borrow()) {
+            (recall.put_back)(&result);
+        }
+        let before = std::mem::replace(&mut *slot, Slot::Done(Arc::new(result)));
+        drop(slot);
         self.is_done.store(true, Ordering::Release);
         let Slot::Running(Waiting { loops, threads }) = before else { return };
         if threads > 0 {
@@ -92,6 +122,16 @@ impl Operation {
 
     fn is_done(&self) -> bool {
         self.is_done.load(Ordering::Acquire)
+    }
+
+    /// Nobody will take the result.
+    fn abandon(&self) {
+        let Some(recall) = &self.recall else { return };
+        let slot = self.slot.lock();
+        let was_given_up = recall.given_up.send_replace(true);
+        if let (Slot::Done(result), false) = (&*slot, was_given_up) {
+            (recall.put_back)(result);
+        }
     }
 
     /// Wait up to `limit`; true when done.
@@ -131,7 +171,7 @@ impl Pending {
                 return Err(PyTimeoutError::new_err("not done in time; the operation goes on"));
             }
             if !py.detach(|| operation.wait(left.min(SIGNAL_CHECK))) {
-                py.check_signals()?;
+                py.check_signals().inspect_err(|_| operation.abandon())?;
             }
         }
         self.result(py)
@@ -139,6 +179,11 @@ impl Pending {
 
     fn done(&self) -> PyResult<bool> {
         Ok(self.operation()?.is_done())
+    }
+
+    fn abandon(&self) -> PyResult<()> {
+        self.operation()?.abandon();
+        Ok(())
     }
 
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

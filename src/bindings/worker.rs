@@ -308,6 +308,9 @@ impl CoreWorker {
         dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
         dict.set_item("overdue", stats.overdue.load(Ordering::Relaxed))?;
         dict.set_item("schedulers_repaired", stats.schedulers_repaired.load(Ordering::Relaxed))?;
+        dict.set_item("deadlines", self.shared()?.deadlines.kept())?;
+        dict.set_item("undelivered", self.shared()?.backlog.waiting())?;
+        dict.set_item("dropped", self.shared()?.backlog.dropped())?;
         dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
         Ok(dict)
     }
@@ -340,6 +343,7 @@ fn describe(event: Event) -> WorkerEvent {
         Event::Reconnecting { text } => ("reconnecting", text),
         Event::Connected => ("connected", String::new()),
         Event::Closed => ("closed", String::new()),
+        Event::Dropped { count } => ("dropped", count.to_string()),
     };
     (kind, None, text, 0, None, None, None)
 }

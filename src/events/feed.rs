@@ -3,7 +3,7 @@
 //! It reads only while someone wants to know, and not on while a listener has not taken the last batch: what is unread
 //! stays in Redis, not in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,7 +210,7 @@ impl Feed {
         }
         drop(state);
         self.changed.notify_one();
-        Listening { feed: self.clone(), number, news: tokio::sync::Mutex::new(news) }
+        Listening { feed: self.clone(), number, news: tokio::sync::Mutex::new(news), returned: Mutex::default() }
     }
 
     /// Waits for the end of a job, from this call on, or also before if `late`; `None` after `patience`.
@@ -286,12 +286,26 @@ pub struct Listening {
     feed: Arc<Feed>,
     number: u64,
     news: tokio::sync::Mutex<mpsc::Receiver<News>>,
+    /// Batches that were given to somebody who has gone.
+    returned: Mutex<VecDeque<Arc<Vec<Entry>>>>,
 }
 
 impl Listening {
     /// Waits for news; `None` once the feed has ended.
     pub async fn next(&self) -> Option<News> {
-        self.news.lock().await.recv().await
+        let mut news = self.news.lock().await;
+        let returned = self.returned.lock().pop_front();
+        match returned {
+            Some(entries) => Some(News::Batch(entries)),
+            None => news.recv().await,
+        }
+    }
+
+    /// Give back a batch that was not looked at: it is the next one.
+    pub fn put_back(&self, entries: Arc<Vec<Entry>>) {
+        if !entries.is_empty() {
+            self.returned.lock().push_back(entries);
+        }
     }
 
     /// Listens no more. When nobody else does, the feed goes on after `seen` for whoever comes next.

@@ -59,4 +59,8 @@ pub enum Event {
     },
     Connected,
     Closed,
+    /// So many events were not kept, since nobody picked up those before.
+    Dropped {
+        count: u64,
+    },
 }

@@ -94,11 +94,16 @@ impl Manual {
         self.blocking.lock().await.close();
     }
 
-    /// Take the next job under `token`; with `block` wait for one up to the drain delay.
+    /// Take the next job under `token`; with `block` wait for one up to the drain delay, or until `given_up` turns true.
     ///
     /// # Errors
     /// What the connection and the server refuse; a job whose successor in its series could not be made is delayed.
-    pub async fn get_next_job(self: &Arc<Self>, token: Arc<str>, block: bool) -> Result<Option<Arc<HeldJob>>> {
+    pub async fn get_next_job(
+        self: &Arc<Self>,
+        token: Arc<str>,
+        block: bool,
+        given_up: watch::Receiver<bool>,
+    ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
         if !self.seen.swap(true, Ordering::Relaxed) {
             let worker = self.clone();
@@ -111,32 +116,50 @@ impl Manual {
         loop {
             let (limit_ttl, next_delayed, job) = self.fetch(&token).await?;
             let left = deadline.saturating_duration_since(Instant::now());
-            if job.is_some() || !block || left.is_zero() || *self.closed.borrow() {
+            if job.is_some() || !block || left.is_zero() || *self.closed.borrow() || *given_up.borrow() {
                 self.put_back(popped).await;
                 return Ok(job);
             }
             let due = if next_delayed > 0 { millis(next_delayed - now_ms()) } else { Duration::MAX };
             if limit_ttl > 0 {
-                self.sleep(left.min(millis(limit_ttl))).await;
-            } else if let Some(marker) = self.wait_for_marker(left.min(due)).await? {
+                self.sleep(left.min(millis(limit_ttl)), given_up.clone()).await;
+            } else if let Some(marker) = self.wait_for_marker(left.min(due), given_up.clone()).await? {
                 popped = Some(marker).filter(|(_, score)| *score >= 1.0).or(popped);
+            } else if *given_up.borrow() {
+                self.put_back(popped).await;
+                return Ok(None);
             }
         }
     }
 
-    async fn sleep(&self, time: Duration) {
+    async fn ended(&self, mut given_up: watch::Receiver<bool>) {
         let mut closed = self.closed.subscribe();
-        let _ = tokio::time::timeout(time, closed.wait_for(|closed| *closed)).await;
+        tokio::select! {
+            _ = closed.wait_for(|closed| *closed) => {}
+            Ok(_) = given_up.wait_for(|given_up| *given_up) => {}
+        }
     }
 
-    async fn wait_for_marker(&self, time: Duration) -> Result<Option<(String, f64)>> {
-        let mut closed = self.closed.subscribe();
+    async fn sleep(&self, time: Duration, given_up: watch::Receiver<bool>) {
+        let _ = tokio::time::timeout(time, self.ended(given_up)).await;
+    }
+
+    async fn wait_for_marker(&self, time: Duration, given_up: watch::Receiver<bool>) -> Result<Option<(String, f64)>> {
         tokio::select! {
             biased;
             // Given up, the socket closes and pops nothing any more.
-            _ = closed.wait_for(|closed| *closed) => Ok(None),
+            () = self.ended(given_up) => Ok(None),
             woken = async { self.blocking.lock().await.wait_marker(self.keys().marker(), time).await } => woken,
         }
+    }
+
+    /// Return a job to the front of the queue whose taker has gone.
+    ///
+    /// # Errors
+    /// [`Error::Code`] -1, -2, -6; [`Error::OutcomeUnknown`].
+    pub async fn give_back(&self, job: &HeldJob) -> Result<()> {
+        self.locks.remove([(job.id(), &*job.token)]);
+        finish::move_to_wait(self.link(), self.keys(), job.id(), &job.token).await.map(drop)
     }
 
     async fn put_back(&self, popped: Option<(String, f64)>) {

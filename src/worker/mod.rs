@@ -1,6 +1,7 @@
 //! The worker engine: fetch, hand out, finish, all off the GIL.
 
 mod appetite;
+mod backlog;
 mod cancellations;
 mod deadlines;
 mod engine;

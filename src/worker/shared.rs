@@ -1,12 +1,12 @@
 //! What the engine and the threads that run handlers both touch.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{watch, Notify};
 
+use super::backlog::Backlog;
 use super::deadlines::Deadlines;
 use super::event::Event;
 use super::handout::{Handout, Taken};
@@ -16,11 +16,8 @@ use super::outcome::{Failure, Outcome};
 use super::witness::{Witness, Witnesses};
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
-use crate::lock::{Condvar, Mutex};
+use crate::lock::Mutex;
 use crate::timers::lock_extender::HeldLocks;
-
-/// Events nobody picks up are dropped beyond this many, oldest first; outcomes that were asked for never are.
-const MAX_NOTICES: usize = 1000;
 
 #[derive(Default)]
 pub struct Stats {
@@ -65,14 +62,14 @@ pub struct Shared {
     pub report_outcomes: AtomicBool,
     /// So many outcomes are worth a finish call of their own while another one is on its way.
     pub many_outcomes: AtomicUsize,
+    /// What listeners have not heard yet.
+    pub backlog: Backlog,
     /// Rings when there is an outcome to settle or a setting has changed.
     pub bell: Notify,
     pub witnesses: Witnesses,
     outcomes: Mutex<Vec<Outcome>>,
     /// Jobs on their way back to the queue: all together, in their order.
     returning: Mutex<Vec<Outcome>>,
-    events: Mutex<VecDeque<Event>>,
-    event_ready: Condvar,
     closing: watch::Sender<Closing>,
     ended: watch::Sender<bool>,
     refusal: OnceLock<Error>,
@@ -94,8 +91,7 @@ impl Shared {
             witnesses: Witnesses::default(),
             outcomes: Mutex::default(),
             returning: Mutex::default(),
-            events: Mutex::default(),
-            event_ready: Condvar::new(),
+            backlog: Backlog::default(),
             closing: watch::Sender::new(Closing::No),
             ended: watch::Sender::new(false),
             refusal: OnceLock::new(),
@@ -292,21 +288,7 @@ impl Shared {
     }
 
     pub fn emit(&self, event: Event) {
-        let asked_for = matches!(
-            event,
-            Event::Completed { .. }
-                | Event::Failed { .. }
-                | Event::Retried { .. }
-                | Event::Cancelled { .. }
-                | Event::Closed
-        );
-        let mut events = self.events.lock();
-        if !asked_for && events.len() >= MAX_NOTICES {
-            return;
-        }
-        events.push_back(event);
-        drop(events);
-        self.event_ready.notify_one();
+        self.backlog.push(event);
     }
 
     pub fn error(&self, text: String) {
@@ -314,11 +296,16 @@ impl Shared {
     }
 
     pub fn next_event(&self, wait: Duration) -> Option<Event> {
-        let mut events = self.events.lock();
-        if events.is_empty() && !wait.is_zero() {
-            (events, _) = self.event_ready.wait(events, wait);
+        let (event, has_room) = self.backlog.pop(wait);
+        if has_room {
+            self.bell.notify_one();
         }
-        events.pop_front()
+        event
+    }
+
+    /// Whether no more jobs may be taken for now: the worker is paused, or its listeners are far behind.
+    pub fn is_held_up(&self) -> bool {
+        self.paused.load(Ordering::Relaxed) || self.backlog.is_long()
     }
 
     /// Ask the engine to end; a harder request overrides a softer one.

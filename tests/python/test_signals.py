@@ -41,9 +41,13 @@ def handler(job):
     time.sleep(0.2)
 
 url, name = sys.argv[1:]
-background = Worker(name, handler, url=url, autorun=True)
-Worker(name, handler, url=url).run()
-background.close()
+background = []
+worker = Worker(name, handler, url=url)
+# Not before the signals are taken.
+worker.on("ready", lambda: background.append(Worker(name, handler, url=url, autorun=True)))
+worker.run()
+while background[0].is_running():
+    time.sleep(0.01)
 print("both ended")
 """
 
@@ -52,10 +56,13 @@ import os, sys, time
 from bullrush import Worker
 
 def handler(job):
+    ready, tell = os.pipe()
     child = os.fork()
     if not child:
+        os.write(tell, b".")
         time.sleep(60)
         os._exit(0)
+    os.read(ready, 1)
     os.kill(child, 15)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -95,13 +102,14 @@ def start() -> Iterator[Start]:
 
     def run(*arguments: object, **options: object) -> subprocess.Popen[str]:
         command = [sys.executable, *map(str, arguments)]
-        programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options))  # type: ignore[call-overload]
+        own = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True, **options}
+        programs.append(subprocess.Popen(command, **own))  # type: ignore[call-overload]
         return programs[-1]
 
     yield run
     for program in programs:
         with contextlib.suppress(ProcessLookupError):
-            program.kill()
+            os.killpg(program.pid, signal.SIGKILL)  # what it has started holds its output
         program.communicate()
 
 
@@ -154,8 +162,19 @@ def test_a_web_server_with_a_worker_in_its_lifespan_ends_on_one_signal(
 def test_a_web_server_with_a_worker_in_its_lifespan_reloads(queue: Queue, web: Callable, tmp_path: Path) -> None:
     server = web("--reload")
     line(server, "life begins")
-    (tmp_path / "web.py").write_text(WEB.replace('"worked"', '"worked anew"'))
+    reloaded = threading.Event()
+
+    def change() -> None:
+        # The server looks at times of change, from a moment on that it does not tell.
+        (tmp_path / "web.py").write_text(WEB.replace('"worked"', '"worked anew"'))
+        while not reloaded.wait(0.1):
+            os.utime(tmp_path / "web.py")
+
+    changing = threading.Thread(target=change)
+    changing.start()
     line(server, "life ends")
+    reloaded.set()
+    changing.join()
     line(server, "life begins")
     assert queue.add("n").wait_until_finished(timeout=20_000) == "worked anew"
     server.terminate()

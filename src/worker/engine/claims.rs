@@ -27,7 +27,7 @@ impl Engine {
         let taken = self.in_hand.saturating_sub(leaving + self.flights.leaving()) + coming + overdue;
         order.alone =
             taken == 0 || self.alone_since.is_some_and(|since| since.elapsed() >= shared.options.lock_duration);
-        let waits = shared.paused.load(Ordering::Relaxed)
+        let waits = shared.is_held_up()
             || shared.stats.limiting.load(Ordering::Relaxed) > 0
             || shared.limited_until.load(Ordering::Relaxed) > now_ms()
             || self.refused_until.is_some_and(|until| Instant::now() < until)
