@@ -60,6 +60,9 @@ end
 write_hash(scheduler_key, scheduler)
 if from then
   remove_deduplication(P, waiting_id, call('HGET', P .. waiting_id, 'deid'))
+  local replaced = P .. waiting_id -- of which only the hash is written anew
+  call('DEL', replaced .. ':logs', replaced .. ':dependencies', replaced .. ':processed', replaced .. ':failed',
+    replaced .. ':unsuccessful')
 end
 local target, blocked, settings = get_target(P)
 local delay, tell = store_scheduler_job(P, scheduler_id, slot, {

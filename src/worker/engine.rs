@@ -25,10 +25,10 @@ use super::tasks;
 use crate::clock::now_ms;
 use crate::connection::{BlockingLink, Link};
 use crate::error::{Error, Result};
-use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
+use crate::spell::Spell;
 use crate::timers::lock_extender::HeldLocks;
 
 /// How often a run that ends by itself looks whether the end is reached.
@@ -50,7 +50,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
             link: link.clone(),
             keys: keys.clone(),
             shared: shared.clone(),
-            reported: Mutex::default(),
+            trouble: Spell::default(),
         }),
         intake: Intake { shared: shared.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
         appetite: Appetite::new(shared.clone()),
@@ -64,6 +64,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         tasks,
         strays: Vec::new(),
         refused_until: None,
+        trouble: Spell::default(),
         alone_since: None,
         gathering_since: None,
         fetched: 0,
@@ -97,6 +98,7 @@ struct Engine {
     strays: Vec<Sent>,
     /// The server refused a fetch: the next one comes not before.
     refused_until: Option<Instant>,
+    trouble: Spell,
     /// A job must run alone: it waits until nothing else is in hand, or runs.
     alone_since: Option<Instant>,
     /// Outcomes wait for others to share a call.
@@ -153,6 +155,8 @@ impl Engine {
                 self.rest(0).await;
             } else if !self.is_connected().await {
                 // Something else asked for attention first.
+            } else if self.is_refused() {
+                self.rest(0).await;
             } else if !self.strays.is_empty() {
                 self.recover().await;
             } else if room > 0 && !self.fetcher.is_idle() {
@@ -199,21 +203,31 @@ impl Engine {
         let order = self.room(0);
         let sent = Sent::now(Order { token: self.fetcher.token(), ..order });
         match self.fetcher.fetch(&self.shared.options, &sent).await {
-            Ok(fetched) => self.arrive(fetched, sent),
+            Ok(fetched) => {
+                self.trouble.ends();
+                self.arrive(fetched, sent);
+            }
             Err(Error::OutcomeUnknown(_)) => self.strays.push(sent),
             // The next turn waits for a connection.
             Err(Error::ConnectionLost(_)) => {}
             Err(error) => {
-                self.refuse_for_now(format!("could not fetch: {error}"));
+                self.refuse_for_now("could not fetch", &error);
                 // The script may have stopped half-way.
                 self.strays.push(sent);
             }
         }
     }
 
-    fn refuse_for_now(&mut self, text: String) {
-        self.shared.error(text);
+    /// What lasts is told once.
+    fn refuse_for_now(&mut self, what: &str, error: &Error) {
+        if self.trouble.begins(error) {
+            self.shared.error(format!("{what}: {error}"));
+        }
         self.refused_until = Some(Instant::now() + self.shared.options.run_retry_delay);
+    }
+
+    fn is_refused(&self) -> bool {
+        self.refused_until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Ask for the jobs of a fetch whose reply got lost.
@@ -223,7 +237,7 @@ impl Engine {
             Ok(batch) => self.receive(batch),
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
                 if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
-                    self.refuse_for_now(format!("could not recover a fetch: {error}"));
+                    self.refuse_for_now("could not recover a fetch", &error);
                 }
                 self.strays.push(sent);
             }

@@ -1,7 +1,7 @@
 //! Turns outcomes into finish, retry and delay calls; everything queued goes in one round trip.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use redis::Value;
@@ -15,11 +15,11 @@ use super::shared::Shared;
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::finish::{self, FinishReply, GivenBack, Refusal};
 use crate::scripts::lock::release_lock;
+use crate::spell::Spell;
 
 /// Pause before outcomes are handed in again that the server could not take.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
@@ -79,8 +79,7 @@ pub struct Finisher {
     pub link: Link,
     pub keys: Keys,
     pub shared: Arc<Shared>,
-    /// When it was last told that outcomes wait.
-    pub reported: Mutex<Option<Instant>>,
+    pub trouble: Spell,
 }
 
 /// What a finish call said: the refused jobs by position, and what became of its fetch.
@@ -132,6 +131,7 @@ impl Finisher {
             reply.now = fetch.as_ref().map_or_else(now_ms, |sent| sent.now);
             let error = match self.finish_call(jobs, fetch.as_ref(), reply.now).await {
                 Ok(FinishReply { failures, fetched, untold }) => {
+                    self.trouble.ends();
                     let error = |(at, refusal): (usize, Refusal)| Some((at, refusal.error(jobs.get(at)?.job.id())));
                     reply.refused = failures.into_iter().filter_map(error).collect();
                     reply.holds = fetched.hold == Hold::Ahead;
@@ -200,17 +200,11 @@ impl Finisher {
     }
 
     async fn wait_out(&self, error: &Error) {
-        self.report_once(error);
-        tokio::time::sleep(AFTER_ERROR).await;
-    }
-
-    /// Hundreds may wait at the same time, for the same reason.
-    fn report_once(&self, error: &Error) {
-        let mut reported = self.reported.lock();
-        if reported.is_none_or(|last| last.elapsed() >= AFTER_ERROR) {
-            *reported = Some(Instant::now());
+        // Hundreds may wait at the same time, for the same reason.
+        if self.trouble.begins(error) {
             self.shared.error(format!("outcomes wait: {error}"));
         }
+        tokio::time::sleep(AFTER_ERROR).await;
     }
 
     async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&Sent>, now: i64) -> Result<FinishReply> {
@@ -336,6 +330,7 @@ fn refusal(error: Error, job: &Arc<HeldJob>, outcome: &finish::Outcome) -> Went 
     let completing = matches!(outcome, finish::Outcome::Completed { .. });
     let (kind, class, retry) = match &error {
         Error::Code { code: -4, .. } if completing => ("Error", "PendingDependenciesError", true),
+        Error::TooLarge(_) if completing => ("TooLargeError", "TooLargeError", false),
         Error::Code { code: -9, .. } if completing => ("UnrecoverableError", "FailedChildrenError", false),
         _ => return Went::Lost(error),
     };

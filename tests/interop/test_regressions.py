@@ -14,3 +14,9 @@ def test_a_flow_is_added_level_by_level(manual_pair):
 def test_a_first_job_for_now_needs_no_later_one(manual_pair):
     repeat = {"pattern": "0 * * * *", "tz": "UTC", "immediately": True, "endDate": manual_pair.now + 9000}
     manual_pair.upsert_scheduler("s1", repeat, {})
+
+
+def test_a_job_that_its_scheduler_makes_anew_has_no_logs(manual_pair):
+    manual_pair.upsert_scheduler("s1", {"every": 1000}, {})
+    manual_pair.log(f"repeat:s1:{manual_pair.now}", "a row")
+    manual_pair.upsert_scheduler("s1", {"every": 1000}, {})

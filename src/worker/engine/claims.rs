@@ -30,7 +30,7 @@ impl Engine {
         let waits = shared.is_held_up()
             || shared.stats.limiting.load(Ordering::Relaxed) > 0
             || shared.limited_until.load(Ordering::Relaxed) > now_ms()
-            || self.refused_until.is_some_and(|until| Instant::now() < until)
+            || self.is_refused()
             || shared.is_returning()
             || (self.alone_since.is_some() && !order.alone)
             || !self.strays.is_empty();
@@ -57,21 +57,19 @@ impl Engine {
     pub(super) fn fewest_to_send(&mut self) -> usize {
         let many = self.shared.many_outcomes.load(Ordering::Relaxed);
         let fewest = self.flights.fewest_to_send(many);
-        if fewest > 1 || self.shared.handout.handler_time() >= QUICK || self.shared.closing() != Closing::No {
+        let since = self.gathering_since.take();
+        let time = self.shared.handout.handler_time();
+        if fewest > 1 || time.is_zero() || time >= QUICK || self.shared.closing() != Closing::No {
             return fewest;
         }
         let waiting = self.shared.outcomes_waiting();
         let coming = self.in_hand.saturating_sub(self.flights.leaving());
-        if waiting == 0 || waiting >= coming.min(many) {
-            self.gathering_since = None;
-            return 1;
+        let since = since.unwrap_or_else(Instant::now);
+        if waiting == 0 || waiting >= coming.min(many) || since.elapsed() >= GATHERING {
+            return fewest;
         }
-        let since = *self.gathering_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < GATHERING {
-            return usize::MAX;
-        }
-        self.gathering_since = None;
-        1
+        self.gathering_since = Some(since);
+        usize::MAX
     }
 
     pub(super) fn gathering(&self) -> bool {
