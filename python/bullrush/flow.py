@@ -89,6 +89,9 @@ class _FlowQueue:
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - nobody listens to a flow's queues
         return False
 
+    def put_start_on_record(self, record: Record) -> None:
+        """Do nothing: only a running worker claims jobs ahead."""
+
 
 class FlowProducerCalls(TellsOutages, Generic[JobT]):
     """The calls of a flow producer, whichever way they are waited for."""
