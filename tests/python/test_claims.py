@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import Job, Queue, RateLimitError, Worker
+from bullrush import DelayedError, Job, Queue, RateLimitError, Worker
 
 Make = Callable[..., Worker]
 Eventually = Callable[..., None]
@@ -131,6 +131,38 @@ def test_a_job_given_back_is_as_it_was(
         assert (found[1], found[2]) == (expected[1], expected[2])
     else:
         assert found == expected
+
+
+def test_the_start_of_a_job_that_was_claimed_ahead_is_soon_on_record(
+    queue: Queue, worker: Make, redis: Redis, gated: Gated, running: Running, eventually: Eventually
+) -> None:
+    """Whether it runs on, ends, or is moved by its handler: its hash tells when it started, how often, and where."""
+    one_slow_among_quick(queue)
+    running(worker(gated, name="somebody"))
+    assert gated.began.wait(20)
+    slow = f"bull:{queue.name}:301"
+    eventually(lambda: redis.hmget(slow, "ats", "pb") == ["1", "somebody"])
+    assert redis.hexists(slow, "processedOn")
+    gated.gate.set()
+    eventually(lambda: queue.get_completed_count() == 501)
+    for job in queue.get_completed(0, -1):
+        assert (job.attempts_started, job.processed_by) == (1, "somebody")
+        assert job.processed_on <= job.finished_on
+
+
+def test_a_quick_job_that_its_handler_moves_has_started(queue: Queue, worker: Make, redis: Redis) -> None:
+    def handler(job: Job) -> None:
+        if job.name == "later" and not job.delay:
+            job.move_to_delayed(int(time.time() * 1000) + 60_000)
+            raise DelayedError
+        if job.name == "failing":
+            raise ValueError
+
+    queue.add_bulk([{"name": "quick"}] * 300 + [{"name": "later"}, {"name": "failing"}] * 20 + [{"name": "quick"}] * 50)
+    worker(handler).run(until="empty")
+    assert queue.get_job_counts("delayed", "failed", "completed") == {"delayed": 20, "failed": 20, "completed": 350}
+    assert {job.attempts_started for job in queue.get_delayed() + queue.get_failed()} == {1}
+    assert all(job.processed_on for job in queue.get_delayed() + queue.get_failed())
 
 
 # what limits, pauses and closing stop

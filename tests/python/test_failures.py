@@ -183,3 +183,29 @@ def test_max_started_attempts_and_max_stalled_count_fail_without_running(
     assert {read.failed_reason for read in queue.get_failed()} == {
         "job started more than allowable limit", "job stalled more than allowable limit",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [None, 1000])
+def test_of_a_huge_error_the_middle_is_left_out(queue: Queue, worker: Make, size: int | None) -> None:
+    def handler(job: Job) -> None:
+        raise ValueError("begin" + "x" * 300_000 + "end")
+
+    job = queue.add("huge")
+    options = {} if size is None else {"max_error_size": size}
+    worker(handler, **options).run(until="empty")
+    failed = queue.get_job(job.id)
+    most = (size or 65_536) + 100
+    for text in (failed.failed_reason, *failed.stacktrace):
+        assert len(text) <= most
+        assert "bytes left out" in text
+    assert failed.failed_reason.startswith("begin")
+    assert failed.failed_reason.endswith("end")
+
+
+def test_large_results_go_to_redis_a_few_at_a_time(queue: Queue, worker: Make, redis: Redis) -> None:
+    """Everybody else on that Redis waits for a call: about 1 MB of results is the most."""
+    queue.add_bulk([{"name": "n"}] * 40)
+    calls = redis.info("commandstats")["cmdstat_evalsha"]["calls"]
+    worker(batch_handler=lambda jobs: ["r" * 400_000] * len(jobs), batch_size=40).run(until="empty")
+    assert queue.get_completed_count() == 40
+    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] - calls >= 40 * 0.4
