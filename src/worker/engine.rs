@@ -272,6 +272,7 @@ impl Engine {
             _ => END_CHECK,
         };
         let limited_until = self.shared.limited_until.load(Ordering::Relaxed);
+        let company_at = self.company_at().filter(|at| Instant::now() < *at);
         tokio::select! {
             Some(landed) = self.flights.next() => self.land(landed),
             () = self.shared.bell.notified() => {}
@@ -282,6 +283,7 @@ impl Engine {
                 }
             }
             () = sleep_until(self.refused_until.filter(|until| Instant::now() < *until)) => {}
+            () = sleep_until(company_at) => {}
             () = sleep_until(self.deadline) => {}
             stopped = self.tasks.join_next(), if !self.tasks.is_empty() => {
                 if stopped.is_some_and(|result| result.is_err_and(|error| error.is_panic())) {

@@ -1,7 +1,12 @@
 """A job that kills whoever runs it must not take its neighbours with it."""
 
+import threading
+
 import pytest
 
+from bullrush import Worker
+
+from .handlers import Handlers
 from .waiting import until
 
 IMPATIENT = {"lock_duration": 500, "stalled_interval": 200}
@@ -72,3 +77,25 @@ def test_what_a_killed_worker_had_only_claimed_has_not_stalled(
     assert set(own_redis.zrange("bull:work:failed", 0, -1)) <= begun
     stalls = {job_id: own_redis.hget(f"bull:work:{job_id}", "stc") for job_id in ids}
     assert [job_id for job_id, stalled in stalls.items() if stalled not in (None, "0") and job_id not in begun] == []
+
+
+@pytest.mark.parametrize("first", ["suspect", "plain"])
+def test_a_long_job_and_one_that_must_start_alone_keep_each_other_waiting_for_a_lock_duration_only(
+    queue, own_redis, ledger, server, tmp_path, first
+):
+    gate = tmp_path / "gate"
+    suspect, plain = [queue.add("gated", {"gate": str(gate)}).id for _ in range(2)]
+    own_redis.hset(f"bull:work:{suspect}", "stc", 1)
+    if first == "plain":
+        own_redis.lmove("bull:work:wait", "bull:work:wait", "RIGHT", "LEFT")
+    worker = Worker("work", Handlers(ledger), url=server.url, concurrency=2, lock_duration=600)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("the first one runs", lambda: len(ledger.begun) == 1)
+        until("both run", lambda: len(ledger.begun) == 2, seconds=10)
+        assert ledger.begun == ([suspect, plain] if first == "suspect" else [plain, suspect])
+    finally:
+        gate.touch()
+        worker.close()
+        working.join()

@@ -25,8 +25,7 @@ impl Engine {
         let overdue = shared.stats.overdue.load(Ordering::Relaxed);
         let coming = self.flights.coming();
         let taken = self.in_hand.saturating_sub(leaving + self.flights.leaving()) + coming + overdue;
-        order.alone =
-            taken == 0 || self.alone_since.is_some_and(|since| since.elapsed() >= shared.options.lock_duration);
+        order.alone = taken == 0 || self.company_at().is_some_and(|at| at <= Instant::now());
         let waits = shared.is_held_up()
             || shared.stats.limiting.load(Ordering::Relaxed) > 0
             || shared.limited_until.load(Ordering::Relaxed) > now_ms()
@@ -50,6 +49,11 @@ impl Engine {
         let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(fetched));
         order.count = order.count.min(usize::try_from(allowed).unwrap_or(usize::MAX));
         order
+    }
+
+    /// When others may run beside a job that had to start alone, or that one beside others: a long job must not hold up a queue.
+    pub(super) fn company_at(&self) -> Option<Instant> {
+        self.alone_since.map(|since| since + self.shared.options.lock_duration)
     }
 
     /// How many outcomes are worth a call now. Of quick handlers without claims ahead the next ones are about to come: for a
