@@ -38,11 +38,13 @@ struct Operation {
     recall: Option<Recall>,
 }
 
+type PutBack = dyn Fn(&Result<Reply>) + Send + Sync;
+
 /// What happens when nobody will take a result: what it brings must not be lost.
 struct Recall {
     /// Changed only under the slot's lock.
     given_up: watch::Sender<bool>,
-    put_back: Box<dyn Fn(&Result<Reply>) + Send + Sync>,
+    put_back: Box<PutBack>,
 }
 
 #[pyclass(frozen, generic, module = "bullrush._core")]
