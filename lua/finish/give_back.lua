@@ -6,6 +6,7 @@
 --- Returns one code per job: 0, -1 no such job, -2/-6 lock gone/not ours, -3 not active
 --- Events  waiting (prev=active) per job given back
 local call = redis.call
+--- @include attempt
 --- @include get_target
 --- @include add_marker
 --- @include max_len_events
@@ -55,15 +56,15 @@ for at = 1, #ARGV, WIDTH do
     else
       call('RPUSH', list_key, id)
     end
-    local left = redis.pcall('LREM', active_key, 1, id)
-    if type(left) == 'table' then
+    attempt(function()
+      call('LREM', active_key, 1, id)
+    end, function()
       if score then
         call('ZREM', prioritized_key, id)
       else
         call('RPOP', list_key)
       end
-      error(left.err)
-    end
+    end)
     given = given + 1
     call('DEL', lock_key)
     call('SREM', P .. 'stalled', id)

@@ -23,6 +23,7 @@
 --- until the end: whatever command is refused, the same call again brings to an end what the first one began (`finishedOn` in an
 --- active job tells that its attempt is counted; a job without a hash that is to be removed was removed).
 local call = redis.call
+--- @include attempt
 --- @include get_target
 --- @include read_parent
 --- @include settle_parent
@@ -270,8 +271,7 @@ local function finish_all()
   end
 end
 
-local done, failed = pcall(finish_all)
-if not done then
+attempt(finish_all, function()
   for _, set in ipairs(entered) do
     for i = 2, #set[2], 2 do
       if call('LPOS', active, set[2][i]) then
@@ -279,8 +279,7 @@ if not done then
       end
     end
   end
-  error(type(failed) == 'table' and failed.err or failed)
-end
+end)
 if released > 0 then
   for first = 1, released, 1000 do
     call('DEL', unpack(unlocked_keys, first, math.min(first + 999, released)))

@@ -1,3 +1,4 @@
+--- @include attempt
 --- @include call_many
 -- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` are at the end of `wait`, the others at the
 -- start of `prioritized`. They enter before they leave, and go back if they cannot leave: whatever is refused, none is lost.
@@ -17,21 +18,19 @@ local function enter_active(P, ids, taken, waiting, scores, jobs)
   call_many('LPUSH', active_key, entering)
   local from_wait = math.min(taken, waiting)
   local ranked = taken - from_wait
-  local left = ranked > 0 and redis.pcall('ZREMRANGEBYRANK', prioritized_key, '0', ranked - 1)
-  local failed = type(left) == 'table' and left.err
-  if not failed and from_wait > 0 then
-    left = redis.pcall('LTRIM', wait_key, '0', -from_wait - 1)
-    failed = left.err
-    if failed then
-      for i = 1, ranked do
-        call('ZADD', prioritized_key, scores[i], ids[from_wait + i])
-      end
+  attempt(function()
+    if ranked > 0 then
+      call('ZREMRANGEBYRANK', prioritized_key, '0', ranked - 1)
     end
-  end
-  if failed then
+    if from_wait > 0 then
+      call('LTRIM', wait_key, '0', -from_wait - 1)
+    end
+  end, function()
+    for i = 1, ranked do
+      call('ZADD', prioritized_key, scores[i], ids[from_wait + i])
+    end
     for i = 1, #entering do
       call('LREM', active_key, '1', entering[i])
     end
-    error(failed)
-  end
+  end)
 end

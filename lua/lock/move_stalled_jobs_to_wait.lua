@@ -12,6 +12,7 @@ local call = redis.call
 --- @include max_len_events
 --- @include is_repeated
 --- @include call_many
+--- @include move_jobs
 local P = string.sub(KEYS[1], 1, -5)
 local active_key, stalled_key, events_key = P .. 'active', P .. 'stalled', P .. 'events'
 local max_stalled_count = assert(tonumber(ARGV[2]), 'max_stalled_count is not a number')
@@ -89,28 +90,19 @@ end
 
 -- They enter the waiting list before they leave active, and leave it again if they cannot: none is ever in no list.
 local target = get_target(P)
-local length_before = call('LLEN', target)
-local entered = pcall(call_many, 'RPUSH', target, returned)
-local left, failed = entered, not entered and 'ERR stalled jobs could not be put back to ' .. target
-if entered and span > 0 then
-  -- Cut the end that held them off and put its healthy jobs back: a LREM per job is quadratic when all are stalled.
-  left, failed = pcall(call, 'LTRIM', active_key, 0, -span - 1)
-  if left then
+move_jobs(returned[1] and { { key = target, push = 'RPUSH', ids = returned } } or {}, function()
+  if span > 0 then
+    -- Cut the end that held them off and put its healthy jobs back: a LREM per job is quadratic when all are stalled.
     local back = {}
     for i = kept_in_span, 1, -1 do
       back[#back + 1] = kept[i]
     end
+    call('LTRIM', active_key, 0, -span - 1)
     if not pcall(call_many, 'RPUSH', active_key, back) then
       call_many('LPUSH', active_key, back) -- whoever may not push at that end: better out of order than lost
     end
   end
-end
-if not left then
-  for _ = length_before + 1, call('LLEN', target) do
-    call('RPOP', target)
-  end
-  error(type(failed) == 'table' and failed.err or failed)
-end
+end)
 
 for _, id in ipairs(returned) do
   local job_key = P .. id

@@ -105,3 +105,21 @@ def test_stalled_jobs_go_back(teller, three_active, client):
         client.delete(f"bull:{queue}:stalled-check")
 
     assert teller.faults(Story(stalled, calls, next_interval, IDS)) == {}
+
+
+@pytest.mark.parametrize("priority", [0, 3])
+@pytest.mark.parametrize("stamped", [0, 1])
+def test_jobs_that_were_only_claimed_are_given_back(teller, add, fetch, priority, stamped):
+    scores = {}
+
+    def prepare(queue):
+        add(queue, "{}", "{}", "{}", priority=priority)
+        reply = fetch(queue, 3, slots=3 * stamped, raw=True)
+        scores[queue] = reply[4] if priority else ["", "", ""]
+
+    def calls(queue):
+        jobs = zip(reversed(IDS), reversed(scores[queue]), strict=True)
+        each = [(job_id, "t", score, stamped, "", "", "") for job_id, score in jobs]
+        return [("finish/give_back", *(part for job in each for part in job))]
+
+    assert teller.faults(Story(prepare, calls, placed=IDS)) == {}
