@@ -85,7 +85,7 @@ class WorkerOptions(TypedDict, total=False):
         remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
         remove_on_fail: the same for failed jobs.
         metrics: counts for `Queue.get_metrics`.
-        max_error_size: bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out; 65,536.
+        max_error_size: bytes of a failure's reason, and of its stack trace, beyond which the middle is left out; 65,536, at least 100.
         max_backoff: the longest wait before a retry; 3,600,000. None is no limit, as in BullMQ.
         name: shown as the ``processed_by`` of its jobs and in the list of workers. Without it logs show a name like
             ``host-4711-a1b2c3``, and Redis none.
@@ -220,7 +220,7 @@ class WorkerSettings:
     remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
     remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
     metrics: int | None = _option(None, _metrics)
-    max_error_size: int = _option(65_536, checks.at_least(1))
+    max_error_size: int = _option(65_536, checks.at_least(100))
     max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
     name: str | None = _option(None, checks.text)
     autorun: bool = _option(default=False, check=checks.boolean)

@@ -86,6 +86,8 @@ fn cut(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
+    // With the words between them.
+    let most = most.saturating_sub(48);
     let floor = |mut at: usize| {
         while !text.is_char_boundary(at) {
             at -= 1;
