@@ -39,7 +39,8 @@ pub enum Error {
 }
 
 /// Codes of what a server refuses for now: it passes by itself or by an operator's hand.
-const PASSING: [&str; 14] = [
+/// `WRONGTYPE` is about a key of the queue, and an operator can mend it: a key of a job is refused for that job alone.
+const PASSING: [&str; 15] = [
     "OOM",
     "MISCONF",
     "NOREPLICAS",
@@ -54,6 +55,7 @@ const PASSING: [&str; 14] = [
     "NOAUTH",
     "WRONGPASS",
     "NOPERM",
+    "WRONGTYPE",
 ];
 
 impl Error {

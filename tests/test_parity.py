@@ -20,7 +20,7 @@ HERE = [
     (kind, *row) for kind in CLASSES for row in re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", SECTIONS[kind], re.MULTILINE)
 ]
 LATER = re.findall(r"^\| `\S+` \| \S+ \| `(\w+)\.(\w+)` \|$", PAGE, re.MULTILINE)
-ELSEWHERE = re.findall(r"^\| `(\S+)` \| (.+) \|$", PAGE[: PAGE.index("## Queue")], re.MULTILINE)
+ELSEWHERE = re.findall(r"^\| `(\S+)` \| (.+) \|$", PAGE[: PAGE.index("Here under the same name")], re.MULTILINE)
 APIS = {"bullrush": bullrush, "bullrush.aio": bullrush.aio}
 
 api = pytest.mark.parametrize("api", APIS.values(), ids=APIS)

@@ -52,11 +52,12 @@ local function width_of(run)
 end
 
 -- Check the form of all runs and collect every key whose existence decides, before anything is written.
-local ids, job_keys, lock_keys, child_keys, completing = {}, {}, {}, {}, 0
+local ids, job_keys, lock_keys, child_keys, targets, completing = {}, {}, {}, {}, {}, 0
 local from, jobs = FIRST_RUN, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
   local completed = target == 'completed'
+  targets[target or ''] = true
   local width = width_of(from)
   local next_run = count and from + HEAD + count * width
   if not count or count < 1 or not (completed or target == 'failed') or not tonumber(ARGV[from + 3])
@@ -86,6 +87,12 @@ end
 for first = 1, completing, 1000 do
   if call('EXISTS', unpack(child_keys, first, math.min(first + 999, completing))) > 0 then
     parents_present = true
+  end
+end
+
+for _, target in ipairs({ 'completed', 'failed' }) do -- a damaged set is noticed before anything is written
+  if targets[target] then
+    call('ZCARD', P .. target)
   end
 end
 

@@ -25,24 +25,33 @@ pub(super) fn inspect(reply: Value) -> Result<Value, Fault> {
 }
 
 /// What servers say in words where others have a code, by the code: refusals of a command inside a script.
-const WORDS: [(&str, &str); 5] = [
+const WORDS: [(&str, &str); 6] = [
     ("The user executing the script", "NOPERM"),
     ("ACL failure in script", "NOPERM"),
     ("a non local key in a cluster node", "MOVED"),
     ("while the cluster is down", "CLUSTERDOWN"),
     ("max number of clients reached", "BUSY"),
+    ("WRONGTYPE Operation against a key", "WRONGTYPE"),
 ];
+
+/// The code and the message of what a command inside a script raised, from within the words of the script:
+/// "... @user_script: 5: -OOM command not allowed", "user_script:912: NOREPLICAS Not enough" or "OOM command not ... on @user_script:1."
+fn raised_in_script(message: &str) -> Option<(&str, &str)> {
+    let (before, raised) = message.split_once("user_script:")?;
+    [before].into_iter().chain(raised.split(": ")).find_map(|part| {
+        let part = part.strip_prefix('-').unwrap_or(part);
+        let (code, _) = part.split_once(' ')?;
+        let is_code = code.len() > 2 && code != "ERR" && code.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_code.then(|| message[message.find(part).unwrap_or(0)..].split_once(' ')).flatten()
+    })
+}
 
 /// The public error of a server error.
 pub(super) fn server_error(error: &ServerError) -> Error {
     let (mut code, mut message) = (error.code(), error.details().unwrap_or_default());
     if code == "ERR" {
-        // Redis 6.2 wraps what a command inside a script raised: "... @user_script: 5: -OOM command not allowed".
-        let wrapped = message.contains("@user_script").then(|| message.rsplit_once(": -")).flatten();
-        if let Some((inner, rest)) = wrapped.and_then(|(_, inner)| inner.split_once(' ')) {
-            if !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_uppercase()) {
-                (code, message) = (inner, rest);
-            }
+        if let Some(inner) = raised_in_script(message) {
+            (code, message) = inner;
         } else if let Some((_, known)) = WORDS.iter().find(|(words, _)| message.contains(words)) {
             code = known;
         }
@@ -86,6 +95,9 @@ mod tests {
             ("NOPERM", "NOPERM ACL failure in script: User default has no permissions to run the 'zadd' command script: 1, on @user_script:1."),
             ("MOVED", "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"),
             ("MOVED", "ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1."),
+            ("NOREPLICAS", "ERR user_script:912: NOREPLICAS Not enough good replicas to write. script: f1, on @user_script:912."),
+            ("OOM", "ERR OOM command not allowed when used memory > 'maxmemory'. script: f1, on @user_script:1."),
+            ("WRONGTYPE", "ERR Error running script (call to f_1): @user_script:9: WRONGTYPE Operation against a key holding the wrong kind of value"),
             ("NOREPLICAS", "NOREPLICAS Not enough good replicas to write."),
             ("ERR", "ERR Error running script (call to f_1): @user_script:5: user_script:5: attempt to index a nil value"),
         ];

@@ -65,6 +65,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         strays: Vec::new(),
         refused_until: None,
         trouble: Spell::default(),
+        stamping: Arc::default(),
         alone_since: None,
         gathering_since: None,
         fetched: 0,
@@ -99,6 +100,8 @@ struct Engine {
     /// The server refused a fetch: the next one comes not before.
     refused_until: Option<Instant>,
     trouble: Spell,
+    /// The same for stamps.
+    stamping: Arc<Spell>,
     /// A job must run alone: it waits until nothing else is in hand, or runs.
     alone_since: Option<Instant>,
     /// Outcomes wait for others to share a call.

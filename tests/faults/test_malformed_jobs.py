@@ -2,12 +2,15 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable
 
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker, aio
+from bullrush import Job, Queue, Worker, aio
+
+from .waiting import until
 
 Damage = Callable[[Redis, str], object]
 
@@ -160,3 +163,39 @@ def test_a_result_that_is_no_json_fails_the_job_and_names_the_place(queue, redis
     assert reasons[0].startswith("returnvalue.a[1]: object is not JSON")
     assert reasons[1].startswith("returnvalue: nan is not JSON")
     assert reasons[2] is None
+
+
+@pytest.mark.parametrize("key", ["completed", "failed", "active"])
+def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, server, key: str) -> None:
+    """Whoever mends it finds each job run once: its outcome was kept, and nothing of it was stored before."""
+    runs: list[str] = []
+    kept: dict[str, list[str]] = {"active": []}
+
+    def handler(job: Job) -> None:
+        runs.append(job.id)
+        if len(runs) == 2:
+            kept["active"] = own_redis.lrange("bull:work:active", 0, -1)
+            own_redis.delete(f"bull:work:{key}")
+            own_redis.set(f"bull:work:{key}", "damaged")
+        if job.name == "failing":
+            raise ValueError
+
+    queue = Queue("work", url=server.url)
+    queue.add_bulk([{"name": "fine"}] * 2 + [{"name": "failing"}] * 2)
+    told: list[str] = []
+    worker = Worker("work", handler, url=server.url, prefetch=0, concurrency=4)
+    worker.on("error", lambda error: told.append(str(error)))
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        until("the worker says that outcomes wait", lambda: any("WRONGTYPE" in text for text in told))
+        own_redis.delete(f"bull:work:{key}")
+        if key == "active":
+            own_redis.rpush("bull:work:active", *kept["active"])
+        until("all are finished", lambda: sum(queue.get_job_counts("completed", "failed").values()) >= 3)
+        until("nothing is active", lambda: queue.get_active_count() == 0)
+    finally:
+        worker.close()
+        working.join()
+    assert sorted(runs) == ["1", "2", "3", "4"]
+    assert {job.attempts_made for job in queue.get_jobs(["completed", "failed"])} == {1}

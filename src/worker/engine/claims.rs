@@ -99,9 +99,14 @@ impl Engine {
         let started = self.shared.handout.begun(BRIEF);
         if !started.is_empty() {
             let (shared, link, keys) = (self.shared.clone(), self.link.clone(), self.keys.clone());
+            let trouble = self.stamping.clone();
             self.tasks.spawn(async move {
-                if let Err(error) = stamp_jobs(&link, &keys, &shared.options, &started).await {
-                    shared.error(format!("could not put starts on record: {error}"));
+                match stamp_jobs(&link, &keys, &shared.options, &started).await {
+                    Ok(()) => trouble.ends(),
+                    Err(error) if trouble.begins(&error) => {
+                        shared.error(format!("could not put starts on record: {error}"));
+                    }
+                    Err(_) => {}
                 }
             });
         }
