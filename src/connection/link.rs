@@ -338,7 +338,11 @@ impl Link {
             }
             (Lost::Unknown(_), Retry::Safe | Retry::Look) => {
                 trial.sent = true;
-                Ok(())
+                // A server that takes connections and never answers is asked no more than patience allows.
+                match trial.deadline {
+                    Some(deadline) if deadline <= Instant::now() => Err(self.too_late(trial)),
+                    _ => Ok(()),
+                }
             }
             (Lost::Unknown(reason), Retry::Never) => Err(Error::OutcomeUnknown(format!(
                 "Redis at {} did not answer ({reason}): the command may or may not have been executed",

@@ -205,7 +205,20 @@ impl Engine {
         self.shared.stats.calls.fetch_add(1, Ordering::Relaxed);
         let order = self.room(0);
         let sent = Sent::now(Order { token: self.fetcher.token(), ..order });
-        match self.fetcher.fetch(&self.shared.options, &sent).await {
+        let (mut closing, deadline) = (self.shared.watch_closing(), self.deadline);
+        // A server that never answers must not keep a worker that is to end: what it gave is asked for by token, then.
+        let end = async {
+            tokio::select! {
+                _ = closing.wait_for(|closing| *closing != Closing::No) => {}
+                () = sleep_until(deadline) => {}
+            }
+            tokio::time::sleep(PATIENCE).await;
+        };
+        let fetched = tokio::select! {
+            fetched = self.fetcher.fetch(&self.shared.options, &sent) => fetched,
+            () = end => Err(Error::OutcomeUnknown("the worker ended before the server answered".to_owned())),
+        };
+        match fetched {
             Ok(fetched) => {
                 self.trouble.ends();
                 self.arrive(fetched, sent);
@@ -303,8 +316,10 @@ impl Engine {
             self.land(landed);
         }
         self.fetcher.stop().await;
-        for _ in 0..self.strays.len() {
-            self.recover().await;
+        for sent in self.strays.clone() {
+            if tokio::time::timeout(PATIENCE, self.recover()).await.is_err() {
+                self.strays.push(sent);
+            }
         }
         if !self.strays.is_empty() {
             let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";

@@ -158,7 +158,8 @@ class _Connection:
     def end(self, *, reset: bool = False) -> None:
         client = self._client[1]
         if reset:
-            client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         for writer in (client, self._server):
             if writer is not None:
                 writer.transport.abort() if reset else writer.close()
