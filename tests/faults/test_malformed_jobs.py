@@ -170,13 +170,15 @@ def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, ser
     """Whoever mends it finds each job run once: its outcome was kept, and nothing of it was stored before."""
     runs: list[str] = []
     kept: dict[str, list[str]] = {"active": []}
+    all_run = threading.Barrier(4)
 
     def handler(job: Job) -> None:
         runs.append(job.id)
-        if len(runs) == 2:
+        if all_run.wait(20) == 0:
             kept["active"] = own_redis.lrange("bull:work:active", 0, -1)
             own_redis.delete(f"bull:work:{key}")
             own_redis.set(f"bull:work:{key}", "damaged")
+        all_run.wait(20)
         if job.name == "failing":
             raise ValueError
 
