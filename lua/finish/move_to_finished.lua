@@ -19,8 +19,8 @@
 --- Events  completed or failed [, retries-exhausted] per job; those of released parents; added and waiting or delayed of a
 ---         job that was parked while its deduplication key's owner ran; those of the fetch; drained
 ---
---- A job enters its finished set before it leaves active, leaves that again if the call stops in between, and keeps its lock
---- until the end: whatever command is refused, the same call again brings to an end what the first one began (`finishedOn` in an
+--- A job enters its finished set before it leaves active, leaves that again if the call stops in between, with its events, and
+--- keeps its lock until the end: whatever command is refused, the same call again brings to an end what the first one began (`finishedOn` in an
 --- active job tells that its attempt is counted; a job without a hash that is to be removed was removed).
 local call = redis.call
 --- @include attempt
@@ -139,6 +139,7 @@ end
 
 local refused, unlocked, unlocked_keys, seen, entered = {}, {}, {}, {}, {}
 local released, any_finished = 0, false
+local first_told -- the id of the first event about an outcome
 local worker_name = ARGV[8]
 
 local function finish_all()
@@ -259,9 +260,11 @@ local function finish_all()
         refused[#refused + 1] = index - 1
         refused[#refused + 1] = code
       elseif completed then
-        call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
+        local told = call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
+        first_told = first_told or told
       else
-        call('XADD', events, '*', 'event', 'failed', 'jobId', id, 'failedReason', value, 'prev', 'active')
+        local told = call('XADD', events, '*', 'event', 'failed', 'jobId', id, 'failedReason', value, 'prev', 'active')
+        first_told = first_told or told
         if tonumber(attempts_made) >= (tonumber(attempts) or 0) then
           call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
         end
@@ -278,7 +281,16 @@ local function finish_all()
   end
 end
 
+local OUTCOMES = { completed = true, failed = true, ['retries-exhausted'] = true }
+-- Takes back what jobs that are still active entered and told.
 attempt(finish_all, function()
+  local told = first_told and redis.pcall('XRANGE', events, first_told, '+') or {}
+  for _, entry in ipairs(told) do
+    local fields = entry[2] -- event, its name, jobId, the id
+    if OUTCOMES[fields[2]] and call('LPOS', active, fields[4]) then
+      redis.pcall('XDEL', events, entry[1])
+    end
+  end
   for _, set in ipairs(entered) do
     for i = 2, #set[2], 2 do
       if call('LPOS', active, set[2][i]) then

@@ -249,8 +249,13 @@ impl Finisher {
     async fn move_jobs(&self, moving: &[Moving]) -> Vec<Result<i64>> {
         let is_moved_here = |moving: &&Moving| !matches!(moving.step, Step::Release);
         let starting: Vec<_> = moving.iter().filter(is_moved_here).map(|moving| moving.job.clone()).collect();
-        // What cannot be stamped is moved all the same.
-        let _ = stamp_jobs(&self.link, &self.keys, &self.shared.options, &starting).await;
+        while let Err(error) = stamp_jobs(&self.link, &self.keys, &self.shared.options, &starting).await {
+            if error.is_passing() {
+                self.wait_out(&error).await;
+            } else if !matches!(error, Error::OutcomeUnknown(_)) {
+                break; // what cannot be stamped is moved all the same
+            }
+        }
         join_all(moving.iter().map(|moving| self.move_job(moving))).await
     }
 

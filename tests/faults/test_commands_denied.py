@@ -29,6 +29,7 @@ NOT_OF_WORK = {
     "command",
 }
 JOBS = 3
+MANY = 50
 LISTS = ("wait", "paused", "active")
 SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
 
@@ -188,3 +189,25 @@ def test_stalled_jobs_run(server, own_redis):
             all_at_once.execute()
 
     assert Trial(own_redis, server.url, stalls=1).faults(lambda case: None, abandon) == {}
+
+
+def test_a_start_is_counted_though_it_could_not_be_put_on_record_at_once(server, own_redis):
+    """The last of many jobs is claimed ahead; when its first attempt fails, nothing may be written into its hash."""
+    denied = threading.Event()
+
+    def user(*rules: str) -> None:
+        own_redis.execute_command("ACL", "SETUSER", "starts", *rules)
+
+    def work(job: Job) -> None:
+        if job.id == str(MANY) and not denied.is_set():
+            user("-hset")
+            denied.set()
+            raise ValueError("the first attempt fails")
+
+    user("reset", "on", ">secret", "~*", "&*", "+@all")
+    with Queue("starts", url=server.url) as queue:
+        queue.add_bulk([{"name": "n", "opts": {"attempts": 2}}] * MANY)
+        with Worker("starts", work, url=server.url.replace("redis://", "redis://starts:secret@"), autorun=True) as worker:
+            worker.on("error", lambda error: user("+hset"))
+            until("all are completed", lambda: own_redis.zcard("bull:starts:completed") == MANY)
+    assert own_redis.hget(f"bull:starts:{MANY}", "ats") == "2"

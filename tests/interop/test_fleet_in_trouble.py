@@ -96,13 +96,10 @@ def undone(redis: Redis) -> list[object]:
     return found
 
 
-refused = pytest.mark.xfail(strict=False, reason="a worker whose password was refused for a while does not always end")
-
-
 @pytest.mark.faults
 @pytest.mark.skipif(not JOBS, reason="make fleet runs it")
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(("kinds", "share"), [("faults", 4), pytest.param("refusals", 1, marks=refused)])
+@pytest.mark.parametrize(("kinds", "share"), [("faults", 4), ("refusals", 1)])
 def test_every_job_has_one_outcome_whatever_happens(fleet, server, proxy, redis, ours, theirs, kinds, share):
     for queue in (*ours, *theirs):
         queue.wait_until_ready() if isinstance(queue, Queue) else queue.call("count")
@@ -125,4 +122,4 @@ def test_every_job_has_one_outcome_whatever_happens(fleet, server, proxy, redis,
         assert time.monotonic() < deadline, f"{left}\n{fleet.said()}"
         time.sleep(0.1)
     fleet.stop()
-    Books(redis, QUEUES).check({**production.fates, **trouble.fates}, fleet.runs(), redis)
+    Books(redis, QUEUES).check({**production.fates, **trouble.fates}, fleet, redis)

@@ -4,6 +4,7 @@ A `Story` is a situation and some script calls. It is told once to see which com
 then once per command, with that one forbidden: the calls that fail are made again when it is allowed.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,8 @@ import redis
 NOW = 1795225366409
 LISTS = ("wait", "paused", "active")
 SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
-# Numbers that only have to grow, and what may be told twice or not at all when telling was forbidden.
+OUTCOMES = ("completed", "failed", "retries-exhausted")
+# Numbers that only have to grow, and what may be told twice or not at all when telling was forbidden, but for outcomes.
 LOOSE = ("id", "pc", "events")
 NOT_OF_SCRIPTS = {"evalsha", "script", "config", "info", "client", "hello", "auth"}
 
@@ -135,6 +137,13 @@ class Teller:
         torn = {job_id: where for job_id, where in self.places(queue).items() if len(where) != 1}
         if torn:
             return f"after the repetition: {torn}"
+        outcomes = Counter(
+            (told["jobId"], told["event"])
+            for _, told in self.client.xrange(f"bull:{queue}:events")
+            if told["event"] in OUTCOMES
+        )
+        if outcomes and max(outcomes.values()) > 1:
+            return f"told again: {outcomes}"
         if story.placed:
             places = self.places(queue)
             wrong = {job_id: places[job_id] for job_id in story.placed if job_id not in ids_in(left, places[job_id][0])}

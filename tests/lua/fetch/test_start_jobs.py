@@ -1,5 +1,8 @@
 """lua/fetch/start_jobs.lua: putting starts on record that the fetch left out."""
 
+import pytest
+import redis
+
 SCRIPT = "fetch/start_jobs"
 NOW = 1795225366409
 
@@ -33,3 +36,13 @@ def test_a_job_that_is_no_longer_ours_is_left_alone(run, add, fetch, client, que
     before = dump(queue)
     assert run(SCRIPT, queue, "w", "1", "t", 1, NOW, "2", "other", 1, NOW) == 0
     assert dump(queue) == before
+
+
+def test_a_damaged_job_does_not_keep_the_others_from_their_record(run, add, fetch, client, queue, dump):
+    add(queue, "a", "b")
+    fetch(queue, 2, slots=0)
+    client.delete(f"bull:{queue}:1")
+    client.set(f"bull:{queue}:1", "no hash")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        run(SCRIPT, queue, "w", "1", "t", 1, NOW, "2", "t", 1, NOW)
+    assert dump(queue)["2"]["ats"] == "1"
