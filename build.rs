@@ -73,7 +73,8 @@ fn read_folder(folder: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(files)
 }
 
-/// Replaces each include line by the file it names, the first time it is named.
+/// Replaces each include line by the file it names, the first time it is named. An indented one is for the block that it stands
+/// in: a function costs the server some time whenever the line that makes it is reached, so seldom used ones are made there.
 fn flatten(includes: &BTreeMap<String, String>, name: &str, text: &str) -> Result<String, String> {
     let mut source = String::new();
     append(includes, name, text, &mut Vec::new(), &mut Vec::new(), &mut source)?;
@@ -92,8 +93,16 @@ fn append(
         return Err(format!("lua: include cycle: {} -> {name}", path.join(" -> ")));
     }
     path.push(name.to_owned());
-    for line in text.lines().map(str::trim) {
+    let mut blocks: Vec<(usize, Vec<String>)> = Vec::new();
+    for (indent, line) in text.lines().map(|line| (line.len() - line.trim_start().len(), line.trim())) {
+        while !line.is_empty() && blocks.last().is_some_and(|(begins, _)| indent < *begins) {
+            blocks.pop();
+        }
         if let Some(wanted) = line.strip_prefix(INCLUDE).map(str::trim) {
+            if indent > blocks.last().map_or(0, |(begins, _)| *begins) {
+                blocks.push((indent, blocks.last().map_or_else(|| done.clone(), |(_, outer)| outer.clone())));
+            }
+            let done = blocks.last_mut().map_or(&mut *done, |(_, inner)| inner);
             if !done.iter().any(|included| included == wanted) {
                 let unknown = || format!("lua/{name}: unknown include {wanted:?}");
                 append(includes, wanted, includes.get(wanted).ok_or_else(unknown)?, path, done, source)?;

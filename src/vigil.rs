@@ -19,10 +19,15 @@ impl Vigil {
         if self.long.load(Ordering::Relaxed) || self.taken.swap(true, Ordering::AcqRel) {
             return;
         }
-        while !came() && began.elapsed() < SHORT {
+        while !came() && self.lasts(began) {
             std::thread::yield_now();
         }
         self.taken.store(false, Ordering::Release);
+    }
+
+    /// Whether to go on waiting awake.
+    pub fn lasts(&self, began: Instant) -> bool {
+        !self.long.load(Ordering::Relaxed) && began.elapsed() < SHORT
     }
 
     /// Whether a thread is awake and will look for itself, once it has locked what it looks at.

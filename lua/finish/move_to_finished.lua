@@ -23,25 +23,17 @@
 --- keeps its lock until the end: whatever command is refused, the same call again brings to an end what the first one began (`finishedOn` in an
 --- active job tells that its attempt is counted; a job without a hash that is to be removed was removed).
 local call = redis.call
---- @include attempt
 --- @include get_target
---- @include read_parent
---- @include settle_parent
---- @include fail_dependency
---- @include detach_child
 --- @include remove_job_keys
---- @include release_deduplication
 --- @include max_len_events
---- @include collect_metrics
---- @include prune_finished
 --- @include leave_together
 --- @include fetch_jobs
 
 local P = string.sub(KEYS[1], 1, -5)
 local ARGV = ARGV
 local size = #ARGV
-local now, max_points, fetch_count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-if not tonumber(now) or not max_points or not fetch_count or size < 11 then
+local now, fetch_count = ARGV[1], tonumber(ARGV[3])
+if not tonumber(now) or not tonumber(ARGV[2]) or not fetch_count or size < 11 then
   return redis.error_reply('ERR move_to_finished: malformed arguments')
 end
 
@@ -52,7 +44,7 @@ local function width_of(run)
 end
 
 -- Check the form of all runs and collect every key whose existence decides, before anything is written.
-local ids, job_keys, lock_keys, child_keys, targets, completing = {}, {}, {}, {}, {}, 0
+local ids, job_keys, lock_keys, child_keys, completing, targets = {}, {}, {}, {}, 0, {}
 local from, jobs = FIRST_RUN, 0
 while from <= size do
   local count, target = tonumber(ARGV[from]), ARGV[from + 1]
@@ -90,17 +82,22 @@ for first = 1, completing, 1000 do
   end
 end
 
-for _, target in ipairs({ 'completed', 'failed' }) do -- a damaged set is noticed before anything is written
-  if targets[target] then
-    call('ZCARD', P .. target)
-  end
+for target in pairs(targets) do -- a damaged set is noticed before anything is written
+  call('ZCARD', P .. target)
 end
 
-local active, events = P .. 'active', P .. 'events'
 local _, _, settings = get_target(P)
-local leaving = read_leaving(P, ids)
--- With a global concurrency the length of active decides along the way, so each job leaves it at once.
-local capped = settings[2]
+-- What finish_all works on and what it has done. In one table, since each local of the script that a function names costs the
+-- server as much as a small command.
+local batch = {
+  job_keys = job_keys, lock_keys = lock_keys, locks = locks, parents_present = parents_present, settings = settings,
+  leaving = read_leaving(P, ids),
+  refused = {}, -- index, code, ...
+  released = {}, released_keys = {}, -- ids and locks
+  entered = {}, -- { set, { score, id, ... } }, ...
+  told_from = false, -- the id of the first event about an outcome
+  finished = false, -- any job
+}
 
 local parent_errors = {}
 -- What touches keys of other jobs must not stop a batch half-way: a key of an unexpected type, a queue out of reach.
@@ -112,6 +109,9 @@ local function settle(parent_key, step, ...)
   end
 end
 local function tell_parent(job_key, parent_key, parent_json, completed, value)
+  --- @include read_parent
+  --- @include settle_parent
+  --- @include fail_dependency
   local parent = read_parent(parent_key, parent_json)
   if not completed then
     fail_dependency(parent, job_key, value, now)
@@ -137,13 +137,14 @@ local function children_of(job_key)
   return failed > 0 and -9 or 0
 end
 
-local refused, unlocked, unlocked_keys, seen, entered = {}, {}, {}, {}, {}
-local released, any_finished = 0, false
-local first_told -- the id of the first event about an outcome
-local worker_name = ARGV[8]
-
-local function finish_all()
-  local index, at = 0, FIRST_RUN
+local function finish_all(batch)
+  local job_keys, lock_keys, locks, leaving, entered = batch.job_keys, batch.lock_keys, batch.locks, batch.leaving, batch.entered
+  local now, max_points, worker_name = ARGV[1], tonumber(ARGV[2]), ARGV[8]
+  local active, events = P .. 'active', P .. 'events'
+  -- With a global concurrency the length of active decides along the way, so each job leaves it at once.
+  local capped = batch.settings[2]
+  local seen, released = {}, 0
+  local index, at, size, jobs = 0, FIRST_RUN, #ARGV, #job_keys
   while at <= size do
     local count, target, token = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
     local keep_count, keep_age = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
@@ -180,7 +181,7 @@ local function finish_all()
       elseif not job[1] and not (keep_count == 0 and token ~= '0' and locks[index] == token)
         and call('EXISTS', job_key) == 0 then
         code = -1
-      elseif completed and parents_present then
+      elseif completed and batch.parents_present then
         code = children_of(job_key)
       end
       if code == 0 and token ~= '0' then
@@ -190,7 +191,7 @@ local function finish_all()
         else
           seen[id] = true
           released = released + 1
-          unlocked[released], unlocked_keys[released] = id, lock_keys[index]
+          batch.released[released], batch.released_keys[released] = id, lock_keys[index]
         end
       end
       if code == 0 and not is_leaving(leaving, id) then
@@ -202,9 +203,9 @@ local function finish_all()
 
       local attempts_made
       if code == 0 then
-        finished, any_finished = finished + 1, true
+        finished, batch.finished = finished + 1, true
         if index == jobs then -- the trim of the last of N single calls makes those before it redundant
-          call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
+          call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, batch.settings[5]))
         end
         local parent_json = job[3] and call('HGET', job_key, 'parent')
         attempts_made = job[2] or '1'
@@ -229,6 +230,7 @@ local function finish_all()
           entered[1] = nil
         end
         if job[4] then
+          --- @include release_deduplication
           settle(job_key, release_deduplication, P, id, job[4], now)
         end
         if job[3] then
@@ -237,6 +239,7 @@ local function finish_all()
         if keep_count == 0 then
           remove_job_keys(job_key)
           if job[3] then
+            --- @include detach_child
             settle(job[3], detach_child, P, job_key, job[3], parent_json, false)
           end
         else
@@ -252,19 +255,21 @@ local function finish_all()
           call_many('ZADD', set_key, entries)
         end
         if keep_count > 0 or keep_age then
+          --- @include prune_finished
           settle(set_key, prune_finished, P, set_key, now, keep_count, keep_age, kept)
         end
       end
 
       if code ~= 0 then
+        local refused = batch.refused
         refused[#refused + 1] = index - 1
         refused[#refused + 1] = code
       elseif completed then
         local told = call('XADD', events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', value, 'prev', 'active')
-        first_told = first_told or told
+        batch.told_from = batch.told_from or told
       else
         local told = call('XADD', events, '*', 'event', 'failed', 'jobId', id, 'failedReason', value, 'prev', 'active')
-        first_told = first_told or told
+        batch.told_from = batch.told_from or told
         if tonumber(attempts_made) >= (tonumber(attempts) or 0) then
           call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
         end
@@ -272,6 +277,7 @@ local function finish_all()
     end
 
     if max_points > 0 and finished > 0 then
+      --- @include collect_metrics
       collect_metrics(P, target, now, max_points, finished)
     end
   end
@@ -281,42 +287,45 @@ local function finish_all()
   end
 end
 
-local OUTCOMES = { completed = true, failed = true, ['retries-exhausted'] = true }
--- Takes back what jobs that are still active entered and told.
-attempt(finish_all, function()
-  local told = first_told and redis.pcall('XRANGE', events, first_told, '+') or {}
-  for _, entry in ipairs(told) do
+local done, failed = pcall(finish_all, batch)
+local active, events = batch.leaving.key, P .. 'events'
+if not done then -- what jobs that are still active entered and told is taken back
+  local outcomes = { completed = true, failed = true, ['retries-exhausted'] = true }
+  for _, entry in ipairs(batch.told_from and redis.pcall('XRANGE', events, batch.told_from, '+') or {}) do
     local fields = entry[2] -- event, its name, jobId, the id
-    if OUTCOMES[fields[2]] and call('LPOS', active, fields[4]) then
+    if outcomes[fields[2]] and call('LPOS', active, fields[4]) then
       redis.pcall('XDEL', events, entry[1])
     end
   end
-  for _, set in ipairs(entered) do
+  for _, set in ipairs(batch.entered) do
     for i = 2, #set[2], 2 do
       if call('LPOS', active, set[2][i]) then
         call('ZREM', set[1], set[2][i])
       end
     end
   end
-end)
+  error(failed, 0)
+end
+
+local released = #batch.released
 if released > 0 then
   for first = 1, released, 1000 do
-    call('DEL', unpack(unlocked_keys, first, math.min(first + 999, released)))
+    call('DEL', unpack(batch.released_keys, first, math.min(first + 999, released)))
   end
   if call('EXISTS', P .. 'stalled') == 1 then -- seldom: one cheap question instead of N arguments
-    call_many('SREM', P .. 'stalled', unlocked)
+    call_many('SREM', P .. 'stalled', batch.released)
   end
 end
 
-local reply = { refused }
+local reply = { batch.refused }
 local idle = true
-if fetch_count > 0 and (any_finished or jobs == 0) then
-  idle = fetch_jobs(P, reply, settings, now, ARGV[4], ARGV[5], ARGV[6], ARGV[7], worker_name, fetch_count, tonumber(ARGV[9]),
+if fetch_count > 0 and (batch.finished or jobs == 0) then
+  idle = fetch_jobs(P, reply, settings, now, ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], fetch_count, tonumber(ARGV[9]),
     tonumber(ARGV[10]), ARGV[11] == '1')
 else
   reply[2], reply[3], reply[4] = 0, 0, 0
 end
-if idle and any_finished and call('LLEN', P .. 'wait') == 0 and call('LLEN', active) == 0
+if idle and batch.finished and call('LLEN', P .. 'wait') == 0 and call('LLEN', active) == 0
   and call('ZCARD', P .. 'prioritized') == 0 then
   call('XADD', events, '*', 'event', 'drained')
 end

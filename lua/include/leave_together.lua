@@ -1,10 +1,14 @@
---- @include call_many
+--- @include rewrite_end
 -- Jobs that leave active together: they are looked for before anything is written, and leave when all else is done.
 
 -- Reads the older part of active, where what a worker finishes mostly is: it took that first. Rather all of `ids` than less.
+-- One or two are searched for instead.
 local function read_leaving(P, ids)
   local wanted = #ids
-  local leaving = { key = P .. 'active', few = wanted < 16, ids = {} }
+  local leaving = { key = P .. 'active', few = wanted < 16, ids = {}, part = {}, count = {}, far = {}, whole = wanted == 0 }
+  if wanted < 3 then
+    return leaving
+  end
   for _, length in ipairs({ math.floor(1.5 * wanted) + 8, 16 * wanted }) do
     local part, count = call('LRANGE', leaving.key, -length, '-1'), {}
     for i = 1, #part do
@@ -30,17 +34,17 @@ local function is_leaving(leaving, id)
   elseif leaving.whole then
     return false
   else
-    local before = 0 -- of this id, named twice, nearer the tail
-    for _, list in ipairs({ n and leaving.part or {}, leaving.far or {} }) do
-      for i = 1, #list do
-        before = before + (list[i] == id and 1 or 0)
-      end
+    local far, before = leaving.far, 0 -- of this id, named twice, nearer the tail
+    for i = 1, n and #leaving.part or 0 do
+      before = before + (leaving.part[i] == id and 1 or 0)
     end
-    if not call('LPOS', leaving.key, id, 'RANK', -before - 1) then
+    for i = 1, #far do
+      before = before + (far[i] == id and 1 or 0)
+    end
+    if not call('LPOS', leaving.key, id, 'RANK', before == 0 and '-1' or -before - 1) then
       return false
     end
-    leaving.far = leaving.far or {}
-    leaving.far[#leaving.far + 1] = id
+    far[#far + 1] = id
     return true
   end
   if leaving.few then
@@ -63,19 +67,14 @@ local function leave_together(leaving)
       kept[size] = id
     end
   end
-  for _, id in ipairs(leaving.far or {}) do
-    call('LREM', leaving.key, '-1', id)
+  for i = 1, #leaving.far do
+    call('LREM', leaving.key, '-1', leaving.far[i])
   end
-  if size == 0 and before > 0 then
-    call('LTRIM', leaving.key, '0', -before - 1)
-  elseif leaving.few then
+  if leaving.few and size > 0 then
     for i = 1, #leaving.ids do
       call('LREM', leaving.key, '-1', leaving.ids[i])
     end
   elseif size < before then
-    call('LTRIM', leaving.key, '0', -before - 1)
-    if not pcall(call_many, 'RPUSH', leaving.key, kept) then
-      call_many('LPUSH', leaving.key, kept) -- whoever may not push at that end: better out of order than lost
-    end
+    rewrite_end(leaving.key, before, kept)
   end
 end

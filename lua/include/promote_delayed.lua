@@ -1,7 +1,3 @@
---- @include add_marker
---- @include move_jobs
---- @include on_hash
---- @include priority_of
 -- Moves due delayed jobs, at most 1000 per call, to where workers take them.
 local function promote_delayed(P, now, target, blocked)
   local delayed = P .. 'delayed'
@@ -10,6 +6,10 @@ local function promote_delayed(P, now, target, blocked)
   if not first or tonumber(first) > last then
     return
   end
+  --- @include add_marker
+  --- @include move_jobs
+  --- @include on_hash
+  --- @include priority_of
   local due = call('ZRANGEBYSCORE', delayed, '-inf', last, 'LIMIT', '0', '1000')
   local plain = { key = target, push = 'LPUSH', ids = {} }
   local ranked = { key = P .. 'prioritized', counter = P .. 'pc', priorities = {}, ids = {} }

@@ -1,4 +1,3 @@
---- @include detach_child
 --- @include remove_job_keys
 -- Applies a keep rule to a finished set, age first: removes what is older than keep_age seconds, then all but
 -- the newest keep_count. No `removed` event; deduplication keys stay. Both rules remove the oldest jobs, at most 500 more
@@ -13,6 +12,7 @@ local function prune_finished(P, set, now, keep_count, keep_age, added)
       local link = call('HMGET', job_key, 'parentKey', 'parent')
       remove_job_keys(job_key)
       if link[1] then
+        --- @include detach_child
         local done, refused = pcall(detach_child, P, job_key, link[1], link[2], false)
         failed = failed or not done and refused
       end

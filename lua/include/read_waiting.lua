@@ -9,7 +9,11 @@ local function read_waiting(P, wanted)
   local byte = string.byte
   local listed
   repeat
-    listed = call('LRANGE', list_key, -wanted, '-1')
+    if wanted == 1 then
+      listed = { call('LINDEX', list_key, '-1') or nil } -- a third of the cost
+    else
+      listed = call('LRANGE', list_key, -wanted, '-1')
+    end
     waiting = #listed
     local markers = false
     for i = waiting, 1, -1 do

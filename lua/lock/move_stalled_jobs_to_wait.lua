@@ -13,6 +13,7 @@ local call = redis.call
 --- @include is_repeated
 --- @include call_many
 --- @include move_jobs
+--- @include rewrite_end
 local P = string.sub(KEYS[1], 1, -5)
 local active_key, stalled_key, events_key = P .. 'active', P .. 'stalled', P .. 'events'
 local max_stalled_count = assert(tonumber(ARGV[2]), 'max_stalled_count is not a number')
@@ -97,10 +98,7 @@ move_jobs(returned[1] and { { key = target, push = 'RPUSH', ids = returned } } o
     for i = kept_in_span, 1, -1 do
       back[#back + 1] = kept[i]
     end
-    call('LTRIM', active_key, 0, -span - 1)
-    if not pcall(call_many, 'RPUSH', active_key, back) then
-      call_many('LPUSH', active_key, back) -- whoever may not push at that end: better out of order than lost
-    end
+    rewrite_end(active_key, span, back)
   end
 end)
 

@@ -58,14 +58,6 @@ fn is_missing_script(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if code == "NOSCRIPT")
 }
 
-/// Whoever may not load a script is told so, and not that it is missing.
-fn after_loading(reply: Result<Value>, load: Option<&Result<Value>>) -> Result<Value> {
-    match (&reply, load) {
-        (Err(error), Some(Err(refusal))) if is_missing_script(error) => Err(refusal.clone()),
-        _ => reply,
-    }
-}
-
 /// How often a script is loaded for one call: a flush may come between loading and calling, too.
 const LOADS: usize = 10;
 
@@ -81,40 +73,9 @@ pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
         }
         let mut replies = link.pipeline(&[call.load(), call.cmd.clone()], retry).await?;
         reply = replies.pop().unwrap_or(Err(Error::Closed));
-        reply = after_loading(reply, replies.first());
+        if let Some(Err(refusal)) = replies.pop() {
+            return Err(refusal); // whoever may not load a script is told so, and not that it is missing
+        }
     }
     reply
-}
-
-/// Runs many calls in one pipeline; only those that met a missing script are run again, after loading it.
-///
-/// # Errors
-/// What [`Link::pipeline`] returns; each call has its own result besides.
-pub async fn eval_many(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<Result<Value>>> {
-    let commands: Vec<&Cmd> = calls.iter().map(|call| &call.cmd).collect();
-    let mut replies = link.pipeline(&commands, retry).await?;
-    for _ in 0..LOADS {
-        let missing = |slot: &usize| replies[*slot].as_ref().is_err_and(is_missing_script);
-        let again: Vec<usize> = (0..calls.len()).filter(missing).collect();
-        if again.is_empty() {
-            break;
-        }
-        let mut loaded: Vec<&str> = Vec::new();
-        let mut commands: Vec<Cmd> = Vec::with_capacity(again.len() + 1);
-        for call in again.iter().map(|&slot| &calls[slot]) {
-            if !loaded.contains(&call.script.sha) {
-                loaded.push(call.script.sha);
-                commands.push(call.load());
-            }
-        }
-        let loads = loaded.len();
-        commands.extend(again.iter().map(|&slot| calls[slot].cmd.clone()));
-        let mut rerun = link.pipeline(&commands, retry).await?;
-        let ran = rerun.split_off(loads.min(rerun.len()));
-        for (slot, reply) in again.into_iter().zip(ran) {
-            let load = loaded.iter().position(|sha| *sha == calls[slot].script.sha);
-            replies[slot] = after_loading(reply, load.and_then(|load| rerun.get(load)));
-        }
-    }
-    Ok(replies)
 }

@@ -8,7 +8,7 @@ pub mod inspect;
 pub mod lock;
 pub mod manage;
 
-pub use call::{eval, eval_many, Call};
+pub use call::{eval, Call};
 
 /// One Lua script, as it is sent to Redis.
 #[derive(Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ use crate::queue::{QueueHandle, QueueOptions};
 use crate::scripts;
 use crate::spell::Spell;
 use crate::timers::lock_extender::HeldLocks;
+use crate::vigil::Vigil;
 
 /// How often a run that ends by itself looks whether the end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
@@ -66,6 +67,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
         refused_until: None,
         trouble: Spell::default(),
         stamping: Arc::default(),
+        vigil: Vigil::default(),
         alone_since: None,
         gathering_since: None,
         fetched: 0,
@@ -102,6 +104,7 @@ struct Engine {
     trouble: Spell,
     /// The same for stamps.
     stamping: Arc<Spell>,
+    vigil: Vigil,
     /// A job must run alone: it waits until nothing else is in hand, or runs.
     alone_since: Option<Instant>,
     /// Outcomes wait for others to share a call.
@@ -160,8 +163,8 @@ impl Engine {
                 // Something else asked for attention first.
             } else if self.is_refused() {
                 self.rest(0).await;
-            } else if !self.strays.is_empty() {
-                self.recover().await;
+            } else if let Some(sent) = self.strays.pop() {
+                self.recover(sent).await;
             } else if room > 0 && !self.fetcher.is_idle() {
                 self.fetch().await;
             } else if self.in_hand == 0 && self.has_ended().await {
@@ -247,8 +250,7 @@ impl Engine {
     }
 
     /// Ask for the jobs of a fetch whose reply got lost.
-    async fn recover(&mut self) {
-        let Some(sent) = self.strays.pop() else { return };
+    async fn recover(&mut self, sent: Sent) {
         match self.fetcher.recover(sent.clone()).await {
             Ok(batch) => self.receive(batch),
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
@@ -279,6 +281,11 @@ impl Engine {
     /// Sleep until an outcome, a landing, a marker, a timer or a change of settings.
     async fn rest(&mut self, room: usize) {
         self.look_after_claims();
+        // With more than one there is work to do meanwhile.
+        let (began, is_alone) = (Instant::now(), self.in_hand == 1);
+        if is_alone && self.stay_awake(began).await {
+            return;
+        }
         let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
         let has_claims = self.in_hand > 0 && self.shared.handout.has_claims();
         let gathering = self.gathering();
@@ -308,6 +315,25 @@ impl Engine {
                 }
             }
         }
+        if is_alone {
+            self.vigil.end(began);
+        }
+    }
+
+    /// Wait awake for the next thing to happen to the only job in hand; returns whether it did.
+    async fn stay_awake(&mut self, began: Instant) -> bool {
+        while self.vigil.lasts(began) {
+            if self.shared.outcomes_waiting() > 0 {
+                return true;
+            }
+            if let Some(Some(landed)) = self.flights.next().now_or_never() {
+                self.land(landed);
+                return true;
+            }
+            std::thread::yield_now();
+            tokio::task::yield_now().await;
+        }
+        false
     }
 
     /// Give back unstarted jobs, wait for running ones, hand in every outcome.
@@ -316,8 +342,8 @@ impl Engine {
             self.land(landed);
         }
         self.fetcher.stop().await;
-        for sent in self.strays.clone() {
-            if tokio::time::timeout(PATIENCE, self.recover()).await.is_err() {
+        for sent in std::mem::take(&mut self.strays) {
+            if tokio::time::timeout(PATIENCE, self.recover(sent.clone())).await.is_err() {
                 self.strays.push(sent);
             }
         }

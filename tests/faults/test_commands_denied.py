@@ -205,9 +205,10 @@ def test_a_start_is_counted_though_it_could_not_be_put_on_record_at_once(server,
             raise ValueError("the first attempt fails")
 
     user("reset", "on", ">secret", "~*", "&*", "+@all")
+    url = server.url.replace("redis://", "redis://starts:secret@")
     with Queue("starts", url=server.url) as queue:
         queue.add_bulk([{"name": "n", "opts": {"attempts": 2}}] * MANY)
-        with Worker("starts", work, url=server.url.replace("redis://", "redis://starts:secret@"), autorun=True) as worker:
+        with Worker("starts", work, url=url, autorun=True) as worker:
             worker.on("error", lambda error: user("+hset"))
             until("all are completed", lambda: own_redis.zcard("bull:starts:completed") == MANY)
     assert own_redis.hget(f"bull:starts:{MANY}", "ats") == "2"

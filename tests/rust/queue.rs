@@ -6,9 +6,10 @@ use bullrush::connection::{Link, LinkOptions};
 use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keys, NewJob};
 use bullrush::queue::{QueueHandle, QueueOptions};
-use bullrush::scripts::fetch::{move_to_active, FetchPlan};
+use bullrush::scripts::fetch::move_to_active;
 
 use crate::proxy::Proxy;
+use crate::scripts::PLAN;
 use crate::server::{endpoint, number, patient, run, text, until, Server};
 
 pub fn queue(link: &Link) -> QueueHandle {
@@ -171,19 +172,9 @@ async fn a_pending_bulk_add_does_not_hold_up_short_calls() {
     for _ in 0..5_000 {
         batch.push(job("{}"));
     }
-    let plan = FetchPlan {
-        count: 10,
-        slots: 10,
-        stalled_limit: None,
-        alone: false,
-        token: "t:1",
-        lock_duration: 30_000,
-        limiter: None,
-        worker_name: None,
-    };
     let (added, fetched) = tokio::join!(queue.add_jobs(&batch), async {
         until("jobs arrive", || async { number(&link, "LLEN bull:q:wait").await > 0 }).await;
-        move_to_active(&link, &keys, 1, &plan).await
+        move_to_active(&link, &keys, 1, &PLAN).await
     });
     assert_eq!(added.unwrap().ids.len(), 5_000);
     assert_eq!(fetched.unwrap().jobs.len(), 10);

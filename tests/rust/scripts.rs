@@ -6,16 +6,16 @@ use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
 use bullrush::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Started};
 use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, GivenBack, Outcome, Refusal};
 use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
-use bullrush::scripts::{eval_many, inspect, lua, manage, Call, ALL};
+use bullrush::scripts::{inspect, manage, ALL};
 
 use crate::queue::{job, queue};
-use crate::server::{number, run, text, Server};
+use crate::server::{run, text, Server};
 
 fn keys() -> Keys {
     Keys::new("bull", "q").unwrap()
 }
 
-const PLAN: FetchPlan<'static> = FetchPlan {
+pub const PLAN: FetchPlan<'static> = FetchPlan {
     count: 10,
     slots: 10,
     stalled_limit: None,
@@ -186,17 +186,7 @@ async fn a_flushed_script_cache_goes_unnoticed() {
     run(&link, "SCRIPT FLUSH").await;
     assert_eq!(inspect::get_state(&link, &keys, "1").await.unwrap(), "waiting");
     run(&link, "SCRIPT FLUSH").await;
-    let calls: Vec<Call> = (0..3)
-        .map(|n| {
-            let mut call = Call::new(&lua::manage::ADD_LOG, &keys);
-            call.arg("1").arg(n).arg("");
-            call
-        })
-        .chain([Call::new(&lua::manage::PAUSE, &keys)])
-        .collect();
-    let replies = eval_many(&link, &calls, Retry::Never).await.unwrap();
-    assert!(replies.iter().all(Result::is_ok), "{replies:?}");
-    assert_eq!(number(&link, "LLEN bull:q:1:logs").await, 3);
+    manage::pause(&link, &keys).await.unwrap();
 }
 
 #[tokio::test]
@@ -234,11 +224,6 @@ async fn who_may_not_load_scripts_is_told_so() {
     let server = Server::start();
     let link = server.link();
     run(&link, "ACL SETUSER default -script").await;
-    let one = inspect::get_state(&link, &keys(), "1").await.unwrap_err();
-    let mut state = Call::new(&lua::inspect::GET_STATE, &keys());
-    state.arg("1");
-    let many = eval_many(&link, &[state], Retry::Safe).await.unwrap().remove(0).unwrap_err();
-    for error in [one, many] {
-        assert!(matches!(&error, Error::Server { code, .. } if code == "NOPERM"), "{error:?}");
-    }
+    let error = inspect::get_state(&link, &keys(), "1").await.unwrap_err();
+    assert!(matches!(&error, Error::Server { code, .. } if code == "NOPERM"), "{error:?}");
 }
