@@ -237,7 +237,8 @@ class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
     """The events of a queue, whoever causes them: iterate over it, or register listeners with `on`.
 
     They are read on a connection of its own, from the moment it is made (see ``last_event_id``), and over reconnects without a
-    gap. A slow reader costs no memory: it reads on when it can, as long as Redis keeps the events, about 10,000 of them.
+    gap. A slow reader is at most 1,000 events behind: then it reads on when it can, as long as Redis keeps the events, about
+    10,000 of them.
 
     Listeners get an `Event`. ``on("completed", f)`` hears of all jobs, ``on("completed:7", f)`` of job 7. They are called one
     after the other on a thread in the background, or on the thread of `run`.

@@ -1,7 +1,7 @@
 //! Tells what a reader reads: batches to listeners, ends of jobs to those who wait for one.
 //!
-//! It reads only while someone wants to know, and not on while a listener has not taken the last batch: what is unread
-//! stays in Redis, not in memory.
+//! It reads only while someone wants to know, and not on while a listener is too far behind: what is unread stays in Redis, not
+//! in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::sync::{mpsc, oneshot, watch, Notify};
+use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
 
 use super::reader::{Entry, Reader};
 use super::recent::Recent;
@@ -19,6 +19,8 @@ use crate::spell::Spell;
 
 /// Pause after an error that a reconnect does not mend.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
+/// How many events a listener may be behind; those who wait for a job hear of its end meanwhile.
+const BEHIND: usize = 1_000;
 /// The events that end a job, with the field that says how.
 const ENDS: [(&str, &str); 3] = [("completed", "returnvalue"), ("failed", "failedReason"), ("removed", "prev")];
 
@@ -33,11 +35,37 @@ pub enum News {
 /// How a job ended: the event and its result, reason or former state.
 pub type Outcome = (&'static str, String);
 
+impl News {
+    fn size(&self) -> u32 {
+        match self {
+            News::Batch(entries) => entries.len() as u32,
+            News::Trouble(_) => 1,
+        }
+    }
+}
+
 struct Listener {
     number: u64,
     /// Where it began to listen; unknown before the first connection.
     from: Option<String>,
-    sender: mpsc::Sender<News>,
+    sender: Sender,
+}
+
+/// The way to one listener, with room for so many events.
+#[derive(Clone)]
+struct Sender {
+    news: mpsc::UnboundedSender<News>,
+    room: Arc<Semaphore>,
+}
+
+impl Sender {
+    /// Wait for room, unless the listener leaves.
+    async fn send(&self, news: News) {
+        if let Ok(taken) = self.room.acquire_many(news.size()).await {
+            taken.forget();
+            let _ = self.news.send(news);
+        }
+    }
 }
 
 struct Waiter {
@@ -63,7 +91,7 @@ impl State {
         self.numbers
     }
 
-    fn senders(&self) -> Vec<mpsc::Sender<News>> {
+    fn senders(&self) -> Vec<Sender> {
         self.listeners.iter().map(|listener| listener.sender.clone()).collect()
     }
 }
@@ -165,7 +193,7 @@ impl Feed {
     }
 
     /// Move on behind the entries and tell those who wait for one of their jobs; returns who else is to hear of them.
-    fn note(&self, entries: Vec<Entry>, epoch: u64) -> Option<(Vec<mpsc::Sender<News>>, News)> {
+    fn note(&self, entries: Vec<Entry>, epoch: u64) -> Option<(Vec<Sender>, News)> {
         let mut state = self.state.lock();
         if state.epoch != epoch {
             return None;
@@ -202,15 +230,17 @@ impl Feed {
     /// Listens from now on: to what comes after the last entry that was told.
     #[must_use]
     pub fn listen(self: &Arc<Self>) -> Listening {
-        let (sender, news) = mpsc::channel(1);
+        let (sender, news) = mpsc::unbounded_channel();
+        let room = Arc::new(Semaphore::new(BEHIND));
         let mut state = self.state.lock();
         let (number, from) = (state.number(), state.after.clone());
         if !*self.stopped.borrow() {
-            state.listeners.push(Listener { number, from, sender });
+            state.listeners.push(Listener { number, from, sender: Sender { news: sender, room: room.clone() } });
         }
         drop(state);
         self.changed.notify_one();
-        Listening { feed: self.clone(), number, news: tokio::sync::Mutex::new(news), returned: Mutex::default() }
+        let news = tokio::sync::Mutex::new(news);
+        Listening { feed: self.clone(), number, news, room, returned: Mutex::default() }
     }
 
     /// Waits for the end of a job, from this call on, or also before if `late`; `None` after `patience`.
@@ -251,8 +281,8 @@ impl Feed {
     }
 }
 
-/// Hand news to listeners; it waits for those that have not taken the last ones.
-async fn tell(listeners: Vec<mpsc::Sender<News>>, news: News) {
+/// Hand news to listeners; it waits for those that are too far behind.
+async fn tell(listeners: Vec<Sender>, news: News) {
     join_all(listeners.iter().map(|listener| listener.send(news.clone()))).await;
 }
 
@@ -285,7 +315,8 @@ impl Drop for Waiting {
 pub struct Listening {
     feed: Arc<Feed>,
     number: u64,
-    news: tokio::sync::Mutex<mpsc::Receiver<News>>,
+    news: tokio::sync::Mutex<mpsc::UnboundedReceiver<News>>,
+    room: Arc<Semaphore>,
     /// Batches that were given to somebody who has gone.
     returned: Mutex<VecDeque<Arc<Vec<Entry>>>>,
 }
@@ -293,11 +324,18 @@ pub struct Listening {
 impl Listening {
     /// Waits for news; `None` once the feed has ended.
     pub async fn next(&self) -> Option<News> {
+        if *self.feed.stopped.borrow() {
+            return None;
+        }
         let mut news = self.news.lock().await;
         let returned = self.returned.lock().pop_front();
         match returned {
             Some(entries) => Some(News::Batch(entries)),
-            None => news.recv().await,
+            None => {
+                let came = news.recv().await?;
+                self.room.add_permits(came.size() as usize);
+                Some(came)
+            }
         }
     }
 
@@ -315,10 +353,7 @@ impl Listening {
             return;
         };
         let left = state.listeners.remove(index);
-        // Else a batch that nobody takes would be waited for.
-        if let Ok(mut news) = self.news.try_lock() {
-            news.close();
-        }
+        self.room.close(); // else room that nobody makes would be waited for
         if state.listeners.is_empty() {
             if let Some(seen) = seen.or(left.from) {
                 state.after = Some(seen);

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis import Redis
 
-from bullrush import Event, Queue, QueueEvents, QueueEventsProducer, aio, errors
+from bullrush import Event, Queue, QueueEvents, QueueEventsProducer, Worker, aio, errors
 
 
 @pytest.fixture
@@ -203,9 +203,26 @@ def test_a_slow_reader_holds_a_few_events_and_misses_none(queue: Queue, redis: R
     passing = events.iterate(timeout=1_000)
     next(passing)
     time.sleep(0.1)
-    assert reads() - before <= 4
+    assert reads() - before <= 6
     assert 1 + sum(1 for _ in passing) == 8_000
     assert reads() - before > 30
+
+
+def test_a_listener_that_blocks_holds_up_nobody_who_waits_for_a_job(
+    redis_url: str, queue: Queue, follow: Callable
+) -> None:
+    """The wait looks for itself once in 5 s: what is longer than the timeout, so that only an event can end it."""
+    blocked, release = threading.Event(), threading.Event()
+    events = follow()
+    events.on("active", lambda event: (blocked.set(), release.wait(30)))
+    try:
+        with Worker(queue.name, lambda job: job.data, url=redis_url, autorun=True):
+            queue.add("first", 1)
+            assert blocked.wait(10)
+            for number in range(20):
+                assert queue.add("next", number).wait_until_finished(events, timeout=4_000) == number
+    finally:
+        release.set()
 
 
 def test_the_connection_is_named_as_others_look_for_it(redis: Redis, queue: Queue, follow: Callable) -> None:
