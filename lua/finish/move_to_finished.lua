@@ -108,18 +108,24 @@ local function settle(parent_key, step, ...)
     parent_errors[#parent_errors + 1] = type(failed) == 'table' and failed.err or tostring(failed)
   end
 end
-local function tell_parent(job_key, parent_key, parent_json, completed, value)
+
+-- Returns what a child does with its parent: tell_parent and detach_child.
+local function of_parents()
   --- @include read_parent
   --- @include settle_parent
   --- @include fail_dependency
-  local parent = read_parent(parent_key, parent_json)
-  if not completed then
-    fail_dependency(parent, job_key, value, now)
-  elseif call('SISMEMBER', parent.key .. ':dependencies', job_key) == 1 then
-    call('HSET', parent.key .. ':processed', job_key, value)
-    call('SREM', parent.key .. ':dependencies', job_key)
-    settle_parent(parent.P, parent.id, now)
+  --- @include detach_child
+  local function tell_parent(job_key, parent_key, parent_json, completed, value)
+    local parent = read_parent(parent_key, parent_json)
+    if not completed then
+      fail_dependency(parent, job_key, value, now)
+    elseif call('SISMEMBER', parent.key .. ':dependencies', job_key) == 1 then
+      call('HSET', parent.key .. ':processed', job_key, value)
+      call('SREM', parent.key .. ':dependencies', job_key)
+      settle_parent(parent.P, parent.id, now)
+    end
   end
+  return tell_parent, detach_child
 end
 
 -- Why a job must not complete: children that are not done, or that have failed.
@@ -144,6 +150,7 @@ local function finish_all(batch)
   -- With a global concurrency the length of active decides along the way, so each job leaves it at once.
   local capped = batch.settings[2]
   local seen, released = {}, 0
+  local tell_parent, detach_child
   local index, at, size, jobs = 0, FIRST_RUN, #ARGV, #job_keys
   while at <= size do
     local count, target, token = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
@@ -234,12 +241,14 @@ local function finish_all(batch)
           settle(job_key, release_deduplication, P, id, job[4], now)
         end
         if job[3] then
+          if not tell_parent then
+            tell_parent, detach_child = of_parents()
+          end
           settle(job[3], tell_parent, job_key, job[3], parent_json, completed, value)
         end
         if keep_count == 0 then
           remove_job_keys(job_key)
           if job[3] then
-            --- @include detach_child
             settle(job[3], detach_child, P, job_key, job[3], parent_json, false)
           end
         else

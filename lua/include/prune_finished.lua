@@ -7,19 +7,20 @@ local function prune_finished(P, set, now, keep_count, keep_age, added)
   local most = 500 + added
   local failed
   local function drop(ids)
+    if not ids[1] then
+      return
+    end
+    --- @include detach_child
     for _, id in ipairs(ids) do
       local job_key = P .. id
       local link = call('HMGET', job_key, 'parentKey', 'parent')
       remove_job_keys(job_key)
       if link[1] then
-        --- @include detach_child
         local done, refused = pcall(detach_child, P, job_key, link[1], link[2], false)
         failed = failed or not done and refused
       end
     end
-    if ids[1] then
-      call('ZREMRANGEBYRANK', set, 0, #ids - 1)
-    end
+    call('ZREMRANGEBYRANK', set, 0, #ids - 1)
   end
   if keep_age then
     drop(call('ZRANGEBYSCORE', set, '-inf', now - keep_age * 1000, 'LIMIT', 0, most))
