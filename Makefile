@@ -14,6 +14,8 @@ SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock 2>/dev/null)
 
 export CARGO_TERM_QUIET ?= true
 export PYO3_PYTHON := $(abspath $(PY))
+# Without it maturin takes .venv, whatever Python was asked for.
+export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
