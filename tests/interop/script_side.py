@@ -1,14 +1,14 @@
 """The steps of a sequence, done by our Lua scripts alone: argument for argument as the core calls them."""
 
 import json
-import re
 from collections.abc import Callable
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import msgpack
 import redis
+
+from tests.lua.source import flatten
 
 from .client_rules import (
     SCHEDULER_FIELDS,
@@ -25,29 +25,10 @@ from .linked_jobs import LinkedJobs, is_linked
 from .node_side import Batch, Failed
 from .state import coarse_ttl
 
-LUA = Path(__file__).resolve().parents[2] / "lua"
-INCLUDE = re.compile(r"^--- @include (\w+)\s*$")
 WAKE_UP = 9007199254740991
 
 #: Gets a moment in ms and the repeat options; returns when the pattern fires next, or None.
 Cron = Callable[[int, dict[str, Any]], int | None]
-
-
-def flatten(script: str) -> str:
-    """Resolve the include lines of ``script`` the way the build does."""
-    included: set[str] = set()
-
-    def lines_of(path: Path) -> list[str]:
-        lines = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if not (found := INCLUDE.match(line)):
-                lines.append(line)
-            elif found[1] not in included:
-                included.add(found[1])
-                lines += lines_of(LUA / "include" / f"{found[1]}.lua")
-        return lines
-
-    return "\n".join(lines_of(LUA / f"{script}.lua"))
 
 
 class ScriptSide(LinkedJobs):

@@ -1,40 +1,15 @@
 """Runs the Lua scripts on a real Redis, one at a time, without the compiled core."""
 
-import re
 import uuid
-from pathlib import Path
 from typing import NamedTuple
 
 import msgpack
 import pytest
 import redis
 
-LUA = Path(__file__).resolve().parents[2] / "lua"
+from tests.lua.source import flatten
+
 NOW = 1795225366409
-INCLUDE = re.compile(r"^ *--- @include (\w+)\s*$")
-
-
-def flatten(script):
-    """Resolves the include lines of `script` ("add/add_jobs") the way the build does."""
-
-    def lines_of(path, included):
-        blocks = [(0, included)]
-        for line in path.read_text(encoding="utf-8").splitlines():
-            indent = len(line) - len(line.lstrip())
-            while line and indent < blocks[-1][0]:
-                blocks.pop()
-            found = INCLUDE.match(line)
-            if not found:
-                if line.strip() and not line.lstrip().startswith("--"):
-                    yield line
-                continue
-            if indent > blocks[-1][0]:
-                blocks.append((indent, set(blocks[-1][1])))
-            if found[1] not in blocks[-1][1]:
-                blocks[-1][1].add(found[1])
-                yield from lines_of(LUA / "include" / f"{found[1]}.lua", blocks[-1][1])
-
-    return "\n".join(lines_of(LUA / f"{script}.lua", set())) + "\n"
 
 
 @pytest.fixture(scope="session")
