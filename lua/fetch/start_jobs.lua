@@ -1,30 +1,26 @@
 --- Stamps jobs that were claimed ahead and whose handlers have started meanwhile.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    worker_name ("" = none), then per job: id, token, ats, processed_on
---- Returns the number of stamped jobs; one that is not locked by its token (any more) is left alone. An error of one job comes
----         when all others are stamped
+--- Returns the number of stamped jobs; one that is not locked by its token (any more), or whose key or lock holds something else,
+---         is left alone
 --- Events  none
-local call = redis.call
 
 local P = string.sub(KEYS[1], 1, -5)
 local worker_name = ARGV[1]
-local stamped, failed = 0, nil
+local stamped = 0
 for at = 2, #ARGV - 3, 4 do
   local job_key = P .. ARGV[at]
-  if call('GET', job_key .. ':lock') == ARGV[at + 1] then
+  local reply = redis.pcall('GET', job_key .. ':lock')
+  if reply == ARGV[at + 1] then
     local stamp = { 'ats', ARGV[at + 2], 'processedOn', ARGV[at + 3] }
     if worker_name ~= '' then
       stamp[5], stamp[6] = 'pb', worker_name
     end
-    local done = redis.pcall('HSET', job_key, unpack(stamp))
-    if type(done) == 'table' then
-      failed = failed or done.err
-    else
-      stamped = stamped + 1
-    end
+    reply = redis.pcall('HSET', job_key, unpack(stamp))
+    stamped = stamped + (type(reply) == 'number' and 1 or 0)
   end
-end
-if failed then
-  error(failed, 0)
+  if type(reply) == 'table' and not string.find(reply.err, 'WRONGTYPE', 1, true) then
+    error(reply.err, 0)
+  end
 end
 return stamped

@@ -133,7 +133,8 @@ def check_repeat(repeat: object) -> Repeat:
     if given.get("immediately") and "start_date" in given:
         raise checks.refuse("Both .immediately and .startDate options are defined for this repeatable job")
     stored = {wire: check(f"repeat.{name}", given[name]) for name, (wire, check) in _STORED.items() if name in given}
-    if stored.get("endDate", now_ms()) < now_ms():
+    now = now_ms()
+    if stored.get("endDate", now) < now:
         raise checks.refuse("End date must be greater than current timestamp")
     if "pattern" in stored:
         # Without one, each client would take the zone of its own machine.

@@ -1,7 +1,6 @@
 """lua/fetch/start_jobs.lua: putting starts on record that the fetch left out."""
 
 import pytest
-import redis
 
 SCRIPT = "fetch/start_jobs"
 NOW = 1795225366409
@@ -38,11 +37,11 @@ def test_a_job_that_is_no_longer_ours_is_left_alone(run, add, fetch, client, que
     assert dump(queue) == before
 
 
-def test_a_damaged_job_does_not_keep_the_others_from_their_record(run, add, fetch, client, queue, dump):
+@pytest.mark.parametrize("damaged", ["1", "1:lock"])
+def test_a_damaged_job_does_not_keep_the_others_from_their_record(run, add, fetch, client, queue, dump, damaged):
     add(queue, "a", "b")
     fetch(queue, 2, slots=0)
-    client.delete(f"bull:{queue}:1")
-    client.set(f"bull:{queue}:1", "no hash")
-    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-        run(SCRIPT, queue, "w", "1", "t", 1, NOW, "2", "t", 1, NOW)
+    client.delete(f"bull:{queue}:{damaged}")
+    client.sadd(f"bull:{queue}:{damaged}", "something else")
+    assert run(SCRIPT, queue, "w", "1", "t", 1, NOW, "2", "t", 1, NOW) == 1
     assert dump(queue)["2"]["ats"] == "1"
