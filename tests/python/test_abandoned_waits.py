@@ -94,7 +94,9 @@ def test_the_next_job_of_a_finish_that_was_given_up_goes_back(queue: Queue, redi
             await asyncio.sleep(0)
             wait.cancel()
             (brought,) = await asyncio.gather(wait, return_exceptions=True)
-            assert isinstance(brought, asyncio.CancelledError)
+            if not isinstance(brought, asyncio.CancelledError):
+                assert brought.id == second.id  # the reply was quicker
+                return
             following = await worker.get_next_job("next")
             while following is None:
                 following = await worker.get_next_job("next")
