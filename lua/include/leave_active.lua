@@ -1,13 +1,19 @@
 --- @include places
 --- @include drop_lock
--- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked under another token,
+-- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked otherwise,
 -- -3 not active. Token "0" checks no lock.
 local function check_active(P, id, token)
   if call('EXISTS', P .. id) == 0 then
     return -1
   end
-  local held = token == '0' and token or call('GET', P .. id .. ':lock')
-  if held ~= token then
+  local held = token
+  if token ~= '0' then
+    held = redis.pcall('GET', P .. id .. ':lock')
+    if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then
+      error(held.err, 0)
+    end
+  end
+  if held ~= token then -- also if the key holds something else
     return held and -6 or -2
   end
   return call('LPOS', P .. 'active', id, 'RANK', '-1') and 0 or -3

@@ -64,6 +64,15 @@ def test_a_lost_lock_is_told_apart_from_a_foreign_one(run, active, client, queue
     assert run(SCRIPT, queue, NOW, "1", "0", 0, "boom", "[]") == 0
 
 
+def test_a_lock_key_that_holds_something_else_is_a_foreign_lock(run, active, client, queue, dump):
+    active(queue, 1)
+    client.delete(f"bull:{queue}:1:lock")
+    client.sadd(f"bull:{queue}:1:lock", "something else")
+    before = dump(queue)
+    assert run(SCRIPT, queue, NOW, "1", "t", 0, "boom", "[]") == -6
+    assert dump(queue) == before
+
+
 def test_a_job_that_is_not_active_is_recorded_but_not_retried(run, active, client, queue, dump):
     active(queue)
     client.delete(f"bull:{queue}:active")
