@@ -6,14 +6,13 @@
 --- Returns one code per job: 0, -1 no such job, -2/-6 lock gone/not ours, -3 not active
 --- Events  waiting (prev=active) per job given back
 local call = redis.call
---- @include attempt
 --- @include get_target
 --- @include add_marker
+--- @include leave_active
 --- @include max_len_events
 
 local P = string.sub(KEYS[1], 1, -5)
 local WIDTH = 7
-local active_key, prioritized_key = P .. 'active', P .. 'prioritized'
 if #ARGV % WIDTH ~= 0 then
   return redis.error_reply('ERR give_back: malformed arguments')
 end
@@ -32,44 +31,23 @@ local codes, given, highest = {}, 0, 0
 for at = 1, #ARGV, WIDTH do
   local id, token, score = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local job_key = P .. id
-  local lock_key = job_key .. ':lock'
-  local held = call('GET', lock_key)
-  local code = 0
-  if call('EXISTS', job_key) == 0 then
-    code = -1
-  elseif held ~= token then
-    code = held and -6 or -2
-  elseif not call('LPOS', active_key, id) then
-    code = -3
+  local code = check_active(P, id, token)
+  if code == 0 and ARGV[at + 3] == '1' then
+    restore(job_key, 'ats', ARGV[at + 4])
+    restore(job_key, 'processedOn', ARGV[at + 5])
+    restore(job_key, 'pb', ARGV[at + 6])
+  end
+  if code == 0 or code == -3 then
+    local place = score and { ids = { id }, key = P .. 'prioritized', scores = { score } }
+      or { ids = { id }, key = list_key, push = 'RPUSH' }
+    code = leave_active(P, id, token, code, place, {}, {})
   end
   if code == 0 then
-    if ARGV[at + 3] == '1' then
-      restore(job_key, 'ats', ARGV[at + 4])
-      restore(job_key, 'processedOn', ARGV[at + 5])
-      restore(job_key, 'pb', ARGV[at + 6])
-    end
-    -- It enters its place before it leaves active, and leaves that again if it cannot: it is never in none, and in both only
-    -- within this call.
-    if score then
-      call('ZADD', prioritized_key, score, id)
-      highest = math.max(highest, score % 4294967296)
-    else
-      call('RPUSH', list_key, id)
-    end
-    attempt(function()
-      call('LREM', active_key, 1, id)
-    end, function()
-      if score then
-        call('ZREM', prioritized_key, id)
-      else
-        call('RPOP', list_key)
-      end
-    end)
     given = given + 1
-    call('DEL', lock_key)
-    call('SREM', P .. 'stalled', id)
+    highest = score and math.max(highest, score % 4294967296) or highest
     call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,
       'prev', 'active')
+    drop_lock(P, id, token)
   end
   codes[#codes + 1] = code
 end

@@ -1,9 +1,10 @@
 --- @include places
 --- @include drop_lock
+--- @include on_hash
 -- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked otherwise,
 -- -3 not active. Token "0" checks no lock.
 local function check_active(P, id, token)
-  if call('EXISTS', P .. id) == 0 then
+  if (on_hash('HLEN', P .. id) or 0) == 0 then -- also if the key is no hash any more
     return -1
   end
   local held = token

@@ -82,6 +82,27 @@ def test_what_is_not_ours_is_left_alone_and_the_others_go_back(run, add, fetch, 
     assert dump(queue)["active"] == ["3", "2", "1"]
 
 
+def test_a_call_that_was_stopped_after_the_move_is_brought_to_its_end(run, add, fetch, client, queue, dump):
+    add(queue, "a")
+    fetch(queue, 1, slots=0)
+    client.lrem(f"bull:{queue}:active", 1, "1")
+    client.rpush(f"bull:{queue}:wait", "1")
+    assert run(SCRIPT, queue, *back("1")) == [0]
+    after = dump(queue)
+    assert after["wait"] == ["1"]
+    assert "1:lock" not in after
+
+
+def test_damaged_keys_of_one_job_keep_no_other_from_going_back(run, add, fetch, client, queue, dump):
+    add(queue, *"abc")
+    fetch(queue, 3, slots=0)
+    for key in (f"bull:{queue}:1", f"bull:{queue}:2:lock"):
+        client.delete(key)
+        client.sadd(key, "something else")
+    assert run(SCRIPT, queue, *back("1"), *back("2"), *back("3")) == [-1, -6, 0]
+    assert dump(queue)["wait"] == ["3"]
+
+
 def test_an_idle_worker_is_woken(run, add, fetch, client, queue, dump):
     add(queue, "a")
     fetch(queue, 1, slots=0)

@@ -73,6 +73,15 @@ def test_a_lock_key_that_holds_something_else_is_a_foreign_lock(run, active, cli
     assert dump(queue) == before
 
 
+def test_a_job_whose_key_is_no_hash_any_more_is_no_job(run, active, client, queue, dump):
+    active(queue, 1)
+    client.delete(f"bull:{queue}:1")
+    client.sadd(f"bull:{queue}:1", "something else")
+    before = dump(queue)
+    assert run(SCRIPT, queue, NOW, "1", "t", 0, "boom", "[]") == -1
+    assert dump(queue) == before
+
+
 def test_a_job_that_is_not_active_is_recorded_but_not_retried(run, active, client, queue, dump):
     active(queue)
     client.delete(f"bull:{queue}:active")
