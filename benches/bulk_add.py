@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from benches.contenders import LIMIT, NODE, bullrush, limit, node, node_6, official_python, others, rust
 from benches.harness.adding import Add
+from benches.harness.contender import LONGEST_CALL, RATE, SERVER_US
 from benches.harness.goals import AtMost, Times
-from benches.harness.question import LONGEST_CALL, RATE, SERVER_US, Goal, Question
+from benches.harness.question import Goal, Question
 
 
 def _goals(way: str, times: float) -> tuple[Goal, ...]:

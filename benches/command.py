@@ -20,9 +20,9 @@ from benches.harness.pages import publish
 from benches.harness.peer import NODE_MODULES
 from benches.harness.plot import draw
 from benches.harness.progress import Progress, rounds_of
-from benches.harness.question import Question
+from benches.harness.question import Answer, Question
 from benches.harness.report import markdown, read_json, read_summaries, table, write_json
-from benches.harness.rounds import Answer, ask
+from benches.harness.rounds import ask
 from benches.harness.server import BenchServer, Setup
 from benches.harness.summary import summarize
 

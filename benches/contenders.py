@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benches.harness.contender import Contender
 from benches.harness.installing import GO, RUST, python_of
-from benches.harness.question import Contender
 
 NODE = "BullMQ for Node"
 NODE_6 = "BullMQ 6 for Node"

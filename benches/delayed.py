@@ -6,8 +6,9 @@ Each has to be promoted before it can be fetched. Compare with ``process``, the 
 from __future__ import annotations
 
 from benches.contenders import bullmq, bullrush_workers
+from benches.harness.contender import LONGEST_CALL, RATE
 from benches.harness.processing import Process
-from benches.harness.question import LONGEST_CALL, RATE, Question
+from benches.harness.question import Question
 
 QUESTIONS = (
     Question(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benches.contenders import bullrush_worker, node, variant
+from benches.harness.contender import Contender
 from benches.harness.processing import Process
-from benches.harness.question import Contender, Question
+from benches.harness.question import Question
 
 _SIZES = (1, 2, 4)
 _WORKERS = (node("process", worker={"concurrency": 100}), bullrush_worker("def", concurrency=100))

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from benches.contenders import NODE, bullrush, bullrush_worker, node, variant
 from benches.harness.adding import Add
+from benches.harness.contender import RATE, SERVER_US, Contender
 from benches.harness.goals import Times
 from benches.harness.processing import Process
-from benches.harness.question import RATE, SERVER_US, Contender, Goal, Question
+from benches.harness.question import Goal, Question
 from benches.harness.server import Setup
 
 _WAITING = (1_000, 10_000, 100_000, 1_000_000)

@@ -7,8 +7,9 @@ with the default: all locks every 15 seconds.
 from __future__ import annotations
 
 from benches.contenders import NODE, bullrush, node, node_6
+from benches.harness.contender import LONGEST_CALL
 from benches.harness.goals import AtMost
-from benches.harness.question import LONGEST_CALL, Question
+from benches.harness.question import Question
 from benches.harness.upkeep import CLIENT_CORE, SERVER_CORE, SERVER_MS, Heartbeat
 
 QUESTIONS = (

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from benches.contenders import NODE, bullrush, bullrush_workers, node
 from benches.harness.adding import Add
+from benches.harness.contender import Figure
 from benches.harness.goals import AtMost
 from benches.harness.processing import Process
-from benches.harness.question import Figure, Question
+from benches.harness.question import Question
 
 _MILLION = 1_000_000 / 30_000
 _GROWTH = Figure("rss_growth_mb", "MB more than after a tenth", digits=1)

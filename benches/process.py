@@ -8,9 +8,10 @@ free.
 from __future__ import annotations
 
 from benches.contenders import LIMIT, NODE, PYTHON, bullmq, bullrush_worker, bullrush_workers, limit, others, rust
+from benches.harness.contender import LONGEST_CALL, RATE, SERVER_US, Contender
 from benches.harness.goals import EVERY_PEER, AtMost, Times
 from benches.harness.processing import Process
-from benches.harness.question import LONGEST_CALL, RATE, SERVER_US, Contender, Goal, Question
+from benches.harness.question import Goal, Question
 
 _KINDS = ("def", "async def", "batch_handler")
 _STRICT = "bullrush, def, prefetch=0"

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from benches.contenders import bullrush, node, node_6, official_python, rust
+from benches.harness.contender import Contender
 from benches.harness.processing import Process
-from benches.harness.question import Contender, Question
+from benches.harness.question import Question
 
 _WORKER = {"concurrency": 100}
 

@@ -9,8 +9,9 @@ import sys
 
 from benches.contenders import node
 from benches.harness.adding import Add
+from benches.harness.contender import Contender
 from benches.harness.processing import Process
-from benches.harness.question import Contender, Question
+from benches.harness.question import Question
 
 _SPARK = (sys.executable, "-m", "benches.peers", "spark_peer")
 

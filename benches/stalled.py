@@ -6,8 +6,9 @@ What counts is the longest script call, since everybody else waits meanwhile. Th
 from __future__ import annotations
 
 from benches.contenders import NODE, bullrush, node, node_6
+from benches.harness.contender import LONGEST_CALL
 from benches.harness.goals import AtMost
-from benches.harness.question import LONGEST_CALL, Question
+from benches.harness.question import Question
 from benches.harness.upkeep import SERVER_MS, StalledCheck
 
 _OURS = "bullrush, Worker"

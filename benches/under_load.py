@@ -7,8 +7,9 @@ One load generator for all, in an open loop, so that a slow worker cannot slow d
 from __future__ import annotations
 
 from benches.contenders import bullrush_workers, node, node_6, rust
+from benches.harness.contender import LONGEST_CALL
 from benches.harness.latency import OFFERED, TAIL_FIRST, UnderLoad
-from benches.harness.question import LONGEST_CALL, Question
+from benches.harness.question import Question
 
 _WORKER = {"concurrency": 100}
 

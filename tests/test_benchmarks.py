@@ -18,6 +18,7 @@ from benches.contenders import NODE, bullrush, bullrush_worker, limit
 from benches.harness import calls
 from benches.harness.adding import Add
 from benches.harness.checking import Expected, check_added, check_processed
+from benches.harness.contender import LONGEST_CALL, SERVER_US, Contender, Figure
 from benches.harness.goals import EVERY_PEER, AtMost, Times
 from benches.harness.latency import percentiles
 from benches.harness.measuring import Measurement
@@ -25,10 +26,10 @@ from benches.harness.pages import BEGIN, END, publish
 from benches.harness.peer import PeerError
 from benches.harness.processing import Process
 from benches.harness.progress import Progress
-from benches.harness.question import LONGEST_CALL, SERVER_US, Contender, Figure, Question
+from benches.harness.question import Answer, Question
 from benches.harness.ratio import ratio
 from benches.harness.report import markdown, read_summaries, table, write_json
-from benches.harness.rounds import Answer, ask
+from benches.harness.rounds import ask
 from benches.harness.server import IN_MEMORY, BenchServer
 from benches.harness.summary import Summary, summarize
 from bullrush import Queue

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benches.harness.question import Figure
+from benches.harness.contender import Figure
+from benches.harness.question import Answer, Verdict
 from benches.harness.ratio import middle, ratio
-from benches.harness.rounds import Answer
 
 #: Instead of a base: the best of all peers that answered.
 EVERY_PEER = "every peer"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a goal is met: in words for tables, and as a figure."""
-
-    goal: str
-    measured: str
-    value: float
-    met: bool
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 
+from benches.harness.contender import Figure
 from benches.harness.measuring import Measurement
 from benches.harness.peer import Peer, PeerError
 from benches.harness.processing import Process, wait_until_completed
-from benches.harness.question import Figure
 from benches.harness.stage import Stage
 
 P50 = Figure("p50_ms", "p50 ms", digits=2)

@@ -2,74 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from benches.harness.contender import RATE, Contender, Figure
 from benches.harness.server import IN_MEMORY, Setup
 
 if TYPE_CHECKING:
-    from benches.harness.goals import Verdict
     from benches.harness.measuring import Measurement
-    from benches.harness.rounds import Answer
     from benches.harness.stage import Stage
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One way to do the work.
-
-    Attributes:
-        name: as it stands in the tables.
-        command: starts the peer's process.
-        task: what the peer is told to do; its own word for it.
-        options: more about the task, as the peer understands it.
-        share: how many of the question's jobs it gets: slow peers get less, so that a round lasts about as long for all.
-        processes: how many processes do the work together.
-        waiting: how many more jobs wait in the queue beforehand.
-        foreign: it keeps its jobs in its own way, so that it fills the queue and counts by itself.
-        ordered: it keeps the order in which jobs are added.
-        limit: no product, but what Redis itself can do; the others are told how close they come to it.
-        extra: asked only with ``--all``.
-    """
-
-    name: str
-    command: tuple[str, ...]
-    task: str
-    options: Mapping[str, object] = field(default_factory=dict)
-    share: float = 1.0
-    processes: int = 1
-    waiting: int = 0
-    foreign: bool = False
-    ordered: bool = True
-    limit: bool = False
-    extra: bool = False
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One column of a table.
-
-    Attributes:
-        name: what a `Measurement` calls it.
-        title: the column's heading, with the unit.
-        digits: behind the point.
-        rising: more is better.
-    """
-
-    name: str
-    title: str
-    digits: int = 0
-    rising: bool = False
-
-    def shown(self, value: float) -> str:
-        """Return a value as it stands in the tables."""
-        return f"{value:,.{self.digits}f}"
-
-
-RATE = Figure("rate", "jobs/s", rising=True)
-SERVER_US = Figure("server_us", "server us/job", digits=1)
-LONGEST_CALL = Figure("longest_call_ms", "longest script call ms", digits=1)
 
 
 class Goal(Protocol):
@@ -90,6 +31,16 @@ class Work(Protocol):
             PeerError: it broke down, hung, or the work is not what was asked for.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a goal is met: in words for tables, and as a figure."""
+
+    goal: str
+    measured: str
+    value: float
+    met: bool
 
 
 @dataclass(frozen=True)
@@ -127,3 +78,24 @@ class Question:
     def jobs_of(self, contender: Contender, jobs: int) -> int:
         """Return how many jobs a contender gets."""
         return max(100, round(jobs * self.share * contender.share))
+
+
+@dataclass
+class Answer:
+    """What was measured for one question: for each contender one measurement per round.
+
+    Attributes:
+        question: the question.
+        rounds: by contender's name; only of those who answered.
+        identities: what each contender says of itself: versions.
+        silent: why a contender gave no answer.
+        failed: bullrush did not do its work, and so the run has failed.
+        seconds: how long it took to ask.
+    """
+
+    question: Question
+    rounds: dict[str, list[Measurement]] = field(default_factory=dict)
+    identities: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    failed: bool = False
+    seconds: float = 0.0

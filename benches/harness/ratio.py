@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from benches.harness.question import Figure
-from benches.harness.rounds import Answer
+from benches.harness.contender import Figure
+from benches.harness.question import Answer
 
 
 def middle(answer: Answer, name: str, figure: Figure) -> float:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benches.harness.rounds import Answer
+from benches.harness.question import Answer
 from benches.harness.summary import Line, Summary, summarize
 
 #: Columns that every table has: where a figure of the question is one of them, it stands there once.

@@ -5,38 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+from benches.harness.contender import Contender
 from benches.harness.measuring import Measurement
 from benches.harness.peer import MissingPeerError, Peer, PeerError
-from benches.harness.question import Contender, Question
+from benches.harness.question import Answer, Question
 from benches.harness.server import BenchServer
 from benches.harness.stage import Stage
 
 #: Jobs of the round that does not count: it warms up compilers, connections and script caches.
 _WARM_UP = 0.1
 _WARM_UP_WAITING = 1_000
-
-
-@dataclass
-class Answer:
-    """What was measured for one question: for each contender one measurement per round.
-
-    Attributes:
-        question: the question.
-        rounds: by contender's name; only of those who answered.
-        identities: what each contender says of itself: versions.
-        silent: why a contender gave no answer.
-        failed: bullrush did not do its work, and so the run has failed.
-        seconds: how long it took to ask.
-    """
-
-    question: Question
-    rounds: dict[str, list[Measurement]] = field(default_factory=dict)
-    identities: dict[str, str] = field(default_factory=dict)
-    silent: dict[str, str] = field(default_factory=dict)
-    failed: bool = False
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

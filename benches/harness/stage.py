@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from benches.harness.contender import Contender
 from benches.harness.measuring import Meter
 from benches.harness.payload import NAME, payloads, table
 from benches.harness.peer import Peer, PeerError
-from benches.harness.question import Contender
 from benches.harness.server import BenchServer
 from bullrush import Queue
 

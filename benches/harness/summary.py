@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from benches.harness.goals import Verdict
+from benches.harness.contender import Figure
 from benches.harness.measuring import Measurement
-from benches.harness.question import Figure
+from benches.harness.question import Answer, Verdict
 from benches.harness.ratio import middle, ratio
-from benches.harness.rounds import Answer
 
 
 @dataclass(frozen=True)

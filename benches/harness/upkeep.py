@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from benches.harness.contender import Figure
 from benches.harness.measuring import Measurement
 from benches.harness.payload import NAME
 from benches.harness.peer import PeerError
-from benches.harness.question import Figure
 from benches.harness.stage import Stage
 from bullrush import Queue
 

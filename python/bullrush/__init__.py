@@ -3,15 +3,12 @@
 from bullrush import aio, errors
 from bullrush._core import __version__
 from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
-from bullrush.event import Event
-from bullrush.events import QueueEvents
-from bullrush.events_producer import QueueEventsProducer
+from bullrush.events import Event, QueueEvents, QueueEventsProducer
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
 from bullrush.scheduler import JobScheduler
-from bullrush.worker import Worker
-from bullrush.worker_run import RunStats
+from bullrush.worker import RunStats, Worker
 
 __all__ = [
     "DelayedError",

@@ -236,14 +236,14 @@ class WorkerTerms:
     def __new__(
         cls,
         *,
-        prefetch: int | None, lock_duration: int, lock_renew_time: int,
-        stalled_interval: int, max_stalled_count: int, max_started_attempts: int | None,
-        limiter: tuple[int, int] | None, timeout: int | None, drain_delay: int,
-        remove_on_complete: tuple[int, int | None] | None, remove_on_fail: tuple[int, int | None] | None, metrics_max_points: int | None,
-        worker_name: str | None, skip_stalled_check: bool, run_retry_delay: int,
-        skip_lock_renewal: bool, max_backoff: int | None, max_error_size: int,
+        prefetch: int | None = None, lock_duration: int = 30_000, lock_renew_time: int = 15_000,
+        stalled_interval: int = 30_000, max_stalled_count: int = 1, max_started_attempts: int | None = None,
+        limiter: tuple[int, int] | None = None, timeout: int | None = None, drain_delay: int = 5_000,
+        remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
+        metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
+        run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = 3_600_000, max_error_size: int = 65_536,
     ) -> WorkerTerms:  # fmt: skip
-        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms."""
+        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options."""
 
 @final
 class ManualWork:

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from bullrush import _core
-from bullrush.options import JobOptions, OptionCompiler
+from bullrush.job.options import JobOptions, OptionCompiler
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bullrush.queue import Queue
+    from bullrush.queue.queue import Queue
 
 #: Batches on their way to Redis while the next one is being encoded.
 _IN_FLIGHT: Final = 2

@@ -13,7 +13,7 @@ import orjson
 from opentelemetry import propagate, trace
 from opentelemetry.context import Context
 
-from bullrush.telemetry import SpanKind
+from bullrush.telemetry.protocol import SpanKind
 
 _KINDS: Final[dict[SpanKind, trace.SpanKind]] = {
     "internal": trace.SpanKind.INTERNAL,
@@ -57,7 +57,7 @@ class OpenTelemetry:
         parent: str | None = None,
         links: Sequence[str] = (),
     ) -> Iterator[_Span]:
-        """Open a span; see `bullrush.telemetry.Telemetry.span`."""
+        """Open a span; see `bullrush.telemetry.protocol.Telemetry.span`."""
         with self._tracer.start_as_current_span(
             name,
             context=None if parent is None else _context(parent),

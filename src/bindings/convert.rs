@@ -8,7 +8,7 @@ use pyo3::IntoPyObjectExt;
 use redis::Value;
 
 use super::record::PyJobRecord;
-use crate::events::{Entry, Outcome};
+use crate::events::{Entry, JobEnd};
 use crate::protocol::JobRecord;
 use crate::queue::schedulers::Scheduled;
 use crate::worker::held::HeldJob;
@@ -37,7 +37,7 @@ pub enum Reply {
     Scheduled(Option<Scheduled>),
     /// Entries of the event stream; `None` once the feed has ended.
     Entries(Option<Arc<Vec<Entry>>>),
-    Outcome(Option<Outcome>),
+    JobEnd(Option<JobEnd>),
     /// Replies of plain commands.
     Values(Vec<Value>),
 }
@@ -93,7 +93,7 @@ impl Reply {
                 }
                 Ok(list.into_any())
             }
-            Self::Outcome(outcome) => outcome.clone().into_bound_py_any(py),
+            Self::JobEnd(end) => end.clone().into_bound_py_any(py),
             Self::Values(values) => list(py, values),
         }
     }

@@ -81,7 +81,7 @@ impl CoreEvents {
 
     fn outcome(&self, job_id: String, timeout_ms: u64, late: bool) -> PyResult<Pending> {
         let told = self.feed()?.outcome(job_id, Duration::from_millis(timeout_ms), late);
-        Ok(Pending::start(async move { Ok(Reply::Outcome(told.await?)) }))
+        Ok(Pending::start(async move { Ok(Reply::JobEnd(told.await?)) }))
     }
 
     fn close(&self) {

@@ -17,9 +17,10 @@ fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
 #[pymethods]
 impl WorkerTerms {
     #[new]
-    #[pyo3(signature = (*, prefetch, lock_duration, lock_renew_time, stalled_interval, max_stalled_count,
-        max_started_attempts, limiter, timeout, drain_delay, remove_on_complete, remove_on_fail, metrics_max_points, worker_name,
-        skip_stalled_check, run_retry_delay, skip_lock_renewal, max_backoff, max_error_size))]
+    #[pyo3(signature = (*, prefetch=None, lock_duration=30_000, lock_renew_time=15_000, stalled_interval=30_000,
+        max_stalled_count=1, max_started_attempts=None, limiter=None, timeout=None, drain_delay=5_000, remove_on_complete=None,
+        remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
+        skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -63,5 +64,9 @@ impl WorkerTerms {
             max_backoff_ms: max_backoff,
             max_error_size,
         })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
     }
 }

@@ -2,7 +2,6 @@
 
 use redis::{ServerError, Value};
 
-use super::size::too_large;
 use crate::error::Error;
 
 /// An error reply, by what to do about it.
@@ -73,6 +72,13 @@ fn classify(error: &ServerError) -> Fault {
         "READONLY" | "UNBLOCKED" | "NOAUTH" => Fault::WrongServer(error),
         _ => Fault::Reply(error),
     }
+}
+
+/// The error for a value that this server does not take.
+pub(super) fn too_large(reason: &str) -> Error {
+    Error::TooLarge(format!(
+        "Redis closes the connection: {reason} (its proto-max-bulk-len and client-query-buffer-limit); nothing was written"
+    ))
 }
 
 #[cfg(test)]

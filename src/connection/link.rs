@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::fault::{inspect, Fault};
-use super::keeper::{Keeper, Shared};
+use super::keeper::Keeper;
 use super::pace::Pace;
+use super::shared_link::{SharedLink, User};
 use super::size;
-use super::usage::User;
 use super::wire::{Lost, Wire};
 use super::{Endpoint, LinkState, Retry, ServerInfo};
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ impl Default for LinkOptions {
 /// A handle on the connection; clones share it. It closes when the last clone is dropped.
 #[derive(Clone)]
 pub struct Link {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLink>,
     _user: Arc<User>,
     patience: Option<Duration>,
     /// The patience is one for replies, too.
@@ -49,7 +49,7 @@ pub struct Link {
 }
 
 /// A link as someone knows it who does not use it.
-pub(super) struct Acquaintance(Weak<Shared>);
+pub(super) struct Acquaintance(Weak<SharedLink>);
 
 impl Acquaintance {
     /// Whether there is no such link any more.
@@ -82,7 +82,7 @@ impl Link {
     #[must_use]
     pub fn open(endpoint: Arc<Endpoint>, options: LinkOptions) -> Self {
         let patience = options.patience;
-        let shared = Arc::new(Shared::new(endpoint, options));
+        let shared = Arc::new(SharedLink::new(endpoint, options));
         let user = User::join(&shared).expect("a new link is open");
         tokio::spawn(Keeper::new(shared.clone()).run());
         Link { _user: Arc::new(user), shared, patience, limited: false }

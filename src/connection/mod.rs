@@ -11,6 +11,7 @@ mod pool;
 mod size;
 mod socket;
 mod tls;
+mod shared_link;
 mod usage;
 mod wire;
 

@@ -2,6 +2,7 @@
 
 use redis::{Arg, Cmd, Value};
 
+use super::fault::too_large;
 use super::wire::Wire;
 use crate::error::Error;
 use crate::protocol::reply;
@@ -30,13 +31,6 @@ pub(super) async fn verdict(wire: &Wire, longest: usize) -> Option<Error> {
     }
     let reason = || format!("a value of {longest} bytes is longer than the {limit} that it takes");
     (longest as u64 > limit).then(|| too_large(&reason()))
-}
-
-/// The error of a server that says so itself.
-pub(super) fn too_large(reason: &str) -> Error {
-    Error::TooLarge(format!(
-        "Redis closes the connection: {reason} (its proto-max-bulk-len and client-query-buffer-limit); nothing was written"
-    ))
 }
 
 fn setting(reply: Value) -> Option<u64> {

@@ -4,10 +4,9 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::TlsConnector;
-
-use super::socket::Stream;
 
 /// Reading the certificate store takes tens of milliseconds, so it happens once.
 static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
@@ -30,7 +29,7 @@ fn config() -> io::Result<Arc<ClientConfig>> {
     Ok(CONFIG.get_or_init(|| Arc::new(config)).clone())
 }
 
-pub(super) async fn wrap<S: Stream>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
+pub(super) async fn wrap<S: AsyncRead + AsyncWrite + Unpin>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
     let name = rustls::pki_types::ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     TlsConnector::from(config()?).connect(name, stream).await
 }

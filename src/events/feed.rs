@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
 
 use super::reader::{Entry, Reader};
-use super::recent::Recent;
+use super::recent::{JobEnd, Recent};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::spell::Spell;
@@ -31,9 +31,6 @@ pub enum News {
     /// Reading goes on by itself; what lasts is told once.
     Trouble(Error),
 }
-
-/// How a job ended: the event and its result, reason or former state.
-pub type Outcome = (&'static str, String);
 
 impl News {
     fn size(&self) -> u32 {
@@ -70,7 +67,7 @@ impl Sender {
 
 struct Waiter {
     number: u64,
-    sender: oneshot::Sender<Outcome>,
+    sender: oneshot::Sender<JobEnd>,
 }
 
 #[derive(Default)]
@@ -249,7 +246,7 @@ impl Feed {
         job_id: String,
         patience: Duration,
         late: bool,
-    ) -> impl Future<Output = Result<Option<Outcome>>> + Send + 'static {
+    ) -> impl Future<Output = Result<Option<JobEnd>>> + Send + 'static {
         let (sender, told) = oneshot::channel();
         let mut state = self.state.lock();
         let number = state.number();
@@ -287,7 +284,7 @@ async fn tell(listeners: Vec<Sender>, news: News) {
 }
 
 /// The job that an event ends, and how.
-fn ending(entry: &Entry) -> Option<(&str, Outcome)> {
+fn ending(entry: &Entry) -> Option<(&str, JobEnd)> {
     let event = entry.get("event")?;
     let (event, field) = ENDS.into_iter().find(|(name, _)| *name == event)?;
     Some((entry.get("jobId")?, (event, entry.get(field).unwrap_or_default().to_owned())))

@@ -4,5 +4,6 @@ mod feed;
 mod reader;
 mod recent;
 
-pub use feed::{Feed, Listening, News, Outcome};
+pub use feed::{Feed, Listening, News};
 pub use reader::{Entry, Reader};
+pub use recent::JobEnd;

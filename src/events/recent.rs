@@ -2,26 +2,27 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::feed::Outcome;
+/// How a job ended: the event and its result, reason or former state.
+pub type JobEnd = (&'static str, String);
 
 const MOST: usize = 1_000;
 const MOST_BYTES: usize = 4 << 20;
 
 #[derive(Default)]
 pub struct Recent {
-    by_job: HashMap<String, Outcome>,
+    by_job: HashMap<String, JobEnd>,
     order: VecDeque<(String, usize)>,
     bytes: usize,
 }
 
 impl Recent {
-    pub fn get(&self, job_id: &str) -> Option<&Outcome> {
+    pub fn get(&self, job_id: &str) -> Option<&JobEnd> {
         self.by_job.get(job_id)
     }
 
-    pub fn note(&mut self, job_id: &str, outcome: &Outcome) {
-        let size = job_id.len() + outcome.1.len();
-        self.by_job.insert(job_id.to_owned(), outcome.clone());
+    pub fn note(&mut self, job_id: &str, end: &JobEnd) {
+        let size = job_id.len() + end.1.len();
+        self.by_job.insert(job_id.to_owned(), end.clone());
         self.order.push_back((job_id.to_owned(), size));
         self.bytes += size;
         while self.order.len() > MOST || self.bytes > MOST_BYTES {

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::held::HeldJob;
-use super::shared::Shared;
 use crate::lock::Mutex;
 
 /// Finished jobs are forgotten when there are as many of them as of others, and at least so many.
@@ -15,7 +14,7 @@ const FEW: usize = 1000;
 
 /// Started jobs in the order of their deadlines: all have the same time.
 pub struct Deadlines {
-    timeout: Option<Duration>,
+    pub timeout: Option<Duration>,
     started: Mutex<Started>,
     noted: Notify,
 }
@@ -55,12 +54,17 @@ impl Deadlines {
         self.started.lock().jobs.len()
     }
 
-    fn first(&self) -> Option<Instant> {
-        self.started.lock().jobs.front().map(|(at, _)| *at)
+    /// Wait until the first job of all is due.
+    pub async fn next(&self) {
+        let first = self.started.lock().jobs.front().map(|(at, _)| *at);
+        match first {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => self.noted.notified().await,
+        }
     }
 
     /// Take the jobs whose time is over and that have no outcome.
-    fn due(&self) -> Vec<Arc<HeldJob>> {
+    pub fn due(&self) -> Vec<Arc<HeldJob>> {
         let (mut started, now) = (self.started.lock(), Instant::now());
         let mut due = Vec::new();
         while started.jobs.front().is_some_and(|(at, job)| *at <= now || job.strong_count() == 0) {
@@ -68,19 +72,5 @@ impl Deadlines {
             due.extend(job.filter(|job| !job.is_settled()));
         }
         due
-    }
-}
-
-/// Fail jobs at their deadline, until dropped.
-pub async fn watch_deadlines(shared: Arc<Shared>) {
-    let Some(timeout) = shared.deadlines.timeout else { return std::future::pending().await };
-    loop {
-        for job in shared.deadlines.due() {
-            shared.time_out(&job, format!("timed out after {} ms", timeout.as_millis()));
-        }
-        match shared.deadlines.first() {
-            Some(at) => tokio::time::sleep_until(at.into()).await,
-            None => shared.deadlines.noted.notified().await,
-        }
     }
 }

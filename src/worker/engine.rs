@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
-use self::claims::GATHERING;
 use super::appetite::{Appetite, BATCH, OUTCOME_BYTES};
 use super::event::Event;
 use super::fetcher::{Fetcher, Order, Sent};
@@ -36,6 +35,8 @@ use crate::vigil::Vigil;
 const END_CHECK: Duration = Duration::from_millis(50);
 /// How often a worker with jobs claimed ahead looks which have started, or wait for too long.
 const CLAIM_CHECK: Duration = Duration::from_millis(3);
+/// How long the first outcomes of quick handlers wait for others.
+const GATHERING: Duration = Duration::from_millis(1);
 /// How long a look at the queue waits for a connection before the engine looks around again. Only outcomes wait longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -10,7 +10,7 @@ use super::appetite::BATCH;
 use super::fetcher::{fetch_plan, stamp_jobs, Order, Sent};
 use super::held::HeldJob;
 use super::outcome::{Failure, Outcome};
-use super::settlement::{plan, Finishing, Moving, Plan, Step};
+use super::settlement::{plan, Finishing, Moving, Plan, Settled, Step, Went};
 use super::shared::Shared;
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
@@ -23,41 +23,6 @@ use crate::spell::Spell;
 
 /// Pause before outcomes are handed in again that the server could not take.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
-
-/// What became of a job.
-pub enum Went {
-    Completed {
-        value: Vec<u8>,
-        finished_on: i64,
-    },
-    Failed {
-        reason: String,
-        stacktrace: Vec<u8>,
-        finished_on: i64,
-    },
-    Retried {
-        reason: String,
-        stacktrace: Vec<u8>,
-        delay: i64,
-    },
-    /// As if it had never been claimed.
-    GivenBack,
-    /// Back to `wait`; the limiter's remaining ms.
-    Returned {
-        limit_ttl: i64,
-    },
-    /// The handler has moved it itself.
-    Released,
-    /// No longer this worker's.
-    Lost(Error),
-    /// Refused by Redis, with an error of this class: to be settled in another way.
-    Instead(Outcome, &'static str),
-}
-
-pub struct Settled {
-    pub job: Arc<HeldJob>,
-    pub went: Went,
-}
 
 /// What became of the fetch that rode on a finish call.
 pub enum Fetching {

@@ -2,13 +2,47 @@
 
 use std::sync::Arc;
 
-use super::finisher::{Settled, Went};
 use super::held::HeldJob;
 use super::options::WorkerOptions;
 use super::outcome::{stacktrace, verdict, Outcome, Verdict};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{JobOptions, Keep};
 use crate::scripts::finish::{self, Finished};
+
+/// What became of a job.
+pub enum Went {
+    Completed {
+        value: Vec<u8>,
+        finished_on: i64,
+    },
+    Failed {
+        reason: String,
+        stacktrace: Vec<u8>,
+        finished_on: i64,
+    },
+    Retried {
+        reason: String,
+        stacktrace: Vec<u8>,
+        delay: i64,
+    },
+    /// As if it had never been claimed.
+    GivenBack,
+    /// Back to `wait`; the limiter's remaining ms.
+    Returned {
+        limit_ttl: i64,
+    },
+    /// The handler has moved it itself.
+    Released,
+    /// No longer this worker's.
+    Lost(Error),
+    /// Refused by Redis, with an error of this class: to be settled in another way.
+    Instead(Outcome, &'static str),
+}
+
+pub struct Settled {
+    pub job: Arc<HeldJob>,
+    pub went: Went,
+}
 
 /// A job on its way to a finished state.
 pub struct Finishing {

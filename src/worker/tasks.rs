@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::cancellations::heed_cancellations;
-use super::deadlines::watch_deadlines;
 use super::event::Event;
 use super::shared::Shared;
 use crate::connection::{Link, LinkState};
@@ -63,6 +62,17 @@ pub fn start(tasks: &mut JoinSet<()>, shared: &Arc<Shared>, link: &Link, keys: &
     tasks.spawn(watchdog.run(move |id| hearing.emit(Event::SchedulerRepaired { id }), move |text| failing.error(text)));
     let ramped = shared.clone();
     tasks.spawn(async move { ramped.handout.ramp().await });
+}
+
+/// Fail jobs at their deadline.
+async fn watch_deadlines(shared: Arc<Shared>) {
+    let Some(timeout) = shared.deadlines.timeout else { return };
+    loop {
+        for job in shared.deadlines.due() {
+            shared.time_out(&job, format!("timed out after {} ms", timeout.as_millis()));
+        }
+        shared.deadlines.next().await;
+    }
 }
 
 /// Say once per run which of the queue's settings are of no use; without a connection there are other worries.

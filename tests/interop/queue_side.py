@@ -5,7 +5,7 @@ from typing import Any
 
 from bullrush import FlowProducer, Job, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
-from bullrush.prepared import AddedRecord
+from bullrush.job.record import AddedRecord
 
 from .node_side import FIELDS, Failed, snaked
 from .scripted import Scripted

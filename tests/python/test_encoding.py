@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from bullrush.encoding import encode
 from bullrush.errors import DataError
+from bullrush.values.encoding import encode
 
 
 @dataclass

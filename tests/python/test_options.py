@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from bullrush.errors import InvalidOptionError
-from bullrush.options import OptionCompiler, read_options
+from bullrush.job.options import OptionCompiler, read_options
 
 
 def stored(**options: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bullrush import Job, Queue, Worker, aio
-from bullrush.failure import UNTOLD
+from bullrush.job.failure import UNTOLD
 
 from . import hostile_handlers as hostile
 

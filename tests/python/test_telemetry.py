@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from bullrush import FlowProducer, Job, Queue, Worker, aio, errors
-from bullrush.spans import QUEUE_SPANS, WORKER_SPANS
+from bullrush.telemetry.spans import QUEUE_SPANS, WORKER_SPANS
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
 

@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 
 from bullrush import FlowProducer, Queue, QueueEvents, Worker, aio
-from bullrush.encoding import decode
 from bullrush.errors import BullrushError, InvalidOptionError, MalformedJobError
+from bullrush.values.encoding import decode
 
 BAD = "a\ud800b"
 

@@ -12,11 +12,11 @@ import pytest
 from bullrush import Queue
 from bullrush.arrow import ArrowWriter
 from bullrush.errors import ConnectionLostError, InvalidOptionError
-from bullrush.naming import RESERVED_IDS
 from bullrush.spark import JobResult, worker
 from bullrush.spark.address import Address
 from bullrush.spark.outbox import Outbox
 from bullrush.spark.results import to_batch
+from bullrush.values.naming import RESERVED_IDS
 
 
 def add(queue: Queue, count: int) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from bullrush.checks import Duration
-from bullrush.emitter import LoopListeners
+from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.emitter import LoopListeners
+from bullrush.base.operation import Awaited, awaited
 from bullrush.errors import BullrushError
-from bullrush.event import Event
-from bullrush.events import EventIteration, QueueEventsCalls
-from bullrush.handle import ClosedByAsyncWith
-from bullrush.operation import Awaited, awaited
+from bullrush.events.event import Event
+from bullrush.events.queue_events import EventIteration, QueueEventsCalls
+from bullrush.values.checks import Duration
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,9 +1,9 @@
 """Telling the followers of a queue about something of one's own, awaited."""
 
-from bullrush.emitter import LoopListeners
-from bullrush.events_producer import QueueEventsProducerCalls
-from bullrush.handle import ClosedByAsyncWith
-from bullrush.operation import Awaited
+from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.emitter import LoopListeners
+from bullrush.base.operation import Awaited
+from bullrush.events.producer import QueueEventsProducerCalls
 
 
 class QueueEventsProducer(ClosedByAsyncWith, Awaited, QueueEventsProducerCalls):

@@ -1,5 +1,5 @@
 """A job whose calls are awaited."""
 
-from bullrush.job import AsyncJob as Job
+from bullrush.job.job import AsyncJob as Job
 
 __all__ = ["Job"]

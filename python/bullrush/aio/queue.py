@@ -6,10 +6,10 @@ from functools import cached_property
 
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
-from bullrush.emitter import LoopListeners
-from bullrush.handle import ClosedByAsyncWith
-from bullrush.operation import Awaited
-from bullrush.queue import QueueCalls
+from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.emitter import LoopListeners
+from bullrush.base.operation import Awaited
+from bullrush.queue.queue import QueueCalls
 
 
 class Queue(ClosedByAsyncWith, Awaited, QueueCalls[Job]):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bullrush.aio.job import Job
-from bullrush.emitter import LoopListeners
-from bullrush.handle import ClosedByAsyncWith
-from bullrush.operation import Awaited
-from bullrush.scheduler import JobSchedulerCalls
+from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.emitter import LoopListeners
+from bullrush.base.operation import Awaited
+from bullrush.scheduler.scheduler import JobSchedulerCalls
 
 
 class JobScheduler(ClosedByAsyncWith, Awaited, JobSchedulerCalls[Job]):

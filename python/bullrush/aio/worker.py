@@ -10,20 +10,20 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
-from bullrush import checks
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
-from bullrush.checks import Duration
-from bullrush.emitter import LoopListeners
-from bullrush.handle import ClosedByAsyncWith
-from bullrush.handler import is_async
-from bullrush.job import Job as BlockingJob
-from bullrush.operation import Awaited, result_of
-from bullrush.runners import LoopRunner
-from bullrush.signals import closed_by_none, closed_by_signals, is_free
-from bullrush.worker import HORIZON, Until, WorkerCalls
-from bullrush.worker_options import Handler, WorkerOptions
-from bullrush.worker_run import RunStats, WorkerRun
+from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.emitter import LoopListeners
+from bullrush.base.operation import Awaited, result_of
+from bullrush.job.job import Job as BlockingJob
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.worker.handler import is_async
+from bullrush.worker.options import Handler, WorkerOptions
+from bullrush.worker.run import RunStats, WorkerRun
+from bullrush.worker.runners import LoopRunner
+from bullrush.worker.signals import closed_by_none, closed_by_signals, is_free
+from bullrush.worker.worker import HORIZON, Until, WorkerCalls
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from importlib import import_module
-
-from bullrush import __version__
+from importlib.metadata import version
 
 #: What the commands do, by the names of their modules.
 COMMANDS = {"bench": "compare bullrush with BullMQ and other queues on this machine"}
@@ -27,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="\n".join(("commands:", *(f"  {name:8} {summary}" for name, summary in COMMANDS.items()))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"bullrush {__version__}")
+    parser.add_argument("--version", action="version", version=f"bullrush {version('bullrush')}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="COMMAND --help tells which")
     options = parser.parse_args(arguments)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bullrush.errors import InvalidOptionError
-from bullrush.queue import Queue
+from bullrush.queue.queue import Queue
 from bullrush.url import resolve
 
 

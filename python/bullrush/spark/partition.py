@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job import JobCalls
+from bullrush.job.job import JobCalls
 from bullrush.spark.address import Address
 from bullrush.spark.outbox import Outbox
 from bullrush.spark.results import SCHEMA, JobResult, to_batch
 from bullrush.spark.stopwatch import Stopwatch
-from bullrush.worker import Worker
+from bullrush.worker.worker import Worker
 
 if TYPE_CHECKING:
     import pyarrow

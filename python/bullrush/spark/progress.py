@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
-from bullrush.queue import Queue
+from bullrush.queue.queue import Queue
 from bullrush.spark.address import Address
 
 if TYPE_CHECKING:

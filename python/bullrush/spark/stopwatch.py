@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from bullrush.handler import is_async
-from bullrush.job import JobCalls
+from bullrush.job.job import JobCalls
+from bullrush.worker.handler import is_async
 
 _MS = 1_000
 

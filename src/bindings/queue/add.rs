@@ -1,7 +1,5 @@
 //! Adding jobs.
 
-use std::borrow::Cow;
-
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -9,6 +7,7 @@ use super::super::arrow::{self, PyAutoIds};
 use super::super::convert::Reply;
 use super::super::pending::Pending;
 use super::super::runtime::Core;
+use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
 use super::new_jobs::PyNewJobs;
 use super::CoreQueue;
 use crate::arrow::RowPlan;
@@ -16,17 +15,6 @@ use crate::error::Result;
 use crate::protocol::batch::{Run, MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
 use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent};
-
-/// What Python passes per job: name, data, opts, id, timestamp, delay, priority, lifo.
-pub(super) type PyNewJob<'py> =
-    (Bound<'py, PyAny>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyAny>>, i64, i64, i64, bool);
-
-/// What Python passes besides, for a job that belongs to others: the queue's prefix with the colon ("" = this queue), whether the
-/// id was made by the client, whether it waits for children, the parent's key and JSON, the deduplication's id, ttl and flags.
-pub(super) type PyLink = (String, bool, bool, Option<(String, String)>, Option<(String, i64, String)>);
-
-/// A job that belongs to nobody else.
-pub(super) static NO_LINK: PyLink = (String::new(), false, false, None, None);
 
 #[pymethods]
 impl CoreQueue {
@@ -134,22 +122,6 @@ impl CoreQueue {
             Ok(Reply::Added(added.ids, added.duplicates))
         })
     }
-}
-
-/// Calls `take` with a job as the core has it.
-pub(super) fn with_job<T>(job: &PyNewJob<'_>, take: impl FnOnce(NewJob<'_>) -> T) -> PyResult<T> {
-    let (name, data, opts, id, timestamp, delay, priority, lifo) = job;
-    let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;
-    Ok(take(NewJob {
-        name: &name.extract::<Cow<'_, str>>()?,
-        data: data.as_bytes(),
-        opts: opts.as_bytes(),
-        id: id.as_deref().filter(|id| !id.is_empty()),
-        timestamp: *timestamp,
-        delay: *delay,
-        priority: *priority,
-        lifo: *lifo,
-    }))
 }
 
 /// How many of the jobs fit into one call.

@@ -5,6 +5,7 @@ mod command;
 mod finish;
 mod inspect;
 mod manage;
+mod new_job;
 mod new_jobs;
 mod schedulers;
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::super::convert::Reply;
-use super::add::{with_job, PyLink, PyNewJob, NO_LINK};
+use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
 use crate::protocol::{JobBatch, NewJob};
 
 const NO_DATA: &[u8] = b"{}";

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Engine;
+use super::{Engine, GATHERING};
 use crate::clock::now_ms;
 use crate::worker::fetcher::{stamp_jobs, Order};
 use crate::worker::shared::Closing;
@@ -14,8 +14,6 @@ const BRIEF: Duration = Duration::from_millis(1);
 
 /// Handlers quicker than this bring their outcomes together.
 const QUICK: Duration = Duration::from_micros(100);
-/// How long the first outcomes wait for others.
-pub(super) const GATHERING: Duration = Duration::from_millis(1);
 
 impl Engine {
     /// What to ask for, when so many of the jobs in hand are on their way out beside those in flight.

@@ -7,10 +7,11 @@ use super::Engine;
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::worker::event::Event;
 use crate::worker::fetcher::{Batch, Sent};
-use crate::worker::finisher::{Fetching, Settled, Went};
+use crate::worker::finisher::Fetching;
 use crate::worker::flights::Landed;
 use crate::worker::intake::Accepted;
 use crate::worker::outcome::Outcome;
+use crate::worker::settlement::{Settled, Went};
 use crate::worker::witness::Witness;
 
 impl Engine {

@@ -1,0 +1,38 @@
+"""Closing at the end of a ``with`` or ``async with`` block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+# What they close is not told by a protocol: type checkers differ on whether an `operation` is a method.
+
+
+class ClosedByWith:
+    """Closes at the end of a ``with`` block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        closable: Any = self
+        closable.close()
+
+
+class ClosedByAsyncWith:
+    """Closes at the end of an ``async with`` block."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        closable: Any = self
+        await closable.close()

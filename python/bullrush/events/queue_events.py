@@ -1,0 +1,294 @@
+"""Following what happens to a queue, in any process and from any client."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from bullrush._core import CoreEvents
+from bullrush.base.at_exit import close_at_exit, closed
+from bullrush.base.closing import ClosedByWith
+from bullrush.base.handle import Handle
+from bullrush.base.operation import Blocking, operation, reply, seconds, wait
+from bullrush.errors import BullrushError, ClosedError, ConnectionLostError
+from bullrush.events.event import Event
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.values.naming import check_known
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from bullrush._core import Pending
+
+_READY_MS: Final = 10_000
+#: How long `QueueEvents.close` waits for a listener that is being called.
+_CLOSE_SECONDS: Final = 0.1
+_POLL: Final = 0.002
+
+_log: Final = logging.getLogger("bullrush")
+
+
+class QueueEventsOptions(TypedDict, total=False):
+    """Options of `QueueEvents`.
+
+    Attributes:
+        url: where Redis is; see `QueueOptions`.
+        prefix: how all keys begin; ``bull``.
+        last_event_id: after which entry to begin. ``$``, the default, is the end of the stream as of now; ``0-0`` is its beginning.
+        blocking_timeout: ms that one wait for events lasts; 10,000. It only decides how often an idle connection asks again.
+        autorun: True, the default, connects at once and calls listeners as soon as there are any. Otherwise call `run`.
+    """
+
+    url: str | None
+    prefix: str
+    last_event_id: str
+    blocking_timeout: Duration
+    autorun: bool
+
+
+_KNOWN: Final = frozenset(QueueEventsOptions.__annotations__)
+
+
+class QueueEventsCalls(Handle):
+    """Everything of `QueueEvents` but the way to wait."""
+
+    def __init__(self, name: str, **options: Unpack[QueueEventsOptions]) -> None:
+        """Begin to follow a queue.
+
+        Raises:
+            QueueNameError: the name is empty or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has a bad value.
+        """
+        check_known(options, _KNOWN, type(self).__name__)
+        super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
+        last_event_id = checks.text("last_event_id", options.get("last_event_id", "$"))
+        self._last_event_id = None if last_event_id == "$" else last_event_id
+        blocking_timeout = options.get("blocking_timeout", 10_000)
+        self._blocking_timeout = checks.positive_milliseconds("blocking_timeout", blocking_timeout)
+        self._autorun = checks.boolean("autorun", options.get("autorun", True))
+        self._lock = threading.Lock()
+        self._reader: tuple[int, CoreEvents] | None = None
+        self._running = False
+        if self._autorun:
+            self._events_core()
+
+    def _is_here(self) -> bool:
+        """Tell whether this process reads: a forked child does not yet."""
+        return self._reader is not None and self._reader[0] == os.getpid()
+
+    def _events_core(self) -> CoreEvents:
+        """Return this process's reader."""
+        with self._lock:
+            if self._closing:
+                raise ClosedError(f"{self!r} is closed")
+            if self._reader is None or not self._is_here():
+                reader = CoreEvents(
+                    self._url,
+                    self._prefix,
+                    self._name,
+                    last_event_id=self._last_event_id,
+                    blocking_timeout=self._blocking_timeout,
+                )
+                reader.start()
+                self._reader, self._running = (os.getpid(), reader), False
+            return self._reader[1]
+
+    @operation
+    async def wait_until_ready(self) -> None:
+        """Connect; whatever happens to the queue from then on will be told.
+
+        Raises:
+            ConnectionLostError: Redis could not be reached in time.
+            RedisVersionError: the server is too old.
+            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
+        """
+        await reply(self.core.prepare())
+        await reply(self.following(_READY_MS))
+        self._autostart()
+
+    def following(self, timeout_ms: int) -> Pending[None]:
+        """Wait until no event will be missed any more."""
+        return self._events_core().ready(timeout_ms)
+
+    def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
+        """Begin to wait for the event that ends a job; ``late``: or find it among the last ones. `Job.wait_until_finished` does the rest."""
+        return self._events_core().outcome(job_id, timeout_ms, late)
+
+    def is_running(self) -> bool:
+        """Tell whether listeners are called."""
+        return self._running and self._is_here()
+
+    def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
+        listening = super()._listen(event, listener, once=once)
+        if listener is not None:
+            self._autostart()
+        return listening
+
+    def _autostart(self) -> None:
+        """Begin to call listeners in the background if that is wanted and there are any."""
+
+    def _begin(self) -> None:
+        """Note that listeners are called from now on.
+
+        Raises:
+            RuntimeError: they are already.
+        """
+        self._events_core()
+        with self._lock:
+            if self._running:
+                raise RuntimeError("Queue Events is already running.")
+            self._running = True
+
+    def _end(self, events: EventIteration) -> None:
+        events.leave()
+        self._running = False
+
+    def _tell(self, event: Event) -> None:
+        """Call those who listen to an event, of whichever job or of this one."""
+        self.emit(event.event, event)
+        if event.job_id is not None:
+            self.emit(f"{event.event}:{event.job_id}", event)
+
+    def _trouble(self, error: BullrushError) -> None:
+        """Report why reading does not go on for now."""
+        _log.log(logging.WARNING if isinstance(error, ConnectionLostError) else logging.ERROR, "%r: %s", self, error)
+        self.emit("error", error)
+
+    @operation
+    async def close(self) -> None:
+        """Read no more. Loops over events end, and who waits for a job with this object gets `ClosedError`."""
+        self._give_up()
+        left = _CLOSE_SECONDS
+        while left > 0 and self.is_running() and not self._is_teller():
+            await seconds(_POLL)
+            left -= _POLL
+
+    def _is_teller(self) -> bool:
+        """Tell whether it is a listener that asks."""
+        return False
+
+    def _give_up(self) -> None:
+        with self._lock:
+            super()._give_up()
+            if self._reader is not None:
+                self._reader[1].close()
+
+    def close_at_exit(self) -> None:
+        """Let the thread in the background end."""
+        self._give_up()
+
+
+class EventIteration:
+    """One pass over the events of a queue, from where the last one stopped."""
+
+    def __init__(self, events: QueueEventsCalls, timeout: Duration | None) -> None:
+        self._events = events
+        self._timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
+        self._entries: deque[tuple[str, dict[str, str]]] = deque()
+        self._seen: str | None = None
+        self._listening = events._events_core().listen()
+
+    @property
+    def needs_more(self) -> bool:
+        """True when the next event is not here yet."""
+        return not self._entries
+
+    def _next(self) -> Event:
+        entry_id, fields = self._entries.popleft()
+        self._seen = entry_id
+        return Event(entry_id, fields)
+
+    async def _more(self) -> bool:
+        """Wait for more, as the steps of an operation; False when none will come."""
+        while True:
+            try:
+                entries = await reply(self._listening.next(self._timeout_ms))
+            except ConnectionLostError as error:
+                self._events._trouble(error)
+            else:
+                self._entries.extend(entries or ())
+                return bool(entries)
+
+    def leave(self) -> None:
+        """Listen no more; the next pass begins after the last event that this one gave."""
+        self._listening.leave(self._seen)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_listening"):
+            self.leave()
+
+
+class Events(EventIteration):
+    """An iterator that blocks until there is an event."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        if self.needs_more and not wait(self._more()):
+            raise StopIteration
+        return self._next()
+
+
+class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
+    """The events of a queue, whoever causes them: iterate over it, or register listeners with `on`.
+
+    They are read on a connection of its own, from the moment it is made (see ``last_event_id``), and over reconnects without a
+    gap. A slow reader is at most 1,000 events behind: then it reads on when it can, as long as Redis keeps the events, about
+    10,000 of them.
+
+    Listeners get an `Event`. ``on("completed", f)`` hears of all jobs, ``on("completed:7", f)`` of job 7. They are called one
+    after the other on a thread in the background, or on the thread of `run`.
+    """
+
+    _thread: threading.Thread | None = None
+
+    def iterate(self, timeout: Duration | None = None) -> Events:
+        """Iterate over events until this object is closed, or until none came for ``timeout`` ms.
+
+        A loop that breaks off loses nothing: the next one goes on where it stopped, unless somebody else listened meanwhile.
+        """
+        return Events(self, timeout)
+
+    def __iter__(self) -> Events:
+        return self.iterate()
+
+    def run(self) -> None:
+        """Call listeners until this object is closed. With ``autorun`` a thread in the background does so.
+
+        Raises:
+            RuntimeError: it runs already.
+        """
+        self._begin()
+        self._call_listeners(self.iterate())
+
+    def _autostart(self) -> None:
+        if self._autorun and self._made_listeners is not None and not self.is_running():
+            self._begin()
+            close_at_exit(self)
+            threading.Thread(
+                target=self._call_listeners, args=(self.iterate(),), name=f"bullrush-events-{self._name}", daemon=False
+            ).start()
+
+    def _call_listeners(self, events: Events) -> None:
+        self._thread = threading.current_thread()
+        try:
+            while not self._closing:
+                try:
+                    event = next(events)
+                except StopIteration:
+                    return
+                except BullrushError as error:
+                    self._trouble(error)
+                else:
+                    self._tell(event)
+        finally:
+            self._end(events)
+            closed(self)
+
+    def _is_teller(self) -> bool:
+        return threading.current_thread() is self._thread

@@ -1,0 +1,239 @@
+"""Looking into a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
+
+from bullrush.base.operation import operation, reply
+from bullrush.errors import InvalidOptionError
+from bullrush.job.job import JobCalls, JobT
+from bullrush.job.source import JobSource
+from bullrush.values import checks
+from bullrush.values.naming import nearest
+
+if TYPE_CHECKING:
+    from bullrush.job.record import Record
+
+_STATES: Final = ("active", "completed", "delayed", "failed", "paused", "prioritized", "waiting", "waiting-children")
+_TYPES: Final = frozenset([*_STATES, "wait", "repeat"])
+_UNFINISHED: Final = ("waiting", "paused", "delayed", "prioritized", "waiting-children")
+
+
+class JobLogs(TypedDict):
+    """A part of a job's log, and how many rows the whole has."""
+
+    logs: list[str]
+    count: int
+
+
+class GlobalRateLimit(TypedDict):
+    """At most ``max`` jobs per ``duration`` ms, over all workers."""
+
+    max: int
+    duration: int
+
+
+class QueueInspection(JobSource, Generic[JobT]):
+    """The calls that only read."""
+
+    _job_type: ClassVar[Callable[..., JobCalls]]
+
+    def _job(self, record: Record) -> JobT:
+        return self._job_type(record, self)  # type: ignore[return-value]
+
+    @operation
+    async def get_job(self, job_id: str) -> JobT | None:
+        """Return the job, None if there is none of this id."""
+        record = await reply(self.core.get_job(job_id))
+        return None if record is None else self._job(record)
+
+    @operation
+    async def get_jobs(
+        self, types: str | Iterable[str] | None = None, start: int = 0, end: int = -1, asc: bool = False
+    ) -> list[JobT]:
+        """Return jobs by state.
+
+        Args:
+            types: one state or several: waiting, active, delayed, prioritized, completed, failed, paused, waiting-children.
+                None: all of them.
+            start: the first position, counted within each state.
+            end: the last position; -1 is the end.
+            asc: oldest first.
+
+        Returns:
+            State after state, in the order of ``types``. Jobs that vanish meanwhile are left out.
+        """
+        return await self._jobs(_several(types), start, end, asc=asc)
+
+    @operation
+    async def get_ranges(
+        self, types: str | Iterable[str] | None = None, start: int = 0, end: int = -1, asc: bool = False
+    ) -> list[str]:
+        """Return the ids of jobs by state; see `get_jobs`."""
+        return await reply(self.core.get_ranges(_keys(_sanitized(_several(types))), start, end, asc))
+
+    @operation
+    async def get_waiting(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return waiting jobs, the next to run first."""
+        return await self._jobs(["waiting"], start, end, asc=True)
+
+    @operation
+    async def get_active(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return the jobs that workers have, oldest first."""
+        return await self._jobs(["active"], start, end, asc=True)
+
+    @operation
+    async def get_delayed(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return delayed jobs, the first due first."""
+        return await self._jobs(["delayed"], start, end, asc=True)
+
+    @operation
+    async def get_prioritized(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return prioritized jobs, the next to run first."""
+        return await self._jobs(["prioritized"], start, end, asc=True)
+
+    @operation
+    async def get_waiting_children(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return the jobs that wait for children, oldest first."""
+        return await self._jobs(["waiting-children"], start, end, asc=True)
+
+    @operation
+    async def get_completed(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return completed jobs, newest first."""
+        return await self._jobs(["completed"], start, end, asc=False)
+
+    @operation
+    async def get_failed(self, start: int = 0, end: int = -1) -> list[JobT]:
+        """Return failed jobs, newest first."""
+        return await self._jobs(["failed"], start, end, asc=False)
+
+    @operation
+    async def get_job_counts(self, *types: str) -> dict[str, int]:
+        """Return how many jobs there are by state. Asking for ``waiting`` also counts ``paused``; without types, all states."""
+        return await self._counts(types)
+
+    @operation
+    async def get_job_count_by_types(self, *types: str) -> int:
+        """Return how many jobs there are in these states together."""
+        return sum((await self._counts(types)).values())
+
+    @operation
+    async def count(self) -> int:
+        """Return how many jobs are still to run, apart from the active ones."""
+        return sum((await self._counts(_UNFINISHED)).values())
+
+    @operation
+    async def get_waiting_count(self) -> int:
+        """Return how many jobs wait, in a running or a paused queue."""
+        return sum((await self._counts(["waiting"])).values())
+
+    @operation
+    async def get_active_count(self) -> int:
+        """Return how many jobs workers have."""
+        return (await self._counts(["active"]))["active"]
+
+    @operation
+    async def get_delayed_count(self, timestamp: int | None = None) -> int:
+        """Return how many jobs are delayed; with ``timestamp``, only those due before it, in ms since 1970."""
+        if timestamp is None:
+            return (await self._counts(["delayed"]))["delayed"]
+        due = f"({checks.whole('timestamp', timestamp) * 4096}"
+        (count,) = await reply(self.core.commands([["ZCOUNT", self.to_key("delayed"), "-inf", due]]))
+        return int(count)
+
+    @operation
+    async def get_prioritized_count(self) -> int:
+        """Return how many jobs with a priority wait."""
+        return (await self._counts(["prioritized"]))["prioritized"]
+
+    @operation
+    async def get_waiting_children_count(self) -> int:
+        """Return how many jobs wait for children."""
+        return (await self._counts(["waiting-children"]))["waiting-children"]
+
+    @operation
+    async def get_completed_count(self) -> int:
+        """Return how many completed jobs are kept."""
+        return (await self._counts(["completed"]))["completed"]
+
+    @operation
+    async def get_failed_count(self) -> int:
+        """Return how many failed jobs are kept."""
+        return (await self._counts(["failed"]))["failed"]
+
+    @operation
+    async def get_job_state(self, job_id: str) -> str:
+        """Return a job's state; see `Job.get_state`."""
+        return await reply(self.core.get_state(job_id))
+
+    @operation
+    async def get_job_logs(self, job_id: str, start: int = 0, end: int = -1, asc: bool = True) -> JobLogs:
+        """Return rows of a job's log, oldest first, or newest first with ``asc=False``."""
+        logs, count = await reply(self.core.get_job_logs(job_id, start, end, asc))
+        return {"logs": logs, "count": count}
+
+    @operation
+    async def is_paused(self) -> bool:
+        """Tell whether the queue is paused."""
+        return await reply(self.core.is_paused())
+
+    @operation
+    async def is_maxed(self) -> bool:
+        """Tell whether as many jobs are active as the global concurrency allows."""
+        concurrency = _number(await reply(self.core.get_meta()), "concurrency")
+        return concurrency is not None and (await self._counts(["active"]))["active"] >= concurrency
+
+    @operation
+    async def get_meta(self) -> dict[str, str]:
+        """Return the queue's settings as Redis holds them."""
+        return await reply(self.core.get_meta())
+
+    @operation
+    async def get_version(self) -> str | None:
+        """Return library and version of the queue object that was made last, by any client."""
+        return (await reply(self.core.get_meta())).get("version")
+
+    @operation
+    async def get_global_concurrency(self) -> int | None:
+        """Return how many jobs may be active at a time, over all workers; None if any number may."""
+        return _number(await reply(self.core.get_meta()), "concurrency")
+
+    @operation
+    async def get_global_rate_limit(self) -> GlobalRateLimit | None:
+        """Return the rate limit over all workers, None if there is none."""
+        meta = await reply(self.core.get_meta())
+        most, duration = _number(meta, "max"), _number(meta, "duration")
+        return None if most is None or duration is None else {"max": most, "duration": duration}
+
+    async def _jobs(self, types: Sequence[str], start: int, end: int, *, asc: bool) -> list[JobT]:
+        records = await reply(self.core.get_jobs(_keys(_sanitized(types)), start, end, asc))
+        return [self._job(record) for record in records if record is not None]
+
+    async def _counts(self, types: Sequence[str]) -> dict[str, int]:
+        asked = _sanitized(types)
+        return dict(zip(asked, await reply(self.core.get_counts(_keys(asked))), strict=True))
+
+
+def _several(types: str | Iterable[str] | None) -> list[str]:
+    return [types] if isinstance(types, str) else list(types or ())
+
+
+def _sanitized(types: Sequence[str]) -> list[str]:
+    """Return each asked type once. Jobs of a paused queue lie in a list of their own and count as waiting, too."""
+    asked = list(dict.fromkeys(types or _STATES))
+    for name in asked:
+        if name not in _TYPES:
+            raise InvalidOptionError(f"There is no job state {name!r}.{nearest(name, _TYPES)}")
+    if "waiting" in asked and "paused" not in asked:
+        asked.append("paused")
+    return asked
+
+
+def _keys(types: Sequence[str]) -> list[str]:
+    return ["wait" if name == "waiting" else name for name in types]
+
+
+def _number(meta: dict[str, str], field: str) -> int | None:
+    value = meta.get(field)
+    return None if value is None else int(float(value))

@@ -1,0 +1,181 @@
+"""Watching a queue: its workers, its metrics, its limits."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypedDict
+
+from bullrush.base.operation import operation, reply
+from bullrush.errors import InvalidOptionError, RedisServerError
+from bullrush.job.dependencies import DependencyPage, dependency_page
+from bullrush.job.job import JobT
+from bullrush.queue.getters import QueueInspection
+from bullrush.values import checks
+from bullrush.values.encoding import JSON
+
+_PER_PRIORITY: Final = 1 << 32
+_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+class MetricsMeta(TypedDict):
+    """How many jobs finished in all, and when the newest minute of the series ended."""
+
+    count: int
+    prev_ts: int
+    prev_count: int
+
+
+class Metrics(TypedDict):
+    """Finished jobs per minute, the newest minute first, and how many minutes there are."""
+
+    meta: MetricsMeta
+    data: list[int]
+    count: int
+
+
+class QueueMonitoring(QueueInspection[JobT]):
+    """The calls that tell how a queue is doing."""
+
+    async def _command(self, *arguments: int | str | bytes) -> Any:
+        return (await reply(self.core.commands([arguments])))[0]
+
+    @operation
+    async def get_workers(self) -> list[dict[str, str]]:
+        """Return the workers that are connected now, of all languages, as Redis' CLIENT LIST describes their connections.
+
+        ``name`` is the queue's name and ``rawname`` that of the connection, which ends in ``:w:<name>`` for a worker with a name.
+        """
+        return await self._clients(("", ":w:"))
+
+    @operation
+    async def get_workers_count(self) -> int:
+        """Return how many workers are connected now."""
+        return len(await self._clients(("", ":w:")))
+
+    @operation
+    async def get_queue_events(self) -> list[dict[str, str]]:
+        """Return the connections of those who listen to the queue's events; see `get_workers`."""
+        return await self._clients((":qe",))
+
+    async def _clients(self, endings: tuple[str, ...]) -> list[dict[str, str]]:
+        try:
+            listed: bytes = await self._command("CLIENT", "LIST")
+        except RedisServerError as error:
+            if "unknown" not in str(error).lower():
+                raise
+            return [{"name": "GCP does not support client list"}]
+        base = f"{self.prefix}:{base64.b64encode(self.name.encode()).decode()}"
+        clients = []
+        for line in listed.decode(errors="replace").splitlines():
+            client = {key: value for key, _, value in (part.partition("=") for part in line.split(" "))}
+            name = client.get("name", "")
+            if any(name == base + end or (end == ":w:" and name.startswith(base + end)) for end in endings):
+                clients.append({**client, "name": self.name, "rawname": name})
+        return clients
+
+    @operation
+    async def get_metrics(self, type: Literal["completed", "failed"], start: int = 0, end: int = -1) -> Metrics:
+        """Return how many jobs finished, per minute and in all. Workers count them if they have the option ``metrics``.
+
+        Args:
+            type: completed, or failed for good.
+            start: the first minute; 0 is the newest one that is over.
+            end: the last minute; -1 is the oldest.
+        """
+        if type not in {"completed", "failed"}:
+            raise InvalidOptionError(f"type must be 'completed' or 'failed', not {type!r}")
+        key = self.to_key(f"metrics:{type}")
+        replies = await reply(
+            self.core.commands(
+                [
+                    ["HMGET", key, "count", "prevTS", "prevCount"],
+                    ["LRANGE", f"{key}:data", start, end],
+                    ["LLEN", f"{key}:data"],
+                ]
+            )
+        )
+        (count, prev_ts, prev_count), data, length = replies
+        meta: MetricsMeta = {"count": int(count or 0), "prev_ts": int(prev_ts or 0), "prev_count": int(prev_count or 0)}
+        return {"meta": meta, "data": [int(point) for point in data], "count": length}
+
+    @operation
+    async def export_prometheus_metrics(self, labels: Mapping[str, object] | None = None) -> str:
+        """Return the queue's numbers as text for Prometheus.
+
+        ``bullmq_job_count`` per state; and if workers keep metrics, ``bullmq_job_completed_total`` and ``bullmq_job_failed_total``.
+
+        Args:
+            labels: further labels of every line, ``{"env": "prod"}``.
+
+        Raises:
+            InvalidOptionError: a name that Prometheus does not allow for a label.
+        """
+        for name in labels or {}:
+            if not _LABEL.fullmatch(name) or name in {"queue", "state"}:
+                raise InvalidOptionError(f"{name!r} cannot be the name of a label of Prometheus here")
+        further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
+        queue = f'queue="{_escaped(self.name)}"'
+        lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]
+        for state, count in (await self._counts([])).items():
+            lines.append(f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}')
+        kinds = ("completed", "failed")
+        totals = await reply(self.core.commands([["HGET", self.to_key(f"metrics:{kind}"), "count"] for kind in kinds]))
+        if any(total is not None for total in totals):
+            for kind, total in zip(kinds, totals, strict=True):
+                name = f"bullmq_job_{kind}_total"
+                lines += [f"# HELP {name} Total number of {kind} jobs", f"# TYPE {name} counter"]
+                lines.append(f"{name}{{{queue}{further}}} {int(total or 0)}")
+        return "\n".join(lines)
+
+    @operation
+    async def get_counts_per_priority(self, priorities: Iterable[int]) -> dict[str, int]:
+        """Return how many jobs wait with each of some priorities; 0 are those without one."""
+        wanted = list(dict.fromkeys(checks.priority("priorities", priority) for priority in priorities))
+        prioritized = self.to_key("prioritized")
+        # Of a paused queue, version 6 leaves the jobs in `wait` and 5 moves them to `paused`.
+        commands: list[list[int | str]] = [["LLEN", self.to_key("wait")], ["LLEN", self.to_key("paused")]]
+        for priority in wanted:
+            low = priority * _PER_PRIORITY
+            commands.append(["ZCOUNT", prioritized, low, low + _PER_PRIORITY - 1])
+        waiting, paused, *counts = await reply(self.core.commands(commands))
+        found = zip(wanted, counts, strict=True)
+        return {str(priority): count if priority else waiting + paused for priority, count in found}
+
+    @operation
+    async def get_rate_limit_ttl(self, max_jobs: int | None = None) -> int:
+        """Return for how many ms no job may start.
+
+        Args:
+            max_jobs: the ``max`` of a limiter: 0 as long as fewer jobs have started. By default that of the global rate limit; if
+                there is none, the answer is the TTL of the current limit: -2 for none, -1 for one that does not end.
+        """
+        limiter = self.to_key("limiter")
+        stored, used, ttl = await reply(
+            self.core.commands([["HGET", self.to_key("meta"), "max"], ["GET", limiter], ["PTTL", limiter]])
+        )
+        most = stored if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
+        left: int = ttl
+        return left if most is None or float(used or 0) >= float(most) else 0
+
+    @operation
+    async def get_dependencies(
+        self, parent_id: str, type: Literal["processed", "pending"], start: int, end: int
+    ) -> DependencyPage:
+        """Return children of a job that are done, or that it still waits for, in no particular order.
+
+        Args:
+            parent_id: the id of the job.
+            type: processed or pending.
+            start: the first position.
+            end: the last position; -1 is the end.
+        """
+        if type not in {"processed", "pending"}:
+            raise InvalidOptionError(f"type must be 'processed' or 'pending', not {type!r}")
+        return await dependency_page(self.core, self.to_key(parent_id), type, start, end)
+
+
+def _escaped(value: JSON) -> str:
+    return str(value).translate(_ESCAPES)

@@ -1,0 +1,71 @@
+"""Finding what is left of jobs that no state of a queue holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bullrush.base.operation import reply
+from bullrush.values.naming import RESERVED_FAMILIES, RESERVED_IDS
+
+if TYPE_CHECKING:
+    from bullrush.base.handle import Handle
+
+_PARTS: Final = frozenset({"logs", "dependencies", "processed", "failed", "unsuccessful", "lock"})
+_SETS: Final = ("completed", "failed", "delayed", "prioritized", "waiting-children")
+_LISTS: Final = ("wait", "paused", "active")
+_PAGE: Final = 10_000
+#: Elements of lists that one script call may go over.
+_VISITS: Final = 1_000_000
+_LARGEST_BATCH: Final = 250
+
+
+async def listed_ids(queue: Handle) -> set[str]:
+    """Return the ids in the queue's lists, which cannot be asked for a single id at little cost."""
+    ids: set[str] = set()
+    for name in _LISTS:
+        first, page = 0, [b""]
+        while page:
+            (page,) = await reply(queue.core.commands([["LRANGE", queue.to_key(name), first, first + _PAGE - 1]]))
+            ids.update(job_id.decode(errors="replace") for job_id in page)
+            first += _PAGE
+    return ids
+
+
+async def next_suspects(queue: Handle, cursor: bytes, count: int, listed: set[str]) -> tuple[bytes, list[list[str]]]:
+    """Look at some keys of the database.
+
+    Returns:
+        The cursor to go on with, and the ids of jobs that seem to be in no state: in portions for one script call each, which has to
+        look again.
+    """
+    prefix = queue.to_key("")
+    pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in prefix) + "*"
+    ((cursor, keys),) = await reply(queue.core.commands([["SCAN", cursor, "MATCH", pattern, "COUNT", count]]))
+    ids = dict.fromkeys(_job_id(key.decode(errors="replace")[len(prefix) :]) for key in keys)
+    suspects = await _in_no_set(queue, [id for id in ids if id not in listed and not _is_the_queues(id)])
+    size = max(1, min(_LARGEST_BATCH, _VISITS // max(1, len(listed))))
+    return cursor, [suspects[first : first + size] for first in range(0, len(suspects), size)]
+
+
+async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
+    if not ids:
+        return []
+    scores = await reply(queue.core.commands([["ZMSCORE", queue.to_key(name), *ids] for name in _SETS]))
+    return [
+        job_id for job_id, *found in zip(ids, *scores, strict=True) if not any(score is not None for score in found)
+    ]
+
+
+def _job_id(suffix: str) -> str:
+    job_id, _, part = suffix.rpartition(":")
+    # `order:7:failed` is an id, for that of a job with parts has none or two colons.
+    return job_id if part in _PARTS and (job_id.count(":") in {0, 2} or _is_iteration(job_id)) else suffix
+
+
+def _is_iteration(job_id: str) -> bool:
+    """Tell whether an id is that of a scheduler's job: ``repeat:<scheduler>:<millis>``."""
+    return job_id.startswith("repeat:") and job_id.rpartition(":")[2].isdigit()
+
+
+def _is_the_queues(job_id: str) -> bool:
+    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_FAMILIES) and not _is_iteration(job_id))

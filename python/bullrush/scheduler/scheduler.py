@@ -1,0 +1,271 @@
+"""Job schedulers: they make a job every so often, or when a cron pattern says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
+
+import orjson
+
+from bullrush.base.closing import ClosedByWith
+from bullrush.base.operation import Blocking, operation, reply
+from bullrush.base.outages import TellsOutages
+from bullrush.job.job import Job, JobCalls, JobT
+from bullrush.job.options import JobOptions, OptionCompiler, read_options
+from bullrush.job.record import AddedRecord
+from bullrush.job.source import JobSource
+from bullrush.scheduler.options import (
+    JobTemplate,
+    RepeatOptions,
+    check_repeat,
+    check_scheduler_id,
+    check_template,
+)
+from bullrush.telemetry.protocol import of_many_jobs
+from bullrush.values import checks
+from bullrush.values.encoding import JSON, encode
+from bullrush.values.naming import check_job_name, check_known
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from bullrush.telemetry.protocol import Telemetry
+
+#: Schedulers read per round trip.
+_CHUNK: Final = 250
+_NUMBERS: Final = {
+    "ic": "iteration_count",
+    "limit": "limit",
+    "startDate": "start_date",
+    "endDate": "end_date",
+    "every": "every",
+    "offset": "offset",
+}
+_TEXTS: Final = ("name", "tz", "pattern")
+
+
+class SchedulerTemplate(TypedDict, total=False):
+    """What the jobs of a scheduler have, apart from their name. What is not set is left out."""
+
+    data: JSON
+    opts: dict[str, JSON]
+
+
+class SchedulerJson(TypedDict, total=False):
+    """A job scheduler as Redis has it. What is not set is left out.
+
+    Attributes:
+        key: its id.
+        name: the name of its jobs.
+        next: the time of its latest job, which runs next or runs already; ms since 1970.
+        iteration_count: how many jobs it has made.
+        template: what its jobs have.
+    """
+
+    key: str
+    name: str
+    next: int
+    iteration_count: int
+    limit: int
+    start_date: int
+    end_date: int
+    tz: str
+    pattern: str
+    every: int
+    offset: int
+    template: SchedulerTemplate
+
+
+class ScheduledRecord(AddedRecord):
+    """The raw fields of a scheduler's job as they were sent to Redis."""
+
+    __slots__ = ("scheduler_id",)
+
+    scheduler_id: str
+
+    def get(self, field: str) -> bytes | None:
+        """Return any other field, None if the job does not have it."""
+        return self.scheduler_id.encode() if field == "rjk" else super().get(field)
+
+
+class SchedulerCalls(JobSource, Generic[JobT]):
+    """What `Queue` and `JobScheduler` both do with job schedulers."""
+
+    _job_type: ClassVar[Callable[..., JobCalls]]
+    _compiler: OptionCompiler
+
+    @operation
+    async def upsert_job_scheduler(
+        self, scheduler_id: str, repeat: RepeatOptions, template: JobTemplate | None = None
+    ) -> JobT | None:
+        """Create a job scheduler, or update the one of this id, and make its next job.
+
+        A job of it that still waits is made anew from the template and keeps its time, also when the times have changed: new
+        times count from the job after it. To start afresh, remove the scheduler first.
+
+        Args:
+            scheduler_id: its id; three colons at most.
+            repeat: when to make jobs.
+            template: which jobs to make.
+
+        Returns:
+            The next job, None when there is none to make: the limit is reached, or the pattern does not fire by ``end_date``.
+
+        Raises:
+            InvalidOptionError: an option does not exist or has a bad value; nothing was changed.
+            SchedulerCollisionError: other jobs have the ids that the next job could have; nothing was changed.
+
+        Redis:
+            One script; ``add/add_job_scheduler``.
+        """
+        check_scheduler_id(scheduler_id)
+        rule = check_repeat(repeat)
+        wanted = check_template(template)
+        name = check_job_name(wanted.get("name", scheduler_id))
+        data = wanted.get("data")
+        encoded = b"{}" if data is None else encode(data, "template.data")
+        opts = self._compiler.template(wanted.get("opts") or {})
+        repeat_json = orjson.dumps(rule.stored)
+        given = (scheduler_id, repeat_json, rule.immediately, name, encoded, opts)
+        if self._telemetry is None:
+            scheduled = await reply(self.core.upsert_job_scheduler(*given))
+        else:
+            said = {"bullmq.job.scheduler.id": scheduler_id}
+            with self.trace("add", f"{self.name}.{name}", kind="producer", attributes=said) as span:
+                carried = of_many_jobs(self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry"))
+                metadata = orjson.dumps(carried["metadata"])
+                scheduled = await reply(self.core.upsert_job_scheduler(*given, metadata))
+                if scheduled is not None:
+                    span.set_attributes({"bullmq.job.id": scheduled[0]})
+        if scheduled is None:
+            return None
+        job_id, timestamp, delay, priority, job_opts = scheduled
+        record = ScheduledRecord(job_id, (name, encoded, job_opts, job_id, timestamp, delay, priority, False))
+        record.scheduler_id = scheduler_id
+        return self._job_type(record, self)  # type: ignore[return-value]
+
+    @operation
+    async def get_job_schedulers(self, start: int = 0, end: int = -1, asc: bool = False) -> list[SchedulerJson]:
+        """Return job schedulers by the time of their next job.
+
+        Args:
+            start: the first position.
+            end: the last position; -1 is the end.
+            asc: the soonest first; by default the last one is.
+        """
+        return [_scheduler(*found) for found in await self._ranked(start, end, asc=asc)]
+
+    @operation
+    async def remove_job_scheduler(self, scheduler_id: str) -> bool:
+        """Remove a job scheduler, and its next job unless that waits to run at once.
+
+        Returns:
+            False if there is no such scheduler.
+        """
+        return await reply(self.core.remove_job_scheduler(scheduler_id))
+
+    async def _found(self, scheduler_id: str) -> SchedulerJson | None:
+        score, fields = await reply(
+            self.core.commands(
+                [["ZSCORE", self.to_key("repeat"), scheduler_id], ["HGETALL", self.to_key(f"repeat:{scheduler_id}")]]
+            )
+        )
+        return None if score is None else _scheduler(scheduler_id, score, fields)
+
+    async def _how_many(self) -> int:
+        [count] = await reply(self.core.commands([["ZCARD", self.to_key("repeat")]]))
+        return int(count)
+
+    async def _ranked(self, start: int, end: int, *, asc: bool) -> list[tuple[str, bytes, list[bytes]]]:
+        """Return id, score and flat hash of schedulers."""
+        command = "ZRANGE" if asc else "ZREVRANGE"
+        [flat] = await reply(self.core.commands([[command, self.to_key("repeat"), start, end, "WITHSCORES"]]))
+        ids = [raw.decode() for raw in flat[::2]]
+        hashes: list[list[bytes]] = []
+        for first in range(0, len(ids), _CHUNK):
+            reads = [["HGETALL", self.to_key(f"repeat:{key}")] for key in ids[first : first + _CHUNK]]
+            hashes += await reply(self.core.commands(reads))
+        return list(zip(ids, flat[1::2], hashes, strict=True))
+
+
+class SchedulerOptions(TypedDict, total=False):
+    """Options of a `JobScheduler` object; see `QueueOptions`."""
+
+    url: str | None
+    prefix: str
+    default_job_options: JobOptions | None
+    telemetry: Telemetry | None
+    timeout: checks.Duration | None
+
+
+SCHEDULER_OPTIONS: Final = frozenset(SchedulerOptions.__annotations__)
+_DEFAULT_TIMEOUT: Final = 10_000
+
+
+class JobSchedulerCalls(TellsOutages, SchedulerCalls[JobT]):
+    """The calls of a `JobScheduler`, whichever way they are waited for."""
+
+    _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
+
+    def __init__(self, name: str, **options: Unpack[SchedulerOptions]) -> None:
+        """Name a queue. Nothing is sent before the first call.
+
+        Raises:
+            QueueNameError: the name is empty or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has a bad value.
+        """
+        check_known(options, SCHEDULER_OPTIONS, type(self).__name__)
+        timeout = options.get("timeout", _DEFAULT_TIMEOUT)
+        super().__init__(
+            name,
+            options.get("url"),
+            options.get("prefix", "bull"),
+            options=options,
+            timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
+        )
+        self._compiler = OptionCompiler(options.get("default_job_options"))
+
+    @operation
+    async def get_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
+        """Return a job scheduler, None if there is none of this id."""
+        return await self._found(scheduler_id)
+
+    @operation
+    async def get_schedulers_count(self) -> int:
+        """Return how many job schedulers there are."""
+        return await self._how_many()
+
+
+class JobScheduler(ClosedByWith, Blocking, JobSchedulerCalls[Job]):
+    """The job schedulers of a queue, without the queue's other calls. `bullrush.aio.JobScheduler` is the same to be awaited."""
+
+    _job_type = Job
+
+
+def read_fields(flat: Iterable[bytes]) -> dict[str, str]:
+    """Return a hash as Redis lists it, field by field."""
+    texts = (raw.decode(errors="replace") for raw in flat)
+    return dict(zip(texts, texts, strict=True))
+
+
+def _scheduler(key: str, score: bytes, flat: list[bytes]) -> SchedulerJson:
+    fields = read_fields(flat)
+    found: dict[str, Any] = {"key": key, "next": int(float(score))}
+    found |= {name: fields[name] for name in _TEXTS if name in fields}
+    found |= {name: read_number(fields[wire]) for wire, name in _NUMBERS.items() if wire in fields}
+    template: dict[str, JSON] = {}
+    if "data" in fields:
+        template["data"] = orjson.loads(fields["data"])
+    if "opts" in fields:
+        template["opts"] = read_options(orjson.loads(fields["opts"]))
+    if template:
+        found["template"] = template
+    return found  # type: ignore[return-value]
+
+
+def read_number(text: str) -> int | None:
+    """Return a whole number that another client may have written as a float; None if it is none."""
+    try:
+        return int(float(text))
+    except ValueError:
+        return None

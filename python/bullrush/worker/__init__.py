@@ -1,0 +1,7 @@
+"""Workers: they take jobs, run handlers and report what came of it."""
+
+from bullrush.worker.options import BatchHandler, Handler, LimiterOptions, MetricsOptions, WorkerOptions
+from bullrush.worker.run import RunStats
+from bullrush.worker.worker import Worker
+
+__all__ = ["BatchHandler", "Handler", "LimiterOptions", "MetricsOptions", "RunStats", "Worker", "WorkerOptions"]

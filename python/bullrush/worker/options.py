@@ -1,0 +1,274 @@
+"""Options of a worker: their names, checks and defaults."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
+
+from bullrush._core import WorkerTerms
+from bullrush.errors import InvalidOptionError
+from bullrush.job.fields import BackoffStrategy
+from bullrush.job.options import KeepOptions
+from bullrush.telemetry.protocol import Telemetry, check_telemetry
+from bullrush.values import checks
+from bullrush.values.checks import Check, Duration
+from bullrush.values.encoding import JSON
+from bullrush.values.naming import check_known
+
+if TYPE_CHECKING:
+    from bullrush.job.job import AsyncJob, Job
+
+#: Gets a job, and the lock token if it has a second parameter without a default; returns a JSON value. Or its name, ``module:function``.
+#: A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
+Handler: TypeAlias = (
+    "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
+    " | Callable[[Job, str], JSON] | Callable[[AsyncJob, str], Awaitable[JSON]] | str"
+)
+
+#: Gets jobs, returns as many results or exceptions in the same order.
+BatchHandler: TypeAlias = (
+    "Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]"
+)
+
+
+class LimiterOptions(TypedDict):
+    """At most ``max`` jobs start per ``duration`` ms, over all workers that have a limiter."""
+
+    max: int
+    duration: Duration
+
+
+class SettingsOptions(TypedDict, total=False):
+    """Where BullMQ keeps the custom backoff strategy."""
+
+    backoff_strategy: BackoffStrategy
+
+
+class MetricsOptions(TypedDict):
+    """Counts finished jobs per minute, for so many minutes back."""
+
+    max_data_points: int
+
+
+class WorkerOptions(TypedDict, total=False):
+    """Options of a worker. Durations are ms or timedeltas.
+
+    Attributes:
+        url: where Redis is; see `QueueOptions`.
+        prefix: how all keys begin; ``bull``.
+        concurrency: how many jobs, or batches, run at a time; 1.
+        batch_handler: instead of a handler: gets up to ``batch_size`` jobs at once, returns a list of results or exceptions.
+        batch_size: how many jobs a batch has at most; 1.
+        prefetch: how many jobs are claimed ahead. None adapts to how long jobs take: what the handlers do in 10 ms, for at most 20 ms; 0
+            claims none. None are claimed under a limiter, a global concurrency, ``max_started_attempts``, ``max_stalled_count=0``, a
+            pause, or with ``isolation="process"``.
+        lock_duration: how long a job stays claimed without a sign of life; 30,000.
+        lock_renew_time: how old a lock is when it is renewed; half of ``lock_duration``.
+        stalled_interval: time between two checks for jobs whose worker has gone silent; 30,000.
+        max_stalled_count: how often a job may be taken back from such a worker before it fails; 1.
+        max_started_attempts: how often a job may be started at all; 0 or None: as often as it is retried.
+        limiter: a rate limit.
+        timeout: how long a handler may take; None is for ever. After it the job fails with "timed out after N ms", to be retried as
+            its options say. A coroutine is cancelled, a process is killed; a plain function is told by ``job.cancelled``, and its thread
+            is not used again before it has returned.
+        isolation: ``process`` runs handlers in processes, one per slot: one that crashes takes only its job with it. The handler must be
+            importable by name.
+        drain_delay: how long one wait for new jobs lasts; 5,000, and at least 100. In BullMQ these are seconds.
+        remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
+        remove_on_fail: the same for failed jobs.
+        metrics: counts for `Queue.get_metrics`.
+        max_error_size: bytes of a failure's reason, and of its stack trace, beyond which the middle is left out; 65,536, at least 100.
+        max_backoff: the longest wait before a retry; 3,600,000. None is no limit, as in BullMQ.
+        name: shown as the ``processed_by`` of its jobs and in the list of workers. Without it logs show a name like
+            ``host-4711-a1b2c3``, and Redis none.
+        autorun: True starts a background thread at once. Without it call `Worker.run`.
+        skip_stalled_check: True leaves the check for silent workers to others.
+        skip_lock_renewal: True never renews locks.
+        backoff_strategy: how long to wait before a retry, for jobs with a backoff type of your own.
+        settings: ``{"backoff_strategy": ...}``, as BullMQ has it.
+        run_retry_delay: pause after Redis refused to give jobs; 1,000.
+        telemetry: who traces jobs: `bullrush.otel.OpenTelemetry`, or None.
+    """
+
+    url: str | None
+    prefix: str
+    concurrency: int
+    batch_handler: BatchHandler | None
+    batch_size: int
+    prefetch: int | None
+    lock_duration: Duration
+    lock_renew_time: Duration | None
+    stalled_interval: Duration
+    max_stalled_count: int
+    max_started_attempts: int | None
+    limiter: LimiterOptions | None
+    drain_delay: Duration
+    remove_on_complete: bool | int | KeepOptions | None
+    remove_on_fail: bool | int | KeepOptions | None
+    metrics: MetricsOptions | None
+    max_error_size: int
+    max_backoff: Duration | None
+    name: str | None
+    autorun: bool
+    skip_stalled_check: bool
+    skip_lock_renewal: bool
+    backoff_strategy: BackoffStrategy | None
+    settings: SettingsOptions | None
+    run_retry_delay: Duration
+    timeout: Duration | None
+    isolation: Literal["thread", "process"]
+    telemetry: Telemetry | None
+
+
+_SHORTEST_WAIT: Final = 100
+
+_log: Final = logging.getLogger("bullrush")
+
+
+def check_concurrency(name: str, value: object) -> int:
+    """Return how many jobs may run at a time."""
+    try:
+        return cast("int", checks.at_least(1)(name, value))
+    except InvalidOptionError:
+        raise InvalidOptionError(f"{name} must be a finite number greater than 0") from None
+
+
+def _callable(name: str, value: object) -> Any:
+    if not callable(value):
+        raise InvalidOptionError(f"{name} must be a function, not {value!r}")
+    return value
+
+
+def _drain_delay(name: str, value: object) -> int:
+    """Return it in ms. A short one is a number of seconds, taken over from BullMQ: it would ask Redis all the time."""
+    delay = checks.positive_milliseconds(name, value)
+    if delay < _SHORTEST_WAIT:
+        _log.warning(
+            "%s=%r is in milliseconds (in BullMQ in seconds), and at least %d are waited", name, value, _SHORTEST_WAIT
+        )
+    return max(delay, _SHORTEST_WAIT)
+
+
+def _isolation(name: str, value: object) -> str:
+    if value not in {"thread", "process"}:
+        raise InvalidOptionError(f"{name} must be 'thread' or 'process', not {value!r}")
+    return value
+
+
+_LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}
+_SETTINGS: Final[dict[str, Check]] = {"backoff_strategy": _callable}
+_METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
+
+
+def _limiter(name: str, value: object) -> tuple[int, int]:
+    limiter = checks.members(name, value, _LIMITER)
+    if limiter.keys() != _LIMITER.keys():
+        raise InvalidOptionError(f"{name} needs max and duration")
+    return limiter["max"], limiter["duration"]
+
+
+def _metrics(name: str, value: object) -> int | None:
+    return checks.members(name, value, _METRICS).get("max_data_points")
+
+
+def _keep(name: str, value: object) -> tuple[int, int | None]:
+    """Return (count, age in seconds); a count of -1 keeps all."""
+    rule = checks.keep(name, value)
+    if isinstance(rule, bool):
+        return (0 if rule else -1), None
+    if isinstance(rule, int):
+        return rule, None
+    return rule.get("count", -1), rule.get("age")
+
+
+def _rule(check: Check, *, nullable: bool) -> dict[str, object]:
+    return {"check": check, "nullable": nullable}
+
+
+def _option(default: Any, check: Check, *, nullable: bool = False) -> Any:
+    """Describe an option. None is allowed where it is the default, or where it says so."""
+    return field(default=default, metadata=_rule(check, nullable=nullable or default is None))
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """Checked options of a worker, in the units of the core."""
+
+    url: str | None = _option(None, checks.text)
+    prefix: str = _option("bull", checks.text)
+    concurrency: int = _option(1, check_concurrency)
+    batch_handler: BatchHandler | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    batch_size: int = _option(1, checks.at_least(1))
+    prefetch: int | None = _option(None, checks.at_least(0))
+    lock_duration: int = _option(30_000, checks.positive_milliseconds)
+    lock_renew_time: int | None = _option(None, checks.positive_milliseconds)
+    stalled_interval: int = _option(30_000, checks.positive_milliseconds)
+    max_stalled_count: int = _option(1, checks.at_least(0))
+    max_started_attempts: int | None = _option(None, checks.at_least(0))
+    limiter: tuple[int, int] | None = _option(None, _limiter)
+    timeout: int | None = _option(None, checks.positive_milliseconds)
+    isolation: str = _option("thread", _isolation)
+    drain_delay: int = _option(5_000, _drain_delay)
+    remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
+    remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
+    metrics: int | None = _option(None, _metrics)
+    max_error_size: int = _option(65_536, checks.at_least(100))
+    max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
+    name: str | None = _option(None, checks.text)
+    autorun: bool = _option(default=False, check=checks.boolean)
+    skip_stalled_check: bool = _option(default=False, check=checks.boolean)
+    run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
+    skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
+    backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
+
+    def terms(self) -> WorkerTerms:
+        """Return them as the core keeps them."""
+        return WorkerTerms(
+            # What a process gets is stamped by its fetch: nobody there could put its start on record.
+            prefetch=0 if self.isolation == "process" else self.prefetch,
+            lock_duration=self.lock_duration,
+            lock_renew_time=self.lock_renew_time or max(1, self.lock_duration // 2),
+            stalled_interval=self.stalled_interval,
+            max_stalled_count=self.max_stalled_count,
+            # As in BullMQ, 0 is no limit.
+            max_started_attempts=self.max_started_attempts or None,
+            limiter=self.limiter,
+            timeout=self.timeout,
+            drain_delay=self.drain_delay,
+            remove_on_complete=self.remove_on_complete,
+            remove_on_fail=self.remove_on_fail,
+            metrics_max_points=self.metrics,
+            worker_name=self.name,
+            skip_stalled_check=self.skip_stalled_check,
+            run_retry_delay=self.run_retry_delay,
+            skip_lock_renewal=self.skip_lock_renewal,
+            max_backoff=self.max_backoff,
+            max_error_size=self.max_error_size,
+        )
+
+
+_KNOWN: Final = frozenset(WorkerOptions.__annotations__)
+
+
+def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
+    """Check the options of a worker and fill in defaults.
+
+    Raises:
+        UnknownOptionError: an option does not exist.
+        InvalidOptionError: an option has a value that cannot be used.
+    """
+    check_known(options, _KNOWN, "Worker")
+    options = {**checks.members("settings", options.get("settings") or {}, _SETTINGS), **options}
+    checked: dict[str, Any] = {}
+    for option in fields(WorkerSettings):
+        value = options.get(option.name, option.default)
+        if value is not None or not option.metadata["nullable"]:
+            value = option.metadata["check"](option.name, value)
+        checked[option.name] = value
+    settings = WorkerSettings(**checked)
+    if settings.batch_handler is None and settings.batch_size != 1:
+        raise InvalidOptionError("batch_size needs a batch_handler")
+    return settings

@@ -1,0 +1,267 @@
+"""Handlers in processes of their own: one that crashes takes only its job with it."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing import connection
+from typing import TYPE_CHECKING, Any, Final
+
+from orjson import loads
+
+from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcessError
+from bullrush.job.failure import STACK
+from bullrush.job.job import JobCalls
+from bullrush.worker.process.child import Raised, Ran, SentJob, Setup, main
+from bullrush.worker.runners import ThreadRunner
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+    from bullrush._core import CoreWorker, JobRecord
+    from bullrush.job.fields import Changes, Source
+    from bullrush.values.encoding import JSON
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+#: How long a process that was hung up on may take to end.
+_PATIENCE: Final = 5.0
+
+
+def sendable(function: Callable[..., Any]) -> bytes:
+    """Return a function as a process can load it.
+
+    Raises:
+        InvalidOptionError: it cannot be imported by name there.
+    """
+    module = getattr(function, "__module__", None)
+    main_module = sys.modules["__main__"]
+    if module == "__main__" and not getattr(main_module, "__file__", None) and not main_module.__spec__:
+        raise InvalidOptionError(f"isolation='process' cannot import {function!r} from an interactive session")
+    try:
+        return pickle.dumps(function)
+    except Exception as error:
+        raise InvalidOptionError(
+            f"isolation='process' needs a handler that can be imported by name: define it at the top of a module ({error})"
+        ) from None
+
+
+class Child:
+    """One process and the jobs that run in it."""
+
+    def __init__(self, setup: Setup, source: Source) -> None:
+        self._setup = setup
+        self._source = source
+        self._process: BaseProcess | None = None
+        self._lock = threading.Lock()
+        self._running: set[tuple[str, str | None]] = set()
+
+    def start(self) -> None:
+        """Start the process, unless it runs."""
+        if self._process is not None and self._process.is_alive():
+            return
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        # Not a daemon, which could not start processes itself; it ends when the pipe is closed.
+        process = context.Process(target=main, args=(theirs, self._setup), name="bullrush-handler", daemon=False)
+        with _signals_blocked():
+            process.start()
+        theirs.close()
+        self._process = process
+        self._broken: str | None = self._receive()
+
+    def run(self, jobs: list[JobCalls]) -> list[Any]:
+        """Run jobs and return their results or exceptions."""
+        self.start()
+        try:
+            if self._broken is not None:
+                raise WorkerProcessError(f"The handler cannot be loaded in a process of its own: {self._broken}")
+            with self._lock:
+                self._running = {(job.id, job.token) for job in jobs}
+            self._pipe.send([_sent(job) for job in jobs])
+            while isinstance(received := self._receive(), tuple):
+                self._report_progress(jobs, *received)
+            return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
+        except (EOFError, OSError):
+            crash = WorkerProcessError(self._obituary())
+        except WorkerProcessError as error:
+            self.end()
+            crash = error
+        finally:
+            with self._lock:
+                self._running = set()
+        return [JobCancelledError(job.cancel_reason) if job.cancel_reason else crash for job in jobs]
+
+    def _report_progress(self, jobs: list[JobCalls], job_id: str, changes: Changes, progress: JSON) -> None:
+        for job in jobs:
+            if job.id == job_id:
+                job.change(changes)
+                if self._source.progressed is not None:
+                    self._source.progressed(job, progress)
+
+    def _receive(self) -> Any:
+        """Return the next message; EOFError when the process has ended without one."""
+        assert self._process is not None
+        ready = connection.wait([self._pipe, self._process.sentinel])
+        if self._pipe not in ready and not self._pipe.poll():
+            raise EOFError
+        return self._pipe.recv()
+
+    def _obituary(self) -> str:
+        """Tell how the process ended, in BullMQ's words."""
+        assert self._process is not None
+        self._pipe.close()
+        self._process.join(_PATIENCE)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            return f"Unexpected exit code: null signal: {signal.Signals(-code).name}"
+        return f"Unexpected exit code: {'null' if code is None else code} signal: null"
+
+    def kill(self, job_id: str, token: str | None) -> None:
+        """End the process if no other job runs in it than this one."""
+        with self._lock:
+            cancelled = {job for job in self._running if job[0] == job_id and token in {None, job[1]}}
+            self._running -= cancelled
+            if cancelled and not self._running and self._process is not None:
+                self._process.kill()
+
+    def kill_running(self) -> None:
+        """End the process if any job runs in it."""
+        with self._lock:
+            if self._running and self._process is not None:
+                self._process.kill()
+
+    def end(self) -> None:
+        """Hang up and wait for the process to end."""
+        if self._process is None:
+            return
+        self._pipe.close()
+        self._process.join(_PATIENCE)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._process = None
+
+
+class Children:
+    """The processes of a worker: one for each of its threads."""
+
+    def __init__(self, setup: Setup, source: Source) -> None:
+        self._setup = setup
+        self._source = source
+        self._by_thread: dict[threading.Thread, Child] = {}
+        self._ending = False
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[None]:
+        """Keep a process for this thread."""
+        child = self._by_thread[threading.current_thread()] = Child(self._setup, self._source)
+        try:
+            self.replace_dead()
+            yield
+        finally:
+            child.end()
+
+    def replace_dead(self) -> None:
+        """Start the process of this thread before its next job comes."""
+        # What goes wrong here goes wrong for that job again, and is told there.
+        with contextlib.suppress(EOFError, OSError):
+            if not self._ending:
+                self._by_thread[threading.current_thread()].start()
+
+    def run_one(self, job: JobCalls) -> JSON:
+        """Run a job in the process of this thread."""
+        (value,) = self.run_many([job])
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    def run_many(self, jobs: list[JobCalls]) -> list[JSON]:
+        """Run a batch of jobs in the process of this thread."""
+        return self._by_thread[threading.current_thread()].run(jobs)
+
+    def kill(self, job_id: str, token: str | None) -> None:
+        """End the process of a job; see `Child.kill`."""
+        for child in list(self._by_thread.values()):
+            child.kill(job_id, token)
+
+    def kill_running(self) -> None:
+        """End all that run jobs, for good."""
+        self._ending = True
+        for child in list(self._by_thread.values()):
+            child.kill_running()
+
+
+class ProcessRunner(ThreadRunner):
+    """Runs functions in processes: one per slot, and a thread that waits for it."""
+
+    def __init__(
+        self,
+        core: CoreWorker,
+        process: Callable[[list[JobRecord]], BaseException | None],
+        slots: int,
+        batch_size: int,
+        name: str,
+        children: Children,
+    ) -> None:
+        super().__init__(core, self._process_safely, slots, batch_size, name)
+        self._process_here = process
+        self._children = children
+
+    def _process_safely(self, records: list[JobRecord]) -> BaseException | None:
+        end = self._process_here(records)
+        self._children.replace_dead()
+        return end
+
+    def cancel(self, job_id: str, token: str | None) -> None:
+        """Kill the process of a job, and that of a batch if none of its jobs is left."""
+        self._children.kill(job_id, token)
+
+    def cancel_all(self) -> None:
+        """Kill all processes that run jobs."""
+        self._children.kill_running()
+
+    def _work(self) -> None:
+        with self._children.started():
+            super()._work()
+
+
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Let a new process start without signals; it unblocks them once it knows what to do about them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _sent(job: JobCalls) -> SentJob:
+    record: JobRecord = job.record  # type: ignore[assignment]
+    return SentJob(job.id, job.token, record.fields())
+
+
+def _value(ran: Ran, job: JobCalls) -> Any:
+    outcome = ran.outcome
+    job.change(ran.changes)
+    if isinstance(outcome, bytes):
+        return loads(outcome)
+    error = _rebuilt(outcome)
+    with contextlib.suppress(Exception):  # an exception may refuse attributes
+        setattr(error, STACK, outcome.stack)
+    return error
+
+
+def _rebuilt(raised: Raised) -> BaseException:
+    if raised.pickled is not None:
+        with contextlib.suppress(Exception):
+            error: BaseException = pickle.loads(raised.pickled)
+            return error
+    kind: type[BaseException] = Exception
+    for name in reversed(raised.kinds):
+        kind = type(name, (kind,), {})
+    return kind(raised.text)

@@ -1,0 +1,225 @@
+"""Runs the user's function on jobs and hands what comes out of it to the core."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence, Sized
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
+
+from bullrush.base.cancellation import nobody_runs_on
+from bullrush.base.operation import awaited, wait
+from bullrush.errors import ClosedError, JobCancelledError
+from bullrush.job.failure import UNTOLD, decide, has_moved, is_interrupt, is_rate_limit
+from bullrush.job.fields import BackoffStrategy
+from bullrush.job.job import JobCalls, JobT
+from bullrush.values.encoding import JSON, NULL, encode
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreWorker, JobRecord
+    from bullrush.job.fields import Source
+
+_log: Final = logging.getLogger("bullrush")
+
+
+class Observer(Protocol):
+    """Who wants to know about jobs: the worker."""
+
+    @property
+    def backoff_strategy(self) -> BackoffStrategy | None:
+        """The custom backoff strategy."""
+
+    def watched(self, event: str) -> Sized:
+        """Return something that is not empty while someone wants to know of ``active``, ``completed`` or ``failed`` jobs."""
+
+    def job_started(self, job: JobCalls) -> None:
+        """Take note that a handler is about to get a job."""
+
+
+class Processor(Generic[JobT]):
+    """Takes records from the core through the handler to an outcome. Whatever a job does, the worker goes on.
+
+    Each call returns None, or the exception that is meant for the program and ends the run: Ctrl-C in the main thread.
+    """
+
+    def __init__(
+        self,
+        core: CoreWorker,
+        function: Callable[..., Any],
+        job_type: Callable[[JobRecord, Source], JobT],
+        source: Source,
+        observer: Observer,
+    ) -> None:
+        self._core = core
+        self._function = function
+        self._job_type = job_type
+        self._source = source
+        self._observer = observer
+        self._watched = observer.watched("active")
+        self._wanted = observer.watched("completed")
+        self._feared = observer.watched("failed")
+
+    def run_each(self, records: list[JobRecord]) -> BaseException | None:
+        """Run jobs one after another on this thread."""
+        end = None
+        function, job_type, source = self._function, self._job_type, self._source
+        complete, watched, wanted, feared = self._core.complete, self._watched, self._wanted, self._feared
+        for record in records:
+            job = job_type(record, source)
+            try:
+                job.read()
+                if watched:
+                    self._observer.job_started(job)
+                value = function(job)
+                result = NULL if value is None else encode(value, "returnvalue")
+            except BaseException as error:
+                end = self._fail(record, job, error) or end
+            else:
+                try:
+                    complete(record, result, job if wanted or feared else None)
+                except ClosedError:
+                    self._too_late(record)
+        return end
+
+    async def run_one_async(self, records: list[JobRecord]) -> BaseException | None:
+        """Run one job on the event loop."""
+        (record,) = records
+        job = self._job_type(record, self._source)
+        try:
+            job.read()
+            if self._watched:
+                self._observer.job_started(job)
+            value = await self._function(job)
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            failed: BaseException | None = self._stopped(record, error)
+        except BaseException as error:
+            failed = error
+        else:
+            failed = self._complete(record, job, value)
+        return None if failed is None else await awaited(self._failing(record, job, failed))
+
+    def run_batch(self, records: list[JobRecord]) -> BaseException | None:
+        """Run jobs as one batch on this thread."""
+        batch = self._readable(records)
+        if not batch:
+            return None
+        try:
+            values = self._function([job for _, job in batch])
+        except BaseException as error:
+            values = [error] * len(batch)
+        end = None
+        for record, job, failed in self._complete_batch(batch, values):
+            end = self._fail(record, job, failed) or end
+        return end
+
+    async def run_batch_async(self, records: list[JobRecord]) -> BaseException | None:
+        """Run jobs as one batch on the event loop."""
+        batch = self._readable(records)
+        if not batch:
+            return None
+        try:
+            values = await self._function([job for _, job in batch])
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            batch = [(record, job) for record, job in batch if self._stopped(record, error) is not None]
+            values = [error] * len(batch)
+        except BaseException as error:
+            values = [error] * len(batch)
+        end = None
+        for record, job, failed in self._complete_batch(batch, values):
+            end = await awaited(self._failing(record, job, failed)) or end
+        return end
+
+    def _readable(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
+        batch = []
+        for record in records:
+            job = self._job_type(record, self._source)
+            try:
+                job.read()
+                if self._watched:
+                    self._observer.job_started(job)
+            except BaseException as error:
+                self._fail(record, job, error)
+            else:
+                batch.append((record, job))
+        return batch
+
+    def _complete_batch(
+        self, batch: Sequence[tuple[JobRecord, JobT]], values: object
+    ) -> Iterator[tuple[JobRecord, JobT, BaseException]]:
+        """Complete those that have a result; the others are for the caller to fail."""
+        for (record, job), value in zip(batch, one_each(values, len(batch)), strict=True):
+            raised = issubclass(type(value), BaseException)
+            failed = value if raised else self._complete(record, job, value)
+            if failed is not None:
+                yield record, job, failed
+
+    def _complete(self, record: JobRecord, job: JobT, value: JSON) -> BaseException | None:
+        """Complete a job, or return what it has to fail with instead."""
+        try:
+            result = NULL if value is None else encode(value, "returnvalue")
+        except BaseException as error:
+            return error
+        self._submit(record, self._core.complete, result, job if self._wanted or self._feared else None)
+        return None
+
+    def _stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
+        """Give back a job whose coroutine was stopped through no doing of its own; else return what it has to fail with."""
+        if record.cancel_reason is None and nobody_runs_on(error):
+            self._submit(record, self._core.give_back)
+            return None
+        return error
+
+    def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
+        return wait(self._failing(record, job, error))
+
+    async def _failing(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
+        """Hand in what a handler raised; returns it if it is meant for the program.
+
+        Steps of an operation, for a backoff strategy may be awaited.
+        """
+        if is_interrupt(error):
+            self._submit(record, self._core.give_back)
+            return error
+        try:
+            submit, arguments = await self._outcome(record, job, error)
+        except BaseException:
+            # All of that reads the exception, and an exception is the user's code.
+            submit, arguments = self._core.fail, (UNTOLD, "", True, None)
+        self._submit(record, submit, *arguments)
+        return None
+
+    def _submit(self, record: JobRecord, submit: Callable[..., None], *arguments: object) -> None:
+        try:
+            submit(record, *arguments)
+        except ClosedError:
+            self._too_late(record)
+
+    async def _outcome(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[Callable[..., None], Any]:
+        if record.cancel_reason is not None and issubclass(type(error), asyncio.CancelledError):
+            error = JobCancelledError(record.cancel_reason)
+        if has_moved(error):
+            return self._core.release, ()
+        if is_rate_limit(error):
+            return self._core.rate_limited, ()
+        backoff_type, strategy = self._core.needs_strategy(record), self._observer.backoff_strategy
+        return self._core.fail, (
+            *await decide(job, error, backoff_type, strategy),
+            (job, error) if self._feared else None,
+        )
+
+    def _too_late(self, record: JobRecord) -> None:
+        _log.warning("Job %s ended after the worker's deadline to close: another worker will run it again", record.id)
+
+
+def one_each(values: object, count: int) -> Sequence[Any]:
+    """Return one result per job of a batch, or as many errors that say what came instead."""
+    try:
+        if isinstance(values, Sequence) and len(values) == count:
+            return list(values)
+        got = len(values) if isinstance(values, Sequence) else type(values).__name__
+        wrong: BaseException = TypeError(
+            f"batch_handler must return a list with one result per job: {count} jobs, got {got}"
+        )
+    except BaseException as error:  # what came is the user's object
+        wrong = error
+    return [wrong] * count
