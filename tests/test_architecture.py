@@ -1,6 +1,5 @@
 """The walls of docs/architecture.md, checked by machine: what may import what, how things are named, how long a file may be."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -8,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.imports import Graph, circle, python_imports, rust_imports
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "bullrush"
@@ -29,22 +30,24 @@ def shown(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def imports(path: Path) -> set[str]:
-    """Return the absolute names of all modules that a Python file of the package imports, at any depth of its code."""
-    module = ("bullrush", *path.relative_to(PACKAGE).with_suffix("").parts)
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = [*module[: -node.level]] if node.level else []
-            source = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
-    return found
+def floors(of: str) -> dict[str, int]:
+    """Return the floors of the table in docs/architecture.md whose second column has this title: place -> height."""
+    table = (ROOT / "docs/architecture.md").read_text().partition(f"| floor | {of} | what |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", table, re.MULTILINE)
+    return {place: int(height) for height, places in rows for place in re.findall(r"`([\w/]+)`", places)}
 
 
-def imports_any(path: Path, *packages: str) -> bool:
-    return any(name == package or name.startswith(package + ".") for name in imports(path) for package in packages)
+def room(module: str) -> str:
+    """Return the room of a module of the package: the folder or file right below ``bullrush``."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def upward(graph: Graph, height: dict[str, int]) -> list[str]:
+    """Return the imports that do not lead to a lower floor, but for those within a room."""
+    arrows = [
+        (module, used) for module in sorted(graph) for used in sorted(graph[module]) if room(module) != room(used)
+    ]
+    return [f"{module} imports {used}" for module, used in arrows if height[room(used)] >= height[room(module)]]
 
 
 def test_no_file_is_longer_than_400_lines() -> None:
@@ -90,28 +93,73 @@ def test_rust_floors_only_use_the_floors_below() -> None:
     """src/lib.rs lists the floors bottom-up."""
     mods = re.findall(r"^(?:pub )?mod (\w+);", (ROOT / "src/lib.rs").read_text(), re.MULTILINE)
     floor = {name: height for height, name in enumerate(mods)}
-    upward = []
-    for path in files("src"):
-        own = path.relative_to(ROOT / "src").with_suffix("").parts[0]
-        for used in re.findall(r"\bcrate::(\w+)", path.read_text()):
-            if floor.get(used, -1) > floor.get(own, 99):
-                upward.append(f"{shown(path)} uses {used}")
-    assert upward == []
+    arrows = [(module, used) for module, uses in rust_imports(ROOT / "src").items() for used in uses]
+    roots = [(module, module.split("::")[0], used, used.split("::")[0]) for module, used in arrows]
+    assert [
+        f"{module} uses {used}" for module, own, used, other in roots if floor.get(other, -1) > floor.get(own, 99)
+    ] == []
+    drawn = [(height, mods.index(place[4:])) for place, height in floors("where").items() if place.startswith("src/")]
+    assert sorted(drawn) == sorted(drawn, key=lambda at: at[1]), "the table of docs/architecture.md has another order"
+
+
+def test_python_rooms_only_import_the_floors_below() -> None:
+    graph, height = python_imports(PACKAGE), floors("rooms")
+    assert {room(module) for module in graph} == height.keys()
+    assert max(height.values()) <= 12
+    assert upward(graph, height) == []
+
+
+@pytest.mark.parametrize("place", ["python/bullrush", "benches"])
+def test_no_python_files_import_each_other_in_a_circle(place: str) -> None:
+    assert circle(python_imports(ROOT / place)) == []
+
+
+def test_no_rust_files_use_each_other_in_a_circle() -> None:
+    assert circle(rust_imports(ROOT / "src")) == []
+
+
+def test_a_planted_fault_is_found(tmp_path: Path) -> None:
+    """One of each: an import that points up, hidden in ``TYPE_CHECKING``, and a circle in Python and in Rust."""
+    for path, text in {
+        "bullrush/__init__.py": "from bullrush.low import a\n",
+        "bullrush/low/__init__.py": "",
+        "bullrush/low/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..high import b\n",
+        "bullrush/high/__init__.py": "",
+        "bullrush/high/b.py": "import bullrush.high.c\n",
+        "bullrush/high/c.py": "def late():\n    from bullrush.high import b\n",
+        "src/one.rs": "use crate::two::{self, three::Four};\n",
+        "src/two/mod.rs": "pub use three::Four;\n",
+        "src/two/three.rs": "fn f() -> crate::one::Thing {}\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    graph = python_imports(tmp_path / "bullrush")
+    assert upward(graph, {"low": 1, "high": 2, "__init__": 3}) == ["bullrush.low.a imports bullrush.high.b"]
+    assert set(circle(graph)) == {"bullrush.high.b", "bullrush.high.c"}
+    assert set(circle(rust_imports(tmp_path / "src"))) == {"one", "two::three"}
+
+
+@pytest.mark.parametrize(("place", "suffix", "most"), [("python/bullrush", ".py", 12), ("src", ".rs", 18)])
+def test_no_folder_is_crowded(place: str, suffix: str, most: int) -> None:
+    folders = {path.parent for path in (ROOT / place).rglob(f"*{suffix}")}
+    counts = {shown(folder): len(list(folder.glob(f"*{suffix}"))) for folder in folders}
+    assert {folder: count for folder, count in counts.items() if count > most} == {}
+
+
+def naming(package: str) -> set[str]:
+    """Return the rooms of the package that name a module or one of its members in an import."""
+    parent, _, name = package.rpartition(".")
+    ways = [rf"(?:from|import) {re.escape(package)}\b", rf"from {re.escape(parent)} import .*\b{name}\b"]
+    statement = re.compile(rf"^\s*(?:{'|'.join(ways if parent else ways[:1])})", re.MULTILINE)
+    return {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if statement.search(path.read_text())}
 
 
 def test_only_spark_imports_pyspark() -> None:
-    importing = [path for path in PACKAGE.rglob("*.py") if imports_any(path, "pyspark")]
-    assert [shown(path) for path in importing if "spark" not in path.relative_to(PACKAGE).parts] == []
+    assert naming("pyspark") == {"spark"}
 
 
-@pytest.mark.parametrize("folder", ["cli", "spark", "aio"])
-def test_upper_floors_do_not_reach_around_queue_worker_and_job(folder: str) -> None:
-    assert [shown(path) for path in (PACKAGE / folder).rglob("*.py") if imports_any(path, "bullrush._core")] == []
-
-
-def test_the_thin_layer_does_not_look_up() -> None:
-    above = ("bullrush.aio", "bullrush.cli", "bullrush.spark")
-    assert [shown(path) for path in PACKAGE.glob("[!_]*.py") if imports_any(path, *above)] == []
+def test_upper_floors_do_not_reach_around_queue_worker_and_job() -> None:
+    assert naming("bullrush._core").isdisjoint({"aio", "cli", "spark"})
 
 
 def test_import_needs_nothing_optional_and_starts_nothing() -> None:

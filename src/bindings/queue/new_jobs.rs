@@ -112,7 +112,7 @@ impl<'py> Compiled<'py> {
     }
 }
 
-/// orjson, called as `bullrush.encoding` calls it.
+/// orjson, called as `bullrush.values.encoding` calls it.
 struct Encode<'py> {
     dumps: Bound<'py, PyAny>,
     options: Bound<'py, PyAny>,
