@@ -217,7 +217,7 @@ def test_a_failed_attempt_is_a_failed_span(traced: Queue, work: Callable[..., No
     assert (second.attributes or {})["bullmq.job.attempts.made"] == 1
     read = traced.get_job(job.id)
     assert read is not None
-    assert "traced_handler.py" not in read.stacktrace[0], "the trace begins in the handler"
+    assert "tracing.py" not in read.stacktrace[0], "the trace begins in the handler"
 
 
 def test_a_job_that_was_moved_has_not_failed(traced: Queue, work: Callable[..., None], spans: Spans) -> None:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from bullrush._core import CoreQueue, ManualWork, Pending
-    from bullrush.job.fields import BackoffStrategy
     from bullrush.job.record import Record
-
 
 JobT = TypeVar("JobT", bound="JobFields")
 
@@ -60,6 +58,11 @@ class Source(Protocol):
 Changes: TypeAlias = tuple[Mapping[str, bytes | None], bool]
 
 Progressed: TypeAlias = "Callable[[JobFields, JSON], None]"
+
+#: Gets attempts made, backoff type, error and job; returns ms to wait, 0 or None for none, -1 to fail the job; or a coroutine that does.
+BackoffStrategy: TypeAlias = (
+    "Callable[[int, str, BaseException, Any], float | timedelta | Awaitable[float | timedelta | None] | None]"
+)
 
 
 class JobFields:
@@ -356,9 +359,3 @@ class JobFields:
     def debounce_id(self) -> str | None:
         """The same as `deduplication_id`; the older name."""
         return self.deduplication_id
-
-
-#: Gets attempts made, backoff type, error and job; returns ms to wait, 0 or None for none, -1 to fail the job; or a coroutine that does.
-BackoffStrategy: TypeAlias = (
-    "Callable[[int, str, BaseException, Any], float | timedelta | Awaitable[float | timedelta | None] | None]"
-)
