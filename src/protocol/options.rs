@@ -57,7 +57,10 @@ impl JobOptions {
         if opts == br#"{"attempts":0}"# {
             return JobOptions::default();
         }
-        let Ok(Value::Object(mut object)) = serde_json::from_slice(opts) else {
+        let read = serde_json::from_slice(opts);
+        // Bytes that are no UTF-8 are replaced, as Node does.
+        let read = read.or_else(|_| serde_json::from_str(&String::from_utf8_lossy(opts)));
+        let Ok(Value::Object(mut object)) = read else {
             return JobOptions::default();
         };
         let number = |name: &str| object.get(name).and_then(Value::as_number).map(whole);

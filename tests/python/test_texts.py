@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import FlowProducer, Queue, QueueEvents, Worker, aio
+from bullrush import FlowProducer, Job, Queue, QueueEvents, Worker, aio
 from bullrush.errors import BullrushError, InvalidOptionError, MalformedJobError
 from bullrush.values.encoding import decode
 
@@ -82,6 +82,25 @@ def test_data_with_lone_surrogates_is_read_as_node_reads_it(
     redis.hset(f"bull:{queue.name}:{job.id}", "data", stored)
     assert worker(lambda job: seen.append(job.data)).run(until="drained").completed == 1
     assert seen == [read]
+
+
+def test_bytes_that_are_no_utf8_are_replaced_as_node_does(
+    queue: Queue, worker: Callable[..., Worker], redis: Redis
+) -> None:
+    """Node's MessagePack writes a lone surrogate in options as the three bytes that no UTF-8 has."""
+    seen = []
+    job = queue.add("n")
+    stored = {"data": b'"a\xed\xa0\x80"', "opts": b'{"attempts":2,"custom":"\xed\xa0\x80"}'}
+    redis.hset(f"bull:{queue.name}:{job.id}", mapping=stored)
+
+    def handler(job: Job) -> None:
+        seen.append((job.data, job.opts))
+        if len(seen) == 1:
+            raise ValueError("once")
+
+    stats = worker(handler).run(until="drained")
+    assert (stats.completed, stats.retried) == (1, 1), "its attempts are read, too"
+    assert seen == 2 * [("a\ufffd\ufffd\ufffd", {"attempts": 2, "custom": "\ufffd\ufffd\ufffd"})]
 
 
 @pytest.mark.parametrize("stored", [r'["\ud800",NaN]', r'"\ud800', r'{"a":"\ud800"}}', r'"\ud8"'])

@@ -58,17 +58,17 @@ def decode(raw: bytes | str, field: str, job_id: str) -> JSON:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         try:
-            return _with_surrogates(raw)
+            return _as_node_reads_it(raw)
         except (ValueError, RecursionError):
             raise malformed(field, job_id, error) from None
 
 
-def _with_surrogates(raw: bytes | str) -> JSON:
-    """Return JSON that has escapes of lone surrogates: Node writes such texts, and keeps them when it reads them."""
-    text = raw if isinstance(raw, str) else raw.decode()
-    if not _ESCAPED_SURROGATE.search(text):
-        raise ValueError("no escaped surrogates")
-    return json.loads(text, parse_constant=_no_json)
+def _as_node_reads_it(raw: bytes | str) -> JSON:
+    """Return JSON that is not quite UTF-8: Node replaces bytes that are not, and keeps lone surrogates, which it writes as escapes."""
+    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
+    if _ESCAPED_SURROGATE.search(text):
+        return json.loads(text, parse_constant=_no_json)
+    return orjson.loads(text)
 
 
 def _no_json(constant: str) -> NoReturn:
