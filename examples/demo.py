@@ -1,8 +1,8 @@
-"""336,776 real flights: Spark rows become BullMQ jobs, executors work them, the results are a DataFrame again.
+"""336,776 real flights: Spark rows become BullMQ jobs, executors process them, the results are a DataFrame again.
 
-Every flight that left New York City in 2013 is one job. Its handler, plain Python, works out the great-circle speed, the
-minutes made up in the air and a score. Spark then adds the scores up per carrier, and computes the same sums directly with its
-own functions: the two tables must be equal, else the program fails.
+Every flight that left New York City in 2013 is one job. Its handler, plain Python, computes the great-circle speed, the minutes
+of delay that were made up in the air, and a score. Spark then sums the scores per carrier, and computes the same sums directly
+with its own functions. If the two tables are not equal, the program fails.
 
 Run it with ``make demo``. BULLRUSH_DEMO_URL names a Redis to use instead of a private one.
 """
@@ -34,7 +34,7 @@ RETURNS = "carrier string, speed long, made_up long, score long"
 
 
 def work(job: Job) -> dict[str, Any]:
-    """Rate one flight: a point per mph over the ground and two per minute made up in the air. Nulls where it never flew."""
+    """Score one flight: one point per mph over the ground, two per minute made up in the air; None if it never flew."""
     flight = job.data
     speed = great_circle_speed(flight)
     made_up = None if flight["arr_delay"] is None else flight["dep_delay"] - flight["arr_delay"]
@@ -43,7 +43,7 @@ def work(job: Job) -> dict[str, Any]:
 
 
 def great_circle_speed(flight: dict[str, Any]) -> int | None:
-    """Return miles per hour along the shortest way, a whole number; None without air time or coordinates."""
+    """Return whole miles per hour along the great circle; None without air time or coordinates."""
     if flight["air_time"] is None or flight["dest_lat"] is None:
         return None
     lat1, lon1 = math.radians(flight["origin_lat"]), math.radians(flight["origin_lon"])
@@ -54,7 +54,7 @@ def great_circle_speed(flight: dict[str, Any]) -> int | None:
 
 
 def scores_by_spark(flights: DataFrame) -> DataFrame:
-    """Compute the columns of `work` with Spark's functions alone."""
+    """Compute the columns of `work` with Spark's functions only."""
     from pyspark.sql import functions as f
 
     lat1, lon1 = f.radians("origin_lat"), f.radians("origin_lon")
@@ -68,7 +68,7 @@ def scores_by_spark(flights: DataFrame) -> DataFrame:
 
 
 def by_carrier(scored: DataFrame) -> DataFrame:
-    """Add flights up per carrier."""
+    """Sum the flights per carrier."""
     from pyspark.sql import functions as f
 
     sums = [f.sum(column).alias(column) for column in ("speed", "made_up", "score")]
@@ -88,7 +88,6 @@ def read_flights(spark: SparkSession, folder: Path) -> DataFrame:
     columns = [f"{name} long" for name in numbers.split()]
     columns += ["carrier string", "flight long", "tailnum string", "origin string", "dest string", "air_time long"]
     columns += ["distance long", "hour long", "minute long", "time_hour string"]
-    # Several partitions, so that the enqueueing tasks are short ones.
     flights = spark.read.csv(str(folder / "flights.csv"), ", ".join(columns), header=True, nullValue="NA")
     airports = spark.read.csv(str(data / "airports.csv"), header=True, inferSchema=True)
     kept = ["month", "day", "carrier", "flight", "origin", "dest", "dep_delay", "arr_delay", "air_time"]
@@ -102,9 +101,9 @@ def read_flights(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def start_spark() -> SparkSession:
-    """Start Spark on two cores of this machine."""
+    """Start Spark on two local cores."""
     use_java()
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark would take whatever python3 is first on PATH
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # by default Spark takes the first python3 on PATH
     from pyspark.sql import SparkSession
 
     settings = {
@@ -129,7 +128,7 @@ def main() -> None:
     url = resolve(os.environ.get("BULLRUSH_DEMO_URL", "embedded://"))
     queue = Queue(QUEUE, url=url)
     if sum(queue.get_job_counts().values()):
-        sys.exit(f"{queue!r} has jobs already: the demo wants it empty")
+        sys.exit(f"{queue!r} has jobs already: the demo needs an empty queue")
     spark = start_spark()
     with tempfile.TemporaryDirectory(prefix="bullrush-demo-") as folder:
         flights = read_flights(spark, Path(folder)).persist()
@@ -158,7 +157,7 @@ def main() -> None:
     if not (same and done):
         sys.exit("The demo failed: " + ("jobs are missing" if same else "the two aggregates differ"))
     print(
-        "Next: docs/spark.md for more of this, docs/job-lifecycle.md to follow one job through Lua, Rust and Python, make help."
+        "Next: docs/spark.md for more about Spark, docs/job-lifecycle.md to follow one job through Lua, Rust and Python, make help."
     )
 
 

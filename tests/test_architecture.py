@@ -1,4 +1,4 @@
-"""The walls of docs/architecture.md, checked by machine: what may import what, how things are named, how long a file may be."""
+"""The rules of docs/architecture.md, checked by machine: what may import what, how things are named, how long a file may be."""
 
 import re
 import subprocess
@@ -15,6 +15,8 @@ PACKAGE = ROOT / "python" / "bullrush"
 FAMILIES = ("add", "fetch", "finish", "lock", "manage", "inspect", "route", "hint", "legacy")
 SOURCES = {".lua", ".rs", ".py", ".pyi", ".js", ".mjs", ".ts", ".sh"}
 GENERATED = {"node_modules", "target", "__pycache__", ".venv", "dist"}
+MOST_LINES = 400
+MAPS = ("architecture", "job-lifecycle")  # the pages that lead to places in the code
 
 SCRIPTS = sorted(path for family in FAMILIES for path in (ROOT / "lua" / family).glob("*.lua"))
 
@@ -50,10 +52,10 @@ def upward(graph: Graph, height: dict[str, int]) -> list[str]:
     return [f"{module} imports {used}" for module, used in arrows if height[room(used)] >= height[room(module)]]
 
 
-def test_no_file_is_longer_than_400_lines() -> None:
+def test_no_file_is_too_long() -> None:
     folders = ("lua", "src", "python", "tests", "benches", "examples")
     lengths = {shown(path): path.read_text().count("\n") for path in files(*folders)}
-    assert {path: lines for path, lines in lengths.items() if lines > 400} == {}
+    assert {path: lines for path, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
@@ -177,11 +179,27 @@ if before:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_the_lifecycle_table_names_what_exists() -> None:
-    """Checks every `path` and `path::name` of docs/job-lifecycle.md."""
-    missing = []
-    for place in re.findall(r"`([\w/.]+\.(?:lua|rs|py)(?:::\w+)?)`", (ROOT / "docs/job-lifecycle.md").read_text()):
-        path, _, name = place.partition("::")
-        if not (ROOT / path).is_file() or not re.search(rf"\b{name}\b", (ROOT / path).read_text()):
-            missing.append(place)
-    assert missing == []
+def places(text: str) -> list[str]:
+    """Return each `path` of a file and each `path::name` that a text has in backticks."""
+    return re.findall(r"`([\w/.-]+\.(?:lua|rs|pyi?|toml)(?:::\w+)?)`", text)
+
+
+def exists(place: str) -> bool:
+    path, _, name = place.partition("::")
+    return (ROOT / path).is_file() and re.search(rf"\b{name}\b", (ROOT / path).read_text()) is not None
+
+
+@pytest.mark.parametrize("page", MAPS)
+def test_the_lifecycle_table_names_what_exists(page: str) -> None:
+    named = places((ROOT / f"docs/{page}.md").read_text())
+    assert named != []
+    assert [place for place in named if not exists(place)] == []
+
+
+def test_each_question_of_a_newcomer_has_an_answer() -> None:
+    """Each heading of docs/architecture.md that ends in a question mark is followed by a place in the code that exists."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    answers = dict(re.findall(r"^### (.+\?)\n(.*?)(?=^#|\Z)", page, re.DOTALL | re.MULTILINE))
+    subjects = ("completed", "retried", "given back", "checked", "wait", "worker option", "telemetry")
+    assert [subject for subject in subjects if not any(subject in question for question in answers)] == []
+    assert [question for question, answer in answers.items() if not any(map(exists, places(answer)))] == []

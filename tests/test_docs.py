@@ -1,4 +1,4 @@
-"""Every example of the README and the docs runs as it is printed.
+"""Every example of the README and the docs runs as it is printed, and every link and every documented class exists.
 
 A block that starts with ```python is a complete program; ```py marks a fragment, which is only shown.
 """
@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -42,3 +43,27 @@ def test_the_quick_start_says_what_was_done(tmp_path: Path) -> None:
     program.write_text(re.findall(r"^```python\n(.*?)^```", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)[0])
     said = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True).stdout
     assert re.search(r"RunStats\(.*completed=1\b", said)
+
+
+def test_every_link_leads_to_a_page_and_a_heading() -> None:
+    broken = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+            name, _, heading = link.partition("#")
+            target = page.parent / name if name else page
+            if not target.is_file() or (heading and heading not in headings(target)):
+                broken.append(f"{page.name}: {link}")
+    assert broken == []
+
+
+def headings(page: Path) -> list[str]:
+    """Return the anchors of a page: its headings in lower case, with hyphens for spaces."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles]
+
+
+def test_every_class_of_the_reference_exists() -> None:
+    named = [name for page in PAGES for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)]
+    assert named != []
+    for name in named:
+        resolve_name(name)
