@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::sync::watch;
 
-use super::convert::Reply;
 use super::endpoint::{client_name, endpoint, keys};
+use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
-use super::terms::WorkerTerms;
+use super::worker::CoreWorkerOptions;
 use crate::connection::{BlockingLink, Endpoint};
 use crate::error::Result;
 use crate::lock::Mutex;
@@ -57,10 +57,10 @@ impl ManualWork {
 /// Start a call that may bring a job: whoever waited for it and has gone leaves it to the next one.
 fn bringing<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
 where
-    F: Future<Output = Result<Reply>> + Send + 'static,
+    F: Future<Output = Result<Output>> + Send + 'static,
 {
     Pending::start_recallable(begin, move |reply| {
-        let Ok(Reply::Held(Some(job)) | Reply::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
+        let Ok(Output::Held(Some(job)) | Output::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
         let (manual, job) = (manual.clone(), job.clone());
         // Else it runs again when its lock expires.
         Core::current().spawn(async move { drop(manual.give_back(&job).await) });
@@ -74,11 +74,11 @@ fn attempt(id: String, token: &str, opts: &[u8], made: i64, stacktrace: Option<V
 #[pymethods]
 impl ManualWork {
     #[new]
-    fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, terms: &WorkerTerms) -> PyResult<Self> {
+    fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, options: &CoreWorkerOptions) -> PyResult<Self> {
         Ok(Self {
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
-            options: terms.0.clone(),
+            options: options.0.clone(),
             manual: Mutex::new(None),
         })
     }
@@ -86,7 +86,7 @@ impl ManualWork {
     fn get_next_job(&self, token: &str, block: bool) -> Pending {
         let (manual, token) = (self.manual(), Arc::from(token));
         bringing(manual.clone(), |given_up| async move {
-            Ok(Reply::Held(manual.get_next_job(token, block, given_up).await?))
+            Ok(Output::Held(manual.get_next_job(token, block, given_up).await?))
         })
     }
 
@@ -102,7 +102,7 @@ impl ManualWork {
         let manual = self.manual();
         let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
         bringing(manual.clone(), |_| async move {
-            Ok(Reply::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
+            Ok(Output::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
         })
     }
 
@@ -125,7 +125,7 @@ impl ManualWork {
         let attempt = attempt(id, token, opts.as_bytes(), made, stacktrace);
         let failure = Failure { reason, stack, retry, delay };
         bringing(manual.clone(), |_| async move {
-            Ok(Reply::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
+            Ok(Output::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
         })
     }
 
@@ -136,17 +136,17 @@ impl ManualWork {
 
     fn extend_job_locks(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { Ok(Reply::Texts(manual.extend_job_locks().await?)) })
+        Pending::start(async move { Ok(Output::Texts(manual.extend_job_locks().await?)) })
     }
 
     fn move_stalled_jobs_to_wait(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { Ok(Reply::Texts(manual.move_stalled_jobs_to_wait().await?)) })
+        Pending::start(async move { Ok(Output::Texts(manual.move_stalled_jobs_to_wait().await?)) })
     }
 
     fn appear(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { manual.appear().await.map(|()| Reply::Nothing) })
+        Pending::start(async move { manual.appear().await.map(|()| Output::Nothing) })
     }
 
     fn withdraw(&self) {

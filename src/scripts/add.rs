@@ -5,7 +5,8 @@ mod linked;
 use redis::Value;
 
 pub use linked::{
-    add_linked_jobs, add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent,
+    add_linked_jobs, add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun,
+    Parent,
 };
 
 use super::{eval, flag, lua, Call};
@@ -16,7 +17,7 @@ use crate::protocol::{reply, Keys};
 
 /// What became of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddedRun {
     /// Ids came from the counter: this one and the following.
     From(i64),
     /// Custom ids: the positions in the run that existed before.
@@ -27,7 +28,7 @@ pub enum Added {
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost and some ids were automatic.
-pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<Added>> {
+pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<AddedRun>> {
     let (call, retry) = add_jobs_call(keys, runs);
     read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
 }
@@ -52,13 +53,13 @@ pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>]) -> (Call, Retry) {
 }
 
 /// Reads the reply of [`add_jobs_call`].
-pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -> Result<Vec<Added>> {
+pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -> Result<Vec<AddedRun>> {
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
     let read = |(value, custom): (Value, bool)| {
         Ok(if custom {
-            Added::Duplicates(reply::array(value)?.into_iter().map(position).collect::<Result<_>>()?)
+            AddedRun::Duplicates(reply::array(value)?.into_iter().map(position).collect::<Result<_>>()?)
         } else {
-            Added::From(reply::integer(value)?)
+            AddedRun::From(reply::integer(value)?)
         })
     };
     let answers = reply::array(reply)?;

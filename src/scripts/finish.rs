@@ -10,27 +10,27 @@ use crate::protocol::{due, reply, Keep, Keys};
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JobResult {
     /// The JSON of the return value.
     Completed { value: Vec<u8> },
     /// `stack` is a JSON array of strings; `attempts` is the job's option, for `retries-exhausted`.
     Failed { reason: String, stack: Vec<u8>, attempts: i64 },
 }
 
-impl Outcome {
+impl JobResult {
     /// The set the job goes to.
     #[must_use]
     pub fn target(&self) -> &'static str {
         match self {
-            Outcome::Completed { .. } => "completed",
-            Outcome::Failed { .. } => "failed",
+            JobResult::Completed { .. } => "completed",
+            JobResult::Failed { .. } => "failed",
         }
     }
 
     fn size(&self) -> usize {
         match self {
-            Outcome::Completed { value } => value.len(),
-            Outcome::Failed { reason, stack, .. } => reason.len() + stack.len() + 8,
+            JobResult::Completed { value } => value.len(),
+            JobResult::Failed { reason, stack, .. } => reason.len() + stack.len() + 8,
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct Finished<'a> {
     /// How many fields its hash has as long as nobody changes it, if there is neither a parent nor a deduplication id nor an
     /// attempt made among them.
     pub plain_fields: Option<usize>,
-    pub outcome: &'a Outcome,
+    pub outcome: &'a JobResult,
 }
 
 impl Finished<'_> {
@@ -62,8 +62,8 @@ impl Finished<'_> {
 
 /// The value that all jobs of a run return. An empty one would look as if each had its own.
 fn shared_value<'a>(run: &[Finished<'a>]) -> Option<&'a [u8]> {
-    let Outcome::Completed { value } = run.first()?.outcome else { return None };
-    let same = |job: &Finished<'_>| matches!(job.outcome, Outcome::Completed { value: other } if other == value);
+    let JobResult::Completed { value } = run.first()?.outcome else { return None };
+    let same = |job: &Finished<'_>| matches!(job.outcome, JobResult::Completed { value: other } if other == value);
     (!value.is_empty() && run.iter().all(same)).then_some(value)
 }
 
@@ -135,9 +135,9 @@ pub async fn move_to_finished(
             }
             call.arg(job.id);
             match job.outcome {
-                Outcome::Completed { .. } if shared.is_some() => &mut call,
-                Outcome::Completed { value } => call.arg(value),
-                Outcome::Failed { reason, stack, attempts } => call.arg(reason).arg(stack).arg(*attempts),
+                JobResult::Completed { .. } if shared.is_some() => &mut call,
+                JobResult::Completed { value } => call.arg(value),
+                JobResult::Failed { reason, stack, attempts } => call.arg(reason).arg(stack).arg(*attempts),
             };
         }
     }

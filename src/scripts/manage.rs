@@ -120,7 +120,7 @@ pub async fn remove(link: &Link, keys: &Keys, id: &str, remove_children: bool) -
 
 /// How a finished job runs again.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Again {
+pub struct RetryOptions {
     /// Before the jobs that wait already.
     pub lifo: bool,
     /// Count its attempts from 0 again: those that ended, and those that began.
@@ -132,9 +132,9 @@ pub struct Again {
 ///
 /// # Errors
 /// [`Error::Code`] -1, -3; [`Error::OutcomeUnknown`].
-pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, again: Again) -> Result<()> {
+pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, options: RetryOptions) -> Result<()> {
     let mut call = on_job(&lua::manage::RETRY, keys, id);
-    call.arg(state).arg(flag(again.lifo)).arg(flag(again.reset_made)).arg(flag(again.reset_started));
+    call.arg(state).arg(flag(options.lifo)).arg(flag(options.reset_made)).arg(flag(options.reset_started));
     run_on_job(link, &call, Retry::Never, id, "reprocessJob", state).await.map(drop)
 }
 

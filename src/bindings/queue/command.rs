@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use redis::{Arg, Cmd, Value};
 
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::connection::Retry;
@@ -61,7 +61,7 @@ impl CoreQueue {
                 Some(shape) => reply::checked_shape(shape, command.args_iter().count().saturating_sub(2), reply?),
                 None => reply,
             });
-            Ok(Reply::Values(checked.collect::<Result<Vec<Value>>>()?))
+            Ok(Output::Values(checked.collect::<Result<Vec<Value>>>()?))
         })
     }
 }

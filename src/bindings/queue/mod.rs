@@ -3,7 +3,7 @@
 mod add;
 mod command;
 mod finish;
-mod inspect;
+mod getters;
 mod manage;
 mod new_job;
 mod new_jobs;
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::convert::Reply;
 use super::endpoint::{endpoint, keys};
+use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::Endpoint;
@@ -58,7 +58,7 @@ impl CoreQueue {
     pub(super) fn write<F, Fut>(&self, operation: F) -> Pending
     where
         F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<Reply>> + Send + 'static,
+        Fut: Future<Output = Result<Output>> + Send + 'static,
     {
         self.start(|queue| async move {
             queue.writable().await?;
@@ -70,7 +70,7 @@ impl CoreQueue {
     pub(super) fn start<F, Fut>(&self, operation: F) -> Pending
     where
         F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<Reply>> + Send + 'static,
+        Fut: Future<Output = Result<Output>> + Send + 'static,
     {
         let queue = self.handle();
         Pending::start(async move {
@@ -107,6 +107,6 @@ impl CoreQueue {
     }
 
     fn prepare(&self) -> Pending {
-        self.write(|_| async { Ok(Reply::Nothing) })
+        self.write(|_| async { Ok(Output::Nothing) })
     }
 }

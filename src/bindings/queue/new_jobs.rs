@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
 use crate::protocol::{JobBatch, NewJob};
 
@@ -30,10 +30,10 @@ impl Sent {
         self.batch.push(job);
     }
 
-    pub fn arrived(&self, ids: Vec<String>) -> Reply {
+    pub fn arrived(&self, ids: Vec<String>) -> Output {
         // Empty so far: the same jobs are not added twice.
         let _ = self.ids.set(ids);
-        Reply::Nothing
+        Output::Nothing
     }
 
     pub fn link(&self, position: usize) -> Option<&PyLink> {

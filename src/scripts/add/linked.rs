@@ -73,7 +73,7 @@ pub struct LinkedCall {
 
 /// What became of the jobs of one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Linked {
+pub struct AddedLinkedJobs {
     /// Per job its id, or the id of the job that goes in for it.
     pub ids: Vec<String>,
     /// Positions of the jobs that were not stored: the id existed, or another job goes in for it.
@@ -129,9 +129,9 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
 /// # Errors
 /// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
 /// [`Error::OutcomeUnknown`] when the reply got lost and the jobs' ids do not tell.
-pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
+pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<AddedLinkedJobs> {
     let Value::Array(parts) = eval(link, &jobs.call, jobs.retry).await? else {
-        return Ok(Linked { ids: jobs.ids.clone(), ..Linked::default() });
+        return Ok(AddedLinkedJobs { ids: jobs.ids.clone(), ..AddedLinkedJobs::default() });
     };
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
     let positions = |list: Option<Value>| -> Result<Vec<usize>> {
@@ -143,7 +143,7 @@ pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
             let parent = jobs.parents.get(position(at)?).map_or("", String::as_str);
             Err(Error::code(code, parent, "addJob", ""))
         }
-        (ids, left_out) => Ok(Linked {
+        (ids, left_out) => Ok(AddedLinkedJobs {
             ids: reply::texts(ids.unwrap_or(Value::Nil))?,
             left_out: positions(left_out)?,
             unattached: positions(parts.next())?,

@@ -15,7 +15,7 @@ use crate::worker::held::HeldJob;
 use crate::worker::manual::FailedAttempt;
 
 /// What an operation can answer with.
-pub enum Reply {
+pub enum Output {
     Nothing,
     Flag(bool),
     Number(i64),
@@ -29,9 +29,9 @@ pub enum Reply {
     Held(Option<Arc<HeldJob>>),
     Failed(FailedAttempt),
     /// Ids in order, and the positions that existed already.
-    Added(Vec<String>, Vec<usize>),
+    AddedJobs(Vec<String>, Vec<usize>),
     /// The same, and the positions of those that their parent does not wait for.
-    Linked(Vec<String>, Vec<usize>, Vec<usize>),
+    AddedLinkedJobs(Vec<String>, Vec<usize>, Vec<usize>),
     Logs(Vec<String>, i64),
     /// The next job of a scheduler.
     Scheduled(Option<Scheduled>),
@@ -42,7 +42,7 @@ pub enum Reply {
     Values(Vec<Value>),
 }
 
-impl Reply {
+impl Output {
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Nothing => Ok(py.None().into_bound(py)),
@@ -70,8 +70,8 @@ impl Reply {
             Self::Failed(FailedAttempt { retry_in, stacktrace, next }) => {
                 (retry_in, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
             }
-            Self::Added(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
-            Self::Linked(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),
+            Self::AddedJobs(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
+            Self::AddedLinkedJobs(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),
             Self::Logs(rows, count) => {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
                 Ok(logs.into_any())
