@@ -23,7 +23,7 @@ use crate::worker::options::WorkerOptions;
 use crate::worker::outcome::{custom_backoff, Failure};
 
 /// How long a call waits for a connection.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct ManualWork {
@@ -43,7 +43,7 @@ impl ManualWork {
         }
         let core = Core::current();
         let _runtime = core.enter();
-        let link = core.pool.command(&self.endpoint).with_patience(Some(PATIENCE));
+        let link = core.pool.command(&self.endpoint).with_connect_timeout(Some(CONNECT_TIMEOUT));
         let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
         let queue = QueueHandle::new(link.clone(), link, self.keys.clone(), options);
         let name = client_name(&self.keys, self.options.worker_name.as_deref());

@@ -33,7 +33,7 @@ pub struct CoreQueue {
     keys: Keys,
     options: QueueOptions,
     /// How long a call may take: a connection, and each reply.
-    limit: Option<Duration>,
+    timeout: Option<Duration>,
     /// Locked only while attached: a fork happens attached, so no child inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
 }
@@ -47,8 +47,8 @@ impl CoreQueue {
         }
         let core = Core::current();
         let _runtime = core.enter();
-        let link = core.pool.command(&self.endpoint).with_limit(self.limit);
-        let bulk = core.pool.bulk(&self.endpoint).with_limit(self.limit);
+        let link = core.pool.command(&self.endpoint).with_call_timeout(self.timeout);
+        let bulk = core.pool.bulk(&self.endpoint).with_call_timeout(self.timeout);
         let handle = Arc::new(QueueHandle::new(link, bulk, self.keys.clone(), self.options));
         *slot = Some(OwnedByProcess::new(handle.clone()));
         handle
@@ -97,7 +97,7 @@ impl CoreQueue {
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
             options: QueueOptions { max_len_events, skip_metas_update },
-            limit: timeout_ms.map(Duration::from_millis),
+            timeout: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),
         })
     }
