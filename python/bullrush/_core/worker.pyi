@@ -17,9 +17,9 @@ class CoreWorkerOptions:
         limiter: tuple[int, int] | None = None, timeout: int | None = None, drain_delay: int = 5_000,
         remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
         metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
-        run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = 3_600_000, max_error_size: int = 65_536,
+        run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
     ) -> CoreWorkerOptions:  # fmt: skip
-        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options."""
+        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
 
 #: One event of a worker: (kind, record or None, text, number, stack traces (JSON), ``details``, class of an error that the core made).
 #: Kinds: "completed" (text = returnvalue JSON, number = finished on), "failed" (for good; text = reason, number = finished on), "retried"
