@@ -1,4 +1,4 @@
-//! The event stream as Python follows it: batches of entries, and the ends of single jobs.
+//! The event stream: batches of entries, and the ends of single jobs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Fetching and finishing by hand, under a worker's options.
+//! Fetching and finishing jobs one call at a time, with the options of a worker.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub struct ManualWork {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     options: WorkerOptions,
-    /// Locked only while attached: a fork happens attached, so no child inherits it locked.
+    /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
     manual: Mutex<Option<OwnedByProcess<Arc<Manual>>>>,
 }
 
 impl ManualWork {
-    /// The one of this process; a forked child gets one of its own.
+    /// The `Manual` of this process; a forked child makes its own.
     fn manual(&self) -> Arc<Manual> {
         let mut slot = self.manual.lock();
         if let Some(manual) = slot.as_ref().and_then(OwnedByProcess::get) {
@@ -54,15 +54,15 @@ impl ManualWork {
     }
 }
 
-/// Start a call that may bring a job: whoever waited for it and has gone leaves it to the next one.
-fn bringing<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
+/// Start a call that may return a job. If its caller has gone, the job goes back to the queue.
+fn returning_job<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
 where
     F: Future<Output = Result<Output>> + Send + 'static,
 {
     Pending::start_recallable(begin, move |reply| {
         let Ok(Output::Held(Some(job)) | Output::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
         let (manual, job) = (manual.clone(), job.clone());
-        // Else it runs again when its lock expires.
+        // If this fails, the job runs again when its lock has expired.
         Core::current().spawn(async move { drop(manual.give_back(&job).await) });
     })
 }
@@ -85,7 +85,7 @@ impl ManualWork {
 
     fn get_next_job(&self, token: &str, block: bool) -> Pending {
         let (manual, token) = (self.manual(), Arc::from(token));
-        bringing(manual.clone(), |given_up| async move {
+        returning_job(manual.clone(), |given_up| async move {
             Ok(Output::Held(manual.get_next_job(token, block, given_up).await?))
         })
     }
@@ -101,7 +101,7 @@ impl ManualWork {
     ) -> Pending {
         let manual = self.manual();
         let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
-        bringing(manual.clone(), |_| async move {
+        returning_job(manual.clone(), |_| async move {
             Ok(Output::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
         })
     }
@@ -124,7 +124,7 @@ impl ManualWork {
         let manual = self.manual();
         let attempt = attempt(id, token, opts.as_bytes(), made, stacktrace);
         let failure = Failure { reason, stack, retry, delay };
-        bringing(manual.clone(), |_| async move {
+        returning_job(manual.clone(), |_| async move {
             Ok(Output::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
         })
     }

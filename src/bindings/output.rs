@@ -1,4 +1,4 @@
-//! Replies of the core as Python objects.
+//! Results of operations as Python objects.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::queue::schedulers::Scheduled;
 use crate::worker::held::HeldJob;
 use crate::worker::manual::FailedAttempt;
 
-/// What an operation can answer with.
+/// The result of an operation.
 pub enum Output {
     Nothing,
     Flag(bool),
@@ -25,12 +25,12 @@ pub enum Output {
     Pairs(Vec<(String, String)>),
     Job(Option<Arc<JobRecord>>),
     Jobs(Vec<Option<Arc<JobRecord>>>),
-    /// The next job of a worker.
+    /// The next job of `ManualWork`.
     Held(Option<Arc<HeldJob>>),
     Failed(FailedAttempt),
     /// Ids in order, and the positions that existed already.
     AddedJobs(Vec<String>, Vec<usize>),
-    /// The same, and the positions of those that their parent does not wait for.
+    /// The ids, the positions that were not stored, and among them those that their parent does not wait for.
     AddedLinkedJobs(Vec<String>, Vec<usize>, Vec<usize>),
     Logs(Vec<String>, i64),
     /// The next job of a scheduler.
@@ -113,7 +113,7 @@ fn held_object<'py>(py: Python<'py>, job: Option<&Arc<HeldJob>>) -> PyResult<Bou
     }
 }
 
-/// A reply as Redis sent it: int, bytes, list or None. A map is a flat list, as RESP2 has it.
+/// A reply as Redis sent it: int, bytes, list or None. A map is a flat list, as in RESP2.
 fn value_object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Int(number) => number.into_bound_py_any(py),

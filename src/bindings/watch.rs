@@ -1,4 +1,4 @@
-//! The connection of a process and URL, as who does not call just now wants to know about it.
+//! Outages of the connection of a process and URL, for code that makes no call at the time.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use crate::scripts::add::{
 
 #[pymethods]
 impl CoreQueue {
-    /// Add one job; those that are added while the call of another is on its way go in one call.
+    /// Add one job. Jobs that are added while another call is in flight go together in the next call.
     fn add_job(&self, job: PyNewJob<'_>) -> PyResult<Pending> {
         let (pending, sender) = Pending::open();
         let on_done = Box::new(|id: Result<String>| sender.send(id.map(Output::Text)));
@@ -31,13 +31,13 @@ impl CoreQueue {
         Ok(pending)
     }
 
-    /// Add many jobs; their records know their ids when this is done.
+    /// Add many jobs; their records have ids when this is done.
     fn add_jobs(&self, jobs: &PyNewJobs) -> Pending {
         let sent = jobs.0.clone();
         if sent.links.is_empty() {
             return self.start(|queue| async move {
                 let added = queue.add_jobs(&sent.batch).await?;
-                Ok(sent.arrived(added.ids))
+                Ok(sent.set_ids(added.ids))
             });
         }
         let jobs: Vec<LinkedJob<'_>> = (0..sent.batch.len())
@@ -47,11 +47,11 @@ impl CoreQueue {
         drop(jobs);
         self.start(|queue| async move {
             let added = queue.add_linked_jobs(calls).await?;
-            Ok(sent.arrived(added.ids))
+            Ok(sent.set_ids(added.ids))
         })
     }
 
-    /// Add jobs in parts that are each stored as a whole; `whole`: all of them in one part.
+    /// Add jobs in parts, each stored completely or not at all; `whole`: all jobs in one part.
     fn add_linked_jobs(&self, jobs: Vec<(PyNewJob<'_>, PyLink)>, whole: bool) -> PyResult<Pending> {
         let mut batch = JobBatch::new();
         for (job, _) in &jobs {

@@ -1,4 +1,4 @@
-//! Looking into a queue.
+//! Getters.
 
 use std::sync::Arc;
 

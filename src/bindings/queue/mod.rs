@@ -1,13 +1,15 @@
-//! Producer and inspection calls on one queue, a file per family.
+//! The producer and getter calls of one queue, a file per family.
 
 mod add;
 mod command;
 mod finish;
 mod getters;
+mod maker;
 mod manage;
 mod new_job;
 mod new_jobs;
 mod schedulers;
+mod sent;
 
 pub use new_jobs::{PyNewJobRecord, PyNewJobs};
 
@@ -32,14 +34,14 @@ pub struct CoreQueue {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     options: QueueOptions,
-    /// How long a call may take: a connection, and each reply.
+    /// How long a call may take: connecting, and each reply.
     timeout: Option<Duration>,
-    /// Locked only while attached: a fork happens attached, so no child inherits it locked.
+    /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
 }
 
 impl CoreQueue {
-    /// The handle of this process; a forked child gets one of its own.
+    /// The handle of this process; a forked child makes its own.
     fn handle(&self) -> Arc<QueueHandle> {
         let mut slot = self.handle.lock();
         if let Some(handle) = slot.as_ref().and_then(OwnedByProcess::get) {
@@ -54,7 +56,7 @@ impl CoreQueue {
         handle
     }
 
-    /// Run `operation`, which adds or changes something, when the queue has been checked and introduced.
+    /// Run `operation`, which adds or changes something, after the queue was checked and its `meta` written.
     pub(super) fn write<F, Fut>(&self, operation: F) -> Pending
     where
         F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,

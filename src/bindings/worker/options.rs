@@ -1,4 +1,4 @@
-//! The options of a worker, checked by Python, as the core keeps them.
+//! The options of a worker. Python has checked them.
 
 use std::time::Duration;
 
