@@ -128,7 +128,7 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 	$(call say,Python: format and rules and types and stubs)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "try: make format" >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
-	@$(PY) -m mypy.stubtest bullrush._core --allowlist .ci/stubtest-allowlist
+	@$(PY) .ci/stubtest
 	$(call say,Rust: format and clippy with and without Python)
 	@cargo fmt --check
 	@cargo clippy --all-targets --no-default-features -- -D warnings

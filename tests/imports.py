@@ -34,7 +34,7 @@ def _imported(name: str, path: Path, modules: Mapping[str, Path]) -> set[str]:
             source = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 member = f"{source}.{alias.name}"
-                is_compiled = source in modules and (modules[source].parent / f"{alias.name}.pyi").exists()
+                is_compiled = source in modules and (modules[source].parent / alias.name / "__init__.pyi").exists()
                 found.add(member if member in modules or is_compiled else source)
     return found & modules.keys()
 

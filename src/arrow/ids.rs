@@ -1,4 +1,4 @@
-//! Job ids that come from the data: taken from a column, or made from the content of the row.
+//! Job ids from the data: from a column, or from the content of the row.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,18 +8,18 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Texts;
 use crate::error::Error;
 
-/// Keys of the queue itself, as in Python's `naming.py`: a job of that name would overwrite one of them.
+/// Keys of the queue itself, as in Python's `naming.py`: a job with such an id would overwrite one of them.
 #[rustfmt::skip]
 const QUEUE_KEYS: [&str; 23] = [
     "active", "completed", "de", "delay", "delayed", "dn", "events", "ext", "failed", "id", "limiter", "marker", "meta",
     "metrics", "paused", "pc", "prioritized", "priority", "repeat", "stalled", "stalled-check", "wait", "waiting-children",
 ];
-const QUEUE_FAMILIES: [&str; 5] = ["metrics:", "repeat:", "de:", "dn:", "ext:"];
+const QUEUE_KEY_PREFIXES: [&str; 5] = ["metrics:", "repeat:", "de:", "dn:", "ext:"];
 
 /// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of the row in hex, `k` counts the equal rows before it.
 ///
-/// A task that is retried meets the same rows in any order and gives them the same set of ids, so it adds nothing twice,
-/// while rows that are equal by intention remain that many jobs. Costs about 50 bytes of memory per row.
+/// A task that is retried gets the same rows in any order and gives them the same set of ids, so it adds nothing twice. Rows that
+/// are equal stay separate jobs. Needs about 50 bytes of memory per row.
 #[derive(Debug)]
 pub struct AutoIds {
     scope: String,
@@ -46,7 +46,7 @@ impl AutoIds {
             let mut hasher = Xxh3::new();
             hasher.update(data.get(row).as_bytes());
             if let Some(names) = names {
-                // A newline cannot be in JSON text of one row, so no other pair of data and name gives these bytes.
+                // The JSON of a row has no newline, so no other pair of data and name gives these bytes.
                 hasher.update(b"\n");
                 hasher.update(names.get(row).as_bytes());
             }
@@ -60,9 +60,9 @@ impl AutoIds {
     }
 }
 
-/// Turn the values of an id column into BullMQ ids: a whole number becomes `<column>-<number>`, all else stays as it is.
+/// Turn the values of an id column into BullMQ ids: a whole number becomes `<column>-<number>`, other values do not change.
 ///
-/// BullMQ refuses numbers, because its own counter gives those. The rule looks at the value and not at the column's type,
+/// BullMQ refuses numbers, because they are the ids of its own counter. The rule looks at the value and not at the column's type,
 /// so `7` and `"7"` are the same job.
 pub(super) fn from_column(column: &str, values: &Texts) -> Result<Texts, Error> {
     let mut out = Texts::with_capacity(values.len(), values.bytes.len() + values.len() * (column.len() + 1));
@@ -84,18 +84,18 @@ fn is_whole_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Apply BullMQ's checks of a custom id, and ours of the keys that are taken.
+/// Check a custom id as BullMQ does, and that it is not a key of the queue.
 fn check(id: &str) -> Result<(), &'static str> {
     if id.is_empty() {
         return Err("A custom id cannot be empty");
     }
-    if QUEUE_KEYS.contains(&id) || QUEUE_FAMILIES.iter().any(|family| id.starts_with(family)) {
+    if QUEUE_KEYS.contains(&id) || QUEUE_KEY_PREFIXES.iter().any(|prefix| id.starts_with(prefix)) {
         return Err("Custom Id cannot be a key of the queue");
     }
     if id.starts_with("0:") {
         return Err("JobId cannot be '0' or start with 0:");
     }
-    // Three parts were the ids of repeatable jobs; BullMQ lets them pass.
+    // Ids with three parts were those of repeatable jobs; BullMQ accepts them.
     match id.matches(':').count() {
         0 | 2 => Ok(()),
         _ => Err("Custom Id cannot contain :"),

@@ -1,4 +1,4 @@
-//! Batches of other Arrow libraries through the C data interface. The caller moves the C structs out of their capsules.
+//! Batches of other Arrow libraries, through the C data interface. The caller moves the C structs out of their capsules.
 
 use arrow_array::ffi::{from_ffi, FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
@@ -29,7 +29,7 @@ pub unsafe fn batch(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> Result<R
     Ok(RecordBatch::from(rows))
 }
 
-/// Take over an exported stream; nothing is read yet but the schema.
+/// Take over an exported stream; only the schema is read.
 ///
 /// # Errors
 /// `InvalidOption` when the stream fails or its schema cannot be read.

@@ -1,10 +1,10 @@
 //! Job data as JSON, one object per row, on arrow-json.
 //!
-//! What differs from arrow-json's own defaults, and why:
-//! - a null stays as `null`: a Node handler sees the key, and `undefined` never stands for "no value";
-//! - binary is base64 (arrow-json: hex), as `Buffer.from(text, "base64")` and Spark's `base64()` have it;
-//! - an instant (timestamp with a zone) is written in UTC with `Z` whatever the session's zone, so that the same row has
-//!   the same bytes, hence the same automatic id, under every session; a timestamp without a zone has no suffix.
+//! Differences to the defaults of arrow-json, and the reasons:
+//! - a null is written as `null`: a Node handler sees the key, never `undefined`;
+//! - binary is base64 (arrow-json: hex), as in `Buffer.from(text, "base64")` and Spark's `base64()`;
+//! - an instant (timestamp with a zone) is written in UTC with `Z`, whatever the zone of the session: the same row has the
+//!   same bytes, and so the same automatic id, in every session; a timestamp without a zone has no suffix.
 //!
 //! As in arrow-json: integers and decimals are numbers with all their digits (a reader that has only doubles rounds them
 //! beyond 2^53: cast such a column to string), NaN and infinities are `null`, dates are `YYYY-MM-DD`.
@@ -34,7 +34,7 @@ pub(super) fn encode(batch: &RecordBatch) -> Result<Texts, Error> {
     let refuse = |error: ArrowError| Error::InvalidOption(format!("The rows cannot be job data: {error}"));
     let mut encoder = make_encoder(&field, &array, &options).map_err(refuse)?;
     let rows = batch.num_rows();
-    // A first guess only, to spare most of the growth of a buffer of a few MB.
+    // An estimate, so that a buffer of a few MB seldom has to grow.
     let mut out = Texts::with_capacity(rows, rows * 24 * batch.num_columns().max(1));
     for row in 0..rows {
         encoder.encode(row, &mut out.bytes);
@@ -58,8 +58,8 @@ impl EncoderFactory for JobJson {
             DataType::LargeBinary => Box::new(Base64(array.as_binary::<i64>())),
             DataType::BinaryView => Box::new(Base64(array.as_binary_view())),
             DataType::FixedSizeBinary(_) => Box::new(Base64(array.as_fixed_size_binary())),
-            DataType::Timestamp(unit, zone) => Box::new(Moment::new(array, *unit, zone.is_some())),
-            // arrow-json asks only the keys of a dictionary for nulls and would write what lies under a null value.
+            DataType::Timestamp(unit, zone) => Box::new(Instant::new(array, *unit, zone.is_some())),
+            // arrow-json checks only the keys of a dictionary for nulls and would write the bytes under a null value.
             DataType::Dictionary(_, _) if array.as_any_dictionary().values().null_count() > 0 => {
                 return Err(ArrowError::JsonError(format!(
                     "column {:?} is a dictionary with null values",
@@ -85,13 +85,13 @@ impl<'a, A: ArrayAccessor<Item = &'a [u8]>> Encoder for Base64<A> {
     }
 }
 
-struct Moment<'a> {
+struct Instant<'a> {
     values: &'a [i64],
     unit: TimeUnit,
     zoned: bool,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> Instant<'a> {
     fn new(array: &'a dyn Array, unit: TimeUnit, zoned: bool) -> Self {
         let values: &'a [i64] = match unit {
             TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values(),
@@ -113,14 +113,14 @@ impl<'a> Moment<'a> {
     }
 }
 
-impl Encoder for Moment<'_> {
+impl Encoder for Instant<'_> {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
-        let Some(moment) = self.at(row) else {
-            // Beyond the calendar, like a number beyond the doubles.
+        let Some(instant) = self.at(row) else {
+            // Outside the range of the calendar: null, like infinite numbers.
             out.extend_from_slice(b"null");
             return;
         };
-        let text = moment.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        let text = instant.to_rfc3339_opts(SecondsFormat::AutoSi, true);
         out.push(b'"');
         out.extend_from_slice(if self.zoned { text.as_bytes() } else { text.trim_end_matches('Z').as_bytes() });
         out.push(b'"');

@@ -1,4 +1,4 @@
-//! Rows of Arrow batches as jobs: data JSON, name and id of every row, in three buffers and nothing per row.
+//! Rows of Arrow batches as jobs: data JSON, names and ids of all rows in three buffers, without an allocation per row.
 //!
 //! The JSON rules (`json`) and the id rules (`ids`) are part of the public contract: automatic ids are hashes of the
 //! encoded row, so a change of one byte would make a retried task add its jobs a second time.
@@ -22,18 +22,18 @@ pub use import::{batch, stream, Batches};
 use crate::error::Error;
 use crate::protocol::NewJob;
 
-/// Which columns of a batch become what.
+/// Which columns hold the name, the id and the data.
 #[derive(Debug, Clone, Default)]
 pub struct RowPlan {
-    /// Column with the job name; without it the caller has one name for all.
+    /// Column with the job name; without it all jobs have the caller's name.
     pub name: Option<String>,
     /// Column with the custom job id.
     pub id: Option<String>,
-    /// Columns of the job data, in this order; all columns of the batch without it.
+    /// Columns of the job data, in this order; `None` = all columns.
     pub data: Option<Vec<String>>,
 }
 
-/// The jobs of one batch. Owns its bytes, so that it may be sent from another thread after the batch has gone.
+/// The jobs of one batch. Owns its bytes: another thread may send it after the batch was dropped.
 #[derive(Debug)]
 pub struct Rows {
     data: Texts,
@@ -62,12 +62,12 @@ impl Rows {
         self.names.as_ref().map(|names| names.get(row))
     }
 
-    /// Return the custom id of one job, `None` when Redis counts.
+    /// Return the custom id of one job, `None` when Redis' counter gives the ids.
     pub fn id(&self, row: usize) -> Option<&str> {
         self.ids.as_ref().map(|ids| ids.get(row))
     }
 
-    /// Iterate over the jobs; `common` gives what the rows do not.
+    /// Iterate over the jobs; `common` gives the values that the rows do not have.
     pub fn jobs<'a>(&'a self, common: NewJob<'a>) -> impl ExactSizeIterator<Item = NewJob<'a>> + 'a {
         (0..self.len()).map(move |row| NewJob {
             name: self.name(row).unwrap_or(common.name),
@@ -106,7 +106,7 @@ impl Texts {
 
     fn get(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        // Every writer of `bytes` writes whole UTF-8 strings; an offset from anywhere else is a bug worth a panic.
+        // Every writer of `bytes` writes complete UTF-8 strings; anything else is a bug.
         std::str::from_utf8(&self.bytes[start..self.ends[row]]).expect("job texts are UTF-8")
     }
 }
@@ -114,11 +114,11 @@ impl Texts {
 /// Encode one batch.
 ///
 /// `auto` gives the rows ids that depend on their content and not on their order; it must be the same over all batches
-/// of one partition. An id column wins over it.
+/// of one partition. An id column is preferred.
 ///
 /// # Errors
-/// `InvalidOption` when a column is missing, twice there, null where a name or id is needed, or of a type JSON cannot
-/// hold, and when an id is not a valid BullMQ id. The whole batch is refused then.
+/// `InvalidOption` when a column is missing or there twice, is null where a name or id is needed, or has a type that JSON
+/// cannot hold; and when an id is not a valid BullMQ id. Then the whole batch is refused.
 pub fn encode(batch: &RecordBatch, plan: &RowPlan, auto: Option<&mut AutoIds>) -> Result<Rows, Error> {
     refuse_twins(batch)?;
     let names = plan.name.as_deref().map(|column| texts(batch, column, "name")).transpose()?;

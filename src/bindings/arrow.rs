@@ -1,4 +1,4 @@
-//! Arrow data of any Python library as jobs, through the Arrow PyCapsule interface.
+//! Jobs from Arrow data of any Python library, through the Arrow PyCapsule interface.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -30,8 +30,8 @@ impl PyAutoIds {
 
 /// Encode all rows of `source`.
 ///
-/// Batches are pulled attached, because the producer may be Python code, and dropped attached, because its buffers may
-/// be Python objects; they are encoded detached. What comes back owns its bytes and may go to any thread.
+/// Batches are read and dropped while attached to the interpreter, because the producer may be Python code and its buffers may be
+/// Python objects; they are encoded while detached. The rows own their bytes and may move to any thread.
 ///
 /// # Errors
 /// `TypeError` when `source` is not Arrow data, `InvalidOptionError` when its rows cannot be jobs.
@@ -42,7 +42,7 @@ pub fn rows(source: &Bound<'_, PyAny>, plan: &RowPlan, auto: Option<&PyAutoIds>)
     for batch in Source::import(source)? {
         let batch = batch.map_err(raise)?;
         let rows = py.detach(|| {
-            // Locked only while detached: a thread that waits for this lock never holds up the interpreter.
+            // Locked only while detached: a thread that waits for this lock never blocks the interpreter.
             let mut auto = auto.map(|ids| ids.0.lock());
             arrow::encode(&batch, plan, auto.as_deref_mut())
         });
@@ -84,7 +84,7 @@ impl Source {
     }
 }
 
-/// Return what a capsule of the expected name points to.
+/// Return the pointer of a capsule that has the expected name.
 fn content<T>(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> PyResult<NonNull<T>> {
     Ok(capsule.pointer_checked(Some(name))?.cast())
 }

@@ -1,4 +1,4 @@
-//! The one table from core errors to Python's `bullrush.errors`.
+//! The exceptions of `bullrush.errors` for the errors of the core.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use pyo3::types::PyModule;
 
 use crate::error::Error;
 
-/// Exceptions live in Python, so that they pickle and can be subclassed.
+/// The exceptions are Python classes, so that they can be pickled and subclassed.
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 /// Build the Python exception of a core error.
@@ -36,12 +36,12 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Event readers are made anew in a forked child; who still has an old one learns it here.
+/// The error for an event reader or a connection watch in a forked child, which has to make a new one.
 pub fn inherited() -> PyErr {
     PyRuntimeError::new_err("this event reader belongs to the process that made it")
 }
 
-/// A worker used on the wrong side of a fork.
+/// The error for a worker in a forked child.
 pub fn forked() -> PyErr {
     PyRuntimeError::new_err("this worker belongs to the process that made it; make a new Worker after the fork")
 }

@@ -1,4 +1,4 @@
-//! The event stream as Python follows it: batches of entries, and the ends of single jobs.
+//! The event stream: batches of entries, and the ends of single jobs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use super::convert::Reply;
 use super::endpoint::{client_name, endpoint, keys};
 use super::errors::inherited;
+use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::Endpoint;
@@ -72,16 +72,16 @@ impl CoreEvents {
 
     fn ready(&self, timeout_ms: u64) -> PyResult<Pending> {
         let feed = self.feed()?.clone();
-        Ok(Pending::start(async move { feed.ready(Duration::from_millis(timeout_ms)).await.map(|()| Reply::Nothing) }))
+        Ok(Pending::start(async move { feed.ready(Duration::from_millis(timeout_ms)).await.map(|()| Output::Nothing) }))
     }
 
     fn listen(&self) -> PyResult<CoreListening> {
         Ok(CoreListening(OwnedByProcess::new(Arc::new(self.feed()?.listen()))))
     }
 
-    fn outcome(&self, job_id: String, timeout_ms: u64, late: bool) -> PyResult<Pending> {
-        let told = self.feed()?.outcome(job_id, Duration::from_millis(timeout_ms), late);
-        Ok(Pending::start(async move { Ok(Reply::JobEnd(told.await?)) }))
+    fn wait_until_finished(&self, job_id: String, timeout_ms: u64, late: bool) -> PyResult<Pending> {
+        let end = self.feed()?.wait_until_finished(job_id, Duration::from_millis(timeout_ms), late);
+        Ok(Pending::start(async move { Ok(Output::JobEnd(end.await?)) }))
     }
 
     fn close(&self) {
@@ -102,7 +102,7 @@ impl CoreListening {
         let source = listening.clone();
         let begin = move |mut given_up: watch::Receiver<bool>| async move {
             let limit = timeout_ms.map_or(Duration::MAX, Duration::from_millis);
-            let nothing = Ok(Reply::Entries(Some(Arc::default())));
+            let nothing = Ok(Output::Entries(Some(Arc::default())));
             let news = tokio::select! {
                 biased;
                 _ = given_up.wait_for(|given_up| *given_up) => return nothing,
@@ -110,13 +110,13 @@ impl CoreListening {
             };
             match news {
                 Ok(Some(News::Trouble(error))) => Err(error),
-                Ok(Some(News::Batch(entries))) => Ok(Reply::Entries(Some(entries))),
-                Ok(None) => Ok(Reply::Entries(None)),
+                Ok(Some(News::Batch(entries))) => Ok(Output::Entries(Some(entries))),
+                Ok(None) => Ok(Output::Entries(None)),
                 Err(_) => nothing,
             }
         };
         Ok(Pending::start_recallable(begin, move |news| {
-            if let Ok(Reply::Entries(Some(entries))) = news {
+            if let Ok(Output::Entries(Some(entries))) = news {
                 source.put_back(entries.clone());
             }
         }))

@@ -1,4 +1,4 @@
-//! Fetching and finishing by hand, under a worker's options.
+//! Fetching and finishing jobs one call at a time, with the options of a worker.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::sync::watch;
 
-use super::convert::Reply;
 use super::endpoint::{client_name, endpoint, keys};
+use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
-use super::terms::WorkerTerms;
+use super::worker::CoreWorkerOptions;
 use crate::connection::{BlockingLink, Endpoint};
 use crate::error::Result;
 use crate::lock::Mutex;
@@ -23,19 +23,19 @@ use crate::worker::options::WorkerOptions;
 use crate::worker::outcome::{custom_backoff, Failure};
 
 /// How long a call waits for a connection.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct ManualWork {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     options: WorkerOptions,
-    /// Locked only while attached: a fork happens attached, so no child inherits it locked.
+    /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
     manual: Mutex<Option<OwnedByProcess<Arc<Manual>>>>,
 }
 
 impl ManualWork {
-    /// The one of this process; a forked child gets one of its own.
+    /// The `Manual` of this process; a forked child makes its own.
     fn manual(&self) -> Arc<Manual> {
         let mut slot = self.manual.lock();
         if let Some(manual) = slot.as_ref().and_then(OwnedByProcess::get) {
@@ -43,7 +43,7 @@ impl ManualWork {
         }
         let core = Core::current();
         let _runtime = core.enter();
-        let link = core.pool.command(&self.endpoint).with_patience(Some(PATIENCE));
+        let link = core.pool.command(&self.endpoint).with_connect_timeout(Some(CONNECT_TIMEOUT));
         let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
         let queue = QueueHandle::new(link.clone(), link, self.keys.clone(), options);
         let name = client_name(&self.keys, self.options.worker_name.as_deref());
@@ -54,15 +54,15 @@ impl ManualWork {
     }
 }
 
-/// Start a call that may bring a job: whoever waited for it and has gone leaves it to the next one.
-fn bringing<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
+/// Start a call that may return a job. If its caller has gone, the job goes back to the queue.
+fn returning_job<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
 where
-    F: Future<Output = Result<Reply>> + Send + 'static,
+    F: Future<Output = Result<Output>> + Send + 'static,
 {
     Pending::start_recallable(begin, move |reply| {
-        let Ok(Reply::Held(Some(job)) | Reply::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
+        let Ok(Output::Held(Some(job)) | Output::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
         let (manual, job) = (manual.clone(), job.clone());
-        // Else it runs again when its lock expires.
+        // If this fails, the job runs again when its lock has expired.
         Core::current().spawn(async move { drop(manual.give_back(&job).await) });
     })
 }
@@ -74,19 +74,19 @@ fn attempt(id: String, token: &str, opts: &[u8], made: i64, stacktrace: Option<V
 #[pymethods]
 impl ManualWork {
     #[new]
-    fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, terms: &WorkerTerms) -> PyResult<Self> {
+    fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, options: &CoreWorkerOptions) -> PyResult<Self> {
         Ok(Self {
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
-            options: terms.0.clone(),
+            options: options.0.clone(),
             manual: Mutex::new(None),
         })
     }
 
     fn get_next_job(&self, token: &str, block: bool) -> Pending {
         let (manual, token) = (self.manual(), Arc::from(token));
-        bringing(manual.clone(), |given_up| async move {
-            Ok(Reply::Held(manual.get_next_job(token, block, given_up).await?))
+        returning_job(manual.clone(), |given_up| async move {
+            Ok(Output::Held(manual.get_next_job(token, block, given_up).await?))
         })
     }
 
@@ -101,8 +101,8 @@ impl ManualWork {
     ) -> Pending {
         let manual = self.manual();
         let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
-        bringing(manual.clone(), |_| async move {
-            Ok(Reply::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
+        returning_job(manual.clone(), |_| async move {
+            Ok(Output::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
         })
     }
 
@@ -124,8 +124,8 @@ impl ManualWork {
         let manual = self.manual();
         let attempt = attempt(id, token, opts.as_bytes(), made, stacktrace);
         let failure = Failure { reason, stack, retry, delay };
-        bringing(manual.clone(), |_| async move {
-            Ok(Reply::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
+        returning_job(manual.clone(), |_| async move {
+            Ok(Output::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
         })
     }
 
@@ -136,17 +136,17 @@ impl ManualWork {
 
     fn extend_job_locks(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { Ok(Reply::Texts(manual.extend_job_locks().await?)) })
+        Pending::start(async move { Ok(Output::Texts(manual.extend_job_locks().await?)) })
     }
 
     fn move_stalled_jobs_to_wait(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { Ok(Reply::Texts(manual.move_stalled_jobs_to_wait().await?)) })
+        Pending::start(async move { Ok(Output::Texts(manual.move_stalled_jobs_to_wait().await?)) })
     }
 
     fn appear(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { manual.appear().await.map(|()| Reply::Nothing) })
+        Pending::start(async move { manual.appear().await.map(|()| Output::Nothing) })
     }
 
     fn withdraw(&self) {

@@ -1,17 +1,16 @@
-//! The whole surface between the core and Python.
+//! The interface between the core and Python.
 
 mod arrow;
 mod completions;
-mod convert;
 mod endpoint;
 mod errors;
-mod manual;
 mod events;
+mod manual;
+mod output;
 mod pending;
 mod queue;
 mod record;
 mod runtime;
-mod terms;
 mod watch;
 mod worker;
 
@@ -38,11 +37,9 @@ mod _core {
     #[pymodule_export]
     use super::record::PyJobRecord;
     #[pymodule_export]
-    use super::terms::WorkerTerms;
-    #[pymodule_export]
     use super::watch::ConnectionWatch;
     #[pymodule_export]
-    use super::worker::CoreWorker;
+    use super::worker::{CoreWorker, CoreWorkerOptions};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -50,7 +47,7 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Wall clock in ms, as every field has it.
+    /// The wall clock in ms.
     #[pyfunction]
     fn now_ms() -> i64 {
         crate::clock::now_ms()

@@ -1,4 +1,4 @@
-//! One operation in flight, awaited by a thread or by an event loop.
+//! One operation on the native thread, awaited by a thread or by an event loop.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use tokio::sync::watch;
 
 use super::completions::{Completions, Ready};
-use super::convert::Reply;
 use super::errors::to_py_err;
+use super::output::Output;
 use super::runtime::{Core, OwnedByProcess};
 use crate::error::Result;
 use crate::lock::{Condvar, Mutex};
@@ -20,13 +20,13 @@ use crate::lock::{Condvar, Mutex};
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);
 
 enum Slot {
-    Running(Waiting),
-    Done(Arc<Result<Reply>>),
+    Running(Waiters),
+    Done(Arc<Result<Output>>),
 }
 
-/// Who is to be told that it is done.
+/// The loops and threads to wake when the operation is done.
 #[derive(Default)]
-struct Waiting {
+struct Waiters {
     loops: Vec<(Arc<Ready>, u64)>,
     threads: usize,
 }
@@ -38,11 +38,11 @@ struct Operation {
     recall: Option<Recall>,
 }
 
-type PutBack = dyn Fn(&Result<Reply>) + Send + Sync;
+type PutBack = dyn Fn(&Result<Output>) + Send + Sync;
 
-/// What happens when nobody will take a result: what it brings must not be lost.
+/// What to do with a result that nobody will take: the job or the events in it must not be lost.
 struct Recall {
-    /// Changed only under the slot's lock.
+    /// Changed only while the slot is locked.
     given_up: watch::Sender<bool>,
     put_back: Box<PutBack>,
 }
@@ -54,33 +54,33 @@ impl Pending {
     /// Start `future` on the native thread.
     pub fn start<F>(future: F) -> Self
     where
-        F: Future<Output = Result<Reply>> + Send + 'static,
+        F: Future<Output = Result<Output>> + Send + 'static,
     {
-        let (pending, outcome) = Self::open();
-        Core::current().spawn(async move { outcome.set(future.await) });
+        let (pending, sender) = Self::open();
+        Core::current().spawn(async move { sender.send(future.await) });
         pending
     }
 
-    /// The same for what would be lost with its result. `begin` gets what turns true when nobody waits any more;
-    /// `put_back` then gets the result.
+    /// As [`Pending::start`], for an operation whose result must not be lost. `begin` gets a flag that turns true when nobody waits
+    /// any more; then `put_back` gets the result.
     pub fn start_recallable<F>(
         begin: impl FnOnce(watch::Receiver<bool>) -> F,
-        put_back: impl Fn(&Result<Reply>) + Send + Sync + 'static,
+        put_back: impl Fn(&Result<Output>) + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<Reply>> + Send + 'static,
+        F: Future<Output = Result<Output>> + Send + 'static,
     {
         let (given_up, waiting) = watch::channel(false);
         let operation = Arc::new(Operation::new(Some(Recall { given_up, put_back: Box::new(put_back) })));
-        let (outcome, future) = (operation.clone(), begin(waiting));
-        Core::current().spawn(async move { outcome.finish(future.await) });
+        let (running, future) = (operation.clone(), begin(waiting));
+        Core::current().spawn(async move { running.finish(future.await) });
         Self(OwnedByProcess::new(operation))
     }
 
-    /// An operation whose outcome somebody else sets.
-    pub fn open() -> (Self, PendingOutcome) {
+    /// An operation that is done when the sender is used.
+    pub fn open() -> (Self, ResultSender) {
         let operation = Arc::new(Operation::new(None));
-        (Self(OwnedByProcess::new(operation.clone())), PendingOutcome(operation))
+        (Self(OwnedByProcess::new(operation.clone())), ResultSender(operation))
     }
 
     fn operation(&self) -> PyResult<&Arc<Operation>> {
@@ -90,22 +90,22 @@ impl Pending {
     }
 }
 
-/// Where an operation's outcome goes.
-pub struct PendingOutcome(Arc<Operation>);
+/// Sends the result of an operation.
+pub struct ResultSender(Arc<Operation>);
 
-impl PendingOutcome {
-    pub fn set(self, result: Result<Reply>) {
+impl ResultSender {
+    pub fn send(self, result: Result<Output>) {
         self.0.finish(result);
     }
 }
 
 impl Operation {
     fn new(recall: Option<Recall>) -> Self {
-        let slot = Mutex::new(Slot::Running(Waiting::default()));
+        let slot = Mutex::new(Slot::Running(Waiters::default()));
         Self { slot, is_done: AtomicBool::new(false), done: Condvar::new(), recall }
     }
 
-    fn finish(&self, result: Result<Reply>) {
+    fn finish(&self, result: Result<Output>) {
         let mut slot = self.slot.lock();
         if let Some(recall) = self.recall.as_ref().filter(|recall| *recall.given_up.borrow()) {
             (recall.put_back)(&result);
@@ -113,7 +113,7 @@ impl Operation {
         let before = std::mem::replace(&mut *slot, Slot::Done(Arc::new(result)));
         drop(slot);
         self.is_done.store(true, Ordering::Release);
-        let Slot::Running(Waiting { loops, threads }) = before else { return };
+        let Slot::Running(Waiters { loops, threads }) = before else { return };
         if threads > 0 {
             self.done.notify_all();
         }
@@ -189,7 +189,7 @@ impl Pending {
     }
 
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // Cloned out of the lock: building Python objects may run other Python code, which may ask for this slot.
+        // Cloned, so that the lock is free: building Python objects may run other Python code, which may use this slot.
         let result = match &*self.operation()?.slot.lock() {
             Slot::Running(_) => return Err(PyRuntimeError::new_err("the operation is still running")),
             Slot::Done(result) => result.clone(),

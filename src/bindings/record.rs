@@ -1,4 +1,4 @@
-//! A job as Python sees it: raw bytes, decoded by the caller when needed.
+//! A job as Python sees it: raw bytes, which the caller decodes when needed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use crate::protocol::JobRecord;
 use crate::worker::held::HeldJob;
 
-/// What the start of a job writes over the record of its fetch.
-const STAMPS: [&str; 3] = ["ats", "processedOn", "pb"];
+/// The fields that the start of a job changes after its fetch.
+const START_FIELDS: [&str; 3] = ["ats", "processedOn", "pb"];
 
 enum Source {
     Stored(Arc<JobRecord>),
@@ -36,7 +36,7 @@ impl PyJobRecord {
         }
     }
 
-    /// The job in a worker's hands, if this is one.
+    /// The held job, if a worker of this process holds it.
     pub fn held_job(&self) -> Option<&Arc<HeldJob>> {
         match &self.0 {
             Source::Held(job) => Some(job),
@@ -92,7 +92,7 @@ impl PyJobRecord {
         for (name, value) in self.record().fields() {
             fields.set_item(String::from_utf8_lossy(name), PyBytes::new(py, value))?;
         }
-        for name in STAMPS {
+        for name in START_FIELDS {
             if let Some(value) = self.held_job().and_then(|job| job.stamp(name)) {
                 fields.set_item(name, PyBytes::new(py, value.as_bytes()))?;
             }
@@ -101,7 +101,7 @@ impl PyJobRecord {
     }
 
     fn get<'py>(&self, py: Python<'py>, field: &str) -> Option<Bound<'py, PyBytes>> {
-        let stamp = self.held_job().filter(|_| STAMPS.contains(&field)).and_then(|job| job.stamp(field));
+        let stamp = self.held_job().filter(|_| START_FIELDS.contains(&field)).and_then(|job| job.stamp(field));
         match stamp {
             Some(value) => Some(PyBytes::new(py, value.as_bytes())),
             None => self.record().get(field).map(|value| PyBytes::new(py, value)),

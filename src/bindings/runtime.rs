@@ -1,4 +1,4 @@
-//! The process's one native thread, its runtime and its shared links.
+//! The one native thread of the process, its runtime and its shared links.
 
 use std::future::Future;
 use std::ptr;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::connection::Pool;
 use crate::vigil::Vigil;
 
-/// Everything native that belongs to one process.
+/// The native state of one process.
 pub struct Core {
     pid: u32,
     handle: tokio::runtime::Handle,
     pub pool: Pool,
-    /// Of threads that wait for a call.
+    /// For threads that wait for a call.
     pub vigil: Vigil,
 }
 
@@ -21,8 +21,8 @@ static CORE: AtomicPtr<Core> = AtomicPtr::new(ptr::null_mut());
 impl Core {
     /// The core of the current process, made at first use.
     ///
-    /// After a fork the inherited core is abandoned, never dropped: its thread does not exist in the child and its
-    /// locks may be held for ever. No lock guards this lookup, for the same reason.
+    /// After a fork the inherited core is abandoned, never dropped: its thread does not exist in the child, and its
+    /// locks may be held for ever. This lookup takes no lock, for the same reason.
     pub fn current() -> &'static Core {
         let pid = std::process::id();
         let found = CORE.load(Ordering::Acquire);
@@ -71,7 +71,7 @@ impl Core {
 
 /// A value that is dropped only by the process that made it.
 ///
-/// A child's garbage collector would otherwise lock mutexes that no thread of the child can unlock.
+/// Otherwise the garbage collector of a child would lock mutexes that no thread of the child can unlock.
 pub struct OwnedByProcess<T> {
     pid: u32,
     value: std::mem::ManuallyDrop<T>,

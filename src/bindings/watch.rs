@@ -1,13 +1,13 @@
-//! The connection of a process and URL, as who does not call just now wants to know about it.
+//! Outages of the connection of a process and URL, for code that makes no call at the time.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use tokio::sync::{watch, Mutex};
 
-use super::convert::Reply;
 use super::endpoint::endpoint;
 use super::errors::inherited;
+use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{Link, Outages};
@@ -47,7 +47,7 @@ impl ConnectionWatch {
                     let endpoint = watch.link.endpoint();
                     Err(Error::ConnectionLost(format!("no connection to Redis at {endpoint} ({cause})")))
                 }
-                None => Ok(Reply::Nothing),
+                None => Ok(Output::Nothing),
             }
         }))
     }

@@ -1,4 +1,4 @@
-//! A socket of one's own, for commands that block.
+//! A connection for commands that block, used by one caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use redis::{Cmd, Value};
 
 use super::fault::{inspect, Fault};
 use super::pace::Pace;
-use super::wire::{Refused, Wire};
+use super::wire::{ConnectError, Wire};
 use super::Endpoint;
 use crate::error::{Error, Result};
 use crate::protocol::reply;
 
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
-/// How much later than asked for a reply may come before the peer counts as gone.
+/// How much later than its timeout a reply may come, before the server counts as unreachable.
 const GRACE: Duration = Duration::from_secs(2);
-/// Redis before 7.0.8 takes less for "for ever".
+/// Redis before 7.0.8 reads a shorter time as "for ever".
 const SHORTEST: Duration = Duration::from_millis(2);
 
 /// A socket that waits in `BZPOPMIN` or `XREAD`.
 ///
-/// A wait is given up by closing the socket, never by leaving the command behind: a server that still waits would pop a
-/// marker nobody hears of. So the connection lives inside the pending future and dies with it.
+/// A wait is given up by closing the socket: a server that still waits would pop a marker that nobody gets. So the pending future
+/// owns the connection, and dropping it closes the connection.
 pub struct BlockingLink {
     endpoint: Arc<Endpoint>,
     client_name: Option<String>,
@@ -38,10 +38,10 @@ impl BlockingLink {
         BlockingLink { endpoint, client_name, wire: None, pace: Pace::new(RECONNECT_CAP), generation: 0, closed: false }
     }
 
-    /// Connects if need be, after the back-off that earlier failures ask for.
+    /// Connects if it is not connected, after the backoff of earlier failures.
     ///
     /// # Errors
-    /// [`Error::ConnectionLost`], what the server refuses us with, or [`Error::Closed`].
+    /// [`Error::ConnectionLost`], the refusal of the server, or [`Error::Closed`].
     pub async fn connect(&mut self) -> Result<()> {
         if self.closed {
             return Err(Error::Closed);
@@ -51,7 +51,7 @@ impl BlockingLink {
         }
         self.wire = None;
         self.pace.wait().await;
-        // Counted before the try, so that a try that is dropped half-way is paced too.
+        // Counted before the try, so that a try that is dropped counts as well.
         self.pace.failed();
         self.generation += 1;
         match Wire::connect(&self.endpoint, self.client_name.as_deref(), self.generation).await {
@@ -59,20 +59,20 @@ impl BlockingLink {
                 self.wire = Some(wire);
                 Ok(())
             }
-            Err(Refused::Fatal(error)) => Err(error),
-            Err(Refused::Later(reason)) => {
+            Err(ConnectError::Fatal(error)) => Err(error),
+            Err(ConnectError::Retry(reason)) => {
                 Err(Error::ConnectionLost(format!("cannot reach Redis at {} ({reason})", self.endpoint)))
             }
         }
     }
 
-    /// Counts the connections made, so that a caller can tell that this is a new one.
+    /// How many connections were made, so that a caller can see that this is a new one.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Sleeps until a marker can be taken: its member and score, or `None` after `timeout`.
+    /// Waits for a marker, and returns its member and score; `None` after `timeout`.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`].
@@ -86,7 +86,7 @@ impl BlockingLink {
     /// Runs a command that blocks for at most `timeout`.
     ///
     /// # Errors
-    /// [`Error::ConnectionLost`] when the socket failed; the next call reconnects, paced. [`Error::Server`]; [`Error::Closed`].
+    /// [`Error::ConnectionLost`] when the socket failed; the next call reconnects after the backoff. [`Error::Server`]; [`Error::Closed`].
     pub async fn wait(&mut self, cmd: &Cmd, timeout: Duration) -> Result<Value> {
         self.connect().await?;
         let Some(wire) = self.wire.take() else {
@@ -101,7 +101,7 @@ impl BlockingLink {
         let value = match inspect(reply) {
             Ok(value) => value,
             Err(Fault::Busy(error) | Fault::WrongServer(error)) => return lost(&error.to_string()),
-            Err(Fault::Reply(error)) => {
+            Err(Fault::ForCaller(error)) => {
                 self.wire = Some(wire);
                 return Err(error);
             }

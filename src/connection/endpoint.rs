@@ -1,4 +1,4 @@
-//! Where Redis is, and who we are there.
+//! The address of Redis, and the login there.
 
 use std::fmt;
 
@@ -53,7 +53,8 @@ impl Endpoint {
     }
 }
 
-/// What would be left out silently, be it a password. Names and values are not repeated: they may be one.
+/// The error for a part of the URL that would be ignored, which may be a password. The text repeats no names and no values: they may
+/// be one, too.
 fn misplaced(scheme: &str, url: &str) -> Option<String> {
     let (url, fragment) = url.split_once('#').map_or((url, None), |(url, fragment)| (url, Some(fragment)));
     let (_, query) = url.split_once('?').unwrap_or((url, ""));

@@ -1,17 +1,17 @@
-//! What an error reply asks of the connection.
+//! Error replies, by what the connection does about them.
 
 use redis::{ServerError, Value};
 
 use crate::error::Error;
 
-/// An error reply, by what to do about it.
+/// An error reply.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The caller's business.
-    Reply(Error),
-    /// Nothing was executed; the server will be ready later.
+    /// The caller gets it.
+    ForCaller(Error),
+    /// The command was not executed; the server will be ready later.
     Busy(Error),
-    /// Nothing was executed; this is the wrong server (any more).
+    /// The command was not executed; this server is not (or no longer) the right one.
     WrongServer(Error),
 }
 
@@ -23,8 +23,8 @@ pub(super) fn inspect(reply: Value) -> Result<Value, Fault> {
     }
 }
 
-/// What servers say in words where others have a code, by the code: refusals of a command inside a script.
-const WORDS: [(&str, &str); 6] = [
+/// Texts of servers that refuse a command inside a script without a code, with the code that other servers send.
+const CODES: [(&str, &str); 6] = [
     ("The user executing the script", "NOPERM"),
     ("ACL failure in script", "NOPERM"),
     ("a non local key in a cluster node", "MOVED"),
@@ -33,7 +33,7 @@ const WORDS: [(&str, &str); 6] = [
     ("WRONGTYPE Operation against a key", "WRONGTYPE"),
 ];
 
-/// The code and the message of what a command inside a script raised, from within the words of the script:
+/// The code and the message of an error that a command inside a script raised, cut out of the error of the script:
 /// "... @user_script: 5: -OOM command not allowed", "user_script:912: NOREPLICAS Not enough" or "OOM command not ... on @user_script:1."
 fn raised_in_script(message: &str) -> Option<(&str, &str)> {
     let (before, raised) = message.split_once("user_script:")?;
@@ -51,7 +51,7 @@ pub(super) fn server_error(error: &ServerError) -> Error {
     if code == "ERR" {
         if let Some(inner) = raised_in_script(message) {
             (code, message) = inner;
-        } else if let Some((_, known)) = WORDS.iter().find(|(words, _)| message.contains(words)) {
+        } else if let Some((_, known)) = CODES.iter().find(|(words, _)| message.contains(words)) {
             code = known;
         }
     }
@@ -61,16 +61,16 @@ pub(super) fn server_error(error: &ServerError) -> Error {
 fn classify(error: &ServerError) -> Fault {
     let error = server_error(error);
     let Error::Server { code, message } = &error else {
-        return Fault::Reply(error);
+        return Fault::ForCaller(error);
     };
     if message.starts_with("Protocol error: invalid bulk length") {
-        return Fault::Reply(too_large(message));
+        return Fault::ForCaller(too_large(message));
     }
     match code.as_str() {
         "LOADING" | "BUSY" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" => Fault::Busy(error),
-        // Who has forgotten who we are learns it on a new connection.
+        // A server that has lost the login of this connection gets it again on a new one.
         "READONLY" | "UNBLOCKED" | "NOAUTH" => Fault::WrongServer(error),
-        _ => Fault::Reply(error),
+        _ => Fault::ForCaller(error),
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_was_refused_has_its_code_on_every_server() {
+    fn an_error_inside_a_script_has_the_same_code_on_every_server() {
         let lines = [
             ("OOM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: -OOM command not allowed when used memory > 'maxmemory'."),
             ("NOPERM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: The user executing the script can't run this command or subcommand"),

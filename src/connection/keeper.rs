@@ -1,4 +1,4 @@
-//! Keeps a link connected: tries, watches, gives up on silent and on wrong servers.
+//! Keeps a link connected: connects, watches the connection, and gives up servers that are silent or wrong.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::pace::Pace;
 use super::shared_link::SharedLink;
-use super::wire::{Refused, Wire};
+use super::wire::{ConnectError, Wire};
 use super::LinkState;
 
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
@@ -27,22 +27,22 @@ impl Keeper {
     }
 
     pub async fn run(mut self) {
-        self.shared.demand.notified().await;
+        self.shared.first_call.notified().await;
         let mut error = None;
         while let Some((wire, driver)) = self.connect(error.take()).await {
-            let ended = self.attend(&wire, driver).await;
+            let reason = self.watch(&wire, driver).await;
             self.shared.current.store(None);
             if wire.proven.load(Ordering::Relaxed) {
                 self.pace.reset();
             }
             self.pace.failed();
-            error = Some(ended);
+            error = Some(reason);
             self.shared.close_unused();
         }
         self.shared.close();
     }
 
-    /// Tries until there is a connection; `None` when the link was closed.
+    /// Tries until it is connected; `None` when the link was closed.
     async fn connect(&mut self, mut error: Option<String>) -> Option<(Arc<Wire>, JoinHandle<()>)> {
         let shared = self.shared.clone();
         let mut states = shared.state.subscribe();
@@ -57,11 +57,11 @@ impl Keeper {
                 self.pace.wait().await;
                 Wire::connect(&shared.endpoint, name, generation).await
             };
-            let outcome = tokio::select! {
-                outcome = tried => outcome,
+            let connected = tokio::select! {
+                connected = tried => connected,
                 _ = states.wait_for(|state| *state == LinkState::Closed) => return None,
             };
-            match outcome {
+            match connected {
                 Ok((wire, driver)) => {
                     self.generation = generation;
                     *shared.refusal.lock() = None;
@@ -70,11 +70,11 @@ impl Keeper {
                     shared.current.store(Some(wire.clone()));
                     return shared.publish(LinkState::Connected { generation }).then_some((wire, driver));
                 }
-                Err(Refused::Later(reason)) => {
+                Err(ConnectError::Retry(reason)) => {
                     error = Some(reason);
                     *shared.refusal.lock() = None;
                 }
-                Err(Refused::Fatal(refusal)) => {
+                Err(ConnectError::Fatal(refusal)) => {
                     error = Some(refusal.to_string());
                     *shared.refusal.lock() = Some(refusal);
                 }
@@ -84,16 +84,16 @@ impl Keeper {
         }
     }
 
-    /// Watches a connection until it is over; returns why.
-    async fn attend(&self, wire: &Arc<Wire>, mut driver: JoinHandle<()>) -> String {
+    /// Watches a connection until it ends; returns the reason.
+    async fn watch(&self, wire: &Arc<Wire>, mut driver: JoinHandle<()>) -> String {
         let mut tick = tokio::time::interval(self.shared.options.silence);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut heard = None;
+        let mut before = None;
         let mut silent = 0;
         loop {
             tokio::select! {
                 _ = &mut driver => return "the connection was closed".into(),
-                () = self.shared.condemned.notified() => {
+                () = self.shared.wake_keeper.notified() => {
                     if self.shared.is_closed() {
                         wire.kill();
                         return "closed".into();
@@ -104,11 +104,11 @@ impl Keeper {
                 }
                 _ = tick.tick() => {
                     let now = wire.awaiting();
-                    silent = if now.is_some() && now == heard { silent + 1 } else { 0 };
-                    heard = now;
+                    silent = if now.is_some() && now == before { silent + 1 } else { 0 };
+                    before = now;
                     if silent >= 2 {
                         wire.kill();
-                        return "the server fell silent".into();
+                        return "the server stopped answering".into();
                     }
                 }
             }

@@ -1,6 +1,7 @@
-//! Connections to Redis that repair themselves and never guess: what was not answered is reported as such.
+//! Connections to Redis that reconnect by themselves. A command without a reply is never taken for done, or for not done.
 
 mod blocking;
+mod call;
 mod endpoint;
 mod fault;
 mod keeper;
@@ -24,15 +25,15 @@ pub use pool::Pool;
 /// Whether a command may be sent again when the reply to the first sending got lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// A second execution would do harm: report [`crate::error::Error::OutcomeUnknown`].
+    /// A second execution would do harm: not sent again, the caller gets [`crate::error::Error::OutcomeUnknown`].
     Never,
-    /// A second execution changes nothing: send again after the reconnect.
+    /// A second execution changes nothing: sent again after the reconnect.
     Safe,
-    /// Not even the first one does: send again, and if no reply comes at all nothing is in doubt.
+    /// A read: sent again, and without any reply nothing is in doubt.
     Look,
 }
 
-/// What a link is doing.
+/// The state of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkState {
     /// Not connected (yet); `error` is why the last attempt failed or the last connection ended.

@@ -1,23 +1,24 @@
-//! News of one link: that it is down, and why.
+//! Outages of one link, with their causes.
 
 use tokio::sync::watch;
 
 use super::{Link, LinkState};
 
-/// Tells of each time when there is no connection to be had, once until there is one again.
+/// Reports each outage once.
 pub struct Outages {
     states: watch::Receiver<LinkState>,
     down: bool,
 }
 
 impl Outages {
-    /// Does not ask for a connection: a link that nobody uses is not down.
+    /// Does not ask for a connection: a link that nobody uses has no outage.
     #[must_use]
     pub fn of(link: &Link) -> Self {
         Outages { states: link.watch(), down: false }
     }
 
-    /// Waits for the next outage, also for one that has begun already, and returns its cause; `None` once the link is closed.
+    /// Waits for the next outage, or for the present one if it was not reported yet, and returns its cause; `None` once the link is
+    /// closed.
     pub async fn next(&mut self) -> Option<String> {
         loop {
             match &*self.states.borrow_and_update() {

@@ -1,4 +1,4 @@
-//! How fast to knock on a closed door.
+//! How long to wait between tries.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(50);
 
-/// Jittered exponential back-off that survives a dropped future: it remembers when the next try is due.
+/// Exponential backoff with jitter. It remembers when the next try is due, also when the future that waits is dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     cap: Duration,
@@ -19,7 +19,7 @@ impl Pace {
         Pace { cap, failures: 0, next: None }
     }
 
-    /// Call only after something worked: a peer that accepts and closes at once must not reset the pace.
+    /// Call only after a command has worked: a server that accepts and closes at once must not reset the pace.
     pub fn reset(&mut self) {
         self.failures = 0;
         self.next = None;
@@ -27,7 +27,7 @@ impl Pace {
 
     pub fn failed(&mut self) {
         let ceiling = FIRST.saturating_mul(1 << self.failures.min(16)).min(self.cap);
-        // Half is fixed so that no try comes at once, half is chance so that a fleet spreads out.
+        // Half is fixed, so that no try comes at once; half is random, so that many clients do not try together.
         self.next = Some(Instant::now() + ceiling.mul_f64(0.5 + fastrand::f64() / 2.0));
         self.failures = self.failures.saturating_add(1);
     }

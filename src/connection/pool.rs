@@ -4,25 +4,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::link::Acquaintance;
+use super::link::WeakLink;
 use super::{Endpoint, Link, LinkOptions};
 use crate::lock::Mutex;
 
-/// Handles that are made and closed one after the other, as in web requests, share a connection: it costs ten calls or more.
+/// How long an unused connection stays open. A new connection costs as much as ten calls or more, and programs such as web servers
+/// make and close a handle per request.
 const LINGER: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Traffic {
-    /// Short calls that somebody waits for: fetches, outcomes, heartbeats.
+    /// Short calls that somebody waits for: fetches, outcomes, lock renewals.
     Command,
-    /// Large pipelines, kept apart so that no heartbeat queues behind a megabyte.
+    /// Large pipelines, on a connection of their own: no lock renewal waits behind a megabyte.
     Bulk,
 }
 
-/// A plain value, owned by whoever owns the runtime. It knows links but keeps none open.
+/// A plain value, owned by the owner of the runtime. It knows links but keeps none open.
 #[derive(Default)]
 pub struct Pool {
-    links: Mutex<HashMap<(Arc<Endpoint>, Traffic), Acquaintance>>,
+    links: Mutex<HashMap<(Arc<Endpoint>, Traffic), WeakLink>>,
 }
 
 impl Pool {
@@ -31,7 +32,7 @@ impl Pool {
         Self::default()
     }
 
-    /// The shared link for short calls. It waits for ever for a connection: see [`Link::with_patience`].
+    /// The shared link for short calls. It waits for ever for a connection: see [`Link::with_connect_timeout`].
     pub fn command(&self, endpoint: &Arc<Endpoint>) -> Link {
         self.link(endpoint, Traffic::Command)
     }
@@ -44,12 +45,12 @@ impl Pool {
     fn link(&self, endpoint: &Arc<Endpoint>, traffic: Traffic) -> Link {
         let mut links = self.links.lock();
         let key = (endpoint.clone(), traffic);
-        if let Some(link) = links.get(&key).and_then(Acquaintance::link) {
+        if let Some(link) = links.get(&key).and_then(WeakLink::join) {
             return link;
         }
-        links.retain(|_, known| !known.is_forgotten());
+        links.retain(|_, known| !known.is_closed());
         let link = Link::open(endpoint.clone(), LinkOptions { linger: LINGER, ..LinkOptions::default() });
-        links.insert(key, link.acquaintance());
+        links.insert(key, link.downgrade());
         link
     }
 }

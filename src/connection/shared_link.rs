@@ -1,4 +1,4 @@
-//! What the clones of a link and its keeper share.
+//! What the handles of a link and its keeper share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 
-/// What calls in flight get when the link leaves a server that refuses writes.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long calls in flight may take when the link leaves a server that refuses writes.
+const TIME_FOR_REPLIES: Duration = Duration::from_secs(2);
 
 /// One link: its state, its current connection, its users.
 pub(super) struct SharedLink {
@@ -22,13 +22,13 @@ pub(super) struct SharedLink {
     pub current: ArcSwapOption<Wire>,
     pub state: watch::Sender<LinkState>,
     pub usage: Usage,
-    /// Why the server will not have us, as long as it will not.
+    /// Why the server refuses the connection, as long as it does.
     pub refusal: Mutex<Option<Error>>,
     pub server: Mutex<Option<ServerInfo>>,
-    /// The first call asks for the first connection.
-    pub demand: Notify,
-    /// The current wire leads to the wrong server.
-    pub condemned: Notify,
+    /// Notified by the first call: the keeper then makes the first connection.
+    pub first_call: Notify,
+    /// Notified when the link has left its server, or was closed.
+    pub wake_keeper: Notify,
 }
 
 impl SharedLink {
@@ -44,28 +44,30 @@ impl SharedLink {
             state,
             refusal: Mutex::new(None),
             server: Mutex::new(None),
-            demand: Notify::new(),
-            condemned: Notify::new(),
+            first_call: Notify::new(),
+            wake_keeper: Notify::new(),
         }
     }
 
-    pub fn wire_after(&self, spoilt: u64) -> Option<Arc<Wire>> {
-        self.current.load_full().filter(|wire| wire.generation > spoilt)
+    /// The current connection, if its generation is later than this.
+    pub fn wire_after(&self, generation: u64) -> Option<Arc<Wire>> {
+        self.current.load_full().filter(|wire| wire.generation > generation)
     }
 
-    pub async fn next_wire(&self, spoilt: u64) -> Result<Arc<Wire>> {
+    /// Waits for a connection of a later generation.
+    pub async fn next_wire(&self, generation: u64) -> Result<Arc<Wire>> {
         let mut states = self.state.subscribe();
-        self.demand.notify_one();
+        self.first_call.notify_one();
         loop {
             match &*states.borrow_and_update() {
                 LinkState::Closed => return Err(Error::Closed),
                 LinkState::Connecting { .. } => {
-                    if let Some(refusal) = self.refusal_at_the_start() {
+                    if let Some(refusal) = self.first_refusal() {
                         return Err(refusal);
                     }
                 }
                 LinkState::Connected { .. } => {
-                    if let Some(wire) = self.wire_after(spoilt) {
+                    if let Some(wire) = self.wire_after(generation) {
                         return Ok(wire);
                     }
                 }
@@ -76,24 +78,24 @@ impl SharedLink {
         }
     }
 
-    /// Why there never was a connection: a mistake that somebody has to hear of. Who was let in before waits: somebody changes
-    /// passwords, rights or certificates, and goes on to.
-    fn refusal_at_the_start(&self) -> Option<Error> {
+    /// The refusal, if there never was a connection: the caller has to learn of a wrong password or certificate. After a first
+    /// connection callers wait, since somebody changes passwords, rights or certificates and will finish that.
+    fn first_refusal(&self) -> Option<Error> {
         let refusal = self.refusal.lock().clone()?;
         self.server.lock().is_none().then_some(refusal)
     }
 
-    /// Stops using a wire; what is in flight there may still be answered.
+    /// Stops using a connection; calls in flight there may still get their replies.
     pub fn leave(&self, wire: &Arc<Wire>, reason: &str) {
         let previous = self.current.compare_and_swap(wire, None);
         if previous.as_ref().is_some_and(|current| Arc::ptr_eq(current, wire)) {
             tracing::warn!(endpoint = %self.endpoint, reason, "leaving the server");
             let driver = wire.abort_handle();
             tokio::spawn(async move {
-                tokio::time::sleep(FAREWELL).await;
+                tokio::time::sleep(TIME_FOR_REPLIES).await;
                 driver.abort();
             });
-            self.condemned.notify_one();
+            self.wake_keeper.notify_one();
         }
     }
 
@@ -106,9 +108,9 @@ impl SharedLink {
         if let Some(wire) = self.current.swap(None) {
             wire.kill();
         }
-        // The keeper looks at the state whenever one of these wakes it.
-        self.demand.notify_one();
-        self.condemned.notify_one();
+        // Each of these wakes the keeper, which then reads the state.
+        self.first_call.notify_one();
+        self.wake_keeper.notify_one();
     }
 
     /// Publishes a state unless the link was closed meanwhile; false if it was.
@@ -123,7 +125,7 @@ impl SharedLink {
     }
 }
 
-/// One user, and all who share it.
+/// One user of a link; the link closes some time after the last user was dropped.
 pub(super) struct User(Arc<SharedLink>);
 
 impl User {
@@ -146,16 +148,16 @@ impl Drop for User {
         if count.users > 0 {
             return;
         }
-        count.deserted += 1;
-        // Nothing is gained by waiting for a connection that there is not.
+        count.times_unused += 1;
+        // Without a connection there is nothing to keep open.
         if usage.linger.is_zero() || shared.wire_after(0).is_none() {
             return shared.close();
         }
-        let (deserted, linger) = (count.deserted, usage.linger);
+        let (times_unused, linger) = (count.times_unused, usage.linger);
         usage.runtime.spawn(async move {
             tokio::time::sleep(linger).await;
             let count = shared.usage.count.lock();
-            if count.users == 0 && count.deserted == deserted {
+            if count.users == 0 && count.times_unused == times_unused {
                 shared.close();
             }
         });

@@ -1,4 +1,4 @@
-//! Values that no server takes: it closes the connection when it hears how long they are, and would each time.
+//! Values that are too long for the server: it closes the connection when it reads their length, and would do so each time.
 
 use redis::{Arg, Cmd, Value};
 
@@ -7,24 +7,24 @@ use super::wire::Wire;
 use crate::error::Error;
 use crate::protocol::reply;
 
-/// No server can be told to take less than this.
+/// Every server takes arguments of this length, whatever its settings.
 const ALWAYS_TAKEN: usize = 1 << 20;
-/// What a server takes that does not say.
-const USUAL: u64 = 512 << 20;
+/// The limit of a server whose settings cannot be read: the default of Redis.
+const DEFAULT_LIMIT: u64 = 512 << 20;
 
 /// The length of the longest argument, if it may be too long for some server.
-pub(super) fn suspicious<'a>(cmds: impl Iterator<Item = &'a Cmd>) -> Option<usize> {
+pub(super) fn maybe_too_long<'a>(cmds: impl Iterator<Item = &'a Cmd>) -> Option<usize> {
     let length = |arg: Arg<&[u8]>| if let Arg::Simple(bytes) = arg { bytes.len() } else { 0 };
     cmds.flat_map(|cmd| cmd.args_iter().map(length)).max().filter(|longest| *longest > ALWAYS_TAKEN)
 }
 
-/// Why a call with such an argument cannot succeed here, if it cannot.
-pub(super) async fn verdict(wire: &Wire, longest: usize) -> Option<Error> {
-    let mut limit = USUAL;
+/// The error if this server does not take an argument of this length.
+pub(super) async fn error_if_too_long(wire: &Wire, longest: usize) -> Option<Error> {
+    let mut limit = DEFAULT_LIMIT;
     for name in ["proto-max-bulk-len", "client-query-buffer-limit"] {
         let mut ask = redis::cmd("CONFIG");
         ask.arg("GET").arg(name);
-        // Not everybody may ask, and not every server answers.
+        // Some users may not read the settings, and some servers do not answer.
         if let Some(value) = wire.send(&ask).await.ok().and_then(setting) {
             limit = limit.min(value);
         }

@@ -1,4 +1,4 @@
-//! The socket below a connection: how it is opened, what passes through it, how it ends.
+//! The socket of a connection: opening it, counting its bytes, shutting it down.
 
 use std::io;
 use std::net::Shutdown;
@@ -15,17 +15,17 @@ use tokio::net::TcpStream;
 
 use super::tls;
 
-/// How long the kernel lets sent data go unacknowledged before it gives the socket up.
+/// How long sent data may stay unacknowledged before the kernel closes the socket.
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A handshake that takes so long may be with a server that knows nothing of TLS.
-const PLAINLY: Duration = Duration::from_millis(500);
+/// After this time in a handshake it is checked whether the server speaks Redis without TLS.
+const TLS_CHECK_DELAY: Duration = Duration::from_millis(500);
 
-/// More than the longest replies there are: one value has at most 512 MB. What does not end would fill the memory.
-const ENDLESS: u64 = 2 << 30;
+/// No reply is longer: one value has at most 512 MB. A reply without end would fill the memory.
+const MAX_REPLY: u64 = 2 << 30;
 
-/// Counts the bytes that the kernel took and gave.
+/// Counts the bytes that were written to the kernel and read from it.
 #[derive(Default)]
 pub(super) struct Meter {
     written: AtomicU64,
@@ -50,8 +50,8 @@ impl Meter {
 
     fn note_read(&self, bytes: u64) -> io::Result<()> {
         let read = self.read.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        if read.saturating_sub(self.complete.load(Ordering::Relaxed)) > ENDLESS {
-            return Err(io::Error::other(format!("a reply of more than {} GB", ENDLESS >> 30)));
+        if read.saturating_sub(self.complete.load(Ordering::Relaxed)) > MAX_REPLY {
+            return Err(io::Error::other(format!("a reply of more than {} GB", MAX_REPLY >> 30)));
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ pub(super) async fn open(addr: &ConnectionAddr, meter: &Arc<Meter>) -> io::Resul
             let secured = tls::wrap(host, open_tcp(host, *port, meter).await?);
             tokio::select! {
                 secured = secured => Box::new(secured?),
-                () = speaks_plainly(host, *port) => return Err(tls::not_spoken()),
+                () = answers_without_tls(host, *port) => return Err(tls::not_spoken()),
             }
         }
         #[cfg(unix)]
@@ -79,7 +79,7 @@ pub(super) async fn open(addr: &ConnectionAddr, meter: &Arc<Meter>) -> io::Resul
     })
 }
 
-/// The name is resolved anew each time, so that a failover behind a DNS name is followed.
+/// Resolves the name each time, so that it follows a failover behind a DNS name.
 async fn open_tcp(host: &str, port: u16, meter: &Arc<Meter>) -> io::Result<Metered<TcpStream>> {
     let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;
@@ -93,9 +93,9 @@ async fn open_tcp(host: &str, port: u16, meter: &Arc<Meter>) -> io::Result<Meter
     Ok(Metered { socket: stream, meter: meter.clone() })
 }
 
-/// Ends if the server speaks Redis without TLS: such a one waits for the end of a line that the handshake does not have.
-async fn speaks_plainly(host: &str, port: u16) {
-    tokio::time::sleep(PLAINLY).await;
+/// Returns if the server speaks Redis without TLS. Such a server does not answer the handshake: it waits for the end of a line.
+async fn answers_without_tls(host: &str, port: u16) {
+    tokio::time::sleep(TLS_CHECK_DELAY).await;
     if !matches!(first_byte(host, port).await, Ok(b'+' | b'-')) {
         std::future::pending::<()>().await;
     }
@@ -137,7 +137,7 @@ struct Metered<S: Socket> {
 }
 
 impl<S: Socket> Drop for Metered<S> {
-    /// Closing alone does not end a connection of whose socket a forked child has a copy.
+    /// Closing is not enough: a forked child may have a copy of the socket, which keeps the connection open.
     fn drop(&mut self) {
         let _ = self.socket.shut_down();
     }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_end_is_an_error_and_many_replies_are_none() {
+    fn a_reply_without_end_is_an_error_and_many_replies_are_not() {
         let meter = Meter::default();
         for _ in 0..5 {
             assert!(meter.note_read(1 << 30).is_ok());

@@ -1,4 +1,4 @@
-//! TLS for `rediss://`: the system's certificates, and Mozilla's in addition.
+//! TLS for `rediss://`, with the certificates of the system and of Mozilla.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -16,10 +16,10 @@ fn config() -> io::Result<Arc<ClientConfig>> {
         return Ok(config.clone());
     }
     let mut roots = RootCertStore::empty();
-    // A private authority sits in the system's store, or in the file that SSL_CERT_FILE names.
+    // A private authority is in the system's store, or in the file that SSL_CERT_FILE names.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    // The provider is named here: no process-wide default is needed or touched.
+    // The provider is given here, so that the default of the process is neither needed nor changed.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

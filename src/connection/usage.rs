@@ -1,4 +1,4 @@
-//! Who still uses a link: when nobody does, it closes.
+//! Counts the users of a link: without users it closes.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::lock::Mutex;
 #[derive(Default)]
 pub(super) struct Count {
     pub users: usize,
-    /// How often the last user has left.
-    pub deserted: u64,
+    /// How often the number of users has become 0.
+    pub times_unused: u64,
 }
 
 /// The users of one link.

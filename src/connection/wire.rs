@@ -1,4 +1,4 @@
-//! One connection to one server: a socket, the task that drives it, and a meter on both directions.
+//! One connection to one server: a socket, the task that drives it, and a meter that counts its bytes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,32 +17,33 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no reply.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(super) enum NoReply {
     /// Not a byte of the command reached the kernel.
     NotSent(String),
+    /// Sent, and perhaps executed.
     Unknown(String),
-    /// The caller's time is over.
+    /// The caller's timeout is over.
     Late,
 }
 
-/// Why no connection came about.
+/// Why a connection could not be made.
 #[derive(Debug)]
-pub(super) enum Refused {
-    /// Worth another try soon.
-    Later(String),
-    /// Trying again will not help unless somebody changes something: callers are told at once.
+pub(super) enum ConnectError {
+    /// Another try may succeed soon.
+    Retry(String),
+    /// Another try will fail as well, until somebody changes a setting: callers get the error at once.
     Fatal(Error),
 }
 
 pub(super) struct Wire {
     pub generation: u64,
     pub server: ServerInfo,
-    /// A command was answered: the peer is more than an open port.
+    /// A command got a reply: this is a Redis server, not only an open port.
     pub proven: AtomicBool,
     conn: MultiplexedConnection,
     meter: Arc<Meter>,
     in_flight: AtomicUsize,
-    /// What had been received, plus one, when a caller last gave up waiting for a reply.
+    /// The number of bytes read, plus one, when a caller last gave up a reply.
     given_up_at: AtomicU64,
     driver: AbortHandle,
 }
@@ -59,11 +60,11 @@ impl Wire {
         endpoint: &Endpoint,
         name: Option<&str>,
         generation: u64,
-    ) -> Result<(Self, JoinHandle<()>), Refused> {
+    ) -> Result<(Self, JoinHandle<()>), ConnectError> {
         let setup = Self::set_up(endpoint, name, generation);
         match tokio::time::timeout(CONNECT_TIMEOUT, setup).await {
             Ok(result) => result,
-            Err(_) => Err(Refused::Later(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
+            Err(_) => Err(ConnectError::Retry(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
         }
     }
 
@@ -71,16 +72,17 @@ impl Wire {
         endpoint: &Endpoint,
         name: Option<&str>,
         generation: u64,
-    ) -> Result<(Self, JoinHandle<()>), Refused> {
+    ) -> Result<(Self, JoinHandle<()>), ConnectError> {
         let meter = Arc::new(Meter::default());
-        let stream = socket::open(endpoint.addr(), &meter).await.map_err(|error| unopened(endpoint, &error))?;
+        let stream = socket::open(endpoint.addr(), &meter).await.map_err(|error| socket_error(endpoint, &error))?;
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
             .set_connection_timeout(None)
             .set_pipeline_buffer_size(1024)
             .set_write_backpressure_boundary(512 * 1024);
         let settings = endpoint.settings();
-        let (conn, driver) = MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(refused)?;
+        let (conn, driver) =
+            MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(setup_error)?;
         let driver = tokio::spawn(driver);
         let mut wire = Wire {
             generation,
@@ -96,45 +98,45 @@ impl Wire {
         Ok((wire, driver))
     }
 
-    async fn greet(&mut self, name: Option<&str>) -> Result<(), Refused> {
+    async fn greet(&mut self, name: Option<&str>) -> Result<(), ConnectError> {
         let mut hello = redis::pipe();
         hello.cmd("INFO").arg("server");
         hello.cmd("INFO").arg("cluster");
         if let Some(name) = name {
-            // A name that Redis refuses (blanks, non-ASCII) hides the worker, as it does in BullMQ; it works all the same.
+            // With a name that Redis refuses (blanks, non-ASCII) a worker works, but is not listed, as in BullMQ.
             hello.cmd("CLIENT").arg("SETNAME").arg(name);
         }
-        let replies = self.send_all(&hello, hello.len()).await.map_err(|lost| match lost {
-            Lost::NotSent(reason) | Lost::Unknown(reason) => Refused::Later(reason),
-            Lost::Late => Refused::Later("no answer".into()),
+        let replies = self.send_all(&hello, hello.len()).await.map_err(|no_reply| match no_reply {
+            NoReply::NotSent(reason) | NoReply::Unknown(reason) => ConnectError::Retry(reason),
+            NoReply::Late => ConnectError::Retry("no answer".into()),
         })?;
         let mut sections = replies.into_iter();
         let version = read_info(sections.next(), "redis_version")?;
         let cluster = read_info(sections.next(), "cluster_enabled")?;
         if let Some(version) = &version {
-            check_version(version).map_err(Refused::Fatal)?;
+            check_version(version).map_err(ConnectError::Fatal)?;
         }
         self.server = ServerInfo { version: version.unwrap_or_default(), cluster: cluster.as_deref() == Some("1") };
         Ok(())
     }
 
-    pub async fn send(&self, cmd: &Cmd) -> Result<Value, Lost> {
-        let flight = self.take_off();
+    pub async fn send(&self, cmd: &Cmd) -> Result<Value, NoReply> {
+        let call = self.begin_call();
         let before = self.meter.written();
         let reply = self.conn.clone().send_packed_command(cmd).await;
-        flight.land();
-        reply.map_err(|error| self.lost(before, &error))
+        call.complete();
+        reply.map_err(|error| self.no_reply(before, &error))
     }
 
-    pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, Lost> {
-        let flight = self.take_off();
+    pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
+        let call = self.begin_call();
         let before = self.meter.written();
         let replies = self.conn.clone().send_packed_commands(pipeline, 0, count).await;
-        flight.land();
-        replies.map_err(|error| self.lost(before, &error))
+        call.complete();
+        replies.map_err(|error| self.no_reply(before, &error))
     }
 
-    /// Ends the connection; whoever waits for a reply learns that none will come.
+    /// Ends the connection; calls in flight get an error.
     pub fn kill(&self) {
         self.driver.abort();
     }
@@ -143,49 +145,50 @@ impl Wire {
         self.driver.is_finished()
     }
 
-    /// Bytes received so far, while replies are owed; `None` when nothing is.
+    /// Bytes read so far, while a reply is due; `None` when no reply is due.
     ///
-    /// A reply that nobody waits for any more is owed until the next byte comes.
+    /// A reply that was given up counts as due until the next byte comes.
     pub fn awaiting(&self) -> Option<u64> {
         let read = self.meter.read();
-        let owed = self.in_flight.load(Ordering::Acquire) > 0 || self.given_up_at.load(Ordering::Acquire) == read + 1;
-        owed.then_some(read)
+        let is_due = self.in_flight.load(Ordering::Acquire) > 0 || self.given_up_at.load(Ordering::Acquire) == read + 1;
+        is_due.then_some(read)
     }
 
     pub fn abort_handle(&self) -> AbortHandle {
         self.driver.clone()
     }
 
-    fn take_off(&self) -> Flight<'_> {
+    fn begin_call(&self) -> InFlightCall<'_> {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
-        Flight { wire: self, landed: false }
+        InFlightCall { wire: self, completed: false }
     }
 
-    fn lost(&self, written_before: u64, error: &RedisError) -> Lost {
+    fn no_reply(&self, written_before: u64, error: &RedisError) -> NoReply {
         let reason = describe(error);
         if self.meter.written() == written_before {
-            Lost::NotSent(reason)
+            NoReply::NotSent(reason)
         } else {
-            Lost::Unknown(reason)
+            NoReply::Unknown(reason)
         }
     }
 }
 
-struct Flight<'a> {
+/// A call that waits for its reply. Dropping it before gives up the reply.
+struct InFlightCall<'a> {
     wire: &'a Wire,
-    landed: bool,
+    completed: bool,
 }
 
-impl Flight<'_> {
-    fn land(mut self) {
-        self.landed = true;
+impl InFlightCall<'_> {
+    fn complete(mut self) {
+        self.completed = true;
         self.wire.meter.complete();
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
-        if !self.landed {
+        if !self.completed {
             self.wire.given_up_at.store(self.wire.meter.read() + 1, Ordering::Release);
         }
         self.wire.in_flight.fetch_sub(1, Ordering::AcqRel);
@@ -200,44 +203,44 @@ fn describe(error: &RedisError) -> String {
     }
 }
 
-fn unopened(endpoint: &Endpoint, error: &io::Error) -> Refused {
+fn socket_error(endpoint: &Endpoint, error: &io::Error) -> ConnectError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        None => Refused::Later(error.to_string()),
-        Some(rustls::Error::InvalidMessage(_)) => Refused::Fatal(Error::ConnectionLost(format!(
+        None => ConnectError::Retry(error.to_string()),
+        Some(rustls::Error::InvalidMessage(_)) => ConnectError::Fatal(Error::ConnectionLost(format!(
             "the server at {endpoint} does not speak TLS; nothing was sent. Without TLS the URL begins with redis://"
         ))),
-        Some(reason) => Refused::Fatal(Error::ConnectionLost(format!(
+        Some(reason) => ConnectError::Fatal(Error::ConnectionLost(format!(
             "no TLS connection to Redis at {endpoint} ({reason}); nothing was sent. A private authority belongs in the \
              system's store or in the file that SSL_CERT_FILE names"
         ))),
     }
 }
 
-fn refused(error: RedisError) -> Refused {
+fn setup_error(error: RedisError) -> ConnectError {
     let code = error.code().unwrap_or_default().to_owned();
     let text = error.detail().unwrap_or_default().to_owned();
-    let fatal = |code: &str| Refused::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
+    let fatal = |code: &str| ConnectError::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
     match code.as_str() {
-        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => Refused::Later(format!("{code} {text}")),
-        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => Refused::Fatal(Error::Server {
+        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => ConnectError::Retry(format!("{code} {text}")),
+        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => ConnectError::Fatal(Error::Server {
             code: "WRONGPASS".into(),
             message: "Redis refused the user or the password".into(),
         }),
-        "" => Refused::Later(describe(&error)),
-        "ERR" if text.contains("max number of clients") => Refused::Later(text),
+        "" => ConnectError::Retry(describe(&error)),
+        "ERR" if text.contains("max number of clients") => ConnectError::Retry(text),
         code => fatal(code),
     }
 }
 
-/// Reads one line of an `INFO` section; `None` when this user may not ask.
-fn read_info(reply: Option<Value>, field: &str) -> Result<Option<String>, Refused> {
+/// Reads one line of an `INFO` section; `None` when this user may not read it.
+fn read_info(reply: Option<Value>, field: &str) -> Result<Option<String>, ConnectError> {
     let text = match reply.map(fault::inspect) {
         Some(Ok(Value::BulkString(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
         Some(Err(fault::Fault::WrongServer(error))) if is_noauth(&error) => {
-            return Err(Refused::Fatal(error));
+            return Err(ConnectError::Fatal(error));
         }
         Some(Err(fault::Fault::Busy(error) | fault::Fault::WrongServer(error))) => {
-            return Err(Refused::Later(error.to_string()));
+            return Err(ConnectError::Retry(error.to_string()));
         }
         _ => return Ok(None),
     };

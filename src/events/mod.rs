@@ -1,9 +1,14 @@
-//! The event stream of a queue: read once per handle, told to all who listen or wait.
+//! The event stream of a queue: read once per handle, for all who listen to events or wait for a job.
 
 mod feed;
+mod listening;
 mod reader;
 mod recent;
+mod state;
+mod waiting;
 
-pub use feed::{Feed, Listening, News};
+pub use feed::Feed;
+pub use listening::Listening;
 pub use reader::{Entry, Reader};
 pub use recent::JobEnd;
+pub use state::News;

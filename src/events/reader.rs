@@ -1,4 +1,4 @@
-//! Reads the stream entry by entry, from a position that outlives connections.
+//! Reads the stream from a position that stays when the connection changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::protocol::{reply, Keys};
 
 /// Before the first entry of any stream.
 const BEGINNING: &str = "0-0";
-/// Entries per read: enough to keep up with a busy queue, few enough to hold in memory.
+/// Entries per read: enough for a busy queue, and small in memory.
 const BATCH: usize = 256;
 
 /// One event.
@@ -45,7 +45,7 @@ pub struct Reader {
     link: BlockingLink,
     key: String,
     block: Duration,
-    /// The connection on which the position was last compared with the stream.
+    /// The generation of the connection on which the position was last compared with the stream.
     compared: u64,
 }
 
@@ -56,10 +56,10 @@ impl Reader {
         Reader { link: BlockingLink::new(endpoint, Some(client_name)), key: keys.of("events"), block, compared: 0 }
     }
 
-    /// Connects and returns the position to read on from: `after`, or the end of the stream if that is `None`.
+    /// Connects and returns the position to read from: `after`, or the end of the stream if that is `None`.
     ///
-    /// A stream that ends before `after` is another one: a server that lost its memory, or an heir that lags. There it goes
-    /// on from the end, since a wait for what comes after `after` could last for ever.
+    /// A stream that ends before `after` is another one: the server has lost its data, or a replica that lags became the primary.
+    /// Then reading continues from the end of the stream, since a wait for entries after `after` could last for ever.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`].
@@ -80,7 +80,7 @@ impl Reader {
         })
     }
 
-    /// Waits for entries that come after a position; none when the wait is over.
+    /// Waits for entries after a position; returns none when the wait is over.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`].
@@ -105,7 +105,7 @@ fn command(name: &str, key: &str) -> Cmd {
     command
 }
 
-/// An entry's id as numbers, which compare as Redis compares them.
+/// An entry's id as numbers, which sort in the order of the stream.
 fn place(id: &str) -> (u64, u64) {
     let (ms, sequence) = id.split_once('-').unwrap_or((id, "0"));
     (ms.parse().unwrap_or(0), sequence.parse().unwrap_or(0))

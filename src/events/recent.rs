@@ -1,12 +1,12 @@
-//! The ends of jobs that were told lately, for those who ask a moment too late about a job that was removed as it ended.
+//! The ends of jobs that were read lately, for callers that ask a moment too late about a job that was removed when it ended.
 
 use std::collections::{HashMap, VecDeque};
 
 /// How a job ended: the event and its result, reason or former state.
 pub type JobEnd = (&'static str, String);
 
-const MOST: usize = 1_000;
-const MOST_BYTES: usize = 4 << 20;
+const MAX_ENDS: usize = 1_000;
+const MAX_BYTES: usize = 4 << 20;
 
 #[derive(Default)]
 pub struct Recent {
@@ -25,7 +25,7 @@ impl Recent {
         self.by_job.insert(job_id.to_owned(), end.clone());
         self.order.push_back((job_id.to_owned(), size));
         self.bytes += size;
-        while self.order.len() > MOST || self.bytes > MOST_BYTES {
+        while self.order.len() > MAX_ENDS || self.bytes > MAX_BYTES {
             let Some((oldest, size)) = self.order.pop_front() else { return };
             self.bytes -= size;
             self.by_job.remove(&oldest);

@@ -8,11 +8,11 @@ pub struct Backoff {
     pub kind: String,
     /// Milliseconds; fractions are kept, as in BullMQ.
     pub delay: f64,
-    /// 0 to 1: the share of the delay that is left to chance.
+    /// 0 to 1: the random share of the delay.
     pub jitter: f64,
 }
 
-/// What a back-off policy says about the next attempt.
+/// The delay before the next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delay {
     /// Wait so many milliseconds; 0 = retry at once.
@@ -22,13 +22,13 @@ pub enum Delay {
 }
 
 impl Backoff {
-    /// Reads the option: a number (fixed) or `{type, delay, jitter}`; `None` when it says nothing.
+    /// Reads the option: a number (fixed) or `{type, delay, jitter}`; `None` when there is no backoff.
     #[must_use]
     pub fn from_option(option: &Value) -> Option<Self> {
         match option {
             Value::Number(number) => {
                 let delay = number.as_f64().unwrap_or(0.0);
-                // BullMQ normalises a truthy number only; 0 means no back-off.
+                // BullMQ normalises a truthy number only; 0 means no backoff.
                 (delay != 0.0).then(|| Backoff { kind: "fixed".into(), delay, jitter: 0.0 })
             }
             Value::Object(object) => {
@@ -40,7 +40,7 @@ impl Backoff {
         }
     }
 
-    /// Computes the delay before the attempt that follows failure number `failures` (counted from 1).
+    /// Computes the delay before the attempt after failure number `failures` (counted from 1).
     ///
     /// `max` caps the delay before the jitter; BullMQ has no cap. `chance` is uniform in `[0, 1)`.
     #[must_use]

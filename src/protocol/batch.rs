@@ -1,4 +1,4 @@
-//! Jobs on their way in, grouped into runs that share everything but id and data.
+//! Jobs to add, grouped into runs whose jobs differ only in id and data.
 
 use std::ops::Range;
 
@@ -96,7 +96,7 @@ pub struct Chunk<'a> {
 
 /// Jobs per script call: more would keep other clients waiting.
 pub const MAX_JOBS: usize = 250;
-/// Payload bytes per script call; a single larger job still goes alone.
+/// Payload bytes per script call; a single larger job goes alone.
 pub const MAX_BYTES: usize = 1 << 20;
 
 impl JobBatch {
@@ -146,7 +146,7 @@ impl JobBatch {
         self.slots.push(Slot { start, id_length: length(id.len()), data_length: length(job.data.len()) });
     }
 
-    /// Refuses the batch if one of its jobs would be due too late.
+    /// Checks that no job of the batch would be due too late.
     ///
     /// # Errors
     /// [`crate::error::Error::InvalidOption`].
@@ -160,7 +160,7 @@ impl JobBatch {
         start..self.bytes.len()
     }
 
-    /// The id the caller gave to the job at `position`, "" if none.
+    /// The custom id of the job at `position`, "" if it has none.
     #[must_use]
     pub fn id(&self, position: usize) -> &str {
         self.slots[position].parts(&self.bytes).0
@@ -193,7 +193,7 @@ impl JobBatch {
         })
     }
 
-    /// The part that starts at job `first`; `None` behind the last job.
+    /// The part that starts at job `first`; `None` after the last job.
     #[must_use]
     pub fn chunk_at(&self, first: usize) -> Option<Chunk<'_>> {
         let mut room = MAX_BYTES;
@@ -229,7 +229,7 @@ impl<'a> Chunk<'a> {
         self.first..self.end
     }
 
-    /// Its runs, in order; a run of the batch that crosses the border is cut.
+    /// Its runs, in order; a run of the batch that does not fit into this part is cut.
     #[must_use]
     pub fn runs(&self) -> Vec<Run<'a>> {
         let JobBatch { bytes, slots, heads } = self.batch;

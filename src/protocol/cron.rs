@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use super::cron_field::{Field, DAYS, HOURS, MINUTES, MONTHS, SECONDS, WEEKDAYS};
 use crate::error::{Error, Result};
 
-/// What missing fields stand for: fields are filled up from the left.
+/// The values of missing fields: given fields are the last ones.
 const DEFAULTS: [&str; 6] = ["0", "*", "*", "*", "*", "*"];
 const NAMES: [(&str, &str); 5] = [
     ("@yearly", "0 0 1 1 *"),
@@ -17,9 +17,9 @@ const NAMES: [(&str, &str); 5] = [
 ];
 /// The most days that a month can have.
 const LONGEST: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-/// Weekdays that are as many as all of them: both 0 and 7 count.
+/// The count of a field with all weekdays: both 0 and 7 count.
 const ALL_WEEKDAYS: u32 = 8;
-/// Days to look ahead: 29 February can be eight years away, on a given weekday forty.
+/// Days to look ahead: 29 February can be eight years away, and forty on a given weekday.
 const HORIZON: u64 = 41 * 366;
 
 /// A cron pattern in its time zone.
@@ -32,9 +32,9 @@ pub struct Cron {
     month: Field,
     weekday: Field,
     zone: Zone,
-    /// `#n` of the day of the week: only the month's n-th seven days fire, whichever field matched them.
+    /// `#n` of the weekday: only the n-th seven days of the month fire, whichever field matched.
     nth: Option<u32>,
-    /// All hours fire: then a skipped hour is skipped and a repeated one fires twice.
+    /// All hours fire: then an hour that the clock skips does not fire, and one that it repeats fires twice.
     every_hour: bool,
 }
 
@@ -113,7 +113,7 @@ impl Cron {
         let by_day = self.day.has(day) || (self.day.has_last() && left == 0);
         let weekday = date.weekday().num_days_from_sunday();
         let by_weekday = self.weekday.has(weekday) || (left < 7 && self.weekday.has_last_of(weekday));
-        // By their number cron-parser tells whether days are restricted at all.
+        // cron-parser decides by the number of days whether a field restricts them.
         match (self.day.count() >= longest(month), self.weekday.count() == ALL_WEEKDAYS) {
             (_, true) => by_day,
             (true, false) => by_weekday,
@@ -126,7 +126,7 @@ impl Cron {
         // A repeated hour fires in its second pass only if every hour does.
         let passes: &[Pass] = if self.every_hour { &[Pass::First, Pass::Second] } else { &[Pass::First] };
         hours.flat_map(|hour| passes.iter().map(move |&pass| (hour, pass))).find_map(|(hour, pass)| {
-            // An hour that the zone skips: whoever asks for it by name gets the next one instead.
+            // An hour that the zone skips: the next hour fires instead.
             let skipped = !self.every_hour
                 && [0, 59].iter().all(|&minute| instant(zone, date, (hour, minute, 59), pass).is_none());
             let hour = if skipped { hour + 1 } else { hour };
@@ -147,7 +147,7 @@ impl Cron {
 /// Reads the name of a time zone.
 ///
 /// # Errors
-/// [`Error::InvalidOption`] when there is none of this name.
+/// [`Error::InvalidOption`] when there is no such zone.
 pub fn check_zone(name: &str) -> Result<Tz> {
     let known = name.parse();
     known.map_err(|_| {

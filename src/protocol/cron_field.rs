@@ -1,6 +1,6 @@
-//! One field of a cron pattern: which values it names.
+//! One field of a cron pattern: the values that it lists.
 
-/// What a field can hold.
+/// The values that a kind of field can have.
 pub struct Kind {
     name: &'static str,
     first: u32,
@@ -25,17 +25,17 @@ pub const WEEKDAYS: Kind =
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Field {
     values: u64,
-    /// Weekdays of which the month's last one is meant.
+    /// Weekdays with `L`: the last of this weekday in the month.
     last_weekdays: u64,
     /// `L`: the month's last day.
     last_day: bool,
-    /// How many values were named; one that was named twice counts twice, as in cron-parser.
+    /// How many values are listed; one that is listed twice counts twice, as in cron-parser.
     count: u32,
 }
 
 impl Field {
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the error.
     pub fn parse(text: &str, kind: &Kind) -> Result<Self, String> {
         let mut field = Field::default();
         for item in text.split(',') {
@@ -73,7 +73,7 @@ impl Field {
         for value in (first..=last).step_by(step.unwrap_or(1) as usize) {
             self.add(if weekdays { value % 7 } else { value });
         }
-        // A range of weekdays that ends in 7 has Sunday in it, whatever its step, and as 0, too.
+        // A range of weekdays that ends in 7 includes Sunday, whatever its step, and Sunday is also 0.
         if weekdays && last == 7 && first > 0 && (step.is_some() || range.contains('-')) {
             self.add(0);
         }
@@ -105,13 +105,13 @@ impl Field {
         self.count
     }
 
-    /// The single value, if it was named as such.
+    /// The value, if it is the only one.
     #[must_use]
     pub fn only(self) -> Option<u32> {
         self.least().filter(|_| self.count == 1)
     }
 
-    /// The least value, unless it is the month's last day.
+    /// The least value, unless the field has `L`.
     #[must_use]
     pub fn least(self) -> Option<u32> {
         (!self.last_day && self.values != 0).then(|| self.values.trailing_zeros())

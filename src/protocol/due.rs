@@ -1,17 +1,17 @@
-//! When a job can be due at the latest.
+//! The latest moment at which a job can be due.
 
 use chrono::{DateTime, SecondsFormat};
 
 use crate::error::{Error, Result};
 
-/// In ms: a job's score among the delayed ones is this times 4096, and Redis counts exactly only up to 2^53. Beyond it jobs
-/// would lose their order, and be found due at the wrong time.
+/// In ms: the score of a delayed job is its due time times 4096, and Redis scores are exact only up to 2^53. Later jobs would lose
+/// their order and be due at the wrong time.
 pub const LATEST: i64 = (1 << 41) - 1;
 
-/// Refuses a moment that is too late; `option` is what asks for it.
+/// Checks that a moment is not too late; `option` is its name in the error.
 ///
 /// # Errors
-/// [`Error::InvalidOption`] names the latest one.
+/// [`Error::InvalidOption`] names the latest moment.
 pub fn check(option: &str, due: i64) -> Result<()> {
     if due <= LATEST {
         return Ok(());
@@ -27,7 +27,7 @@ pub fn check(option: &str, due: i64) -> Result<()> {
     )))
 }
 
-/// Refuses a delay that ends too late.
+/// Checks that a delay does not end too late.
 ///
 /// # Errors
 /// See [`check`].
@@ -35,7 +35,7 @@ pub fn check_delay(from: i64, delay: i64) -> Result<()> {
     check("delay", if delay > 0 { from.saturating_add(delay) } else { 0 })
 }
 
-/// The delay, or the longest that is possible: for delays that nobody chose.
+/// The delay, or the longest possible one: for computed delays.
 #[must_use]
 pub fn capped(from: i64, delay: i64) -> i64 {
     delay.min(LATEST.saturating_sub(from).max(0))
@@ -46,21 +46,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_score_of_the_latest_moment_is_the_last_that_redis_counts_exactly() {
+    fn the_last_score_of_the_latest_moment_is_the_last_exact_score() {
         assert_eq!((LATEST + 1) * 4096, 1 << 53);
         check("delay", LATEST).unwrap();
     }
 
     #[test]
     fn a_later_moment_is_refused_with_both_dates() {
-        let told = check_delay(LATEST, 1).unwrap_err().to_string();
-        assert!(told.contains("2039-09-07T15:47:35.551Z") && told.contains("2039-09-07T15:47:35.552Z"), "{told}");
-        let told = check("start_date", i64::MAX).unwrap_err().to_string();
-        assert!(told.starts_with("start_date: ") && told.contains("9223372036854775807 ms"), "{told}");
+        let text = check_delay(LATEST, 1).unwrap_err().to_string();
+        assert!(text.contains("2039-09-07T15:47:35.551Z") && text.contains("2039-09-07T15:47:35.552Z"), "{text}");
+        let text = check("start_date", i64::MAX).unwrap_err().to_string();
+        assert!(text.starts_with("start_date: ") && text.contains("9223372036854775807 ms"), "{text}");
     }
 
     #[test]
-    fn a_delay_that_nobody_chose_ends_at_the_latest_moment() {
+    fn a_computed_delay_ends_at_the_latest_moment() {
         assert_eq!(capped(LATEST - 10, i64::MAX), 10);
         assert_eq!(capped(LATEST + 10, 5), 0);
         assert_eq!(capped(0, -5), -5);

@@ -1,4 +1,4 @@
-//! A job as Redis holds it.
+//! A job as Redis stores it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use redis::Value;
 use super::{packed, reply};
 use crate::error::Result;
 
-/// The id and the raw hash fields of one job, in a buffer of its own: a slow job keeps no other one's memory.
+/// The id and the raw hash fields of one job, in its own buffer: a job that runs long does not keep the memory of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     pub id: Arc<str>,
-    /// Names and values in turn, as MessagePack strings: fields are looked for once or twice, so they need no index.
+    /// Names and values in turn, as MessagePack strings. Fields are read once or twice, so they need no index.
     packed: Box<[u8]>,
     kind: Kind,
 }
@@ -20,9 +20,9 @@ pub struct JobRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Any,
-    /// It has never run and has nothing but the fields of every job.
+    /// It has never run and has only the standard fields.
     Plain,
-    /// Its key is no hash.
+    /// Its key is not a hash.
     Foreign,
 }
 
@@ -41,7 +41,7 @@ impl JobRecord {
         JobRecord { id: id.into(), packed: packed.into(), kind: Kind::Any }
     }
 
-    /// Copies a job that has never run and has nothing but the fields of every job.
+    /// Copies a job that has never run and has only the standard fields.
     pub(super) fn plain(id: &str, packed: &[u8]) -> Self {
         JobRecord { kind: Kind::Plain, ..Self::from_packed(id, packed) }
     }
@@ -50,17 +50,16 @@ impl JobRecord {
         JobRecord { kind: Kind::Foreign, ..Self::from_packed(id, &[]) }
     }
 
-    /// How many fields the hash of a plain job has.
+    /// The number of fields in the hash of a plain job.
     pub const PLAIN_FIELDS: usize = 6;
 
-    /// Whether the job has never run and has nothing but the fields of every job: neither a parent nor a deduplication id
-    /// nor an attempt made.
+    /// Whether the job has never run and has only the standard fields: no parent, no deduplication id and no attempt made.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain
     }
 
-    /// Whether its key holds something else than a job.
+    /// Whether its key does not hold a job.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.kind == Kind::Foreign
@@ -72,7 +71,7 @@ impl JobRecord {
         std::iter::from_fn(move || Some((packed::text(&mut rest).ok()?, packed::text(&mut rest).ok()?)))
     }
 
-    /// Bytes of all fields, about.
+    /// The approximate size of all fields in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.packed.len()
@@ -115,7 +114,7 @@ impl JobRecord {
         self.get(field).map_or(0, number)
     }
 
-    /// What is not UTF-8 is read as BullMQ reads it.
+    /// The name; bytes that are not UTF-8 are replaced, as in BullMQ.
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.get("name").unwrap_or_default())
@@ -133,7 +132,7 @@ impl JobRecord {
         self.get("opts").unwrap_or(b"{}")
     }
 
-    /// Attempts made so far; the legacy `attemptsMade` goes first, as in BullMQ.
+    /// Attempts made so far; the legacy field `attemptsMade` is preferred, as in BullMQ.
     #[must_use]
     pub fn atm(&self) -> i64 {
         match self.get("attemptsMade") {
@@ -149,7 +148,7 @@ impl JobRecord {
     }
 }
 
-/// An integer as BullMQ's readers see it: 0 when it is none.
+/// An integer; 0 when the text is not one, as BullMQ's readers do.
 #[must_use]
 pub fn number(value: &[u8]) -> i64 {
     std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).unwrap_or(0)

@@ -50,7 +50,7 @@ impl Keys {
         &self.base
     }
 
-    /// The key that stands for the queue: the only declared key of every script.
+    /// The key that every script declares; all other keys of the queue are derived from it.
     #[must_use]
     pub fn meta(&self) -> &str {
         &self.meta
@@ -80,7 +80,7 @@ impl Keys {
     }
 }
 
-/// The part of a key that decides its cluster slot: what the first pair of braces holds.
+/// The part of a key that decides its cluster slot: the text in the first pair of braces.
 #[must_use]
 pub fn hash_tag(key: &str) -> Option<&str> {
     let (_, after) = key.split_once('{')?;

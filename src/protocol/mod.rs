@@ -1,4 +1,4 @@
-//! Pure data of the BullMQ protocol: keys, job hash, options, replies, back-off and cron. No I/O.
+//! The data of the BullMQ protocol: keys, job hash, options, replies, backoff and cron. No I/O.
 
 pub mod backoff;
 pub mod batch;

@@ -1,4 +1,4 @@
-//! The part of a job's `opts` JSON that the worker acts on.
+//! The part of a job's `opts` JSON that the worker uses.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub struct Keep {
 impl Keep {
     pub const ALL: Keep = Keep { count: -1, age: None };
 
-    /// Reads `removeOnComplete`/`removeOnFail`; `None` when the option says nothing.
+    /// Reads `removeOnComplete`/`removeOnFail`; `None` when it is not set.
     #[must_use]
     pub fn from_option(option: Option<&Value>) -> Option<Self> {
         let keep = |count| Keep { count, age: None };
@@ -35,7 +35,7 @@ fn whole(number: &serde_json::Number) -> i64 {
     number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or(0.0) as i64)
 }
 
-/// What the `opts` JSON of a job asks of the worker.
+/// The members of a job's `opts` JSON that the worker uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobOptions {
     pub attempts: i64,
@@ -50,10 +50,10 @@ pub struct JobOptions {
 }
 
 impl JobOptions {
-    /// Reads the `opts` JSON. What cannot be read counts as not given, as in BullMQ.
+    /// Reads the `opts` JSON. Members that cannot be read count as not set, as in BullMQ.
     #[must_use]
     pub fn parse(opts: &[u8]) -> Self {
-        // Most jobs carry exactly this text, so the parser is not even entered.
+        // Most jobs have exactly this text: it needs no parser.
         if opts == br#"{"attempts":0}"# {
             return JobOptions::default();
         }

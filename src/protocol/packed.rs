@@ -1,5 +1,5 @@
 //! Jobs as the fetching scripts return them: one MessagePack array of id, job, id, job...
-//! A job is `[flat hash]`, `[]` if its key is no hash or, without their names, the values of what every job has.
+//! A job is `[flat hash]`; `[]` if its key is not a hash; or the values of the standard fields without their names.
 
 use rmp::decode::{read_array_len, read_map_len, read_str_len};
 use rmp::encode::write_str_len;
@@ -7,17 +7,17 @@ use rmp::encode::write_str_len;
 use super::JobRecord;
 use crate::error::{Error, Result};
 
-/// The packed names of what a job that has never run is made of, in the order of its values.
+/// The packed names of the standard fields, in the order of their values.
 const NAMES: [&[u8]; 6] = [b"\xa4name", b"\xa4data", b"\xa4opts", b"\xa9timestamp", b"\xa5delay", b"\xa8priority"];
 
 /// Reads all jobs.
 ///
 /// # Errors
-/// [`Error::Server`] when the bytes are something else.
+/// [`Error::Server`] when the bytes have another form.
 pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
     let packed = &mut packed;
     let count = length(packed)? / 2;
-    // No more than there can be, whatever a broken server says.
+    // Not more than the reply can hold, whatever a broken server sends.
     let mut jobs = Vec::with_capacity(count.min(packed.len()));
     for _ in 0..count {
         let id = String::from_utf8_lossy(text(packed)?);
@@ -34,7 +34,7 @@ pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
     Ok(jobs)
 }
 
-/// Takes `count` strings as they are packed.
+/// Takes `count` strings, still packed.
 fn skip<'a>(packed: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
     let start = *packed;
     for _ in 0..count {
@@ -43,7 +43,7 @@ fn skip<'a>(packed: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
     Ok(&start[..start.len() - packed.len()])
 }
 
-/// Takes the values of a job that has never run, and gives them their names.
+/// Takes the values of the standard fields and adds their names.
 fn named(packed: &mut &[u8]) -> Result<Vec<u8>> {
     let mut fields = Vec::with_capacity(skip(&mut &**packed, NAMES.len())?.len() + 48);
     for name in NAMES {
@@ -81,7 +81,7 @@ pub(super) fn text<'a>(packed: &mut &'a [u8]) -> Result<&'a [u8]> {
 pub(super) fn texts(texts: &[Vec<u8>]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(texts.iter().map(|text| text.len() + 5).sum());
     for text in texts {
-        // A value of Redis has at most 512 MB, and a `Vec` takes all that is written.
+        // A value of Redis has at most 512 MB, and writing to a `Vec` does not fail.
         let _ = write_str_len(&mut packed, text.len() as u32);
         packed.extend_from_slice(text);
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn values_without_names_are_those_of_a_job_that_never_ran() {
+    fn values_without_names_are_the_standard_fields() {
         let mut bytes = vec![0x92, 0xa1, b'7', 0x96];
         let values = ["n", "{}", "{\"attempts\":2}", "12", "0", "0"];
         values.iter().for_each(|text| rmp::encode::write_str(&mut bytes, text).unwrap());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_an_error() {
+    fn a_reply_that_is_cut_short_is_an_error() {
         let whole = packed(&[("1", &["name", "n"])]);
         (1..whole.len()).for_each(|end| assert!(jobs(&whole[..end]).is_err(), "{end}"));
     }

@@ -1,4 +1,4 @@
-//! Reading script replies by moving values out of them.
+//! Reads replies of scripts and commands; values are moved, not copied.
 
 use redis::Value;
 
@@ -6,7 +6,7 @@ use super::{packed, JobRecord};
 use crate::error::{Error, Result};
 
 fn unexpected(wanted: &str, value: &Value) -> Error {
-    // A reply may be as long as a server likes.
+    // A reply may be very long: only a part is shown.
     let shown: String = match value {
         Value::Array(items) | Value::Set(items) => format!("an array of {}", items.len()),
         Value::Map(pairs) => format!("a map of {}", pairs.len()),
@@ -17,7 +17,7 @@ fn unexpected(wanted: &str, value: &Value) -> Error {
 }
 
 /// # Errors
-/// [`Error::Server`] when the value is something else; so for all functions here.
+/// [`Error::Server`] when the value has another type.
 pub fn array(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Array(items) | Value::Set(items) => Ok(items),
@@ -27,7 +27,7 @@ pub fn array(value: Value) -> Result<Vec<Value>> {
     }
 }
 
-/// An array of so many items.
+/// An array with this number of items.
 ///
 /// # Errors
 /// See [`array`].
@@ -81,7 +81,7 @@ pub fn integer(value: Value) -> Result<i64> {
     }
 }
 
-/// Reads the packed jobs of a fetching script; none where there is no such element.
+/// Reads the packed jobs of a fetching script; none when there is no such element.
 ///
 /// # Errors
 /// See [`array`].
@@ -89,7 +89,7 @@ pub fn jobs(value: Option<Value>) -> Result<Vec<JobRecord>> {
     value.map_or(Ok(Vec::new()), |value| packed::jobs(&bytes(value)?))
 }
 
-/// Turns a negative reply into BullMQ's error and passes any other number on.
+/// Turns a negative reply into BullMQ's error; returns any other number.
 ///
 /// # Errors
 /// [`Error::Code`] for a negative number, else see [`array`].
@@ -100,7 +100,7 @@ pub fn checked(value: Value, id: &str, command: &str, state: &str) -> Result<i64
     }
 }
 
-/// What a command answers with.
+/// The form of a command's reply.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     Number,
@@ -109,7 +109,7 @@ pub enum Shape {
     Texts,
     /// Names and values in turn.
     Pairs,
-    /// A text or nothing for each member asked for.
+    /// A text or nothing for each member that was asked for.
     PerMember,
     /// A cursor and texts.
     Page,
@@ -117,7 +117,7 @@ pub enum Shape {
     PageOfPairs,
 }
 
-/// Passes on a reply that has the shape it must have, after `members` were asked for.
+/// Returns the reply if it has this shape; `members` is how many members were asked for.
 ///
 /// # Errors
 /// See [`array`].

@@ -1,4 +1,4 @@
-//! Whether and when a scheduler's job is followed by another one, and with which options.
+//! The next job of a scheduler: whether and when there is one, and its options.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,13 @@ use super::cron::Cron;
 use super::due;
 use crate::error::{Error, Result};
 
-/// The `repeat` member of a scheduler job's options, as far as the worker needs it. Times in ms.
+/// The members of `repeat` in a scheduler job's options that the worker needs. Times in ms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repeat {
     pub pattern: Option<String>,
     pub every: Option<i64>,
     pub tz: Option<String>,
-    /// How many jobs the scheduler has made, this one included.
+    /// How many jobs the scheduler has added, with this one.
     pub count: i64,
     pub limit: Option<i64>,
     pub start_date: Option<i64>,
@@ -44,7 +44,7 @@ impl Repeat {
         }
     }
 
-    /// Refuses a pattern or a time zone that cannot be read, a pattern that never fires, and jobs that would be due too late.
+    /// Checks that the pattern and the time zone can be read, that the pattern fires, and that no job would be due too late.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] names the option.
@@ -67,13 +67,13 @@ impl Repeat {
         }
     }
 
-    /// The iteration after this one, or `None` when the schedule is over. `previous` is the time this job was made for.
+    /// The iteration after this one, or `None` when the schedule is over. `previous` is the time for which this job was added.
     ///
     /// # Errors
     /// [`crate::error::Error::InvalidOption`] when the pattern or the time zone cannot be read.
     pub fn next(&self, now: i64, previous: Option<i64>) -> Result<Option<Iteration>> {
         let count = self.count + 1;
-        // Beyond the latest moment no job can be due, so there the schedule is over as well.
+        // After the latest moment no job can be due, so the schedule is over.
         let end = self.end_date.unwrap_or(i64::MAX).min(due::LATEST);
         let too_late = now.saturating_add(self.every.unwrap_or(0)) > due::LATEST;
         if self.limit.is_some_and(|limit| count > limit) || now > end || too_late {
@@ -89,7 +89,8 @@ impl Repeat {
     }
 }
 
-/// The options of a scheduler's next job, made of a template or of the job before; a script adds what depends on the slot.
+/// The options of a scheduler's next job, made from a template or from the job before; a script adds the members that depend on
+/// the slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IterationOptions {
     pub json: String,

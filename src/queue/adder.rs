@@ -1,64 +1,64 @@
-//! Streams jobs into a queue: parts go out in order, several in flight, and answers are read in order.
+//! Adds many jobs: parts are sent in order, several are in flight, and replies are read in order.
 
 use std::collections::VecDeque;
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use redis::Value;
 
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::protocol::batch::Chunk;
+use crate::protocol::batch::{Chunk, MAX_JOBS};
 use crate::protocol::{JobBatch, Keys};
-use crate::scripts::add::{self, add_jobs_call, read_added};
+use crate::scripts::add::{add_jobs_call, read_added, AddedRun};
 use crate::scripts::eval;
 
 /// Calls in flight: enough to keep the server busy while the next part is written.
-const WINDOW: usize = 6;
+const MAX_IN_FLIGHT: usize = 6;
 
-/// What became of added jobs.
+/// The result of adding jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedJobs {
     /// One id per job, in order.
     pub ids: Vec<String>,
     /// Positions of the jobs whose custom id existed already; nothing was changed for them.
     pub duplicates: Vec<usize>,
 }
 
-/// A part on its way: its call, and what is needed to read the reply.
-struct Flight {
-    reply: Reply,
-    runs: Vec<Expected>,
+/// A part in flight: its call, and what is needed to read the reply.
+struct InFlightCall {
+    state: CallState,
+    runs: Vec<SentRun>,
 }
 
-struct Expected {
+struct SentRun {
     count: usize,
     /// The caller's ids; empty when the counter gives them.
     ids: Vec<String>,
 }
 
-enum Reply {
-    Pending(Pin<Box<dyn Future<Output = Result<Value>> + Send>>),
-    Ready(Result<Value>),
+enum CallState {
+    Running(Pin<Box<dyn Future<Output = Result<Value>> + Send>>),
+    Done(Result<Value>),
 }
 
-/// An open stream of jobs into one queue. Dropping it leaves what was sent.
+/// An open stream of jobs into one queue. Dropping it does not undo what was sent.
 pub struct Adder {
     link: Link,
     keys: Keys,
-    flights: VecDeque<Flight>,
-    /// A first part has been answered, so the script is loaded and order is safe with several in flight.
+    in_flight: VecDeque<InFlightCall>,
+    /// A first part has its reply: the script is loaded, so calls in flight keep their order.
     warm: bool,
-    added: Added,
+    added: AddedJobs,
 }
 
 impl Adder {
     pub(super) fn new(link: Link, keys: Keys) -> Self {
-        Adder { link, keys, flights: VecDeque::new(), warm: false, added: Added::default() }
+        Adder { link, keys, in_flight: VecDeque::new(), warm: false, added: AddedJobs::default() }
     }
 
-    /// Sends a batch; returns when all but the last few parts are answered.
+    /// Sends a batch; returns when all but the last few parts have replies.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] with nothing sent: a job would be due too late. [`Error::OutcomeUnknown`] when a reply got lost
@@ -66,107 +66,107 @@ impl Adder {
     pub async fn add(&mut self, batch: &JobBatch) -> Result<()> {
         batch.check_due()?;
         for chunk in batch.chunks() {
-            let window = if self.warm { WINDOW } else { 1 };
-            while self.flights.len() >= window {
-                self.land().await?;
+            let most = if self.warm { MAX_IN_FLIGHT } else { 1 };
+            while self.in_flight.len() >= most {
+                self.complete_oldest().await?;
             }
-            self.launch(chunk).await;
+            self.send(chunk).await;
         }
         Ok(())
     }
 
-    /// Waits for the last answers and returns what became of all jobs.
+    /// Waits for the last replies and returns the result for all jobs.
     ///
     /// # Errors
-    /// As [`Adder::add`].
-    pub async fn finish(mut self) -> Result<Added> {
-        while !self.flights.is_empty() {
-            self.land().await?;
+    /// See [`Adder::add`].
+    pub async fn finish(mut self) -> Result<AddedJobs> {
+        while !self.in_flight.is_empty() {
+            self.complete_oldest().await?;
         }
         Ok(std::mem::take(&mut self.added))
     }
 
-    async fn launch(&mut self, chunk: Chunk<'_>) {
+    async fn send(&mut self, chunk: Chunk<'_>) {
         let runs = chunk.runs();
         let (call, retry) = add_jobs_call(&self.keys, &runs);
-        let expected = runs.iter().map(|run| Expected {
+        let sent = runs.iter().map(|run| SentRun {
             count: run.len(),
             ids: if run.custom_ids { run.jobs().map(|(id, _)| id.to_owned()).collect() } else { Vec::new() },
         });
-        let runs = expected.collect();
+        let runs = sent.collect();
         let link = self.link.clone();
-        let reply = Reply::Pending(Box::pin(async move { eval(&link, &call, retry).await }));
-        self.flights.push_back(Flight { reply, runs });
-        self.advance().await;
+        let state = CallState::Running(Box::pin(async move { eval(&link, &call, retry).await }));
+        self.in_flight.push_back(InFlightCall { state, runs });
+        self.poll_all().await;
     }
 
-    /// Polls everything in flight once, in order: the first poll of a call is what sends it.
-    async fn advance(&mut self) {
+    /// Polls all calls in flight once, in order: the first poll of a call sends it.
+    async fn poll_all(&mut self) {
         poll_fn(|context| {
-            for flight in &mut self.flights {
-                flight.poll(context);
+            for call in &mut self.in_flight {
+                call.poll(context);
             }
             Poll::Ready(())
         })
         .await;
     }
 
-    /// Waits for the oldest answer and reads it.
-    async fn land(&mut self) -> Result<()> {
-        let flights = &mut self.flights;
+    /// Waits for the oldest reply and reads it.
+    async fn complete_oldest(&mut self) -> Result<()> {
+        let in_flight = &mut self.in_flight;
         poll_fn(|context| {
             // The others are polled too, so that a retry of theirs does not wait for the oldest.
-            for flight in flights.iter_mut() {
-                flight.poll(context);
+            for call in in_flight.iter_mut() {
+                call.poll(context);
             }
-            match flights.front() {
-                Some(Flight { reply: Reply::Pending(_), .. }) => Poll::Pending,
+            match in_flight.front() {
+                Some(InFlightCall { state: CallState::Running(_), .. }) => Poll::Pending,
                 _ => Poll::Ready(()),
             }
         })
         .await;
-        let Some(Flight { reply: Reply::Ready(reply), runs }) = self.flights.pop_front() else {
+        let Some(InFlightCall { state: CallState::Done(reply), runs }) = self.in_flight.pop_front() else {
             return Ok(());
         };
-        let answers = reply.and_then(|value| read_added(value, runs.iter().map(|run| !run.ids.is_empty())));
-        let answers = answers.map_err(|error| self.explain(error))?;
+        let added = reply.and_then(|value| read_added(value, runs.iter().map(|run| !run.ids.is_empty())));
+        let added = added.map_err(|error| self.with_counts(error))?;
         self.warm = true;
-        for (run, answer) in runs.into_iter().zip(answers) {
-            self.record(run, answer);
+        for (run, added) in runs.into_iter().zip(added) {
+            self.record(run, added);
         }
         Ok(())
     }
 
-    fn record(&mut self, run: Expected, answer: add::Added) {
+    fn record(&mut self, run: SentRun, added: AddedRun) {
         let first = self.added.ids.len();
-        match answer {
-            add::Added::From(id) => {
+        match added {
+            AddedRun::From(id) => {
                 self.added.ids.extend((0..run.count).map(|offset| (id + offset as i64).to_string()));
             }
-            add::Added::Duplicates(positions) => {
+            AddedRun::Duplicates(positions) => {
                 self.added.duplicates.extend(positions.into_iter().map(|position| first + position));
                 self.added.ids.extend(run.ids);
             }
         }
     }
 
-    fn explain(&self, error: Error) -> Error {
+    fn with_counts(&self, error: Error) -> Error {
         match error {
             Error::OutcomeUnknown(reason) if !self.added.ids.is_empty() => Error::OutcomeUnknown(format!(
                 "{reason}; {} jobs were added before, up to {} more may have been",
                 self.added.ids.len(),
-                (self.flights.len() + 1) * crate::protocol::batch::MAX_JOBS,
+                (self.in_flight.len() + 1) * MAX_JOBS,
             )),
             other => other,
         }
     }
 }
 
-impl Flight {
-    fn poll(&mut self, context: &mut std::task::Context<'_>) {
-        if let Reply::Pending(future) = &mut self.reply {
-            if let Poll::Ready(result) = future.as_mut().poll(context) {
-                self.reply = Reply::Ready(result);
+impl InFlightCall {
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if let CallState::Running(future) = &mut self.state {
+            if let Poll::Ready(reply) = future.as_mut().poll(context) {
+                self.state = CallState::Done(reply);
             }
         }
     }

@@ -1,26 +1,27 @@
-//! Adding jobs that belong to others: to a parent, to children, to a deduplication id.
+//! Adding jobs that have a parent, children or a deduplication id.
 
-use super::QueueHandle;
+use super::handle::QueueHandle;
 use crate::error::{Error, Result};
-use crate::scripts::add::{add_linked_jobs, Linked, LinkedCall};
+use crate::scripts::add::{add_linked_jobs, AddedLinkedJobs, LinkedCall};
 
 impl QueueHandle {
     /// Adds the jobs of several calls in order; each call is stored as a whole or not at all.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] when a job would be due too late; [`Error::QueueName`] when a cluster scatters the jobs; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of earlier
-    /// calls stay added.
-    pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<Linked> {
+    /// [`Error::InvalidOption`] when a job would be due too late; [`Error::QueueName`] when the keys are in several slots of a
+    /// cluster; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of
+    /// earlier calls stay added.
+    pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<AddedLinkedJobs> {
         calls.iter().try_for_each(LinkedCall::check_due)?;
         self.writable().await?;
         let link = if calls.len() == 1 { &self.link } else { &self.bulk };
         if self.link.ready().await?.cluster {
             calls.iter().try_for_each(LinkedCall::check_slot)?;
         }
-        let mut added = Linked::default();
+        let mut added = AddedLinkedJobs::default();
         for call in &calls {
             let linked =
-                add_linked_jobs(link, call).await.map_err(|error| explain(error, added.ids.len(), call.len()))?;
+                add_linked_jobs(link, call).await.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;
             let first = added.ids.len();
             added.left_out.extend(linked.left_out.into_iter().map(|position| first + position));
             added.unattached.extend(linked.unattached.into_iter().map(|position| first + position));
@@ -30,7 +31,7 @@ impl QueueHandle {
     }
 }
 
-fn explain(error: Error, before: usize, now: usize) -> Error {
+fn with_counts(error: Error, before: usize, now: usize) -> Error {
     match error {
         Error::OutcomeUnknown(reason) => Error::OutcomeUnknown(format!(
             "{reason}; {before} jobs were added before, and either all or none of the next {now}. Jobs with an id of yours may \

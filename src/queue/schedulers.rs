@@ -1,4 +1,4 @@
-//! Job schedulers: create, update, and go on from one job to the next.
+//! Job schedulers: create them, update them, and add the job that follows.
 
 use crate::connection::Link;
 use crate::error::Result;
@@ -10,20 +10,20 @@ use serde_json::{json, Map, Value};
 /// The members of the repeat options that the scheduler's hash keeps.
 const KEPT: [&str; 6] = ["tz", "limit", "pattern", "startDate", "endDate", "every"];
 
-/// A job scheduler as a caller wants it, and the template of its jobs.
+/// A job scheduler to create or update, and the template of its jobs.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     pub id: String,
     /// BullMQ's repeat options without `immediately`; dates in ms.
     pub repeat: Map<String, Value>,
-    /// The first job of a cron pattern is for now.
+    /// The first job of a cron pattern runs now.
     pub immediately: bool,
     pub name: String,
     /// JSON.
     pub data: Vec<u8>,
-    /// Under their stored names.
+    /// With the names that are stored.
     pub opts: Map<String, Value>,
-    /// The `tm` of the next job, which the template does not have.
+    /// The `tm` of the next job; the template has none.
     pub metadata: Option<Value>,
 }
 
@@ -31,7 +31,7 @@ pub struct Scheduler {
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     pub job_id: String,
-    /// What is known of it without reading it: `timestamp`, `delay`, `priority` and `opts`.
+    /// The fields that are known without reading the job: `timestamp`, `delay`, `priority` and `opts`.
     pub timestamp: i64,
     pub delay: i64,
     pub priority: i64,
@@ -49,7 +49,7 @@ pub async fn upsert_job_scheduler(
     scheduler: &Scheduler,
 ) -> Result<Option<Scheduled>> {
     let rule = Repeat::read(&scheduler.repeat);
-    // A first job for now is made also when the pattern fires no more before the end.
+    // A first job that runs now is added even if the pattern does not fire again before the end.
     let first = Repeat { end_date: rule.end_date.filter(|_| !scheduler.immediately), ..rule.clone() };
     let Some(iteration) = first.next(now, None)? else { return Ok(None) };
     let mut opts = scheduler.opts.clone();
@@ -75,9 +75,9 @@ pub async fn upsert_job_scheduler(
     Ok(Some(Scheduled { job_id, timestamp: now, delay, priority, opts: opts.json }))
 }
 
-/// A job of a scheduler that is to be followed by the next one.
+/// A job of a scheduler, after which the next one is to be added.
 #[derive(Clone, Debug)]
-pub struct Iteration<'a> {
+pub struct LatestJob<'a> {
     pub scheduler_id: &'a str,
     pub job_id: &'a str,
     pub name: &'a str,
@@ -86,7 +86,7 @@ pub struct Iteration<'a> {
     pub opts: Map<String, Value>,
 }
 
-/// Produces the job that follows, unless that was done before. Returns its id, `None` when there is none to make.
+/// Adds the job that follows, unless that was done before. Returns its id; `None` when no job follows.
 ///
 /// # Errors
 /// [`crate::error::Error::InvalidOption`] for a pattern or zone that cannot be read.
@@ -94,14 +94,14 @@ pub async fn add_scheduler_iteration(
     link: &Link,
     keys: &Keys,
     now: i64,
-    latest: Iteration<'_>,
+    latest: LatestJob<'_>,
 ) -> Result<Option<String>> {
     let mut opts = latest.opts;
     let Some(Value::Object(repeat)) = opts.get("repeat").cloned() else { return Ok(None) };
     let rule = Repeat::read(&repeat);
     let previous = opts.get("prevMillis").and_then(Value::as_i64);
     let Some(iteration) = rule.next(now, previous)? else { return Ok(None) };
-    // As Node's Job class stores what it was given.
+    // As Node's Job class stores these options.
     opts.entry("attempts").or_insert_with(|| 0.into());
     if let Some(delay) = opts.get("backoff").filter(|backoff| backoff.is_number()).cloned() {
         opts.insert("backoff".to_owned(), json!({"type": "fixed", "delay": delay}));
@@ -122,7 +122,7 @@ pub async fn add_scheduler_iteration(
     add::add_scheduler_iteration(link, keys, now, &next).await
 }
 
-/// The template of a scheduler as its hash has it: the options that a job of it would have, `count` jobs into its series.
+/// Reads the template of a scheduler from its hash: the options of job number `count` of its series.
 #[must_use]
 pub fn template(fields: &JobRecord, count: i64) -> Map<String, Value> {
     let mut repeat = Map::new();

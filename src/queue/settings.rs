@@ -1,10 +1,59 @@
-//! Settings in `meta` that another client wrote and that no script can use: they are ignored, and somebody should know.
+//! Settings of a queue: global limits in `meta`, and the values there that no script can use.
+
+use std::time::Duration;
 
 use redis::Cmd;
 
+use super::handle::{command, QueueHandle};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, Keys};
+
+/// The counter that a manual rate limit writes: more jobs than any limit allows.
+const MANUAL_LIMIT: i64 = 9_007_199_254_740_991;
+
+impl QueueHandle {
+    /// Stops all workers that have a rate limit for this time.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn rate_limit(&self, expire: Duration) -> Result<()> {
+        let mut set = command("SET", &[&self.keys.of("limiter")]);
+        set.arg(MANUAL_LIMIT).arg("PX").arg(expire.as_millis().max(1) as u64);
+        self.write(&set).await.map(drop)
+    }
+
+    /// Limits how many jobs may be active at once, over all workers; `None` removes the limit. Returns how many settings were
+    /// added or removed.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn set_global_concurrency(&self, concurrency: Option<i64>) -> Result<i64> {
+        self.write_meta(&[("concurrency", concurrency)]).await
+    }
+
+    /// Limits how many jobs may start per duration (ms), over all workers; `None` removes the limit. Returns how many settings
+    /// were added or removed.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn set_global_rate_limit(&self, limit: Option<(i64, i64)>) -> Result<i64> {
+        let (max, duration) = limit.unzip();
+        self.write_meta(&[("max", max), ("duration", duration)]).await
+    }
+
+    async fn write_meta(&self, fields: &[(&str, Option<i64>)]) -> Result<i64> {
+        let set = fields.iter().all(|(_, value)| value.is_some());
+        let mut write = command(if set { "HSET" } else { "HDEL" }, &[self.keys.meta()]);
+        for (name, value) in fields {
+            write.arg(name);
+            if let (true, Some(value)) = (set, value) {
+                write.arg(*value);
+            }
+        }
+        reply::integer(self.write(&write).await?)
+    }
+}
 
 /// The fields that hold a number, and what sets and removes them.
 const NUMBERS: [(&str, &str); 4] = [
@@ -13,10 +62,10 @@ const NUMBERS: [(&str, &str); 4] = [
     ("duration", "set it with set_global_rate_limit or remove it with remove_global_rate_limit"),
     ("opts.maxLenEvents", "set it with streams={\"events\": {\"max_len\": 10000}} of a Queue"),
 ];
-/// Redis takes no longer time to live and no longer stream.
+/// The longest time to live, and the longest stream, that Redis takes.
 const MOST: f64 = 9_007_199_254_740_991.0;
 
-/// Reads the settings; one sentence for each that is ignored.
+/// Reads the settings that another client may have written. Returns one sentence for each that the scripts ignore.
 ///
 /// # Errors
 /// What [`Link::call`] returns.
@@ -24,7 +73,7 @@ pub async fn ignored_settings(link: &Link, keys: &Keys) -> Result<Vec<String>> {
     let mut ask = Cmd::new();
     ask.arg("HMGET").arg(keys.meta()).arg(&NUMBERS.map(|(field, _)| field));
     let values = reply::array(link.call(&ask, Retry::Safe).await?)?;
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     for ((field, remedy), value) in NUMBERS.iter().zip(values) {
         if value == redis::Value::Nil {
             continue;
@@ -32,12 +81,12 @@ pub async fn ignored_settings(link: &Link, keys: &Keys) -> Result<Vec<String>> {
         let text = reply::text(value)?;
         if let Some(reason) = unusable(field, &text) {
             let name = keys.name();
-            told.push(format!(
+            warnings.push(format!(
                 "setting {field} of queue {name} is {text:?}, which is {reason}, and is ignored: {remedy}"
             ));
         }
     }
-    Ok(told)
+    Ok(warnings)
 }
 
 /// Why the scripts ignore a value; see `lua/include/get_target.lua`.
@@ -63,7 +112,7 @@ mod tests {
     use super::unusable;
 
     #[test]
-    fn what_the_scripts_take_is_not_told() {
+    fn values_that_the_scripts_take_give_no_warning() {
         for field in ["concurrency", "max", "duration"] {
             for text in ["4", "10.5", "-5", "0", "1e3", "0x10"] {
                 assert_eq!(unusable(field, text), None, "{field} {text:?}");

@@ -1,14 +1,14 @@
-//! What goes over all jobs of a state: script calls of bounded work, repeated until nothing is left to do.
+//! Operations on all jobs of a state: script calls of limited work, repeated until nothing is left to do.
 
-use super::QueueHandle;
+use super::handle::QueueHandle;
 use crate::error::Result;
 use crate::scripts::manage;
 
-/// Jobs that BullMQ looks at per `clean` call, and after which it announces what it removed.
+/// The jobs that one `clean` call of BullMQ looks at, before it emits its event.
 const CLEANED_PER_PASS: i64 = 10_000;
 
 impl QueueHandle {
-    /// Makes all finished jobs of a state wait again, `count` per call.
+    /// Moves all failed (or completed) jobs back to wait, `count` per call.
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].
@@ -18,7 +18,7 @@ impl QueueHandle {
         Ok(())
     }
 
-    /// Makes all delayed jobs wait now, `count` per call.
+    /// Moves all delayed jobs to wait, `count` per call.
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].
@@ -31,7 +31,8 @@ impl QueueHandle {
     /// Removes the queue, which must be paused, with all its jobs, `count` per call.
     ///
     /// # Errors
-    /// [`crate::error::Error::Refused`] when jobs are active and `force` is off, or the queue is not paused; and see [`QueueHandle::get_job`].
+    /// [`crate::error::Error::Refused`] when jobs are active and `force` is off, or the queue is not paused; and see
+    /// [`QueueHandle::get_job`].
     pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
         self.ready().await?;
         while manage::obliterate(&self.link, &self.keys, count, force).await? {}
@@ -56,10 +57,10 @@ impl QueueHandle {
 
     /// Removes the jobs of a state that are not younger than `cutoff` (ms), looking at `limit` of them, and returns their ids.
     ///
-    /// The same ones as BullMQ: it looks at 10,000 at a time, and a pass that kept one of them is the last.
+    /// It removes the same jobs as BullMQ, which looks at 10,000 at a time and stops after a pass that kept one of them.
     ///
     /// # Errors
-    /// See [`QueueHandle::get_job`]. [`crate::error::Error::OutcomeUnknown`]: some more jobs may be gone than anybody was told.
+    /// See [`QueueHandle::get_job`]. [`crate::error::Error::OutcomeUnknown`]: more jobs may be removed than the returned ids say.
     pub async fn clean(&self, state: &str, cutoff: i64, limit: Option<i64>) -> Result<Vec<String>> {
         self.ready().await?;
         let mut ids = Vec::new();

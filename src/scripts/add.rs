@@ -5,7 +5,8 @@ mod linked;
 use redis::Value;
 
 pub use linked::{
-    add_linked_jobs, add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent,
+    add_linked_jobs, add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun,
+    Parent,
 };
 
 use super::{eval, flag, lua, Call};
@@ -14,20 +15,20 @@ use crate::error::{Error, Result};
 use crate::protocol::batch::Run;
 use crate::protocol::{reply, Keys};
 
-/// What became of one run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Added {
-    /// Ids came from the counter: this one and the following.
+pub enum AddedRun {
+    /// Ids from the counter: this one and the following.
     From(i64),
-    /// Custom ids: the positions in the run that existed before.
+    /// Custom ids: the positions in the run of the ids that existed before.
     Duplicates(Vec<usize>),
 }
 
-/// Adds runs of jobs in one call; one answer per run. Re-sent after an unknown outcome only if all ids are the caller's.
+/// Adds runs of jobs in one call; one result per run. If the reply gets lost it is sent again only if all ids are custom.
 ///
 /// # Errors
-/// [`Error::OutcomeUnknown`] when the reply got lost and some ids were automatic.
-pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<Added>> {
+/// [`Error::OutcomeUnknown`] when the reply got lost and some ids are automatic.
+pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<AddedRun>> {
     let (call, retry) = add_jobs_call(keys, runs);
     read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
 }
@@ -52,33 +53,33 @@ pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>]) -> (Call, Retry) {
 }
 
 /// Reads the reply of [`add_jobs_call`].
-pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -> Result<Vec<Added>> {
+pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -> Result<Vec<AddedRun>> {
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
     let read = |(value, custom): (Value, bool)| {
         Ok(if custom {
-            Added::Duplicates(reply::array(value)?.into_iter().map(position).collect::<Result<_>>()?)
+            AddedRun::Duplicates(reply::array(value)?.into_iter().map(position).collect::<Result<_>>()?)
         } else {
-            Added::From(reply::integer(value)?)
+            AddedRun::From(reply::integer(value)?)
         })
     };
-    let answers = reply::array(reply)?;
+    let results = reply::array(reply)?;
     let custom_ids: Vec<bool> = custom_ids.collect();
-    if answers.len() != custom_ids.len() {
-        let message = format!("expected {} answers of add_jobs, got {}", custom_ids.len(), answers.len());
+    if results.len() != custom_ids.len() {
+        let message = format!("expected {} answers of add_jobs, got {}", custom_ids.len(), results.len());
         return Err(Error::Server { code: "REPLY".into(), message });
     }
-    answers.into_iter().zip(custom_ids).map(read).collect()
+    results.into_iter().zip(custom_ids).map(read).collect()
 }
 
-/// The iteration that follows a taken scheduler job.
+/// The iteration that follows the scheduler's latest job.
 #[derive(Clone, Copy, Debug)]
 pub struct NextIteration<'a> {
     pub scheduler_id: &'a str,
-    /// The id of the taken job.
+    /// The id of the latest job.
     pub producer_id: &'a str,
     /// When the cron pattern fires (ms); `None` for `every`, whose slot the script computes.
     pub cron_next: Option<i64>,
-    /// Milliseconds between iterations, as the taken job has it.
+    /// Milliseconds between iterations, as the latest job has it.
     pub every: Option<i64>,
     pub name: &'a str,
     pub data: &'a [u8],
@@ -88,7 +89,7 @@ pub struct NextIteration<'a> {
     pub deduplication_id: Option<&'a str>,
 }
 
-/// Produces the next iteration of a scheduler, once per taken iteration. Returns its id, `None` if there is none to make.
+/// Adds the next job of a scheduler, once per latest job. Returns its id; `None` if no job follows.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -108,7 +109,7 @@ pub async fn add_scheduler_iteration(
     }
 }
 
-/// A scheduler and the job that comes first.
+/// A scheduler and its first job.
 #[derive(Clone, Copy, Debug)]
 pub struct NewScheduler<'a> {
     pub id: &'a str,

@@ -58,23 +58,23 @@ fn is_missing_script(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if code == "NOSCRIPT")
 }
 
-/// How often a script is loaded for one call: a flush may come between loading and calling, too.
-const LOADS: usize = 10;
+/// How often a script is loaded for one call: another `SCRIPT FLUSH` may come between loading and calling.
+const MAX_LOADS: usize = 10;
 
-/// Runs a script; loads it first if the server does not have it (any more).
+/// Runs a script; loads it first if the server does not have it.
 ///
 /// # Errors
 /// What [`Link::call`] returns.
 pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     let mut reply = link.call(&call.cmd, retry).await;
-    for _ in 0..LOADS {
+    for _ in 0..MAX_LOADS {
         if !reply.as_ref().is_err_and(is_missing_script) {
             break;
         }
         let mut replies = link.pipeline(&[call.load(), call.cmd.clone()], retry).await?;
         reply = replies.pop().unwrap_or(Err(Error::Closed));
         if let Some(Err(refusal)) = replies.pop() {
-            return Err(refusal); // whoever may not load a script is told so, and not that it is missing
+            return Err(refusal); // the refused load, not the missing script
         }
     }
     reply

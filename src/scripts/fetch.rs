@@ -1,4 +1,4 @@
-//! Taking jobs: `lua/fetch`.
+//! Fetching jobs: `lua/fetch`.
 
 use redis::Value;
 
@@ -7,16 +7,16 @@ use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, JobRecord, Keys};
 
-/// How a worker fetches: shared by `move_to_active` and by `move_to_finished`.
+/// How a worker fetches, in `move_to_active` and in `move_to_finished`.
 #[derive(Clone, Debug)]
 pub struct FetchPlan<'a> {
     /// How many jobs at most.
     pub count: usize,
-    /// So many of them start now; the others are claimed ahead, and nothing in them changes before they start.
+    /// How many of them start now. The others are claimed ahead: nothing in them changes before they start.
     pub slots: usize,
-    /// A job that has stalled so often comes alone, and only if `alone`: its next stall would fail it.
+    /// A job that has stalled this many times is fetched alone, and only if `alone`: its next stall would fail it.
     pub stalled_limit: Option<i64>,
-    /// The worker has nothing else in hand.
+    /// The worker holds no other job.
     pub alone: bool,
     /// The lock token of the fetched jobs.
     pub token: &'a str,
@@ -27,23 +27,23 @@ pub struct FetchPlan<'a> {
     pub worker_name: Option<&'a str>,
 }
 
-/// Whether jobs may be claimed ahead, as a reply tells.
+/// Why a worker must not claim jobs ahead, as a fetch reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hold {
     #[default]
     No,
     /// The queue is paused, or has a limit.
     Ahead,
-    /// The next job must run alone: it comes when the worker has nothing else in hand.
+    /// The next job must run alone: it is fetched when the worker holds no other job.
     Alone,
 }
 
-/// What a fetch brought.
+/// The reply of a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// As they were before the fetch; it stamped the first `slots` of its plan.
+    /// As they were before the fetch, which wrote the start of the first `slots` of them.
     pub jobs: Vec<JobRecord>,
-    /// Of the last jobs: those that were prioritized.
+    /// The scores of the last jobs: of those that were prioritized.
     pub scores: Vec<String>,
     pub hold: Hold,
     /// Milliseconds until the rate limit ends, 0 = not limited.
@@ -67,7 +67,7 @@ impl Fetched {
     }
 }
 
-/// Takes up to `plan.count` jobs. Never sent twice: a lost reply is found by [`recover_active`].
+/// Fetches up to `plan.count` jobs. Never sent twice: [`recover_active`] finds the jobs of a lost reply.
 ///
 /// # Errors
 /// [`crate::error::Error::OutcomeUnknown`] when the reply got lost.
@@ -82,7 +82,7 @@ pub async fn move_to_active(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan
     Fetched::read(reply::array(reply)?.into_iter())
 }
 
-/// A job whose handler has started, though its fetch claimed it only ahead.
+/// A job that was claimed ahead and whose handler has started.
 #[derive(Clone, Copy, Debug)]
 pub struct Started<'a> {
     pub id: &'a str,
@@ -93,7 +93,7 @@ pub struct Started<'a> {
     pub at: i64,
 }
 
-/// Stamps jobs that were claimed ahead and have started.
+/// Writes the start of jobs that were claimed ahead and have started.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -106,7 +106,7 @@ pub async fn start_jobs(link: &Link, keys: &Keys, worker_name: Option<&str>, job
     eval(link, &call, Retry::Safe).await.map(drop)
 }
 
-/// Finds the jobs that `token` holds and the caller does not know: those of a fetch whose reply got lost.
+/// Finds the jobs that `token` holds and the caller does not know: the jobs of a lost reply.
 ///
 /// # Errors
 /// What [`eval`] returns.

@@ -1,53 +1,56 @@
-//! Handing in outcomes: `lua/finish`.
+//! Finishing jobs, and moving active jobs back: `lua/finish`.
+
+mod moves;
 
 use redis::Value;
+
+pub use moves::{give_back, move_to_delayed, move_to_wait, move_to_waiting_children, retry_job, Failure, GivenBack};
 
 use super::fetch::{FetchPlan, Fetched};
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::{due, reply, Keep, Keys};
+use crate::protocol::{reply, Keep, Keys};
 
-/// How a job ended.
+/// The result of a job that is to be finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JobResult {
     /// The JSON of the return value.
     Completed { value: Vec<u8> },
     /// `stack` is a JSON array of strings; `attempts` is the job's option, for `retries-exhausted`.
     Failed { reason: String, stack: Vec<u8>, attempts: i64 },
 }
 
-impl Outcome {
-    /// The set the job goes to.
+impl JobResult {
+    /// The set that the job moves to.
     #[must_use]
     pub fn target(&self) -> &'static str {
         match self {
-            Outcome::Completed { .. } => "completed",
-            Outcome::Failed { .. } => "failed",
+            JobResult::Completed { .. } => "completed",
+            JobResult::Failed { .. } => "failed",
         }
     }
 
     fn size(&self) -> usize {
         match self {
-            Outcome::Completed { value } => value.len(),
-            Outcome::Failed { reason, stack, .. } => reason.len() + stack.len() + 8,
+            JobResult::Completed { value } => value.len(),
+            JobResult::Failed { reason, stack, .. } => reason.len() + stack.len() + 8,
         }
     }
 }
 
-/// One job to finish. Consecutive jobs that differ in nothing but id and outcome cost one header; if they all return the
-/// same value, it goes there as well.
+/// One job to finish. Consecutive jobs that differ only in id and result share one header; if they all return the same value,
+/// the value is there as well.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
     pub id: &'a str,
     pub token: &'a str,
     pub keep: Keep,
-    /// The number and the time (ms since the epoch) of its start, if it was claimed ahead and is to be stamped now.
+    /// The number and the time (ms since the epoch) of its start, if it was claimed ahead and its start is not written yet.
     pub start: Option<(i64, i64)>,
-    /// How many fields its hash has as long as nobody changes it, if there is neither a parent nor a deduplication id nor an
-    /// attempt made among them.
+    /// For a job that had only the standard fields when it was fetched: how many fields its hash has if nobody has changed it.
     pub plain_fields: Option<usize>,
-    pub outcome: &'a Outcome,
+    pub outcome: &'a JobResult,
 }
 
 impl Finished<'_> {
@@ -60,20 +63,20 @@ impl Finished<'_> {
     }
 }
 
-/// The value that all jobs of a run return. An empty one would look as if each had its own.
+/// The value that all jobs of a run return. An empty one is not shared: in the header it means that each job has its own.
 fn shared_value<'a>(run: &[Finished<'a>]) -> Option<&'a [u8]> {
-    let Outcome::Completed { value } = run.first()?.outcome else { return None };
-    let same = |job: &Finished<'_>| matches!(job.outcome, Outcome::Completed { value: other } if other == value);
+    let JobResult::Completed { value } = run.first()?.outcome else { return None };
+    let same = |job: &Finished<'_>| matches!(job.outcome, JobResult::Completed { value: other } if other == value);
     (!value.is_empty() && run.iter().all(same)).then_some(value)
 }
 
-/// What a finish call says.
+/// The reply of a finish call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FinishReply {
     /// (position in the call, why) of the jobs that were refused.
     pub failures: Vec<(usize, Refusal)>,
     pub fetched: Fetched,
-    /// (key, what went wrong) of parents that could not be told.
+    /// (key, error) of the parents that could not be updated.
     pub untold: Vec<(String, String)>,
 }
 
@@ -82,7 +85,7 @@ pub struct FinishReply {
 pub enum Refusal {
     /// A negative result code.
     Code(i64),
-    /// What the server said about one of the job's keys.
+    /// The server's error about one of the job's keys.
     Text(String),
 }
 
@@ -101,7 +104,7 @@ impl Refusal {
 }
 
 /// Finishes jobs and fetches the next ones in the same call. Never sent twice. `metrics_max_points` 0 = no metrics;
-/// `worker_name` is for the stamps.
+/// `worker_name` is written with the start of a job.
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost.
@@ -135,9 +138,9 @@ pub async fn move_to_finished(
             }
             call.arg(job.id);
             match job.outcome {
-                Outcome::Completed { .. } if shared.is_some() => &mut call,
-                Outcome::Completed { value } => call.arg(value),
-                Outcome::Failed { reason, stack, attempts } => call.arg(reason).arg(stack).arg(*attempts),
+                JobResult::Completed { .. } if shared.is_some() => &mut call,
+                JobResult::Completed { value } => call.arg(value),
+                JobResult::Failed { reason, stack, attempts } => call.arg(reason).arg(stack).arg(*attempts),
             };
         }
     }
@@ -161,116 +164,4 @@ fn read_failures(value: Value) -> Result<Vec<(usize, Refusal)>> {
         failures.push((index, refusal));
     }
     Ok(failures)
-}
-
-/// What an attempt that will be repeated leaves behind; `stack` is a JSON array of strings.
-#[derive(Clone, Copy, Debug)]
-pub struct Failure<'a> {
-    pub reason: &'a str,
-    pub stack: &'a [u8],
-}
-
-fn add_failure(call: &mut Call, failure: Option<Failure<'_>>) {
-    call.optional(failure.map(|failure| failure.reason));
-    call.optional(failure.map(|failure| failure.stack));
-}
-
-/// Puts an active job back to wait for its next attempt.
-///
-/// # Errors
-/// [`Error::Code`] -1, -2, -3, -6; [`Error::OutcomeUnknown`].
-pub async fn retry_job(
-    link: &Link,
-    keys: &Keys,
-    now: i64,
-    id: &str,
-    token: &str,
-    lifo: bool,
-    failure: Option<Failure<'_>>,
-) -> Result<()> {
-    let mut call = Call::new(&lua::finish::RETRY_JOB, keys);
-    call.arg(now).arg(id).arg(token).arg(flag(lifo));
-    add_failure(&mut call, failure);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "retryJob", "active").map(drop)
-}
-
-/// Puts an active job into `delayed`, as far ahead as a job can be due. `skip_attempt`: this does not count as an attempt made.
-///
-/// # Errors
-/// [`Error::Code`] -1, -2, -3, -6; [`Error::OutcomeUnknown`].
-#[allow(clippy::too_many_arguments)]
-pub async fn move_to_delayed(
-    link: &Link,
-    keys: &Keys,
-    now: i64,
-    id: &str,
-    token: &str,
-    delay: i64,
-    skip_attempt: bool,
-    failure: Option<Failure<'_>>,
-) -> Result<()> {
-    let mut call = Call::new(&lua::finish::MOVE_TO_DELAYED, keys);
-    // A backoff that doubles gets there after some attempts, and the job must go somewhere.
-    call.arg(now).arg(id).arg(token).arg(due::capped(now, delay)).arg(flag(skip_attempt));
-    add_failure(&mut call, failure);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "moveToDelayed", "active").map(drop)
-}
-
-/// Gives an active job back to the front of its queue. Returns the limiter's remaining milliseconds, 0 if none.
-///
-/// # Errors
-/// [`Error::Code`] -1, -2, -6; [`Error::OutcomeUnknown`].
-pub async fn move_to_wait(link: &Link, keys: &Keys, id: &str, token: &str) -> Result<i64> {
-    let mut call = Call::new(&lua::finish::MOVE_TO_WAIT, keys);
-    call.arg(id).arg(token);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "moveJobFromActiveToWait", "active")
-}
-
-/// A job that goes back as if it had never been claimed.
-#[derive(Clone, Copy, Debug)]
-pub struct GivenBack<'a> {
-    pub id: &'a str,
-    pub token: &'a str,
-    /// What it had among the prioritized; `None` = it was in `wait`.
-    pub score: Option<&'a str>,
-    /// `ats`, `processedOn` and `pb` from before, if its fetch stamped it.
-    pub before: Option<[Option<&'a [u8]>; 3]>,
-}
-
-/// Gives jobs back that no handler has started, in one call; the job to run first comes last. One result per job.
-///
-/// # Errors
-/// [`Error::OutcomeUnknown`] for the whole call; per job [`Error::Code`] -1, -2, -3, -6.
-pub async fn give_back(link: &Link, keys: &Keys, jobs: &[GivenBack<'_>]) -> Result<Vec<Result<()>>> {
-    let mut call = Call::with_capacity(&lua::finish::GIVE_BACK, keys, jobs.len() * 7, jobs.len() * 100);
-    for job in jobs {
-        call.arg(job.id).arg(job.token).optional(job.score).arg(flag(job.before.is_some()));
-        for value in job.before.unwrap_or_default() {
-            call.optional(value);
-        }
-    }
-    let codes = reply::array(eval(link, &call, Retry::Never).await?)?;
-    let read = |(code, job): (Value, &GivenBack<'_>)| reply::checked(code, job.id, "giveBack", "active").map(drop);
-    Ok(codes.into_iter().zip(jobs).map(read).collect())
-}
-
-/// Lets an active job wait for one child, by its key, or for all of them. False: there is nothing to wait for.
-///
-/// # Errors
-/// [`Error::Code`] -1, -2, -3, -6, -9; [`Error::OutcomeUnknown`].
-pub async fn move_to_waiting_children(
-    link: &Link,
-    keys: &Keys,
-    now: i64,
-    id: &str,
-    token: &str,
-    child_key: Option<&str>,
-) -> Result<bool> {
-    let mut call = Call::new(&lua::finish::MOVE_TO_WAITING_CHILDREN, keys);
-    call.arg(now).arg(id).arg(token).optional(child_key);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "moveToWaitingChildren", "active").map(|reply| reply == 0)
 }

@@ -1,4 +1,4 @@
-//! Looking without touching: `lua/inspect`.
+//! Getters: `lua/inspect`.
 
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
@@ -8,7 +8,7 @@ use crate::protocol::{reply, Keys};
 /// Counts the jobs of each type, in the order asked. Types are BullMQ's key names (`wait`, `active`...).
 ///
 /// # Errors
-/// What [`eval`] returns; so for all functions here.
+/// What [`eval`] returns.
 pub async fn get_counts(link: &Link, keys: &Keys, types: &[&str]) -> Result<Vec<i64>> {
     let mut call = Call::new(&lua::inspect::GET_COUNTS, keys);
     call.arg(types);
@@ -43,7 +43,7 @@ pub async fn get_state(link: &Link, keys: &Keys, id: &str) -> Result<String> {
     reply::text(eval(link, &call, Retry::Look).await?)
 }
 
-/// Whether nothing waits, nothing is active and nothing delayed is due before `now + horizon` (ms).
+/// Whether no job waits, no job is active and no delayed job is due before `now + horizon` (ms).
 ///
 /// # Errors
 /// What [`eval`] returns.

@@ -5,7 +5,7 @@ use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, Keys};
 
-/// Renews the locks of (id, token) pairs. Returns the ids whose lock is not ours any more.
+/// Renews the locks of (id, token) pairs. Returns the ids whose lock this worker no longer holds.
 ///
 /// # Errors
 /// What [`eval`] returns; an error proves nothing about the locks.
@@ -23,7 +23,7 @@ pub async fn extend_locks<'a>(
     reply::texts(eval(link, &call, Retry::Safe).await?)
 }
 
-/// Drops a lock; false when it was not ours.
+/// Deletes a lock; false when another token holds it.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -33,17 +33,17 @@ pub async fn release_lock(link: &Link, keys: &Keys, id: &str, token: &str) -> Re
     Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
 }
 
-/// What one stalled pass needs to know.
+/// The options of one check for stalled jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct StalledPlan {
     pub max_stalled_count: i64,
     /// Milliseconds.
     pub stalled_interval: i64,
-    /// Recoveries per call; the rest stays marked.
+    /// Jobs per call; the others stay marked for the next call.
     pub limit: usize,
 }
 
-/// Puts stalled jobs back to wait. Returns (call again with `continued`, ids that were put back).
+/// Moves stalled jobs back to wait. Returns (whether to call again with `continued`, ids that were moved).
 ///
 /// # Errors
 /// What [`eval`] returns.

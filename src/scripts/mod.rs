@@ -28,7 +28,7 @@ pub mod lua {
 /// Every script of the crate.
 pub const ALL: &[&Script] = lua::ALL;
 
-/// BullMQ's flag for a boolean argument.
+/// A boolean argument of a script.
 fn flag(value: bool) -> &'static str {
     if value {
         "1"

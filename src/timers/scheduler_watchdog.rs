@@ -12,7 +12,7 @@ use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::schedule::Repeat;
 use crate::protocol::{reply, JobRecord, Keys};
-use crate::queue::schedulers::{add_scheduler_iteration, template, Iteration};
+use crate::queue::schedulers::{add_scheduler_iteration, template, LatestJob};
 use crate::spell::Spell;
 
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ impl SchedulerWatchdog {
     /// Returns whether it was not done by somebody else meanwhile.
     async fn repair(&self, cut: &Cut) -> Result<bool> {
         let Cut { scheduler_id, job_id, name, data, opts } = cut;
-        let latest = Iteration { scheduler_id, job_id, name, data, opts: opts.clone() };
+        let latest = LatestJob { scheduler_id, job_id, name, data, opts: opts.clone() };
         Ok(add_scheduler_iteration(&self.link, &self.keys, now_ms(), latest).await?.is_some())
     }
 }

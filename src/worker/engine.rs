@@ -45,7 +45,7 @@ pub fn start(shared: Arc<Shared>, link: Link, blocking: BlockingLink, keys: Keys
     let locks = shared.locks.clone();
     let tasks = tasks::watch_connection(&shared, &link);
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
-    let looking = link.with_patience(Some(PATIENCE));
+    let looking = link.with_connect_timeout(Some(PATIENCE));
     let engine = Engine {
         fetcher: Fetcher::new(looking.clone(), keys.clone(), waiter, shared.options.worker_id.clone()),
         flights: Flights::new(Finisher {

@@ -288,16 +288,16 @@ impl Finisher {
     }
 }
 
-fn accepted(outcome: finish::Outcome, finished_on: i64) -> Went {
+fn accepted(outcome: finish::JobResult, finished_on: i64) -> Went {
     match outcome {
-        finish::Outcome::Completed { value } => Went::Completed { value, finished_on },
-        finish::Outcome::Failed { reason, stack, .. } => Went::Failed { reason, stacktrace: stack, finished_on },
+        finish::JobResult::Completed { value } => Went::Completed { value, finished_on },
+        finish::JobResult::Failed { reason, stack, .. } => Went::Failed { reason, stacktrace: stack, finished_on },
     }
 }
 
 /// BullMQ runs its failure decision with the error that completing raised; a lost lock cannot be mended so.
-fn refusal(error: Error, job: &Arc<HeldJob>, outcome: &finish::Outcome) -> Went {
-    let completing = matches!(outcome, finish::Outcome::Completed { .. });
+fn refusal(error: Error, job: &Arc<HeldJob>, outcome: &finish::JobResult) -> Went {
+    let completing = matches!(outcome, finish::JobResult::Completed { .. });
     let (kind, class, retry) = match &error {
         Error::Code { code: -4, .. } if completing => ("Error", "PendingDependenciesError", true),
         Error::TooLarge(_) if completing => ("TooLargeError", "TooLargeError", false),

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{JobOptions, JobRecord, Keep, Keys};
 use crate::queue::QueueHandle;
 use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
-use crate::scripts::finish::{self, Finished, Outcome};
+use crate::scripts::finish::{self, Finished, JobResult};
 use crate::scripts::lock::extend_locks;
 use crate::timers::lock_extender::HeldLocks;
 use crate::timers::stalled_checker;
@@ -230,7 +230,7 @@ impl Manual {
         fetch_next: bool,
     ) -> Result<Option<Arc<HeldJob>>> {
         let keep = attempt.options.remove_on_complete.or(self.options.remove_on_complete);
-        self.finish(attempt, keep, Outcome::Completed { value }, fetch_next).await
+        self.finish(attempt, keep, JobResult::Completed { value }, fetch_next).await
     }
 
     /// End a failed attempt: retry it now or later, or fail the job, as its options say.
@@ -257,7 +257,7 @@ impl Manual {
             Verdict::Fail => {
                 let keep = options.remove_on_fail.or(self.options.remove_on_fail);
                 let (attempts, stacktrace) = (options.attempts, stack.clone().into_bytes());
-                let outcome = Outcome::Failed { reason: failure.reason, stack: stacktrace, attempts };
+                let outcome = JobResult::Failed { reason: failure.reason, stack: stacktrace, attempts };
                 let next = self.finish(attempt, keep, outcome, fetch_next).await?;
                 return Ok(FailedAttempt { retry_in: None, stacktrace: stack, next });
             }
@@ -270,7 +270,7 @@ impl Manual {
         &self,
         attempt: Attempt,
         keep: Option<Keep>,
-        outcome: Outcome,
+        outcome: JobResult,
         fetch_next: bool,
     ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;

@@ -10,7 +10,7 @@ use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
-use crate::queue::schedulers::{add_scheduler_iteration, Iteration};
+use crate::queue::schedulers::{add_scheduler_iteration, LatestJob};
 
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(2500);
@@ -48,6 +48,6 @@ pub async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
     let record = &job.record;
     let Some(scheduler_id) = record.text("rjk") else { return Ok(()) };
     let Ok(opts) = serde_json::from_slice(record.opts()) else { return Ok(()) };
-    let latest = Iteration { scheduler_id, job_id: &record.id, name: &record.name(), data: record.data(), opts };
+    let latest = LatestJob { scheduler_id, job_id: &record.id, name: &record.name(), data: record.data(), opts };
     add_scheduler_iteration(link, keys, now_ms(), latest).await.map(drop)
 }

@@ -48,7 +48,7 @@ pub struct Settled {
 pub struct Finishing {
     pub job: Arc<HeldJob>,
     keep: Keep,
-    pub outcome: finish::Outcome,
+    pub outcome: finish::JobResult,
 }
 
 /// A job on its way out, but not to a finished state.
@@ -66,7 +66,7 @@ pub enum Step {
 }
 
 impl Finishing {
-    fn new(job: Arc<HeldJob>, keep: Option<Keep>, outcome: finish::Outcome) -> Self {
+    fn new(job: Arc<HeldJob>, keep: Option<Keep>, outcome: finish::JobResult) -> Self {
         Self { job, keep: keep.unwrap_or(Keep::ALL), outcome }
     }
 
@@ -106,7 +106,7 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
             Outcome::Completed { job, value } => {
                 let options = JobOptions::parse(job.record.opts());
                 let keep = options.remove_on_complete.or(worker.remove_on_complete);
-                finishing.push(Finishing::new(job, keep, finish::Outcome::Completed { value }));
+                finishing.push(Finishing::new(job, keep, finish::JobResult::Completed { value }));
             }
             Outcome::Failed { job, failure } => {
                 let options = JobOptions::parse(job.record.opts());
@@ -120,7 +120,11 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
                     Verdict::Fail => {
                         let (stack, attempts) = (stack.into_bytes(), options.attempts);
                         let keep = options.remove_on_fail.or(worker.remove_on_fail);
-                        finishing.push(Finishing::new(job, keep, finish::Outcome::Failed { reason, stack, attempts }));
+                        finishing.push(Finishing::new(
+                            job,
+                            keep,
+                            finish::JobResult::Failed { reason, stack, attempts },
+                        ));
                         continue;
                     }
                 };

@@ -105,7 +105,7 @@ def test_a_black_hole_is_left_and_held_jobs_are_kept(queue, proxy, work, ledger,
     proxy.swallow(True)
     gate.touch()
     until("the handler has returned", lambda: ledger.ended == [job.id])
-    until("the link is given up", lambda: "the server fell silent" in caplog.text, seconds=45)
+    until("the link is given up", lambda: "the server stopped answering" in caplog.text, seconds=45)
     proxy.swallow(False)
     proxy.cut()
     until("the outcome is stored", lambda: job.get_state() == "completed")

@@ -131,10 +131,10 @@ async fn a_busy_server_is_waited_for() {
         eval.arg("while true do end").arg(0);
         stuck.call(eval, Retry::Never).await
     });
-    // Once the limit is over every client hears BUSY, the impatient one as an error.
-    let impatient = link.with_patience(Some(Duration::ZERO));
+    // Once the limit is over every client hears BUSY, the hasty one as an error.
+    let hasty = link.with_connect_timeout(Some(Duration::ZERO));
     let busy = || async {
-        let reply = impatient.call(redis::cmd("DBSIZE"), Retry::Never).await;
+        let reply = hasty.call(redis::cmd("DBSIZE"), Retry::Never).await;
         matches!(reply, Err(Error::Server { code, .. }) if code == "BUSY")
     };
     until("the server is busy", busy).await;
@@ -149,8 +149,8 @@ async fn a_limited_call_ends_in_time_and_the_silence_is_noticed_all_the_same() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
     let options = LinkOptions { silence: Duration::from_millis(300), ..patient(10_000) };
-    let link = through(&proxy, options).with_limit(Some(Duration::from_millis(100)));
-    run(&link.with_patience(Some(Duration::from_secs(10))), "PING").await;
+    let link = through(&proxy, options).with_call_timeout(Some(Duration::from_millis(100)));
+    run(&link.with_connect_timeout(Some(Duration::from_secs(10))), "PING").await;
     let mut states = link.watch();
     proxy.swallow(true);
     let look = link.call(redis::cmd("PING"), Retry::Look).await;

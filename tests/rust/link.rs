@@ -62,7 +62,7 @@ async fn an_out_of_memory_error_inside_a_script_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn patience_ends_with_an_error_that_names_the_server_and_hides_the_password() {
+async fn the_connect_timeout_ends_with_an_error_that_names_the_server_and_hides_the_password() {
     let server = Server::reserve(&[]);
     let link = Link::open(endpoint(&format!("redis://user:s3cret@127.0.0.1:{}/0", server.port())), patient(200));
     let error = link.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
@@ -115,7 +115,7 @@ async fn the_last_clone_closes_the_connection() {
     let server = Server::start();
     let observer = server.link();
     let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("short-lived".into()), ..patient(5_000) });
-    let clone = link.with_patience(None);
+    let clone = link.with_connect_timeout(None);
     drop(link);
     run(&clone, "PING").await;
     assert!(text(&observer, "CLIENT LIST").await.contains("short-lived"));

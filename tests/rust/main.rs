@@ -1,6 +1,7 @@
 //! Tests of the core against a private Redis server; they need `redis-server` on PATH.
 
 mod blocking;
+mod coalesced_calls;
 mod cron;
 mod faults;
 mod link;
@@ -9,4 +10,3 @@ mod proxy;
 mod queue;
 mod scripts;
 mod server;
-mod shared_calls;

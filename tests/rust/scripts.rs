@@ -4,7 +4,7 @@ use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
 use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
 use bullrush::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Started};
-use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, GivenBack, Outcome, Refusal};
+use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, GivenBack, JobResult, Refusal};
 use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
 use bullrush::scripts::{inspect, manage, ALL};
 
@@ -34,7 +34,7 @@ async fn filled(link: &Link, count: usize) {
     queue(link).add_jobs(&batch).await.unwrap();
 }
 
-fn finished<'a>(id: &'a str, outcome: &'a Outcome) -> Finished<'a> {
+fn finished<'a>(id: &'a str, outcome: &'a JobResult) -> Finished<'a> {
     Finished { id, token: "t:1", keep: Keep::ALL, start: None, plain_fields: None, outcome }
 }
 
@@ -65,8 +65,8 @@ async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
     assert_eq!(text(&link, "HGET bull:q:1 processedOn").await, "1000");
 
     filled(&link, 1).await;
-    let completed = Outcome::Completed { value: b"42".to_vec() };
-    let failed = Outcome::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 };
+    let completed = JobResult::Completed { value: b"42".to_vec() };
+    let failed = JobResult::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 };
     let foreign = Finished { token: "other", ..finished("2", &completed) };
     let jobs = [finished("1", &completed), foreign, finished("3", &failed), finished("nope", &completed)];
     let reply = move_to_finished(&link, &keys, 2_000, 0, None, Some(&PLAN), &jobs).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_job_claimed_ahead_is_stamped_when_it_starts_or_with_its_result() {
     start_jobs(&link, &keys, Some("w"), &[start("2", "t:1"), start("3", "other")]).await.unwrap();
     assert_eq!(text(&link, "HGET bull:q:2 processedOn").await, "7");
     assert_eq!(run(&link, "HEXISTS bull:q:3 ats").await, redis::Value::Int(0));
-    let completed = Outcome::Completed { value: b"42".to_vec() };
+    let completed = JobResult::Completed { value: b"42".to_vec() };
     let late = Finished { start: Some((1, 9)), ..finished("3", &completed) };
     let reply = move_to_finished(&link, &keys, 10, 0, Some("w"), None, &[finished("2", &completed), late]).await;
     assert_eq!(reply.unwrap().failures, []);

@@ -93,7 +93,7 @@ pub fn endpoint(url: &str) -> Arc<Endpoint> {
 }
 
 pub fn patient(milliseconds: u64) -> LinkOptions {
-    LinkOptions { patience: Some(Duration::from_millis(milliseconds)), ..LinkOptions::default() }
+    LinkOptions { connect_timeout: Some(Duration::from_millis(milliseconds)), ..LinkOptions::default() }
 }
 
 /// Runs a command given as one line.

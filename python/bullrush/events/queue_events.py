@@ -116,7 +116,7 @@ class QueueEventsCalls(Handle):
 
     def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
         """Begin to wait for the event that ends a job; ``late``: or find it among the last ones. `Job.wait_until_finished` does the rest."""
-        return self._events_core().outcome(job_id, timeout_ms, late)
+        return self._events_core().wait_until_finished(job_id, timeout_ms, late)
 
     def is_running(self) -> bool:
         """Tell whether listeners are called."""

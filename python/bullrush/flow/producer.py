@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
-from bullrush._core import CoreQueue, ManualWork, WorkerTerms, now_ms
+from bullrush._core import CoreQueue, CoreWorkerOptions, ManualWork, now_ms
 from bullrush.base.closing import ClosedByWith
 from bullrush.base.operation import Blocking, operation, reply
 from bullrush.base.outages import TellsOutages
@@ -82,7 +82,7 @@ class _FlowQueue:
     @cached_property
     def manual(self) -> ManualWork:
         """The compiled side of finishing jobs by hand."""
-        return ManualWork(self.url, self.prefix, self.name, WorkerTerms())
+        return ManualWork(self.url, self.prefix, self.name, CoreWorkerOptions())
 
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - nobody listens to a flow's queues
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bullrush._core import ManualWork, WorkerTerms
+from bullrush._core import CoreWorkerOptions, ManualWork
 from bullrush.base.handle import Handle
 from bullrush.job.fields import BackoffStrategy, JobFields, Progressed
 
@@ -47,8 +47,8 @@ class JobSource(Handle):
     def _announce_progress(self, job: JobFields, progress: object) -> None:
         self.emit("progress", job, progress)
 
-    def _terms(self) -> WorkerTerms:
-        return WorkerTerms()
+    def _terms(self) -> CoreWorkerOptions:
+        return CoreWorkerOptions()
 
     def _give_up(self) -> None:
         super()._give_up()

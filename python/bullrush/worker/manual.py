@@ -20,7 +20,7 @@ from bullrush.values.encoding import JSON
 from bullrush.worker.events import WorkerEvents
 
 if TYPE_CHECKING:
-    from bullrush._core import WorkerTerms
+    from bullrush._core import CoreWorkerOptions
     from bullrush.job.fields import BackoffStrategy
     from bullrush.worker.options import WorkerSettings
 
@@ -48,7 +48,7 @@ class ManualCalls(WorkerEvents[JobT]):
         self._ended = threading.Event()
         self._stalled_timer: threading.Thread | None = None
 
-    def _terms(self) -> WorkerTerms:
+    def _terms(self) -> CoreWorkerOptions:
         return self._settings.terms()
 
     @property

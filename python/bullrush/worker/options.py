@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
 
-from bullrush._core import WorkerTerms
+from bullrush._core import CoreWorkerOptions
 from bullrush.errors import InvalidOptionError
 from bullrush.job.fields import BackoffStrategy
 from bullrush.job.options import KeepOptions
@@ -224,9 +224,9 @@ class WorkerSettings:
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
-    def terms(self) -> WorkerTerms:
+    def terms(self) -> CoreWorkerOptions:
         """Return them as the core keeps them."""
-        return WorkerTerms(
+        return CoreWorkerOptions(
             # What a process gets is stamped by its fetch: nobody there could put its start on record.
             prefetch=0 if self.isolation == "process" else self.prefetch,
             lock_duration=self.lock_duration,

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::super::arrow::{self, PyAutoIds};
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::super::runtime::Core;
 use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
@@ -14,28 +14,30 @@ use crate::arrow::RowPlan;
 use crate::error::Result;
 use crate::protocol::batch::{Run, MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
-use crate::scripts::add::{add_linked_jobs_call, Deduplication, Ids, Linked, LinkedCall, LinkedJob, LinkedRun, Parent};
+use crate::scripts::add::{
+    add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent,
+};
 
 #[pymethods]
 impl CoreQueue {
-    /// Add one job; those that are added while the call of another is on its way go in one call.
+    /// Add one job. Jobs that are added while another call is in flight go together in the next call.
     fn add_job(&self, job: PyNewJob<'_>) -> PyResult<Pending> {
-        let (pending, outcome) = Pending::open();
-        let told = Box::new(|id: Result<String>| outcome.set(id.map(Reply::Text)));
-        let sending = with_job(&job, |job| self.handle().add_job(job, told))?;
+        let (pending, sender) = Pending::open();
+        let on_done = Box::new(|id: Result<String>| sender.send(id.map(Output::Text)));
+        let sending = with_job(&job, |job| self.handle().add_job(job, on_done))?;
         if let Some(sending) = sending {
             Core::current().spawn(sending);
         }
         Ok(pending)
     }
 
-    /// Add many jobs; their records know their ids when this is done.
+    /// Add many jobs; their records have ids when this is done.
     fn add_jobs(&self, jobs: &PyNewJobs) -> Pending {
         let sent = jobs.0.clone();
         if sent.links.is_empty() {
             return self.start(|queue| async move {
                 let added = queue.add_jobs(&sent.batch).await?;
-                Ok(sent.arrived(added.ids))
+                Ok(sent.set_ids(added.ids))
             });
         }
         let jobs: Vec<LinkedJob<'_>> = (0..sent.batch.len())
@@ -45,11 +47,11 @@ impl CoreQueue {
         drop(jobs);
         self.start(|queue| async move {
             let added = queue.add_linked_jobs(calls).await?;
-            Ok(sent.arrived(added.ids))
+            Ok(sent.set_ids(added.ids))
         })
     }
 
-    /// Add jobs in parts that are each stored as a whole; `whole`: all of them in one part.
+    /// Add jobs in parts, each stored completely or not at all; `whole`: all jobs in one part.
     fn add_linked_jobs(&self, jobs: Vec<(PyNewJob<'_>, PyLink)>, whole: bool) -> PyResult<Pending> {
         let mut batch = JobBatch::new();
         for (job, _) in &jobs {
@@ -57,7 +59,7 @@ impl CoreQueue {
         }
         let linked = jobs.iter().enumerate().map(|(at, (_, link))| linked_job(self.keys.base(), batch.job(at), link));
         let calls = self.linked_calls(&linked.collect::<Vec<_>>(), whole);
-        Ok(self.add_linked(calls, |added| Reply::Linked(added.ids, added.left_out, added.unattached)))
+        Ok(self.add_linked(calls, |added| Output::AddedLinkedJobs(added.ids, added.left_out, added.unattached)))
     }
 
     #[pyo3(signature = (source, name, name_column, data_columns, id_column, auto_ids, opts, timestamp, delay, priority, lifo, link))]
@@ -96,7 +98,7 @@ impl CoreQueue {
                 chunk.runs().iter().flat_map(|run| linked_run(self.keys.base(), run, &link)).collect();
             add_linked_jobs_call(&self.keys, &jobs)
         });
-        Ok(self.add_linked(calls.collect(), |added| Reply::Added(added.ids, added.left_out)))
+        Ok(self.add_linked(calls.collect(), |added| Output::AddedJobs(added.ids, added.left_out)))
     }
 }
 
@@ -112,14 +114,14 @@ impl CoreQueue {
         calls
     }
 
-    fn add_linked(&self, calls: Vec<LinkedCall>, reply: fn(Linked) -> Reply) -> Pending {
-        self.start(move |queue| async move { queue.add_linked_jobs(calls).await.map(reply) })
+    fn add_linked(&self, calls: Vec<LinkedCall>, output: fn(AddedLinkedJobs) -> Output) -> Pending {
+        self.start(move |queue| async move { queue.add_linked_jobs(calls).await.map(output) })
     }
 
     fn add_batch(&self, batch: JobBatch) -> Pending {
         self.start(|queue| async move {
             let added = queue.add_jobs(&batch).await?;
-            Ok(Reply::Added(added.ids, added.duplicates))
+            Ok(Output::AddedJobs(added.ids, added.duplicates))
         })
     }
 }

@@ -3,14 +3,14 @@
 use pyo3::prelude::*;
 use redis::{Arg, Cmd, Value};
 
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::connection::Retry;
 use crate::error::Result;
 use crate::protocol::reply::{self, Shape};
 
-/// Commands that only look, and what they answer with.
+/// Commands that only read, and the form of their replies.
 const READS: [(&[u8], Shape); 22] = [
     (b"CLIENT", Shape::Text),
     (b"EXISTS", Shape::Number),
@@ -57,11 +57,11 @@ impl CoreQueue {
         self.start(move |queue| async move {
             let replies = queue.link().pipeline(&commands, retry).await?;
             let checked = commands.iter().zip(replies).map(|(command, reply)| match shape(command) {
-                // Beside the members there are the command and the key.
+                // The other two arguments are the command and the key.
                 Some(shape) => reply::checked_shape(shape, command.args_iter().count().saturating_sub(2), reply?),
                 None => reply,
             });
-            Ok(Reply::Values(checked.collect::<Result<Vec<Value>>>()?))
+            Ok(Output::Values(checked.collect::<Result<Vec<Value>>>()?))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
@@ -15,13 +15,13 @@ impl CoreQueue {
         self.start(move |queue| async move {
             let (link, keys, now) = (queue.link(), queue.keys(), now_ms());
             due::check("timestamp", now.saturating_add(delay))?;
-            finish::move_to_delayed(link, keys, now, &id, &token, delay, true, None).await.map(|()| Reply::Nothing)
+            finish::move_to_delayed(link, keys, now, &id, &token, delay, true, None).await.map(|()| Output::Nothing)
         })
     }
 
     fn move_to_wait(&self, id: String, token: String) -> Pending {
         self.start(move |queue| async move {
-            Ok(Reply::Number(finish::move_to_wait(queue.link(), queue.keys(), &id, &token).await?))
+            Ok(Output::Number(finish::move_to_wait(queue.link(), queue.keys(), &id, &token).await?))
         })
     }
 
@@ -29,7 +29,7 @@ impl CoreQueue {
     fn move_to_waiting_children(&self, id: String, token: String, child_key: Option<String>) -> Pending {
         self.start(move |queue| async move {
             let (link, keys, child) = (queue.link(), queue.keys(), child_key.as_deref());
-            Ok(Reply::Flag(finish::move_to_waiting_children(link, keys, now_ms(), &id, &token, child).await?))
+            Ok(Output::Flag(finish::move_to_waiting_children(link, keys, now_ms(), &id, &token, child).await?))
         })
     }
 
@@ -37,7 +37,7 @@ impl CoreQueue {
         self.start(move |queue| async move {
             let locks = [(id.as_str(), token.as_str())];
             let refused = lock::extend_locks(queue.link(), queue.keys(), duration, locks).await?;
-            Ok(Reply::Flag(refused.is_empty()))
+            Ok(Output::Flag(refused.is_empty()))
         })
     }
 }

@@ -4,138 +4,140 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
-use crate::scripts::manage::{self, Again};
+use crate::scripts::manage::{self, RetryOptions};
 
 #[pymethods]
 impl CoreQueue {
     fn rate_limit(&self, expire_ms: u64) -> Pending {
         self.start(move |queue| async move {
-            queue.rate_limit(Duration::from_millis(expire_ms)).await.map(|()| Reply::Nothing)
+            queue.rate_limit(Duration::from_millis(expire_ms)).await.map(|()| Output::Nothing)
         })
     }
 
     #[pyo3(signature = (concurrency))]
     fn set_global_concurrency(&self, concurrency: Option<i64>) -> Pending {
-        self.start(move |queue| async move { queue.set_global_concurrency(concurrency).await.map(Reply::Number) })
+        self.start(move |queue| async move { queue.set_global_concurrency(concurrency).await.map(Output::Number) })
     }
 
     #[pyo3(signature = (limit))]
     fn set_global_rate_limit(&self, limit: Option<(i64, i64)>) -> Pending {
-        self.start(move |queue| async move { queue.set_global_rate_limit(limit).await.map(Reply::Number) })
+        self.start(move |queue| async move { queue.set_global_rate_limit(limit).await.map(Output::Number) })
     }
 
     fn pause(&self) -> Pending {
-        self.write(|queue| async move { manage::pause(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
+        self.write(|queue| async move { manage::pause(queue.link(), queue.keys()).await.map(|()| Output::Nothing) })
     }
 
     fn resume(&self) -> Pending {
-        self.write(|queue| async move { manage::resume(queue.link(), queue.keys()).await.map(|()| Reply::Nothing) })
+        self.write(|queue| async move { manage::resume(queue.link(), queue.keys()).await.map(|()| Output::Nothing) })
     }
 
     fn update_data(&self, id: String, data: Vec<u8>) -> Pending {
         self.write(|queue| async move {
-            manage::update_data(queue.link(), queue.keys(), &id, &data).await.map(|()| Reply::Nothing)
+            manage::update_data(queue.link(), queue.keys(), &id, &data).await.map(|()| Output::Nothing)
         })
     }
 
     fn update_progress(&self, id: String, progress: Vec<u8>) -> Pending {
         self.write(|queue| async move {
-            manage::update_progress(queue.link(), queue.keys(), &id, &progress).await.map(|()| Reply::Nothing)
+            manage::update_progress(queue.link(), queue.keys(), &id, &progress).await.map(|()| Output::Nothing)
         })
     }
 
     #[pyo3(signature = (id, row, keep))]
     fn add_log(&self, id: String, row: String, keep: Option<i64>) -> Pending {
         self.write(move |queue| async move {
-            Ok(Reply::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep).await?))
+            Ok(Output::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep).await?))
         })
     }
 
     #[pyo3(signature = (id, keep))]
     fn clear_logs(&self, id: String, keep: Option<i64>) -> Pending {
         self.start(move |queue| async move {
-            manage::clear_logs(queue.link(), queue.keys(), &id, keep).await.map(|()| Reply::Nothing)
+            manage::clear_logs(queue.link(), queue.keys(), &id, keep).await.map(|()| Output::Nothing)
         })
     }
 
     fn change_delay(&self, id: String, delay: i64) -> Pending {
         self.write(move |queue| async move {
-            manage::change_delay(queue.link(), queue.keys(), now_ms(), &id, delay).await.map(|()| Reply::Nothing)
+            manage::change_delay(queue.link(), queue.keys(), now_ms(), &id, delay).await.map(|()| Output::Nothing)
         })
     }
 
     fn change_priority(&self, id: String, priority: i64, lifo: bool) -> Pending {
         self.write(move |queue| async move {
-            manage::change_priority(queue.link(), queue.keys(), &id, priority, lifo).await.map(|()| Reply::Nothing)
+            manage::change_priority(queue.link(), queue.keys(), &id, priority, lifo).await.map(|()| Output::Nothing)
         })
     }
 
     fn promote(&self, id: String) -> Pending {
         self.write(
-            |queue| async move { manage::promote(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing) },
+            |queue| async move { manage::promote(queue.link(), queue.keys(), &id).await.map(|()| Output::Nothing) },
         )
     }
 
     fn promote_jobs(&self, count: i64) -> Pending {
-        self.start(move |queue| async move { queue.promote_all(count).await.map(|()| Reply::Nothing) })
+        self.start(move |queue| async move { queue.promote_all(count).await.map(|()| Output::Nothing) })
     }
 
     fn remove(&self, id: String, remove_children: bool) -> Pending {
         self.start(move |queue| async move {
-            Ok(Reply::Number(manage::remove(queue.link(), queue.keys(), &id, remove_children).await?))
+            Ok(Output::Number(manage::remove(queue.link(), queue.keys(), &id, remove_children).await?))
         })
     }
 
     fn retry(&self, id: String, state: String, lifo: bool, reset_made: bool, reset_started: bool) -> Pending {
-        let again = Again { lifo, reset_made, reset_started };
+        let options = RetryOptions { lifo, reset_made, reset_started };
         self.write(move |queue| async move {
-            manage::retry(queue.link(), queue.keys(), &id, &state, again).await.map(|()| Reply::Nothing)
+            manage::retry(queue.link(), queue.keys(), &id, &state, options).await.map(|()| Output::Nothing)
         })
     }
 
     fn retry_jobs(&self, state: String, count: i64, timestamp: i64) -> Pending {
-        self.start(move |queue| async move { queue.retry_all(&state, count, timestamp).await.map(|()| Reply::Nothing) })
+        self.start(
+            move |queue| async move { queue.retry_all(&state, count, timestamp).await.map(|()| Output::Nothing) },
+        )
     }
 
     fn drain(&self, delayed: bool) -> Pending {
-        self.start(move |queue| async move { queue.drain(delayed).await.map(|()| Reply::Nothing) })
+        self.start(move |queue| async move { queue.drain(delayed).await.map(|()| Output::Nothing) })
     }
 
     #[pyo3(signature = (state, cutoff, limit))]
     fn clean(&self, state: String, cutoff: i64, limit: Option<i64>) -> Pending {
-        self.start(move |queue| async move { Ok(Reply::Texts(queue.clean(&state, cutoff, limit).await?)) })
+        self.start(move |queue| async move { Ok(Output::Texts(queue.clean(&state, cutoff, limit).await?)) })
     }
 
     fn remove_orphaned_jobs(&self, ids: Vec<String>) -> Pending {
         self.start(move |queue| async move {
-            Ok(Reply::Number(manage::remove_orphaned_jobs(queue.link(), queue.keys(), &ids).await?))
+            Ok(Output::Number(manage::remove_orphaned_jobs(queue.link(), queue.keys(), &ids).await?))
         })
     }
 
     fn remove_child_dependency(&self, id: String, parent_key: String) -> Pending {
         self.start(move |queue| async move {
-            Ok(Reply::Flag(manage::remove_child_dependency(queue.link(), queue.keys(), &id, &parent_key).await?))
+            Ok(Output::Flag(manage::remove_child_dependency(queue.link(), queue.keys(), &id, &parent_key).await?))
         })
     }
 
     fn remove_deduplication_key(&self, id: String, deduplication_id: String) -> Pending {
         self.start(move |queue| async move {
             let freed = manage::remove_deduplication_key(queue.link(), queue.keys(), &id, &deduplication_id).await?;
-            Ok(Reply::Flag(freed))
+            Ok(Output::Flag(freed))
         })
     }
 
     fn remove_unprocessed_children(&self, id: String) -> Pending {
         self.start(|queue| async move {
-            manage::remove_unprocessed_children(queue.link(), queue.keys(), &id).await.map(|()| Reply::Nothing)
+            manage::remove_unprocessed_children(queue.link(), queue.keys(), &id).await.map(|()| Output::Nothing)
         })
     }
 
     fn obliterate(&self, force: bool, count: i64) -> Pending {
-        self.start(move |queue| async move { queue.obliterate(count, force).await.map(|()| Reply::Nothing) })
+        self.start(move |queue| async move { queue.obliterate(count, force).await.map(|()| Output::Nothing) })
     }
 }

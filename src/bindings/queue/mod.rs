@@ -1,13 +1,15 @@
-//! Producer and inspection calls on one queue, a file per family.
+//! The producer and getter calls of one queue, a file per family.
 
 mod add;
 mod command;
 mod finish;
-mod inspect;
+mod getters;
+mod maker;
 mod manage;
 mod new_job;
 mod new_jobs;
 mod schedulers;
+mod sent;
 
 pub use new_jobs::{PyNewJobRecord, PyNewJobs};
 
@@ -17,8 +19,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::convert::Reply;
 use super::endpoint::{endpoint, keys};
+use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::Endpoint;
@@ -32,14 +34,14 @@ pub struct CoreQueue {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     options: QueueOptions,
-    /// How long a call may take: a connection, and each reply.
-    limit: Option<Duration>,
-    /// Locked only while attached: a fork happens attached, so no child inherits it locked.
+    /// How long a call may take: connecting, and each reply.
+    timeout: Option<Duration>,
+    /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
 }
 
 impl CoreQueue {
-    /// The handle of this process; a forked child gets one of its own.
+    /// The handle of this process; a forked child makes its own.
     fn handle(&self) -> Arc<QueueHandle> {
         let mut slot = self.handle.lock();
         if let Some(handle) = slot.as_ref().and_then(OwnedByProcess::get) {
@@ -47,18 +49,18 @@ impl CoreQueue {
         }
         let core = Core::current();
         let _runtime = core.enter();
-        let link = core.pool.command(&self.endpoint).with_limit(self.limit);
-        let bulk = core.pool.bulk(&self.endpoint).with_limit(self.limit);
+        let link = core.pool.command(&self.endpoint).with_call_timeout(self.timeout);
+        let bulk = core.pool.bulk(&self.endpoint).with_call_timeout(self.timeout);
         let handle = Arc::new(QueueHandle::new(link, bulk, self.keys.clone(), self.options));
         *slot = Some(OwnedByProcess::new(handle.clone()));
         handle
     }
 
-    /// Run `operation`, which adds or changes something, when the queue has been checked and introduced.
+    /// Run `operation`, which adds or changes something, after the queue was checked and its `meta` written.
     pub(super) fn write<F, Fut>(&self, operation: F) -> Pending
     where
         F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<Reply>> + Send + 'static,
+        Fut: Future<Output = Result<Output>> + Send + 'static,
     {
         self.start(|queue| async move {
             queue.writable().await?;
@@ -70,7 +72,7 @@ impl CoreQueue {
     pub(super) fn start<F, Fut>(&self, operation: F) -> Pending
     where
         F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<Reply>> + Send + 'static,
+        Fut: Future<Output = Result<Output>> + Send + 'static,
     {
         let queue = self.handle();
         Pending::start(async move {
@@ -97,7 +99,7 @@ impl CoreQueue {
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
             options: QueueOptions { max_len_events, skip_metas_update },
-            limit: timeout_ms.map(Duration::from_millis),
+            timeout: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),
         })
     }
@@ -107,6 +109,6 @@ impl CoreQueue {
     }
 
     fn prepare(&self) -> Pending {
-        self.write(|_| async { Ok(Reply::Nothing) })
+        self.write(|_| async { Ok(Output::Nothing) })
     }
 }

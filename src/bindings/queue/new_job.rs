@@ -1,4 +1,4 @@
-//! One job on its way in, as Python passes it.
+//! One job to add, as Python passes it.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use pyo3::types::PyBytes;
 
 use crate::protocol::NewJob;
 
-/// What Python passes per job: name, data, opts, id, timestamp, delay, priority, lifo.
+/// One job of Python: name, data, opts, id, timestamp, delay, priority, lifo.
 pub(super) type PyNewJob<'py> =
     (Bound<'py, PyAny>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyAny>>, i64, i64, i64, bool);
 
-/// What Python passes besides, for a job that belongs to others: the queue's prefix with the colon ("" = this queue), whether the
-/// id was made by the client, whether it waits for children, the parent's key and JSON, the deduplication's id, ttl and flags.
+/// The relations of a job: the queue's prefix with the colon ("" = this queue), whether the client made its id, whether it waits for
+/// children, the parent's key and JSON, the deduplication's id, ttl and flags.
 pub(super) type PyLink = (String, bool, bool, Option<(String, String)>, Option<(String, i64, String)>);
 
-/// A job that belongs to nobody else.
+/// A job without relations.
 pub(super) static NO_LINK: PyLink = (String::new(), false, false, None, None);
 
-/// Calls `take` with a job as the core has it.
+/// Calls `take` with the job of the core.
 pub(super) fn with_job<T>(job: &PyNewJob<'_>, take: impl FnOnce(NewJob<'_>) -> T) -> PyResult<T> {
     let (name, data, opts, id, timestamp, delay, priority, lifo) = job;
     let id = id.as_ref().map(|id| id.extract::<Cow<'_, str>>()).transpose()?;

@@ -1,53 +1,21 @@
-//! Many jobs on their way in: made from Python's objects in one pass, in one buffer, which the records of the jobs share.
+//! Many jobs to add, and their records, which share one buffer.
 
-use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use memchr::memmem;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyList};
 
-use super::super::convert::Reply;
-use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
-use crate::protocol::{JobBatch, NewJob};
-
-const NO_DATA: &[u8] = b"{}";
-const NULL: &[u8] = b"null";
-
-/// What was sent, and the ids once they are known.
-#[derive(Default)]
-pub struct Sent {
-    pub batch: JobBatch,
-    /// Of the few jobs that belong to others: position and link.
-    pub links: Vec<(usize, Arc<PyLink>)>,
-    pub ids: OnceLock<Vec<String>>,
-}
-
-impl Sent {
-    fn push(&mut self, job: NewJob<'_>, link: Option<&Arc<PyLink>>) {
-        self.links.extend(link.map(|link| (self.batch.len(), link.clone())));
-        self.batch.push(job);
-    }
-
-    pub fn arrived(&self, ids: Vec<String>) -> Reply {
-        // Empty so far: the same jobs are not added twice.
-        let _ = self.ids.set(ids);
-        Reply::Nothing
-    }
-
-    pub fn link(&self, position: usize) -> Option<&PyLink> {
-        let found = self.links.binary_search_by_key(&position, |(position, _)| *position).ok()?;
-        Some(&self.links[found].1)
-    }
-}
+use super::maker::Maker;
+use super::new_job::NO_LINK;
+use super::sent::Sent;
+use crate::protocol::NewJob;
 
 #[pyclass(frozen, name = "NewJobs", module = "bullrush._core")]
 pub struct PyNewJobs(pub Arc<Sent>);
 
 #[pymethods]
 impl PyNewJobs {
-    /// `compile` turns options into `CompiledOptions` and an id; `prepare` takes the jobs that need a closer look.
+    /// `compile` turns options into `CompiledOptions` and an id; `prepare` handles jobs that are not plain dicts of a name and JSON.
     #[new]
     fn new(
         jobs: &Bound<'_, PyAny>,
@@ -55,23 +23,7 @@ impl PyNewJobs {
         compile: &Bound<'_, PyAny>,
         prepare: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let mut maker = Maker {
-            sent: Sent::default(),
-            timestamp,
-            encode: Encode::new(jobs.py())?,
-            compile,
-            plain: Rc::new(Compiled::of(&compile.call1((PyDict::new(jobs.py()),))?)?),
-            // A generator may change the same options between two jobs.
-            reusable: jobs.is_exact_instance_of::<PyList>(),
-            last: None,
-        };
-        for job in jobs.try_iter()? {
-            let job = job?;
-            if !maker.push(&job)? {
-                maker.push_prepared(&prepare.call1((job, timestamp))?)?;
-            }
-        }
-        Ok(Self(Arc::new(maker.sent)))
+        Maker::make(jobs, timestamp, compile, prepare).map(|sent| Self(Arc::new(sent)))
     }
 
     fn __len__(&self) -> usize {
@@ -83,117 +35,11 @@ impl PyNewJobs {
         (0..self.0.batch.len().min(most)).map(|position| self.0.batch.job(position).name.to_owned()).collect()
     }
 
-    /// A record per job; their ids are known once the jobs were added.
+    /// A record per job; it has an id once the jobs are added.
     fn records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let records = (0..self.0.batch.len()).map(|position| PyNewJobRecord { sent: self.0.clone(), position });
         let records: PyResult<Vec<_>> = records.map(|record| Bound::new(py, record)).collect();
         PyList::new(py, records?)
-    }
-}
-
-/// Options as they are sent with each of their jobs.
-struct Compiled<'py> {
-    stored: Bound<'py, PyBytes>,
-    timestamp: i64,
-    delay: i64,
-    priority: i64,
-    lifo: bool,
-    size_limit: Option<u64>,
-    link: Option<Arc<PyLink>>,
-    job_id: Option<String>,
-}
-
-impl<'py> Compiled<'py> {
-    fn of(compiled: &Bound<'py, PyAny>) -> PyResult<Self> {
-        type Options<'py> = (Bound<'py, PyBytes>, i64, i64, i64, bool, Option<u64>, Option<PyLink>);
-        let (options, job_id): (Options<'py>, _) = compiled.extract()?;
-        let (stored, timestamp, delay, priority, lifo, size_limit, link) = options;
-        Ok(Self { stored, timestamp, delay, priority, lifo, size_limit, link: link.map(Arc::new), job_id })
-    }
-}
-
-/// orjson, called as `bullrush.values.encoding` calls it.
-struct Encode<'py> {
-    dumps: Bound<'py, PyAny>,
-    options: Bound<'py, PyAny>,
-}
-
-impl<'py> Encode<'py> {
-    fn new(py: Python<'py>) -> PyResult<Self> {
-        let orjson = py.import("orjson")?;
-        Ok(Self { dumps: orjson.getattr("dumps")?, options: orjson.getattr("OPT_PASSTHROUGH_DATETIME")? })
-    }
-
-    /// A value as JSON; `None` when it is not JSON, or may have a number in it that is none.
-    fn call(&self, value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyBytes>> {
-        let json = self.dumps.call1((value, value.py().None(), &self.options)).ok()?.cast_into::<PyBytes>().ok()?;
-        let suspicious = !value.is_none() && memmem::find(json.as_bytes(), NULL).is_some();
-        (!suspicious).then_some(json)
-    }
-}
-
-struct Maker<'a, 'py> {
-    sent: Sent,
-    timestamp: i64,
-    encode: Encode<'py>,
-    compile: &'a Bound<'py, PyAny>,
-    plain: Rc<Compiled<'py>>,
-    reusable: bool,
-    last: Option<(Bound<'py, PyAny>, Rc<Compiled<'py>>)>,
-}
-
-impl<'py> Maker<'_, 'py> {
-    /// Appends a job as most are; false, with nothing done, for one that needs a closer look.
-    fn push(&mut self, job: &Bound<'py, PyAny>) -> PyResult<bool> {
-        let py = job.py();
-        let Ok(job) = job.cast_exact::<PyDict>() else { return Ok(false) };
-        let name = job.get_item(intern!(py, "name"))?;
-        let data = job.get_item(intern!(py, "data"))?;
-        let opts = job.get_item(intern!(py, "opts"))?;
-        let known = [&name, &data, &opts].into_iter().flatten().count();
-        let Some(Ok(name)) = name.as_ref().map(|name| name.cast::<PyString>()?.to_str()) else { return Ok(false) };
-        let json = data.as_ref().map(|value| self.encode.call(value));
-        let data = match &json {
-            None => NO_DATA,
-            Some(Some(json)) => json.as_bytes(),
-            Some(None) => return Ok(false),
-        };
-        if known != job.len() {
-            return Ok(false);
-        }
-        let compiled = match opts {
-            Some(opts) if opts.is_truthy()? => self.compiled(opts)?,
-            _ => self.plain.clone(),
-        };
-        if compiled.size_limit.is_some_and(|limit| data.len() as u64 > limit) {
-            return Ok(false);
-        }
-        let job = NewJob {
-            name,
-            data,
-            opts: compiled.stored.as_bytes(),
-            id: compiled.job_id.as_deref(),
-            timestamp: if compiled.timestamp == 0 { self.timestamp } else { compiled.timestamp },
-            delay: compiled.delay,
-            priority: compiled.priority,
-            lifo: compiled.lifo,
-        };
-        self.sent.push(job, compiled.link.as_ref());
-        Ok(true)
-    }
-
-    fn compiled(&mut self, opts: Bound<'py, PyAny>) -> PyResult<Rc<Compiled<'py>>> {
-        if let Some((_, compiled)) = self.last.as_ref().filter(|(last, _)| self.reusable && last.is(&opts)) {
-            return Ok(compiled.clone());
-        }
-        let compiled = Rc::new(Compiled::of(&self.compile.call1((&opts,))?)?);
-        self.last = Some((opts, compiled.clone()));
-        Ok(compiled)
-    }
-
-    fn push_prepared(&mut self, prepared: &Bound<'py, PyAny>) -> PyResult<()> {
-        let (job, link): (PyNewJob<'_>, Option<PyLink>) = prepared.extract()?;
-        with_job(&job, |job| self.sent.push(job, link.map(Arc::new).as_ref()))
     }
 }
 
@@ -237,7 +83,7 @@ impl PyNewJobRecord {
         PyBytes::new(py, self.job().data)
     }
 
-    /// As the script stores them, which takes the options of many jobs and the id of each.
+    /// As the script stores them: the shared options with the id of the job.
     #[getter]
     fn opts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let NewJob { opts, id, .. } = self.job();

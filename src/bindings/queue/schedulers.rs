@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-use super::super::convert::Reply;
 use super::super::errors::to_py_err;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
@@ -39,7 +39,7 @@ impl CoreQueue {
         Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
         Ok(self.write(move |queue| async move {
             let scheduled = upsert_job_scheduler(queue.link(), queue.keys(), now, &scheduler).await?;
-            Ok(Reply::Scheduled(scheduled))
+            Ok(Output::Scheduled(scheduled))
         }))
     }
 
@@ -47,7 +47,7 @@ impl CoreQueue {
     fn remove_job_scheduler(&self, id: String, oldest_stem: Option<String>) -> Pending {
         self.start(|queue| async move {
             let stem = oldest_stem.as_deref();
-            Ok(Reply::Flag(manage::remove_job_scheduler(queue.link(), queue.keys(), &id, stem).await?))
+            Ok(Output::Flag(manage::remove_job_scheduler(queue.link(), queue.keys(), &id, stem).await?))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs that belong to others: to a parent, to children, to a deduplication id.
+//! Jobs that have a parent, children or a deduplication id.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use crate::protocol::{due, reply, Keys};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ids {
     Counter,
-    /// The caller's; stored in `opts.jobId`, too.
+    /// Given by the caller; also stored in `opts.jobId`.
     Custom,
-    /// Made by the client, as the UUIDs of a flow are.
+    /// Made by the client, such as the UUIDs of a flow.
     Made,
 }
 
@@ -35,7 +35,7 @@ pub struct Deduplication<'a> {
     pub flags: &'a str,
 }
 
-/// What consecutive jobs have in common. `queue` is `<prefix>:<name>:`.
+/// The values that consecutive jobs share. `queue` is `<prefix>:<name>:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkedRun<'a> {
     pub queue: &'a str,
@@ -60,25 +60,25 @@ pub struct LinkedJob<'a> {
     pub data: &'a [u8],
 }
 
-/// A call that can be sent again if its own trace is the proof that it was done, and what is needed to read its reply.
+/// A call and what is needed to read its reply. It is sent again only if the jobs in Redis can prove that it was executed.
 pub struct LinkedCall {
     call: Call,
     retry: Retry,
     ids: Vec<String>,
     parents: Vec<String>,
     queues: BTreeSet<String>,
-    /// When a job of it would be due too late.
+    /// The error if a job of it would be due too late.
     due: Result<()>,
 }
 
-/// What became of the jobs of one call.
+/// The result for the jobs of one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Linked {
-    /// Per job its id, or the id of the job that goes in for it.
+pub struct AddedLinkedJobs {
+    /// Per job its id, or the id of the job that replaces it.
     pub ids: Vec<String>,
-    /// Positions of the jobs that were not stored: the id existed, or another job goes in for it.
+    /// Positions of the jobs that were not stored: the id existed, or another job replaces it.
     pub left_out: Vec<usize>,
-    /// Positions of those among them that their parent does not wait for: they have another one, or are deduplicated.
+    /// The positions among them of the jobs that their parent does not wait for: they have another parent, or are deduplicated.
     pub unattached: Vec<usize>,
 }
 
@@ -87,13 +87,13 @@ pub struct Linked {
 pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
     let bytes = jobs.iter().map(|job| job.id.len() + job.data.len() + 32).sum();
     let mut call = Call::with_capacity(&lua::add::ADD_LINKED_JOBS, keys, 2 * jobs.len() + 16, bytes);
-    // An id made for this very call exists only when the call was done; what the counter or another job would have
-    // answered then is lost.
+    // An id that was made for this call exists in Redis only if the call was executed: that proves it. A call whose reply also had ids
+    // from the counter or from deduplication cannot be sent again, since those would be lost.
     let made = jobs.iter().find(|job| job.run.ids == Ids::Made);
     let known = jobs.iter().all(|job| job.run.ids != Ids::Counter && job.run.deduplication.is_none());
-    let witness = made.filter(|_| known).map(|job| format!("{}{}", job.run.queue, job.id));
-    let retry = if witness.is_some() { Retry::Safe } else { Retry::Never };
-    call.optional(witness);
+    let proof_key = made.filter(|_| known).map(|job| format!("{}{}", job.run.queue, job.id));
+    let retry = if proof_key.is_some() { Retry::Safe } else { Retry::Never };
+    call.optional(proof_key);
     for run in jobs.chunk_by(|left, right| left.run == right.run) {
         let LinkedRun { queue, name, opts, timestamp, delay, priority, lifo, ids, is_parent, parent, deduplication } =
             run[0].run;
@@ -124,14 +124,15 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
     }
 }
 
-/// Adds all jobs of a call, or none if a parent outside of it does not allow it. Re-sent after an unknown outcome only if it can be told whether it was done.
+/// Adds all jobs of a call, or none if a parent outside of it does not allow it. If the reply gets lost it is sent again only if
+/// Redis can prove whether it was executed.
 ///
 /// # Errors
 /// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
-/// [`Error::OutcomeUnknown`] when the reply got lost and the jobs' ids do not tell.
-pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
+/// [`Error::OutcomeUnknown`] when the reply got lost and nothing proves whether it was executed.
+pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<AddedLinkedJobs> {
     let Value::Array(parts) = eval(link, &jobs.call, jobs.retry).await? else {
-        return Ok(Linked { ids: jobs.ids.clone(), ..Linked::default() });
+        return Ok(AddedLinkedJobs { ids: jobs.ids.clone(), ..AddedLinkedJobs::default() });
     };
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
     let positions = |list: Option<Value>| -> Result<Vec<usize>> {
@@ -143,7 +144,7 @@ pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
             let parent = jobs.parents.get(position(at)?).map_or("", String::as_str);
             Err(Error::code(code, parent, "addJob", ""))
         }
-        (ids, left_out) => Ok(Linked {
+        (ids, left_out) => Ok(AddedLinkedJobs {
             ids: reply::texts(ids.unwrap_or(Value::Nil))?,
             left_out: positions(left_out)?,
             unattached: positions(parts.next())?,
@@ -152,7 +153,7 @@ pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<Linked> {
 }
 
 impl LinkedCall {
-    /// How many jobs it adds.
+    /// The number of jobs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
@@ -171,10 +172,10 @@ impl LinkedCall {
         self.due.clone()
     }
 
-    /// Checks that a cluster holds all its keys in one slot: it would refuse the script when half of it is done.
+    /// Checks that all its keys are in one slot of a cluster: otherwise the cluster would stop the script half-way.
     ///
     /// # Errors
-    /// [`Error::QueueName`] when it does not.
+    /// [`Error::QueueName`] when they are not.
     pub fn check_slot(&self) -> Result<()> {
         let keys = self.queues.iter().chain(self.parents.iter().filter(|key| !key.is_empty()));
         let tags: BTreeSet<Option<&str>> = keys.map(|key| hash_tag(key)).collect();
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_that_leaves_a_trace_of_its_own_is_sent_again() {
+    fn only_a_call_with_a_proof_key_is_sent_again() {
         let deduplication = Some(Deduplication { id: "d", ttl: 0, flags: "" });
         assert_eq!(call(&[RUN]).retry, Retry::Safe);
         assert_eq!(call(&[RUN, LinkedRun { ids: Ids::Custom, ..RUN }]).retry, Retry::Safe);

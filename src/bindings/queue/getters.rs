@@ -1,10 +1,10 @@
-//! Looking into a queue.
+//! Getters.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::super::convert::Reply;
+use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::scripts::inspect;
@@ -12,45 +12,45 @@ use crate::scripts::inspect;
 #[pymethods]
 impl CoreQueue {
     fn get_job(&self, id: String) -> Pending {
-        self.start(|queue| async move { Ok(Reply::Job(queue.get_job(&id).await?.map(Arc::new))) })
+        self.start(|queue| async move { Ok(Output::Job(queue.get_job(&id).await?.map(Arc::new))) })
     }
 
     fn get_jobs(&self, types: Vec<String>, start: i64, end: i64, asc: bool) -> Pending {
         self.start(move |queue| async move {
             let jobs = queue.get_jobs(&texts(&types), start, end, asc).await?;
-            Ok(Reply::Jobs(jobs.into_iter().map(|job| job.map(Arc::new)).collect()))
+            Ok(Output::Jobs(jobs.into_iter().map(|job| job.map(Arc::new)).collect()))
         })
     }
 
     fn get_ranges(&self, types: Vec<String>, start: i64, end: i64, asc: bool) -> Pending {
         self.start(move |queue| async move {
-            Ok(Reply::Texts(inspect::get_ranges(queue.link(), queue.keys(), start, end, asc, &texts(&types)).await?))
+            Ok(Output::Texts(inspect::get_ranges(queue.link(), queue.keys(), start, end, asc, &texts(&types)).await?))
         })
     }
 
     fn get_counts(&self, types: Vec<String>) -> Pending {
         self.start(|queue| async move {
-            Ok(Reply::Numbers(inspect::get_counts(queue.link(), queue.keys(), &texts(&types)).await?))
+            Ok(Output::Numbers(inspect::get_counts(queue.link(), queue.keys(), &texts(&types)).await?))
         })
     }
 
     fn get_state(&self, id: String) -> Pending {
-        self.start(|queue| async move { Ok(Reply::Text(inspect::get_state(queue.link(), queue.keys(), &id).await?)) })
+        self.start(|queue| async move { Ok(Output::Text(inspect::get_state(queue.link(), queue.keys(), &id).await?)) })
     }
 
     fn get_job_logs(&self, id: String, start: i64, end: i64, asc: bool) -> Pending {
         self.start(move |queue| async move {
             let (rows, count) = queue.get_job_logs(&id, start, end, asc).await?;
-            Ok(Reply::Logs(rows, count))
+            Ok(Output::Logs(rows, count))
         })
     }
 
     fn is_paused(&self) -> Pending {
-        self.start(|queue| async move { Ok(Reply::Flag(queue.is_paused().await?)) })
+        self.start(|queue| async move { Ok(Output::Flag(queue.is_paused().await?)) })
     }
 
     fn get_meta(&self) -> Pending {
-        self.start(|queue| async move { Ok(Reply::Pairs(queue.get_meta().await?)) })
+        self.start(|queue| async move { Ok(Output::Pairs(queue.get_meta().await?)) })
     }
 }
 

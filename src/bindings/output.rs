@@ -1,4 +1,4 @@
-//! Replies of the core as Python objects.
+//! Results of operations as Python objects.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::queue::schedulers::Scheduled;
 use crate::worker::held::HeldJob;
 use crate::worker::manual::FailedAttempt;
 
-/// What an operation can answer with.
-pub enum Reply {
+/// The result of an operation.
+pub enum Output {
     Nothing,
     Flag(bool),
     Number(i64),
@@ -25,13 +25,13 @@ pub enum Reply {
     Pairs(Vec<(String, String)>),
     Job(Option<Arc<JobRecord>>),
     Jobs(Vec<Option<Arc<JobRecord>>>),
-    /// The next job of a worker.
+    /// The next job of `ManualWork`.
     Held(Option<Arc<HeldJob>>),
     Failed(FailedAttempt),
     /// Ids in order, and the positions that existed already.
-    Added(Vec<String>, Vec<usize>),
-    /// The same, and the positions of those that their parent does not wait for.
-    Linked(Vec<String>, Vec<usize>, Vec<usize>),
+    AddedJobs(Vec<String>, Vec<usize>),
+    /// The ids, the positions that were not stored, and among them those that their parent does not wait for.
+    AddedLinkedJobs(Vec<String>, Vec<usize>, Vec<usize>),
     Logs(Vec<String>, i64),
     /// The next job of a scheduler.
     Scheduled(Option<Scheduled>),
@@ -42,7 +42,7 @@ pub enum Reply {
     Values(Vec<Value>),
 }
 
-impl Reply {
+impl Output {
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Nothing => Ok(py.None().into_bound(py)),
@@ -70,8 +70,8 @@ impl Reply {
             Self::Failed(FailedAttempt { retry_in, stacktrace, next }) => {
                 (retry_in, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
             }
-            Self::Added(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
-            Self::Linked(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),
+            Self::AddedJobs(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
+            Self::AddedLinkedJobs(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),
             Self::Logs(rows, count) => {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
                 Ok(logs.into_any())
@@ -113,7 +113,7 @@ fn held_object<'py>(py: Python<'py>, job: Option<&Arc<HeldJob>>) -> PyResult<Bou
     }
 }
 
-/// A reply as Redis sent it: int, bytes, list or None. A map is a flat list, as RESP2 has it.
+/// A reply as Redis sent it: int, bytes, list or None. A map is a flat list, as in RESP2.
 fn value_object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Int(number) => number.into_bound_py_any(py),

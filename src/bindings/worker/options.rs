@@ -1,4 +1,4 @@
-//! The options of a worker, checked by Python, as the core keeps them.
+//! The options of a worker. Python has checked them.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::protocol::Keep;
 use crate::worker::options::{Limiter, WorkerOptions};
 
 #[pyclass(frozen, module = "bullrush._core")]
-pub struct WorkerTerms(pub WorkerOptions);
+pub struct CoreWorkerOptions(pub WorkerOptions);
 
 fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
     rule.map(|(count, age)| Keep { count, age })
 }
 
 #[pymethods]
-impl WorkerTerms {
+impl CoreWorkerOptions {
     #[new]
     #[pyo3(signature = (*, prefetch=None, lock_duration=30_000, lock_renew_time=15_000, stalled_interval=30_000,
         max_stalled_count=1, max_started_attempts=None, limiter=None, timeout=None, drain_delay=5_000, remove_on_complete=None,

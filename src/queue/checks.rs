@@ -1,4 +1,4 @@
-//! Checks before the first write: a wrong guess here would damage somebody else's queue.
+//! Checks before the first write: keys of another program must not be damaged.
 
 use redis::Cmd;
 
@@ -6,10 +6,10 @@ use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
-/// What the queue says about its writer; other clients only display it.
+/// The version that is written to `meta`; other clients only display it.
 pub const VERSION: &str = "bullmq:5.62.0";
 
-/// The keys whose type tells a BullMQ queue from anything else.
+/// The types that these keys have in a BullMQ queue.
 const TYPES: [(&str, &str); 10] = [
     ("meta", "hash"),
     ("wait", "list"),
@@ -23,6 +23,8 @@ const TYPES: [(&str, &str); 10] = [
     ("events", "stream"),
 ];
 
+/// Checks that the keys are those of a BullMQ queue, and on a cluster in one slot.
+///
 /// # Errors
 /// [`Error::QueueName`] when a cluster would scatter the queue's keys; [`Error::LegacyQueue`] when the keys are not BullMQ's.
 pub(super) async fn check(link: &Link, keys: &Keys) -> Result<()> {
@@ -62,7 +64,7 @@ fn foreign(keys: &Keys, suffix: &str, expected: &str, found: &str) -> Error {
     ))
 }
 
-/// Writes what every `Queue` of BullMQ writes when it is constructed. Who only reads or removes leaves no such trace.
+/// Writes what every `Queue` of BullMQ writes when it is constructed. Calls that only read or remove do not write it.
 pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64) -> Result<()> {
     let mut write = redis::cmd("HSET");
     write.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events).arg("version").arg(VERSION);

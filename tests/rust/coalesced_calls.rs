@@ -1,4 +1,4 @@
-//! Jobs added one by one that share script calls.
+//! Jobs added one by one go together in script calls.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::proxy::Proxy;
 use crate::queue::{job, queue};
 use crate::server::{endpoint, number, patient, text, Server};
 
-type Outcome = oneshot::Receiver<Result<String>>;
+type AddResult = oneshot::Receiver<Result<String>>;
 
 /// Adds a job; true if this call sends for itself.
-fn add(queue: &Arc<QueueHandle>, job: NewJob<'_>) -> (bool, Outcome) {
+fn add(queue: &Arc<QueueHandle>, job: NewJob<'_>) -> (bool, AddResult) {
     let (sender, outcome) = oneshot::channel();
-    let told = Box::new(|id| sender.send(id).unwrap());
-    let sending = queue.add_job(job, told);
+    let on_done = Box::new(|id| sender.send(id).unwrap());
+    let sending = queue.add_job(job, on_done);
     let sends = sending.is_some();
     sending.map(tokio::spawn);
     (sends, outcome)
@@ -38,7 +38,7 @@ async fn warm(link: &Link) -> Arc<QueueHandle> {
 }
 
 #[tokio::test]
-async fn jobs_that_come_while_a_call_is_on_its_way_share_the_next_ones() {
+async fn jobs_that_are_added_while_a_call_is_in_flight_share_the_next_ones() {
     let server = Server::start();
     let link = server.link();
     let queue = warm(&link).await;
@@ -51,7 +51,7 @@ async fn jobs_that_come_while_a_call_is_on_its_way_share_the_next_ones() {
         assert_eq!(queue.get_job(&id).await.unwrap().unwrap().data(), id.as_bytes());
     }
     assert_eq!(calls(&link).await - before, 3, "one for the first, 250 and 148 jobs");
-    assert!(add(&queue, job("last")).0, "with nothing on its way a job goes at once");
+    assert!(add(&queue, job("last")).0, "with no call in flight a job is sent at once");
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn jobs_too_large_to_share_a_call_do_not() {
 }
 
 #[tokio::test]
-async fn an_id_that_exists_is_a_matter_of_its_job_alone() {
+async fn an_id_that_exists_concerns_its_job_alone() {
     let server = Server::start();
     let queue = warm(&server.link()).await;
     let ids = [None, Some("a"), Some("b"), Some("a"), None];
@@ -101,7 +101,7 @@ async fn only_jobs_with_automatic_ids_have_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn without_a_connection_everybody_waits_for_himself() {
+async fn without_a_connection_every_job_waits_alone() {
     let mut server = Server::start();
     let link = Link::open(server.endpoint(), patient(300));
     let queue = warm(&link).await;

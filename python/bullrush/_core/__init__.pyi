@@ -1,0 +1,43 @@
+"""The compiled core: connections, scripts, timers and the worker engine. None of it holds the GIL while it waits.
+
+At run time all names are in the one module `bullrush._core`. The parts are there for readers and type checkers only: they follow the
+folders of `src/bindings`, and cannot be imported.
+"""
+
+from .arrow import AutoIds as AutoIds
+from .events import CoreEvents as CoreEvents
+from .events import CoreListening as CoreListening
+from .jobs import JobRecord as JobRecord
+from .jobs import Link as Link
+from .jobs import NewJob as NewJob
+from .jobs import NewJobRecord as NewJobRecord
+from .jobs import NewJobs as NewJobs
+from .manual import ManualWork as ManualWork
+from .pending import Completions as Completions
+from .pending import Pending as Pending
+from .queue import CoreQueue as CoreQueue
+from .watch import ConnectionWatch as ConnectionWatch
+from .worker import CoreWorker as CoreWorker
+from .worker import CoreWorkerOptions as CoreWorkerOptions
+from .worker import WorkerEvent as WorkerEvent
+
+__version__: str
+
+#: The version that queues write to ``meta``, as BullMQ's queues do.
+BULLMQ_VERSION: str
+
+def now_ms() -> int:
+    """Return the wall clock in ms, the unit of all times in BullMQ's fields."""
+
+def stop_clock(at: int | None) -> None:
+    """Stop `now_ms` at one moment in the whole process, for tests; None lets it run again."""
+
+def cron_next(pattern: str, tz: str | None, after: int) -> int | None:
+    """Return when a cron pattern fires next after a moment, both in ms since 1970; None for never. ``tz`` None is the local zone.
+
+    Raises:
+        InvalidOptionError: the pattern or the time zone cannot be read.
+    """
+
+def script_sources() -> dict[str, tuple[str, str]]:
+    """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""

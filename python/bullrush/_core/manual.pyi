@@ -1,0 +1,34 @@
+"""Jobs that are fetched and finished one call at a time."""
+
+from typing import final
+
+from .jobs import JobRecord
+from .pending import Pending
+from .worker import CoreWorkerOptions
+
+@final
+class ManualWork:
+    """A worker's fetch and finish, one call at a time. Connects at first use; after a fork the child makes connections of its own."""
+
+    def __new__(cls, url: str, prefix: str, name: str, options: CoreWorkerOptions) -> ManualWork: ...
+    def get_next_job(self, token: str, block: bool) -> Pending[JobRecord | None]: ...
+    def move_to_completed(
+        self, id: str, token: str, opts: bytes, value: bytes, fetch_next: bool
+    ) -> Pending[JobRecord | None]: ...
+    def move_to_failed(
+        self,
+        id: str, token: str, opts: bytes, made: int, stacktrace: bytes | None,
+        reason: str, stack: str, retry: bool, delay: int | None, fetch_next: bool,
+    ) -> Pending[tuple[int | None, str, JobRecord | None]]:  # fmt: skip
+        """Return (ms until it is retried or None, the job's stack traces, the next job); see `CoreWorker.fail`."""
+    @staticmethod
+    def needs_strategy(opts: bytes, made: int) -> str | None:
+        """Return the backoff type if only a custom strategy can compute the delay after attempt ``made`` + 1, else None."""
+    def extend_job_locks(self) -> Pending[list[str]]: ...
+    def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
+    def appear(self) -> Pending[None]:
+        """Check the server and the queue, and open the connection by which others find a worker. `get_next_job` does this, too."""
+    def withdraw(self) -> None:
+        """Close that connection until it is needed again."""
+    def close(self) -> None:
+        """End pending waits for a job, and that connection."""

@@ -1,0 +1,110 @@
+"""The producer and getter calls of one queue."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from .arrow import AutoIds
+from .jobs import JobRecord, Link, NewJob, NewJobs
+from .pending import Pending
+
+@final
+class CoreQueue:
+    """Producer and getter calls of one queue. Connects at first use; after a fork the child makes connections of its own."""
+
+    def __new__(
+        cls, url: str, prefix: str, name: str, *,
+        max_len_events: int = 10_000, skip_metas_update: bool = False, timeout_ms: int | None = ...,
+    ) -> CoreQueue:  # fmt: skip
+        """``timeout_ms``: how long one round trip may take, with connecting; None waits for ever."""
+    def add_job(self, job: NewJob) -> Pending[str]:
+        """Add one job and return its id. Jobs that are added while another call is in flight go together in the next call."""
+    def add_jobs(self, jobs: NewJobs) -> Pending[None]:
+        """Add many jobs in parts of 250; then their records have ids."""
+    def add_linked_jobs(
+        self, jobs: Sequence[tuple[NewJob, Link]], whole: bool
+    ) -> Pending[tuple[list[str], list[int], list[int]]]:
+        """Add jobs with a parent, children or a deduplication id, in parts of 250. Each part is stored completely or not at all.
+
+        ``whole``: all jobs in one part. Returns the ids; the positions of the jobs that were not stored (a deduplicated job has the id
+        of the job that replaces it); and among them the positions of the jobs that their parent does not wait for.
+        """
+    def add_arrow(
+        self, source: object, name: str | None, name_column: str | None, data_columns: Sequence[str] | None,
+        id_column: str | None, auto_ids: AutoIds | None, opts: bytes, timestamp: int, delay: int, priority: int,
+        lifo: bool, link: Link | None,
+    ) -> Pending[tuple[list[str], list[int]]]:  # fmt: skip
+        """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
+
+        ``id_column`` gives custom ids; else ``auto_ids`` does; else ids are Redis' counter. All rows are encoded before
+        this returns, and sent after it.
+        """
+    def prepare(self) -> Pending[None]:
+        """Connect, check the server and the queue, write ``meta``."""
+    def redis_version(self) -> str | None:
+        """Return the server's version, None before this process has connected to it."""
+    def commands(
+        self, commands: Sequence[Sequence[int | str | bytes]], *, repeatable: bool = True
+    ) -> Pending[list[Any]]:
+        """Send plain commands in one pipeline, each with its full key names, and return their replies as Redis sent them.
+
+        Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a command whose
+        reply was lost is not sent again (`OutcomeUnknownError`).
+        """
+    def get_job(self, id: str) -> Pending[JobRecord | None]: ...
+    def get_jobs(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[JobRecord | None]]: ...
+    def get_ranges(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[str]]: ...
+    def get_counts(self, types: Sequence[str]) -> Pending[list[int]]: ...
+    def get_state(self, id: str) -> Pending[str]: ...
+    def get_job_logs(self, id: str, start: int, end: int, asc: bool) -> Pending[tuple[list[str], int]]: ...
+    def is_paused(self) -> Pending[bool]: ...
+    def get_meta(self) -> Pending[dict[str, str]]: ...
+    def pause(self) -> Pending[None]: ...
+    def resume(self) -> Pending[None]: ...
+    def update_data(self, id: str, data: bytes) -> Pending[None]: ...
+    def update_progress(self, id: str, progress: bytes) -> Pending[None]: ...
+    def add_log(self, id: str, row: str, keep: int | None) -> Pending[int]: ...
+    def clear_logs(self, id: str, keep: int | None) -> Pending[None]: ...
+    def change_delay(self, id: str, delay: int) -> Pending[None]: ...
+    def change_priority(self, id: str, priority: int, lifo: bool) -> Pending[None]: ...
+    def promote(self, id: str) -> Pending[None]: ...
+    def promote_jobs(self, count: int) -> Pending[None]: ...
+    def remove(self, id: str, remove_children: bool) -> Pending[int]: ...
+    def retry(self, id: str, state: str, lifo: bool, reset_made: bool, reset_started: bool) -> Pending[None]: ...
+    def retry_jobs(self, state: str, count: int, timestamp: int) -> Pending[None]: ...
+    def drain(self, delayed: bool) -> Pending[None]: ...
+    def clean(self, state: str, cutoff: int, limit: int | None) -> Pending[list[str]]: ...
+    def remove_orphaned_jobs(self, ids: Sequence[str]) -> Pending[int]: ...
+    def remove_child_dependency(self, id: str, parent_key: str) -> Pending[bool]: ...
+    def remove_deduplication_key(self, id: str, deduplication_id: str) -> Pending[bool]: ...
+    def remove_unprocessed_children(self, id: str) -> Pending[None]: ...
+    def obliterate(self, force: bool, count: int) -> Pending[None]:
+        """Remove the queue, which must be paused."""
+    def upsert_job_scheduler(
+        self,
+        id: str,
+        repeat: bytes,
+        immediately: bool,
+        name: str,
+        data: bytes,
+        opts: bytes,
+        metadata: bytes | None = None,
+    ) -> Pending[tuple[str, int, int, int, bytes] | None]:
+        """Create or update a job scheduler; None when its schedule is over.
+
+        ``repeat``, ``data`` and ``opts`` are JSON with BullMQ's names; ``metadata`` is JSON, for the next job only. Returns the next
+        job's id, timestamp, delay, priority and opts.
+
+        Raises:
+            InvalidOptionError: the pattern or the time zone cannot be read; raised by this call itself.
+        """
+    def remove_job_scheduler(self, id: str, oldest_stem: str | None = None) -> Pending[bool]: ...
+    def rate_limit(self, expire_ms: int) -> Pending[None]: ...
+    def set_global_concurrency(self, concurrency: int | None) -> Pending[int]:
+        """Set the limit; None removes it. Returns how many settings were added or removed."""
+    def set_global_rate_limit(self, limit: tuple[int, int] | None) -> Pending[int]:
+        """Set the limit, as (max, duration ms); None removes it. Returns how many settings were added or removed."""
+    # Moves of an active job by its own handler. They check the lock token; token "0" skips the check.
+    def move_to_delayed(self, id: str, token: str, delay: int) -> Pending[None]: ...
+    def move_to_wait(self, id: str, token: str) -> Pending[int]: ...
+    def move_to_waiting_children(self, id: str, token: str, child_key: str | None) -> Pending[bool]: ...
+    def extend_lock(self, id: str, token: str, duration: int) -> Pending[bool]: ...

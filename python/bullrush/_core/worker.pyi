@@ -1,0 +1,92 @@
+"""The worker engine, and the options that it obeys."""
+
+from typing import TypeAlias, final
+
+from .jobs import JobRecord
+from .pending import Pending
+
+@final
+class CoreWorkerOptions:
+    """The options of a worker, for `CoreWorker` and `ManualWork`."""
+
+    def __new__(
+        cls,
+        *,
+        prefetch: int | None = None, lock_duration: int = 30_000, lock_renew_time: int = 15_000,
+        stalled_interval: int = 30_000, max_stalled_count: int = 1, max_started_attempts: int | None = None,
+        limiter: tuple[int, int] | None = None, timeout: int | None = None, drain_delay: int = 5_000,
+        remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
+        metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
+        run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
+    ) -> CoreWorkerOptions:  # fmt: skip
+        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
+
+#: One event of a worker: (kind, record or None, text, number, stack traces (JSON), ``details``, class of an error that the core made).
+#: Kinds: "completed" (text = returnvalue JSON, number = finished on), "failed" (for good; text = reason, number = finished on), "retried"
+#: (number = delay), "refused" (will fail without being run), "stalled" and "scheduler_repaired" and "lock_lost" (text = id), "drained",
+#: "error" (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "dropped"
+#: (text = how many events nobody took), "closed".
+WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int, bytes | None, object, str | None]
+
+@final
+class CoreWorker:
+    """The worker engine of one queue. Python takes jobs and hands in outcomes; the native thread does the rest."""
+
+    def __new__(
+        cls, url: str, prefix: str, name: str, options: CoreWorkerOptions, *, worker_id: str, concurrency: int
+    ) -> CoreWorker:
+        """``worker_id``: the prefix of the lock tokens; no two workers may share it."""
+    def start(self, *, until: str | None, max_jobs: int | None, max_seconds: float | None, horizon: int) -> None:
+        """Start fetching.
+
+        Raises:
+            RuntimeError: it was started before, or this is a forked child of the process that made it.
+        """
+    def take(self, max: int, wait_ms: int) -> list[JobRecord] | None:
+        """Return 1..max jobs, [] after ``wait_ms``, None when no job will come any more. Tries without releasing the GIL first."""
+    def fileno(self) -> int:
+        """Return a descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
+    def rearm(self) -> None:
+        """Clear the descriptor; call before draining with ``take(n, 0)``."""
+    def complete(self, record: JobRecord, value: bytes, details: object = None) -> None:
+        """Hand in a result (JSON). ``details`` comes back with the event, if outcomes are reported.
+
+        Raises:
+            ClosedError: the worker has ended without waiting for this job; another worker will run it again.
+        """
+    def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None, details: object = None) -> None:  # fmt: skip
+        """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry); ``details``: see `complete`."""
+    def needs_strategy(self, record: JobRecord) -> str | None:
+        """Return the backoff type if only a custom strategy can compute this job's delay, else None."""
+    def release(self, record: JobRecord) -> None:
+        """Forget a job that its handler has moved elsewhere (delayed, waiting, waiting-children)."""
+    def give_back(self, record: JobRecord) -> None:
+        """Give a job back to the front of ``wait``: its handler will not finish it."""
+    def rate_limited(self, record: JobRecord) -> None:
+        """Give back a job, and all jobs that no handler has started, to the front of ``wait``; fetch nothing until the rate limit ends."""
+    def cancel(self, id: str, reason: str) -> bool:
+        """Ask the handler of a job to stop; False if this worker does not hold the job or has asked before."""
+    def held_ids(self) -> list[str]:
+        """Return the ids of all jobs that this worker holds."""
+    def next_event(self, wait_ms: int) -> WorkerEvent | None: ...
+    def report_outcomes(self, wanted: bool) -> None:
+        """Queue an event for every job that completes or fails from now on, or stop doing so."""
+    def set_concurrency(self, concurrency: int) -> None: ...
+    def pause(self) -> None:
+        """Stop fetching; jobs that no handler has started go back to the queue."""
+    def limit(self, ms: int) -> None:
+        """Fetch nothing for ``ms``; jobs that no handler has started go back to the queue."""
+    def put_start_on_record(self, record: JobRecord) -> Pending[None] | None:
+        """Write the start of a job that was claimed ahead and has started. None: it is written already, as for the first jobs of a fetch."""
+    def resume(self) -> None: ...
+    def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:
+        """Stop fetching, give back unstarted jobs, wait for running ones until the deadline, cancel them, send outcomes, stop lock renewal.
+
+        Raises:
+            BullrushError: the worker could not work at all (legacy queue, server too old...).
+        """
+    def stats(self) -> dict[str, int]:
+        """Return counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired.
+
+        And the present state: in_hand, overdue, deadlines, and events undelivered; dropped counts events that nobody took.
+        """

@@ -1,0 +1,67 @@
+//! The events of a worker.
+
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use super::super::record::PyJobRecord;
+use super::{CoreWorker, SIGNAL_CHECK};
+use crate::worker::event::Event;
+use crate::worker::witness::Witness;
+
+/// Kind, job, text, number, stack traces, what the handler's side passed on as `details`, class of an error that the core made.
+type WorkerEvent =
+    (&'static str, Option<PyJobRecord>, String, i64, Option<Vec<u8>>, Option<Py<PyAny>>, Option<&'static str>);
+
+#[pymethods]
+impl CoreWorker {
+    fn next_event(&self, py: Python<'_>, wait_ms: u64) -> PyResult<Option<WorkerEvent>> {
+        let shared = self.shared()?;
+        let deadline = Instant::now() + Duration::from_millis(wait_ms);
+        loop {
+            if let Some(event) = shared.next_event(Duration::ZERO) {
+                return Ok(Some(describe(event)));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if let Some(event) = py.detach(|| shared.next_event(left.min(SIGNAL_CHECK))) {
+                return Ok(Some(describe(event)));
+            }
+            py.check_signals()?;
+        }
+    }
+}
+
+fn describe(event: Event) -> WorkerEvent {
+    let outcome = |kind, job, text, number, stack, witness: Witness| {
+        let left = witness.left.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
+        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, witness.class)
+    };
+    let (kind, text) = match event {
+        Event::Completed { job, value, finished_on, witness } => {
+            let value = String::from_utf8(value).unwrap_or_default();
+            return outcome("completed", job, value, finished_on, None, witness);
+        }
+        Event::Failed { job, reason, stacktrace, finished_on, witness } => {
+            return outcome("failed", job, reason, finished_on, Some(stacktrace), witness);
+        }
+        Event::Retried { job, reason, stacktrace, delay, witness } => {
+            return outcome("retried", job, reason, delay, Some(stacktrace), witness);
+        }
+        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Witness::default()),
+        Event::Stalled { id } => ("stalled", id),
+        Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
+        Event::Drained => ("drained", String::new()),
+        Event::Error { text } => ("error", text),
+        Event::Cancelled { id, token } => ("cancelled", format!("{token} {id}")),
+        Event::LockLost { id } => ("lock_lost", id),
+        Event::Ready => ("ready", String::new()),
+        Event::Reconnecting { text } => ("reconnecting", text),
+        Event::Connected => ("connected", String::new()),
+        Event::Closed => ("closed", String::new()),
+        Event::Dropped { count } => ("dropped", count.to_string()),
+    };
+    (kind, None, text, 0, None, None, None)
+}

@@ -1,0 +1,150 @@
+//! Jobs: a worker takes them, and hands in their outcomes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::super::errors::to_py_err;
+use super::super::output::Output;
+use super::super::pending::Pending;
+use super::super::record::PyJobRecord;
+use super::super::runtime::Core;
+use super::{CoreWorker, SIGNAL_CHECK};
+use crate::error::Error;
+use crate::protocol::JobOptions;
+use crate::worker::fetcher::stamp_jobs;
+use crate::worker::handout::Taken;
+use crate::worker::held::HeldJob;
+use crate::worker::outcome::{custom_backoff, Failure, Outcome};
+use crate::worker::witness::Witness;
+
+impl CoreWorker {
+    fn submit(
+        &self,
+        py: Python<'_>,
+        record: &PyJobRecord,
+        details: Option<Py<PyAny>>,
+        outcome: impl FnOnce(Arc<HeldJob>) -> Outcome,
+    ) -> PyResult<()> {
+        let job = self.unsettled(py, record)?;
+        let witness = || details.map_or_else(Witness::default, Witness::of_handler);
+        self.shared()?.submit_seen(outcome(job.clone()), witness);
+        Ok(())
+    }
+
+    /// The job of a record, which gets an outcome now.
+    fn unsettled<'r>(&self, py: Python<'_>, record: &'r PyJobRecord) -> PyResult<&'r Arc<HeldJob>> {
+        let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
+        // A settled job, such as one that has timed out, already has its outcome: there is nothing to report.
+        if self.shared()?.has_ended() && !job.is_settled() {
+            return Err(to_py_err(py, &Error::Closed));
+        }
+        Ok(job)
+    }
+}
+
+fn records(py: Python<'_>, jobs: Vec<Arc<HeldJob>>) -> PyResult<Option<Bound<'_, PyList>>> {
+    PyList::new(py, jobs.into_iter().map(PyJobRecord::held)).map(Some)
+}
+
+#[pymethods]
+impl CoreWorker {
+    fn take<'py>(&self, py: Python<'py>, max: usize, wait_ms: u64) -> PyResult<Option<Bound<'py, PyList>>> {
+        let shared = self.shared()?;
+        match shared.try_take(max) {
+            Taken::Jobs(jobs) => return records(py, jobs),
+            Taken::Closed => return Ok(None),
+            Taken::Nothing if wait_ms == 0 => return Ok(Some(PyList::empty(py))),
+            Taken::Nothing => {}
+        }
+        let deadline = Instant::now() + Duration::from_millis(wait_ms);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match py.detach(|| shared.take(max, left.min(SIGNAL_CHECK))) {
+                Taken::Jobs(jobs) => return records(py, jobs),
+                Taken::Closed => return Ok(None),
+                Taken::Nothing if left.is_zero() => return Ok(Some(PyList::empty(py))),
+                Taken::Nothing => py.check_signals()?,
+            }
+        }
+    }
+
+    fn fileno(&self) -> PyResult<i32> {
+        let wakeup = self.shared()?.handout.wakeup();
+        wakeup.map(|wakeup| wakeup.fileno()).map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    fn rearm(&self) -> PyResult<()> {
+        let wakeup = self.shared()?.handout.wakeup();
+        wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    #[pyo3(signature = (record, value, details=None))]
+    fn complete(
+        &self,
+        py: Python<'_>,
+        record: &PyJobRecord,
+        value: &Bound<'_, PyBytes>,
+        details: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let value = value.as_bytes().to_vec();
+        self.submit(py, record, details, |job| Outcome::Completed { job, value })
+    }
+
+    #[pyo3(signature = (record, reason, stack, retry, delay, details=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn fail(
+        &self,
+        py: Python<'_>,
+        record: &PyJobRecord,
+        reason: String,
+        stack: String,
+        retry: bool,
+        delay: Option<i64>,
+        details: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let failure = Failure { reason, stack, retry, delay };
+        self.submit(py, record, details, |job| Outcome::Failed { job, failure })
+    }
+
+    fn needs_strategy(&self, record: &PyJobRecord) -> PyResult<Option<String>> {
+        let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
+        Ok(custom_backoff(job.record.atm(), &JobOptions::parse(job.record.opts())))
+    }
+
+    fn release(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+        self.submit(py, record, None, |job| Outcome::Released { job })
+    }
+
+    fn give_back(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+        self.submit(py, record, None, |job| Outcome::Returned { job })
+    }
+
+    fn rate_limited(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
+        let job = self.unsettled(py, record)?;
+        self.shared()?.rate_limited(job.clone());
+        Ok(())
+    }
+
+    fn held_ids(&self) -> PyResult<Vec<String>> {
+        Ok(self.shared()?.locks.ids())
+    }
+
+    fn put_start_on_record(&self, record: &PyJobRecord) -> PyResult<Option<Pending>> {
+        let shared = self.shared()?.clone();
+        let Some(job) = record.held_job().filter(|job| job.unstamped().is_some()).cloned() else { return Ok(None) };
+        let core = Core::current();
+        let link = {
+            let _runtime = core.enter();
+            core.pool.command(&self.endpoint)
+        };
+        let keys = self.keys.clone();
+        Ok(Some(Pending::start(async move {
+            stamp_jobs(&link, &keys, &shared.options, &[job]).await?;
+            Ok(Output::Nothing)
+        })))
+    }
+}

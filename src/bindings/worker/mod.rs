@@ -1,0 +1,114 @@
+//! The worker engine: Python takes jobs, hands in outcomes and reads events.
+
+mod control;
+mod events;
+mod jobs;
+mod options;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pub use options::CoreWorkerOptions;
+
+use super::endpoint::{client_name, endpoint, keys};
+use super::errors::forked;
+use super::runtime::{Core, OwnedByProcess};
+use crate::connection::{BlockingLink, Endpoint};
+use crate::protocol::Keys;
+use crate::worker::options::{RunLimits, Until, WorkerOptions};
+use crate::worker::shared::Shared;
+
+/// How often a waiting thread looks for signals.
+const SIGNAL_CHECK: Duration = Duration::from_millis(200);
+
+#[pyclass(frozen, module = "bullrush._core")]
+pub struct CoreWorker {
+    owned: OwnedByProcess<Arc<Shared>>,
+    endpoint: Arc<Endpoint>,
+    keys: Keys,
+    started: AtomicBool,
+}
+
+impl CoreWorker {
+    fn shared(&self) -> PyResult<&Arc<Shared>> {
+        self.owned.get().ok_or_else(forked)
+    }
+}
+
+#[pymethods]
+impl CoreWorker {
+    #[new]
+    #[pyo3(signature = (url, prefix, name, options, *, worker_id, concurrency))]
+    fn new(
+        py: Python<'_>,
+        url: &str,
+        prefix: &str,
+        name: &str,
+        options: &CoreWorkerOptions,
+        worker_id: String,
+        concurrency: usize,
+    ) -> PyResult<Self> {
+        let options = WorkerOptions { worker_id, concurrency, ..options.0.clone() };
+        Ok(Self {
+            owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
+            endpoint: endpoint(py, url)?,
+            keys: keys(py, prefix, name)?,
+            started: AtomicBool::new(false),
+        })
+    }
+
+    #[pyo3(signature = (*, until, max_jobs, max_seconds, horizon))]
+    fn start(
+        &self,
+        until: Option<&str>,
+        max_jobs: Option<u64>,
+        max_seconds: Option<f64>,
+        horizon: i64,
+    ) -> PyResult<()> {
+        let shared = self.shared()?.clone();
+        let until = match until {
+            None => Until::Closed,
+            Some("empty") => Until::Empty,
+            Some("drained") => Until::Drained,
+            Some(other) => {
+                return Err(PyValueError::new_err(format!("until must be \"empty\" or \"drained\", not {other:?}")))
+            }
+        };
+        let max_time = max_seconds.map(Duration::try_from_secs_f64).transpose();
+        let max_time = max_time.map_err(|error| PyValueError::new_err(format!("max_seconds: {error}")))?;
+        if self.started.swap(true, Ordering::AcqRel) {
+            return Err(PyRuntimeError::new_err("Worker is already running."));
+        }
+        let limits = RunLimits { until, max_jobs, max_time, horizon_ms: horizon };
+        let core = Core::current();
+        let _runtime = core.enter();
+        let link = core.pool.command(&self.endpoint);
+        let name = client_name(&self.keys, shared.options.worker_name.as_deref());
+        let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
+        crate::worker::start(shared, link, blocking, self.keys.clone(), limits);
+        Ok(())
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = &self.shared()?.stats;
+        let dict = PyDict::new(py);
+        dict.set_item("completed", stats.completed.load(Ordering::Relaxed))?;
+        dict.set_item("failed", stats.failed.load(Ordering::Relaxed))?;
+        dict.set_item("retried", stats.retried.load(Ordering::Relaxed))?;
+        dict.set_item("fetched", stats.fetched.load(Ordering::Relaxed))?;
+        dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
+        dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
+        dict.set_item("overdue", stats.overdue.load(Ordering::Relaxed))?;
+        dict.set_item("schedulers_repaired", stats.schedulers_repaired.load(Ordering::Relaxed))?;
+        dict.set_item("deadlines", self.shared()?.deadlines.kept())?;
+        dict.set_item("undelivered", self.shared()?.backlog.waiting())?;
+        dict.set_item("dropped", self.shared()?.backlog.dropped())?;
+        dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
+        Ok(dict)
+    }
+}

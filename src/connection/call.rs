@@ -1,0 +1,244 @@
+//! Commands on a link: sent, and sent again where that is safe.
+
+use std::borrow::Borrow;
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline, Value};
+use tokio::time::Instant;
+
+use super::fault::{inspect, Fault};
+use super::link::Link;
+use super::pace::Pace;
+use super::size;
+use super::wire::{NoReply, Wire};
+use super::{LinkState, Retry, ServerInfo};
+use crate::error::{Error, Result};
+
+/// The longest pause before a busy server is asked again.
+const BUSY_CAP: Duration = Duration::from_secs(1);
+
+/// The state of one call over its tries.
+#[derive(Clone)]
+struct Tries {
+    retry: Retry,
+    deadline: Option<Instant>,
+    /// The next try needs a connection of a later generation than this.
+    failed_generation: u64,
+    /// One of the tries may have been executed.
+    sent: bool,
+    busy: Pace,
+}
+
+impl Link {
+    /// Waits until the link is connected.
+    ///
+    /// # Errors
+    /// [`Error::ConnectionLost`] after the link's timeout; the refusal of the server; [`Error::Closed`].
+    pub async fn ready(&self) -> Result<ServerInfo> {
+        let wire = self.wire(&self.tries(Retry::Look)).await?;
+        Ok(wire.server.clone())
+    }
+
+    /// Runs one command.
+    ///
+    /// # Errors
+    /// [`Error::ConnectionLost`]: nothing was sent within the timeout, or the command changes nothing.
+    /// [`Error::OutcomeUnknown`]: sent, but no reply came.
+    /// [`Error::Server`]: an error reply. [`Error::Closed`].
+    pub async fn call(&self, cmd: impl Borrow<Cmd>, retry: Retry) -> Result<Value> {
+        let mut tries = self.tries(retry);
+        loop {
+            let wire = self.wire(&tries).await?;
+            match self.in_time(&tries, wire.send(cmd.borrow())).await {
+                Ok(reply) => match inspect(reply) {
+                    Ok(value) => {
+                        wire.proven.store(true, Ordering::Relaxed);
+                        return Ok(value);
+                    }
+                    Err(fault) => self.after_fault(fault, &wire, &mut tries).await?,
+                },
+                Err(no_reply) => {
+                    self.check_size(std::iter::once(cmd.borrow()), &no_reply, &wire, &tries).await?;
+                    self.after_no_reply(no_reply, &wire, &mut tries)?;
+                }
+            }
+        }
+    }
+
+    /// Runs commands in one write; each has its own result.
+    ///
+    /// # Errors
+    /// As [`Link::call`], for the pipeline as a whole. Error replies are in the results.
+    pub async fn pipeline<C: Borrow<Cmd>>(&self, cmds: &[C], retry: Retry) -> Result<Vec<Result<Value>>> {
+        let mut results: Vec<Option<Result<Value>>> = (0..cmds.len()).map(|_| None).collect();
+        let mut tries = self.tries(retry);
+        loop {
+            let open: Vec<usize> = (0..cmds.len()).filter(|&slot| results[slot].is_none()).collect();
+            if open.is_empty() {
+                return Ok(results.into_iter().flatten().collect());
+            }
+            let wire = self.wire(&tries).await?;
+            let mut pipeline = Pipeline::with_capacity(open.len());
+            for &slot in &open {
+                pipeline.add_command(cmds[slot].borrow().clone());
+            }
+            let replies = match self.in_time(&tries, wire.send_all(&pipeline, open.len())).await {
+                Ok(replies) => replies,
+                Err(no_reply) => {
+                    self.check_size(cmds.iter().map(Borrow::borrow), &no_reply, &wire, &tries).await?;
+                    self.after_no_reply(no_reply, &wire, &mut tries)?;
+                    continue;
+                }
+            };
+            // Commands that the server refused for now were not executed: only these are sent again.
+            let mut refused = None;
+            for (slot, reply) in open.into_iter().zip(replies) {
+                match inspect(reply) {
+                    Ok(value) => results[slot] = Some(Ok(value)),
+                    Err(Fault::ForCaller(error)) => results[slot] = Some(Err(error)),
+                    Err(fault) => refused = Some(fault),
+                }
+            }
+            match refused {
+                None => wire.proven.store(true, Ordering::Relaxed),
+                Some(fault) => self.after_fault(fault, &wire, &mut tries).await?,
+            }
+        }
+    }
+
+    fn tries(&self, retry: Retry) -> Tries {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        Tries { retry, deadline, failed_generation: 0, sent: false, busy: Pace::new(BUSY_CAP) }
+    }
+
+    async fn in_time<T>(
+        &self,
+        tries: &Tries,
+        reply: impl Future<Output = std::result::Result<T, NoReply>>,
+    ) -> std::result::Result<T, NoReply> {
+        match tries.deadline.filter(|_| self.covers_reply) {
+            None => reply.await,
+            Some(deadline) => tokio::time::timeout_at(deadline, reply).await.unwrap_or(Err(NoReply::Late)),
+        }
+    }
+
+    /// A connection that is newer than those that failed.
+    async fn wire(&self, tries: &Tries) -> Result<Arc<Wire>> {
+        if let Some(wire) = self.shared.wire_after(tries.failed_generation) {
+            return Ok(wire);
+        }
+        let wait = self.shared.next_wire(tries.failed_generation);
+        match tries.deadline {
+            None => wait.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline, wait).await {
+                Ok(result) => result,
+                Err(_) => Err(self.no_connection(tries)),
+            },
+        }
+    }
+
+    /// The error when no connection came in time.
+    fn no_connection(&self, tries: &Tries) -> Error {
+        let reason = match &*self.shared.state.borrow() {
+            LinkState::Connecting { error: Some(error), .. } => format!(" ({error})"),
+            _ => String::new(),
+        };
+        let endpoint = &self.shared.endpoint;
+        let timeout = self.timeout.unwrap_or_default().as_millis();
+        if tries.sent && tries.retry != Retry::Look {
+            return Error::OutcomeUnknown(format!(
+                "the connection to Redis at {endpoint} was lost{reason} after the command was sent and did not come back \
+                 within {timeout} ms: it may or may not have been executed"
+            ));
+        }
+        Error::ConnectionLost(format!(
+            "cannot reach Redis at {endpoint}{reason} within {timeout} ms; nothing was sent. \
+             Check that Redis runs there and that the URL is right"
+        ))
+    }
+
+    /// The error when no reply came in time.
+    fn too_late(&self, tries: &Tries) -> Error {
+        let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
+        let text = format!("Redis at {endpoint} did not answer within {timeout} ms");
+        match tries.retry {
+            Retry::Look => Error::ConnectionLost(text),
+            Retry::Safe | Retry::Never => {
+                Error::OutcomeUnknown(format!("{text}: the command may or may not have been executed"))
+            }
+        }
+    }
+
+    /// After an error reply: returns it, or waits for another try if the command was not executed.
+    async fn after_fault(&self, fault: Fault, wire: &Arc<Wire>, tries: &mut Tries) -> Result<()> {
+        match fault {
+            Fault::ForCaller(error) => Err(error),
+            Fault::WrongServer(error) => {
+                self.shared.leave(wire, &error.to_string());
+                tries.failed_generation = wire.generation;
+                Ok(())
+            }
+            Fault::Busy(error) => {
+                tries.busy.failed();
+                match tries.deadline {
+                    Some(deadline) => match tokio::time::timeout_at(deadline, tries.busy.wait()).await {
+                        Ok(()) => Ok(()),
+                        Err(_) => Err(error),
+                    },
+                    None => {
+                        tries.busy.wait().await;
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns an error if no reply came because an argument is too long: the server would close every new connection as well.
+    async fn check_size<'a>(
+        &self,
+        cmds: impl Iterator<Item = &'a Cmd>,
+        no_reply: &NoReply,
+        wire: &Wire,
+        tries: &Tries,
+    ) -> Result<()> {
+        let Some(longest) = size::maybe_too_long(cmds).filter(|_| !matches!(no_reply, NoReply::Late)) else {
+            return Ok(());
+        };
+        let next = Tries { failed_generation: wire.generation, ..tries.clone() };
+        // Without a connection the limits of the server are unknown.
+        let Ok(wire) = self.wire(&next).await else {
+            return Ok(());
+        };
+        size::error_if_too_long(&wire, longest).await.map_or(Ok(()), Err)
+    }
+
+    /// When no reply came: returns an error, or `Ok` for another try.
+    fn after_no_reply(&self, no_reply: NoReply, wire: &Wire, tries: &mut Tries) -> Result<()> {
+        if wire.is_dead() {
+            tries.failed_generation = wire.generation;
+        }
+        match (no_reply, tries.retry) {
+            (NoReply::Late, _) => Err(self.too_late(tries)),
+            (NoReply::NotSent(_), _) => {
+                tries.failed_generation = wire.generation;
+                Ok(())
+            }
+            (NoReply::Unknown(_), Retry::Safe | Retry::Look) => {
+                tries.sent = true;
+                // A server that accepts connections and never answers is asked again only until the deadline.
+                match tries.deadline {
+                    Some(deadline) if deadline <= Instant::now() => Err(self.too_late(tries)),
+                    _ => Ok(()),
+                }
+            }
+            (NoReply::Unknown(reason), Retry::Never) => Err(Error::OutcomeUnknown(format!(
+                "Redis at {} did not answer ({reason}): the command may or may not have been executed",
+                self.shared.endpoint
+            ))),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A queue and its links.
+
+use redis::{Cmd, ToRedisArgs, Value};
+use tokio::sync::OnceCell;
+
+use super::checks;
+use super::coalescer::Coalescer;
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::Keys;
+
+/// What a queue handle writes to `meta` when it first adds or changes something.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueOptions {
+    pub max_len_events: i64,
+    pub skip_metas_update: bool,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        QueueOptions { max_len_events: 10_000, skip_metas_update: false }
+    }
+}
+
+/// A queue and the links to it. The first call checks the queue, and the first write writes its `meta`: once per handle.
+pub struct QueueHandle {
+    pub(super) link: Link,
+    pub(super) bulk: Link,
+    pub(super) keys: Keys,
+    options: QueueOptions,
+    checked: OnceCell<()>,
+    meta_written: OnceCell<()>,
+    pub(super) single: Coalescer,
+}
+
+impl QueueHandle {
+    /// `bulk` carries what takes more than one script call; it may be a clone of `link`.
+    #[must_use]
+    pub fn new(link: Link, bulk: Link, keys: Keys, options: QueueOptions) -> Self {
+        QueueHandle {
+            link,
+            bulk,
+            keys,
+            options,
+            checked: OnceCell::new(),
+            meta_written: OnceCell::new(),
+            single: Coalescer::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Connects and checks that the queue can be used; writes nothing. Does nothing after the first success.
+    ///
+    /// # Errors
+    /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what [`Link::call`]
+    /// returns.
+    pub async fn ready(&self) -> Result<()> {
+        self.checked.get_or_try_init(|| checks::check(&self.link, &self.keys)).await.copied()
+    }
+
+    /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something. Does nothing after the first success.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::ready`].
+    pub async fn writable(&self) -> Result<()> {
+        self.ready().await?;
+        let write = || async {
+            if !self.options.skip_metas_update {
+                checks::write_meta(&self.link, &self.keys, self.options.max_len_events).await?;
+            }
+            Ok(())
+        };
+        match self.meta_written.get_or_try_init(write).await {
+            // The server may refuse this write for want of memory or of a right. The call itself reports that, if it is refused, too.
+            Err(Error::Server { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a call would be sent at once.
+    pub(super) fn is_connected_and_prepared(&self) -> bool {
+        self.meta_written.initialized() && self.link.is_connected()
+    }
+
+    pub(super) async fn read(&self, cmd: &Cmd) -> Result<Value> {
+        self.ready().await?;
+        self.link.call(cmd, Retry::Look).await
+    }
+
+    pub(super) async fn write(&self, cmd: &Cmd) -> Result<Value> {
+        self.writable().await?;
+        self.link.call(cmd, Retry::Safe).await
+    }
+}
+
+pub(super) fn command(name: &str, args: &[impl ToRedisArgs]) -> Cmd {
+    let mut cmd = redis::cmd(name);
+    cmd.arg(args);
+    cmd
+}

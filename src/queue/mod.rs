@@ -1,0 +1,18 @@
+//! One queue: checks at first use, adding jobs, getters and settings.
+
+mod add;
+mod adder;
+mod checks;
+mod coalescer;
+mod getters;
+mod handle;
+mod linked;
+pub mod schedulers;
+mod settings;
+mod sweep;
+
+pub use adder::{AddedJobs, Adder};
+pub use checks::VERSION;
+pub use coalescer::OnDone;
+pub use handle::{QueueHandle, QueueOptions};
+pub use settings::ignored_settings;

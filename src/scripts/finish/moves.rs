@@ -1,0 +1,121 @@
+//! Moves of active jobs that are not finished: back to wait, to delayed, to waiting-children.
+
+use redis::Value;
+
+use super::super::{eval, flag, lua, Call};
+use crate::connection::{Link, Retry};
+use crate::error::Result;
+use crate::protocol::{due, reply, Keys};
+
+/// The error of an attempt that will be repeated; `stack` is a JSON array of strings.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    pub reason: &'a str,
+    pub stack: &'a [u8],
+}
+
+fn add_failure(call: &mut Call, failure: Option<Failure<'_>>) {
+    call.optional(failure.map(|failure| failure.reason));
+    call.optional(failure.map(|failure| failure.stack));
+}
+
+/// Moves an active job back to wait, for its next attempt.
+///
+/// # Errors
+/// [`crate::error::Error::Code`] -1, -2, -3, -6; [`crate::error::Error::OutcomeUnknown`].
+pub async fn retry_job(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    id: &str,
+    token: &str,
+    lifo: bool,
+    failure: Option<Failure<'_>>,
+) -> Result<()> {
+    let mut call = Call::new(&lua::finish::RETRY_JOB, keys);
+    call.arg(now).arg(id).arg(token).arg(flag(lifo));
+    add_failure(&mut call, failure);
+    let reply = eval(link, &call, Retry::Never).await?;
+    reply::checked(reply, id, "retryJob", "active").map(drop)
+}
+
+/// Moves an active job to `delayed`, at most as far ahead as a job can be due. `skip_attempt`: this does not count as an attempt
+/// made.
+///
+/// # Errors
+/// [`crate::error::Error::Code`] -1, -2, -3, -6; [`crate::error::Error::OutcomeUnknown`].
+#[allow(clippy::too_many_arguments)]
+pub async fn move_to_delayed(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    id: &str,
+    token: &str,
+    delay: i64,
+    skip_attempt: bool,
+    failure: Option<Failure<'_>>,
+) -> Result<()> {
+    let mut call = Call::new(&lua::finish::MOVE_TO_DELAYED, keys);
+    // A backoff that doubles reaches that limit after some attempts; the job then gets the longest possible delay.
+    call.arg(now).arg(id).arg(token).arg(due::capped(now, delay)).arg(flag(skip_attempt));
+    add_failure(&mut call, failure);
+    let reply = eval(link, &call, Retry::Never).await?;
+    reply::checked(reply, id, "moveToDelayed", "active").map(drop)
+}
+
+/// Gives an active job back to the front of its queue. Returns the limiter's remaining milliseconds, 0 if none.
+///
+/// # Errors
+/// [`crate::error::Error::Code`] -1, -2, -6; [`crate::error::Error::OutcomeUnknown`].
+pub async fn move_to_wait(link: &Link, keys: &Keys, id: &str, token: &str) -> Result<i64> {
+    let mut call = Call::new(&lua::finish::MOVE_TO_WAIT, keys);
+    call.arg(id).arg(token);
+    let reply = eval(link, &call, Retry::Never).await?;
+    reply::checked(reply, id, "moveJobFromActiveToWait", "active")
+}
+
+/// A job to give back, as if it had never been claimed.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenBack<'a> {
+    pub id: &'a str,
+    pub token: &'a str,
+    /// Its score in `prioritized`; `None` = it was in `wait`.
+    pub score: Option<&'a str>,
+    /// The earlier `ats`, `processedOn` and `pb`, if its fetch wrote its start.
+    pub before: Option<[Option<&'a [u8]>; 3]>,
+}
+
+/// Gives back jobs that no handler has started, in one call; the job that runs first is the last one. One result per job.
+///
+/// # Errors
+/// [`crate::error::Error::OutcomeUnknown`] for the whole call; per job [`crate::error::Error::Code`] -1, -2, -3, -6.
+pub async fn give_back(link: &Link, keys: &Keys, jobs: &[GivenBack<'_>]) -> Result<Vec<Result<()>>> {
+    let mut call = Call::with_capacity(&lua::finish::GIVE_BACK, keys, jobs.len() * 7, jobs.len() * 100);
+    for job in jobs {
+        call.arg(job.id).arg(job.token).optional(job.score).arg(flag(job.before.is_some()));
+        for value in job.before.unwrap_or_default() {
+            call.optional(value);
+        }
+    }
+    let codes = reply::array(eval(link, &call, Retry::Never).await?)?;
+    let read = |(code, job): (Value, &GivenBack<'_>)| reply::checked(code, job.id, "giveBack", "active").map(drop);
+    Ok(codes.into_iter().zip(jobs).map(read).collect())
+}
+
+/// Lets an active job wait for one child, by its key, or for all children. False: there is nothing to wait for.
+///
+/// # Errors
+/// [`crate::error::Error::Code`] -1, -2, -3, -6, -9; [`crate::error::Error::OutcomeUnknown`].
+pub async fn move_to_waiting_children(
+    link: &Link,
+    keys: &Keys,
+    now: i64,
+    id: &str,
+    token: &str,
+    child_key: Option<&str>,
+) -> Result<bool> {
+    let mut call = Call::new(&lua::finish::MOVE_TO_WAITING_CHILDREN, keys);
+    call.arg(now).arg(id).arg(token).optional(child_key);
+    let reply = eval(link, &call, Retry::Never).await?;
+    reply::checked(reply, id, "moveToWaitingChildren", "active").map(|reply| reply == 0)
+}

@@ -1,0 +1,150 @@
+//! Operations on single jobs.
+
+use redis::Value;
+
+use super::super::{eval, flag, lua, Call, Script};
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::{due, reply, Keys};
+
+/// Runs a script that returns a BullMQ result code for job `id`.
+async fn run_on_job(link: &Link, call: &Call, retry: Retry, id: &str, command: &str, state: &str) -> Result<i64> {
+    reply::checked(eval(link, call, retry).await?, id, command, state)
+}
+
+fn on_job(script: &'static Script, keys: &Keys, id: &str) -> Call {
+    let mut call = Call::new(script, keys);
+    call.arg(id);
+    call
+}
+
+/// Moves a delayed job to wait.
+///
+/// # Errors
+/// [`Error::Code`] -1, -3.
+pub async fn promote(link: &Link, keys: &Keys, id: &str) -> Result<()> {
+    let call = on_job(&lua::manage::PROMOTE, keys, id);
+    run_on_job(link, &call, Retry::Never, id, "promote", "delayed").await.map(drop)
+}
+
+/// Makes a delayed job due `delay` ms after `now`.
+///
+/// # Errors
+/// [`Error::Code`] -1, -3; [`Error::InvalidOption`] if that is too late.
+pub async fn change_delay(link: &Link, keys: &Keys, now: i64, id: &str, delay: i64) -> Result<()> {
+    due::check_delay(now, delay)?;
+    let mut call = Call::new(&lua::manage::CHANGE_DELAY, keys);
+    call.arg(now).arg(id).arg(delay);
+    run_on_job(link, &call, Retry::Safe, id, "changeDelay", "delayed").await.map(drop)
+}
+
+/// Changes the priority of a job; `lifo` puts it first among its equals.
+///
+/// # Errors
+/// [`Error::Code`] -1.
+pub async fn change_priority(link: &Link, keys: &Keys, id: &str, priority: i64, lifo: bool) -> Result<()> {
+    let mut call = on_job(&lua::manage::CHANGE_PRIORITY, keys, id);
+    call.arg(priority).arg(flag(lifo));
+    run_on_job(link, &call, Retry::Safe, id, "changePriority", "waiting").await.map(drop)
+}
+
+/// Replaces the data JSON of a job.
+///
+/// # Errors
+/// [`Error::Code`] -1.
+pub async fn update_data(link: &Link, keys: &Keys, id: &str, data: &[u8]) -> Result<()> {
+    let mut call = on_job(&lua::manage::UPDATE_DATA, keys, id);
+    call.arg(data);
+    run_on_job(link, &call, Retry::Safe, id, "updateData", "active").await.map(drop)
+}
+
+/// Stores the progress JSON of a job and adds an event.
+///
+/// # Errors
+/// [`Error::Code`] -1.
+pub async fn update_progress(link: &Link, keys: &Keys, id: &str, progress: &[u8]) -> Result<()> {
+    let mut call = on_job(&lua::manage::UPDATE_PROGRESS, keys, id);
+    call.arg(progress);
+    run_on_job(link, &call, Retry::Safe, id, "updateProgress", "active").await.map(drop)
+}
+
+/// Appends a log row and keeps the last `keep` rows. Returns the number of rows kept.
+///
+/// # Errors
+/// [`Error::Code`] -1; [`Error::OutcomeUnknown`].
+pub async fn add_log(link: &Link, keys: &Keys, id: &str, row: &str, keep: Option<i64>) -> Result<i64> {
+    let mut call = on_job(&lua::manage::ADD_LOG, keys, id);
+    call.arg(row).optional(keep);
+    run_on_job(link, &call, Retry::Never, id, "addLog", "active").await
+}
+
+/// Removes the log of a job except its last `keep` rows.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn clear_logs(link: &Link, keys: &Keys, id: &str, keep: Option<i64>) -> Result<()> {
+    let mut call = on_job(&lua::manage::CLEAR_LOGS, keys, id);
+    call.optional(keep);
+    eval(link, &call, Retry::Safe).await.map(drop)
+}
+
+/// Removes a job. Returns 1, or 0 when a worker holds it (or, with children, holds a child).
+///
+/// # Errors
+/// [`Error::Code`] -8.
+pub async fn remove(link: &Link, keys: &Keys, id: &str, remove_children: bool) -> Result<i64> {
+    let mut call = on_job(&lua::manage::REMOVE, keys, id);
+    call.arg(flag(remove_children));
+    run_on_job(link, &call, Retry::Safe, id, "removeJob", "active").await
+}
+
+/// How to retry a finished job.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RetryOptions {
+    /// It runs before the jobs that wait already.
+    pub lifo: bool,
+    /// Counts its attempts from 0 again: `reset_made` those that ended, `reset_started` those that began.
+    pub reset_made: bool,
+    pub reset_started: bool,
+}
+
+/// Moves a `completed` or `failed` job back to wait.
+///
+/// # Errors
+/// [`Error::Code`] -1, -3; [`Error::OutcomeUnknown`].
+pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, options: RetryOptions) -> Result<()> {
+    let mut call = on_job(&lua::manage::RETRY, keys, id);
+    call.arg(state).arg(flag(options.lifo)).arg(flag(options.reset_made)).arg(flag(options.reset_started));
+    run_on_job(link, &call, Retry::Never, id, "reprocessJob", state).await.map(drop)
+}
+
+/// Removes the link of a child to its parent. Returns whether the parent waited for it.
+///
+/// # Errors
+/// [`Error::Code`] -1, -5.
+pub async fn remove_child_dependency(link: &Link, keys: &Keys, id: &str, parent_key: &str) -> Result<bool> {
+    let call = on_job(&lua::manage::REMOVE_CHILD_DEPENDENCY, keys, id);
+    match reply::integer(eval(link, &call, Retry::Never).await?)? {
+        -5 => Err(Error::code(-5, parent_key, "removeChildDependency", "")),
+        reply => reply::checked(Value::Int(reply), id, "removeChildDependency", "").map(|removed| removed == 1),
+    }
+}
+
+/// Removes the children that a job still waits for, except those that a worker holds or that have failed.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn remove_unprocessed_children(link: &Link, keys: &Keys, id: &str) -> Result<()> {
+    let call = on_job(&lua::manage::REMOVE_UNPROCESSED_CHILDREN, keys, id);
+    eval(link, &call, Retry::Safe).await.map(drop)
+}
+
+/// Removes a deduplication id, if this job has it. Returns whether it had it.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn remove_deduplication_key(link: &Link, keys: &Keys, id: &str, deduplication_id: &str) -> Result<bool> {
+    let mut call = on_job(&lua::manage::REMOVE_DEDUPLICATION_KEY, keys, id);
+    call.arg(deduplication_id);
+    Ok(reply::integer(eval(link, &call, Retry::Never).await?)? == 1)
+}
