@@ -40,7 +40,9 @@ fn raised_in_script(message: &str) -> Option<(&str, &str)> {
     [before].into_iter().chain(raised.split(": ")).find_map(|part| {
         let part = part.strip_prefix('-').unwrap_or(part);
         let (code, _) = part.split_once(' ')?;
-        let is_code = code.len() > 2 && code != "ERR" && code.bytes().all(|byte| byte.is_ascii_uppercase());
+        // Redis 8 says "ACL failure in script" without a code.
+        let is_code =
+            code.len() > 2 && !matches!(code, "ERR" | "ACL") && code.bytes().all(|byte| byte.is_ascii_uppercase());
         is_code.then(|| message[message.find(part).unwrap_or(0)..].split_once(' ')).flatten()
     })
 }
@@ -98,6 +100,8 @@ mod tests {
             ("OOM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: -OOM command not allowed when used memory > 'maxmemory'."),
             ("NOPERM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: The user executing the script can't run this command or subcommand"),
             ("NOPERM", "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: 1, on @user_script:1."),
+            ("NOPERM", "ERR ACL failure in script: User u has no permissions to run the 'exists' command script: 1, on @user_script:1."),
+            ("NOPERM", "ERR ERR ACL failure in script: User u has no permissions to run the 'exists' command script: 1, on @user_script:1."),
             ("NOPERM", "NOPERM ACL failure in script: User default has no permissions to run the 'zadd' command script: 1, on @user_script:1."),
             ("MOVED", "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"),
             ("MOVED", "ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1."),
