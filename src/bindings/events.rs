@@ -13,7 +13,7 @@ use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::Endpoint;
-use crate::events::{Feed, Listening, News, Reader};
+use crate::events::{Feed, Listening, Message, Reader};
 use crate::protocol::Keys;
 
 #[pyclass(frozen, module = "bullrush._core")]
@@ -103,20 +103,20 @@ impl CoreListening {
         let begin = move |mut given_up: watch::Receiver<bool>| async move {
             let limit = timeout_ms.map_or(Duration::MAX, Duration::from_millis);
             let nothing = Ok(Output::Entries(Some(Arc::default())));
-            let news = tokio::select! {
+            let message = tokio::select! {
                 biased;
                 _ = given_up.wait_for(|given_up| *given_up) => return nothing,
-                news = tokio::time::timeout(limit, listening.next()) => news,
+                message = tokio::time::timeout(limit, listening.next()) => message,
             };
-            match news {
-                Ok(Some(News::Trouble(error))) => Err(error),
-                Ok(Some(News::Batch(entries))) => Ok(Output::Entries(Some(entries))),
+            match message {
+                Ok(Some(Message::Error(error))) => Err(error),
+                Ok(Some(Message::Entries(entries))) => Ok(Output::Entries(Some(entries))),
                 Ok(None) => Ok(Output::Entries(None)),
                 Err(_) => nothing,
             }
         };
-        Ok(Pending::start_recallable(begin, move |news| {
-            if let Ok(Output::Entries(Some(entries))) = news {
+        Ok(Pending::start_recallable(begin, move |message| {
+            if let Ok(Output::Entries(Some(entries))) = message {
                 source.put_back(entries.clone());
             }
         }))

@@ -144,12 +144,12 @@ impl ManualWork {
         Pending::start(async move { Ok(Output::Texts(manual.move_stalled_jobs_to_wait().await?)) })
     }
 
-    fn appear(&self) -> Pending {
+    fn register(&self) -> Pending {
         let manual = self.manual();
         Pending::start(async move { manual.appear().await.map(|()| Output::Nothing) })
     }
 
-    fn withdraw(&self) {
+    fn unregister(&self) {
         if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned() {
             Core::current().spawn(async move { manual.withdraw().await });
         }

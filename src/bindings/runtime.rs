@@ -22,7 +22,7 @@ impl Core {
     /// The core of the current process, made at first use.
     ///
     /// After a fork the inherited core is abandoned, never dropped: its thread does not exist in the child, and its
-    /// locks may be held for ever. This lookup takes no lock, for the same reason.
+    /// locks may be held forever. This lookup takes no lock, for the same reason.
     pub fn current() -> &'static Core {
         let pid = std::process::id();
         let found = CORE.load(Ordering::Acquire);

@@ -7,7 +7,8 @@ use redis::{Cmd, Value};
 
 use super::fault::{inspect, Fault};
 use super::pace::Pace;
-use super::wire::{ConnectError, Wire};
+use super::setup::ConnectError;
+use super::wire::Wire;
 use super::Endpoint;
 use crate::error::{Error, Result};
 use crate::protocol::reply;
@@ -15,7 +16,7 @@ use crate::protocol::reply;
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
 /// How much later than its timeout a reply may come, before the server counts as unreachable.
 const GRACE: Duration = Duration::from_secs(2);
-/// Redis before 7.0.8 reads a shorter time as "for ever".
+/// Redis before 7.0.8 reads a shorter time as "forever".
 const SHORTEST: Duration = Duration::from_millis(2);
 
 /// A socket that waits in `BZPOPMIN` or `XREAD`.

@@ -8,8 +8,9 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::pace::Pace;
+use super::setup::ConnectError;
 use super::shared_link::SharedLink;
-use super::wire::{ConnectError, Wire};
+use super::wire::Wire;
 use super::LinkState;
 
 const RECONNECT_CAP: Duration = Duration::from_secs(5);

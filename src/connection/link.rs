@@ -14,7 +14,7 @@ use super::{Endpoint, LinkState, ServerInfo};
 pub struct LinkOptions {
     /// `CLIENT SETNAME`, again after each reconnect.
     pub client_name: Option<String>,
-    /// How long a call waits for a connection; `None` = for ever.
+    /// How long a call waits for a connection; `None` = forever.
     pub connect_timeout: Option<Duration>,
     /// If a reply is due and not a byte comes for two of these in a row, the link gives up the connection.
     pub silence: Duration,

@@ -9,6 +9,7 @@ mod link;
 mod outages;
 mod pace;
 mod pool;
+mod setup;
 mod size;
 mod socket;
 mod tls;

@@ -32,7 +32,7 @@ impl Pool {
         Self::default()
     }
 
-    /// The shared link for short calls. It waits for ever for a connection: see [`Link::with_connect_timeout`].
+    /// The shared link for short calls. It waits forever for a connection: see [`Link::with_connect_timeout`].
     pub fn command(&self, endpoint: &Arc<Endpoint>) -> Link {
         self.link(endpoint, Traffic::Command)
     }

@@ -1,19 +1,14 @@
 //! One connection to one server: a socket, the task that drives it, and a meter that counts its bytes.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisError, Value};
-use tokio::task::{AbortHandle, JoinHandle};
+use redis::{Cmd, Pipeline, RedisError, Value};
+use tokio::task::AbortHandle;
 
-use super::socket::{self, Meter};
-use super::{fault, Endpoint, ServerInfo};
-use crate::error::Error;
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+use super::socket::Meter;
+use super::ServerInfo;
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -26,26 +21,17 @@ pub(super) enum NoReply {
     Late,
 }
 
-/// Why a connection could not be made.
-#[derive(Debug)]
-pub(super) enum ConnectError {
-    /// Another try may succeed soon.
-    Retry(String),
-    /// Another try will fail as well, until somebody changes a setting: callers get the error at once.
-    Fatal(Error),
-}
-
 pub(super) struct Wire {
     pub generation: u64,
     pub server: ServerInfo,
     /// A command got a reply: this is a Redis server, not only an open port.
     pub proven: AtomicBool,
-    conn: MultiplexedConnection,
-    meter: Arc<Meter>,
-    in_flight: AtomicUsize,
+    pub(super) conn: MultiplexedConnection,
+    pub(super) meter: Arc<Meter>,
+    pub(super) in_flight: AtomicUsize,
     /// The number of bytes read, plus one, when a caller last gave up a reply.
-    given_up_at: AtomicU64,
-    driver: AbortHandle,
+    pub(super) given_up_at: AtomicU64,
+    pub(super) driver: AbortHandle,
 }
 
 impl Drop for Wire {
@@ -55,71 +41,6 @@ impl Drop for Wire {
 }
 
 impl Wire {
-    /// Connects, authenticates, names the connection and checks the server's version.
-    pub async fn connect(
-        endpoint: &Endpoint,
-        name: Option<&str>,
-        generation: u64,
-    ) -> Result<(Self, JoinHandle<()>), ConnectError> {
-        let setup = Self::set_up(endpoint, name, generation);
-        match tokio::time::timeout(CONNECT_TIMEOUT, setup).await {
-            Ok(result) => result,
-            Err(_) => Err(ConnectError::Retry(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
-        }
-    }
-
-    async fn set_up(
-        endpoint: &Endpoint,
-        name: Option<&str>,
-        generation: u64,
-    ) -> Result<(Self, JoinHandle<()>), ConnectError> {
-        let meter = Arc::new(Meter::default());
-        let stream = socket::open(endpoint.addr(), &meter).await.map_err(|error| socket_error(endpoint, &error))?;
-        let config = AsyncConnectionConfig::new()
-            .set_response_timeout(None)
-            .set_connection_timeout(None)
-            .set_pipeline_buffer_size(1024)
-            .set_write_backpressure_boundary(512 * 1024);
-        let settings = endpoint.settings();
-        let (conn, driver) =
-            MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(setup_error)?;
-        let driver = tokio::spawn(driver);
-        let mut wire = Wire {
-            generation,
-            server: ServerInfo { version: String::new(), cluster: false },
-            proven: AtomicBool::new(false),
-            conn,
-            meter,
-            in_flight: AtomicUsize::new(0),
-            given_up_at: AtomicU64::new(0),
-            driver: driver.abort_handle(),
-        };
-        wire.greet(name).await?;
-        Ok((wire, driver))
-    }
-
-    async fn greet(&mut self, name: Option<&str>) -> Result<(), ConnectError> {
-        let mut hello = redis::pipe();
-        hello.cmd("INFO").arg("server");
-        hello.cmd("INFO").arg("cluster");
-        if let Some(name) = name {
-            // With a name that Redis refuses (blanks, non-ASCII) a worker works, but is not listed, as in BullMQ.
-            hello.cmd("CLIENT").arg("SETNAME").arg(name);
-        }
-        let replies = self.send_all(&hello, hello.len()).await.map_err(|no_reply| match no_reply {
-            NoReply::NotSent(reason) | NoReply::Unknown(reason) => ConnectError::Retry(reason),
-            NoReply::Late => ConnectError::Retry("no answer".into()),
-        })?;
-        let mut sections = replies.into_iter();
-        let version = read_info(sections.next(), "redis_version")?;
-        let cluster = read_info(sections.next(), "cluster_enabled")?;
-        if let Some(version) = &version {
-            check_version(version).map_err(ConnectError::Fatal)?;
-        }
-        self.server = ServerInfo { version: version.unwrap_or_default(), cluster: cluster.as_deref() == Some("1") };
-        Ok(())
-    }
-
     pub async fn send(&self, cmd: &Cmd) -> Result<Value, NoReply> {
         let call = self.begin_call();
         let before = self.meter.written();
@@ -195,69 +116,10 @@ impl Drop for InFlightCall<'_> {
     }
 }
 
-fn describe(error: &RedisError) -> String {
+pub(super) fn describe(error: &RedisError) -> String {
     if error.is_connection_dropped() {
         "the connection was closed".into()
     } else {
         error.to_string()
     }
-}
-
-fn socket_error(endpoint: &Endpoint, error: &io::Error) -> ConnectError {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        None => ConnectError::Retry(error.to_string()),
-        Some(rustls::Error::InvalidMessage(_)) => ConnectError::Fatal(Error::ConnectionLost(format!(
-            "the server at {endpoint} does not speak TLS; nothing was sent. Without TLS the URL begins with redis://"
-        ))),
-        Some(reason) => ConnectError::Fatal(Error::ConnectionLost(format!(
-            "no TLS connection to Redis at {endpoint} ({reason}); nothing was sent. A private authority belongs in the \
-             system's store or in the file that SSL_CERT_FILE names"
-        ))),
-    }
-}
-
-fn setup_error(error: RedisError) -> ConnectError {
-    let code = error.code().unwrap_or_default().to_owned();
-    let text = error.detail().unwrap_or_default().to_owned();
-    let fatal = |code: &str| ConnectError::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
-    match code.as_str() {
-        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => ConnectError::Retry(format!("{code} {text}")),
-        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => ConnectError::Fatal(Error::Server {
-            code: "WRONGPASS".into(),
-            message: "Redis refused the user or the password".into(),
-        }),
-        "" => ConnectError::Retry(describe(&error)),
-        "ERR" if text.contains("max number of clients") => ConnectError::Retry(text),
-        code => fatal(code),
-    }
-}
-
-/// Reads one line of an `INFO` section; `None` when this user may not read it.
-fn read_info(reply: Option<Value>, field: &str) -> Result<Option<String>, ConnectError> {
-    let text = match reply.map(fault::inspect) {
-        Some(Ok(Value::BulkString(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
-        Some(Err(fault::Fault::WrongServer(error))) if is_noauth(&error) => {
-            return Err(ConnectError::Fatal(error));
-        }
-        Some(Err(fault::Fault::Busy(error) | fault::Fault::WrongServer(error))) => {
-            return Err(ConnectError::Retry(error.to_string()));
-        }
-        _ => return Ok(None),
-    };
-    let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    Ok(value.map(|value| value.trim().to_owned()))
-}
-
-fn is_noauth(error: &Error) -> bool {
-    matches!(error, Error::Server { code, .. } if code == "NOAUTH")
-}
-
-fn check_version(version: &str) -> Result<(), Error> {
-    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    if found < (6, 2) {
-        let text = format!("Redis version needs to be greater or equal than 6.2.0 Current: {version}");
-        return Err(Error::RedisVersion(text));
-    }
-    Ok(())
 }

@@ -10,7 +10,7 @@ use tokio::sync::{watch, Notify};
 
 use super::reader::{Entry, Reader};
 use super::recent::JobEnd;
-use super::state::{send_to_all, News, Sender, State};
+use super::state::{send_to_all, Message, Sender, State};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::spell::Spell;
@@ -70,7 +70,7 @@ impl Feed {
             }
             if spell.begins(&error) {
                 let listeners = self.state.lock().senders();
-                send_to_all(listeners, News::Trouble(error)).await;
+                send_to_all(listeners, Message::Error(error)).await;
             }
             if !passing {
                 tokio::time::sleep(PAUSE_AFTER_ERROR).await;
@@ -119,7 +119,7 @@ impl Feed {
     }
 
     /// Moves the position behind the entries and answers those who wait for one of their jobs; returns the listeners to send them to.
-    fn note(&self, entries: Vec<Entry>, epoch: u64) -> Option<(Vec<Sender>, News)> {
+    fn note(&self, entries: Vec<Entry>, epoch: u64) -> Option<(Vec<Sender>, Message)> {
         let mut state = self.state.lock();
         if state.epoch != epoch {
             return None;
@@ -131,7 +131,7 @@ impl Feed {
             }
             state.recent.note(id, &end);
         }
-        Some((state.senders(), News::Batch(Arc::new(entries))))
+        Some((state.senders(), Message::Entries(Arc::new(entries))))
     }
 
     /// Waits until the position in the stream is known: from then on no event is missed.

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, Semaphore};
 
 use super::feed::Feed;
 use super::reader::Entry;
-use super::state::{Listener, News, Sender};
+use super::state::{Listener, Message, Sender};
 use crate::lock::Mutex;
 
 /// How many events a listener may be behind. Those who wait for a job get its end all the same.
@@ -17,17 +17,17 @@ impl Feed {
     /// Listens from now on: to the entries after the last one that was delivered.
     #[must_use]
     pub fn listen(self: &Arc<Self>) -> Listening {
-        let (sender, news) = mpsc::unbounded_channel();
+        let (sender, messages) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(MAX_BEHIND));
         let mut state = self.state.lock();
         let (number, from) = (state.number(), state.after.clone());
         if !*self.stopped.borrow() {
-            state.listeners.push(Listener { number, from, sender: Sender { news: sender, room: room.clone() } });
+            state.listeners.push(Listener { number, from, sender: Sender { messages: sender, room: room.clone() } });
         }
         drop(state);
         self.changed.notify_one();
-        let news = tokio::sync::Mutex::new(news);
-        Listening { feed: self.clone(), number, news, room, returned: Mutex::default() }
+        let messages = tokio::sync::Mutex::new(messages);
+        Listening { feed: self.clone(), number, messages, room, returned: Mutex::default() }
     }
 }
 
@@ -35,24 +35,24 @@ impl Feed {
 pub struct Listening {
     feed: Arc<Feed>,
     number: u64,
-    news: tokio::sync::Mutex<mpsc::UnboundedReceiver<News>>,
+    messages: tokio::sync::Mutex<mpsc::UnboundedReceiver<Message>>,
     room: Arc<Semaphore>,
     /// Batches whose caller has gone before it took them.
     returned: Mutex<VecDeque<Arc<Vec<Entry>>>>,
 }
 
 impl Listening {
-    /// Waits for news; `None` once the feed has ended.
-    pub async fn next(&self) -> Option<News> {
+    /// Waits for the next message; `None` once the feed has ended.
+    pub async fn next(&self) -> Option<Message> {
         if *self.feed.stopped.borrow() {
             return None;
         }
-        let mut news = self.news.lock().await;
+        let mut messages = self.messages.lock().await;
         let returned = self.returned.lock().pop_front();
         match returned {
-            Some(entries) => Some(News::Batch(entries)),
+            Some(entries) => Some(Message::Entries(entries)),
             None => {
-                let received = news.recv().await?;
+                let received = messages.recv().await?;
                 self.room.add_permits(received.size() as usize);
                 Some(received)
             }
@@ -73,7 +73,7 @@ impl Listening {
             return;
         };
         let left = state.listeners.remove(index);
-        self.room.close(); // else a sender would wait for ever for room
+        self.room.close(); // else a sender would wait forever for room
         if state.listeners.is_empty() {
             if let Some(seen) = seen.or(left.from) {
                 state.after = Some(seen);

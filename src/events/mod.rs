@@ -11,4 +11,4 @@ pub use feed::Feed;
 pub use listening::Listening;
 pub use reader::{Entry, Reader};
 pub use recent::JobEnd;
-pub use state::News;
+pub use state::Message;

@@ -12,17 +12,17 @@ use crate::error::Error;
 
 /// What a listener gets.
 #[derive(Clone, Debug)]
-pub enum News {
-    Batch(Arc<Vec<Entry>>),
+pub enum Message {
+    Entries(Arc<Vec<Entry>>),
     /// Reading goes on by itself. An error that lasts is reported once.
-    Trouble(Error),
+    Error(Error),
 }
 
-impl News {
+impl Message {
     pub(super) fn size(&self) -> u32 {
         match self {
-            News::Batch(entries) => entries.len() as u32,
-            News::Trouble(_) => 1,
+            Message::Entries(entries) => entries.len() as u32,
+            Message::Error(_) => 1,
         }
     }
 }
@@ -37,23 +37,23 @@ pub(super) struct Listener {
 /// The channel to one listener, with room for a limited number of events.
 #[derive(Clone)]
 pub(super) struct Sender {
-    pub news: mpsc::UnboundedSender<News>,
+    pub messages: mpsc::UnboundedSender<Message>,
     pub room: Arc<Semaphore>,
 }
 
 impl Sender {
     /// Waits for room, unless the listener leaves.
-    async fn send(&self, news: News) {
-        if let Ok(taken) = self.room.acquire_many(news.size()).await {
+    async fn send(&self, message: Message) {
+        if let Ok(taken) = self.room.acquire_many(message.size()).await {
             taken.forget();
-            let _ = self.news.send(news);
+            let _ = self.messages.send(message);
         }
     }
 }
 
-/// Sends news to listeners; waits for those that are too far behind.
-pub(super) async fn send_to_all(listeners: Vec<Sender>, news: News) {
-    join_all(listeners.iter().map(|listener| listener.send(news.clone()))).await;
+/// Sends a message to listeners; waits for those that are too far behind.
+pub(super) async fn send_to_all(listeners: Vec<Sender>, message: Message) {
+    join_all(listeners.iter().map(|listener| listener.send(message.clone()))).await;
 }
 
 /// Somebody who waits for the end of a job.

@@ -93,7 +93,7 @@ pub async fn ignored_settings(link: &Link, keys: &Keys) -> Result<Vec<String>> {
 fn unusable(field: &str, text: &str) -> Option<&'static str> {
     if field == "opts.maxLenEvents" {
         let digits = !text.is_empty() && text.len() < 19 && text.bytes().all(|byte| byte.is_ascii_digit());
-        return (!digits || text.len() > 1 && text.starts_with('0')).then_some("no length of a stream");
+        return (!digits || text.len() > 1 && text.starts_with('0')).then_some("not a stream length");
     }
     let text = text.trim();
     let number = match text.strip_prefix("0x") {
@@ -101,9 +101,9 @@ fn unusable(field: &str, text: &str) -> Option<&'static str> {
         None => text.parse::<f64>().ok(),
     };
     match number {
-        Some(number) if field == "duration" && number.abs() > MOST => Some("no time in milliseconds"),
+        Some(number) if field == "duration" && number.abs() > MOST => Some("not a time in milliseconds"),
         Some(number) if !number.is_nan() => None,
-        _ => Some("no number"),
+        _ => Some("not a number"),
     }
 }
 

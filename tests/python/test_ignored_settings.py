@@ -22,8 +22,8 @@ def test_a_worker_tells_of_settings_that_are_ignored_and_works(redis, redis_url,
         assert worker.run(until="drained").completed == 1
         worker.close()
     assert [text.split(":")[0] for text in told] == [
-        f'setting concurrency of queue {queue_name} is "many", which is no number, and is ignored',
-        f'setting duration of queue {queue_name} is "Infinity", which is no time in milliseconds, and is ignored',
-        f'setting opts.maxLenEvents of queue {queue_name} is "1e3", which is no length of a stream, and is ignored',
+        f'setting concurrency of queue {queue_name} is "many", which is not a number, and is ignored',
+        f'setting duration of queue {queue_name} is "Infinity", which is not a time in milliseconds, and is ignored',
+        f'setting opts.maxLenEvents of queue {queue_name} is "1e3", which is not a stream length, and is ignored',
     ]
     assert "remove_global_concurrency" in told[0]

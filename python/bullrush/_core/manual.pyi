@@ -26,9 +26,9 @@ class ManualWork:
         """Return the backoff type if only a custom strategy can compute the delay after attempt ``made`` + 1, else None."""
     def extend_job_locks(self) -> Pending[list[str]]: ...
     def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
-    def appear(self) -> Pending[None]:
+    def register(self) -> Pending[None]:
         """Check the server and the queue, and open the connection by which others find a worker. `get_next_job` does this, too."""
-    def withdraw(self) -> None:
+    def unregister(self) -> None:
         """Close that connection until it is needed again."""
     def close(self) -> None:
         """End pending waits for a job, and that connection."""

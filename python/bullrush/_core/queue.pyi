@@ -15,7 +15,7 @@ class CoreQueue:
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, timeout_ms: int | None = ...,
     ) -> CoreQueue:  # fmt: skip
-        """``timeout_ms``: how long one round trip may take, with connecting; None waits for ever."""
+        """``timeout_ms``: how long one round trip may take, with connecting; None waits forever."""
     def add_job(self, job: NewJob) -> Pending[str]:
         """Add one job and return its id. Jobs that are added while another call is in flight go together in the next call."""
     def add_jobs(self, jobs: NewJobs) -> Pending[None]:

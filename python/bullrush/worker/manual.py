@@ -91,7 +91,7 @@ class ManualCalls(WorkerEvents[JobT]):
             RedisVersionError: the server is too old.
             LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
-        await reply(self.core.prepare() if self.is_running() else self.manual.appear())
+        await reply(self.core.prepare() if self.is_running() else self.manual.register())
 
     def is_running(self) -> bool:
         """Tell whether the worker takes jobs by itself."""

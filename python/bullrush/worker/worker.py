@@ -126,7 +126,7 @@ class WorkerCalls(ManualCalls[JobT]):
             core.report_outcomes(self._wants_outcomes())
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
             if self._manual is not None:
-                self._manual.withdraw()
+                self._manual.unregister()
             if self.closing:
                 run.begin_close()
         return run
