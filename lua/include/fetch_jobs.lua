@@ -59,10 +59,11 @@ local function fetch_jobs(
   local found, taken = #ids, #ids
 
   -- Read all before the first write, and stop at a job that must not come now.
-  local jobs, starts, foreign = {}, {}, false
+  local try = redis.pcall
+  local jobs, job_keys, starts, foreign = {}, {}, {}, false
   for i = 1, found do
     local job_key = P .. ids[i]
-    local job = redis.pcall('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
+    local job = try('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
     local start, ahead = '1', i > slots
     if job.err then
       job, start, foreign = {}, false, true
@@ -88,7 +89,7 @@ local function fetch_jobs(
       end
       job = { hash }
     end
-    jobs[2 * i - 1], jobs[2 * i], starts[i] = ids[i], job, not ahead and start
+    jobs[2 * i - 1], jobs[2 * i], job_keys[i], starts[i] = ids[i], job, job_key, not ahead and start
     if taken == 1 then
       break
     end
@@ -102,7 +103,7 @@ local function fetch_jobs(
     if token ~= '0' then
       for i = 1, taken do
         if not foreign or jobs[2 * i][1] then
-          call('PSETEX', P .. ids[i] .. ':lock', lock_duration, token)
+          call('PSETEX', job_keys[i] .. ':lock', lock_duration, token)
         end
       end
     end
@@ -114,9 +115,9 @@ local function fetch_jobs(
         call('XADD', events, '*', 'event', 'active', 'jobId', ids[i], 'prev', 'waiting')
       end
       if start and worker_name then
-        call('HSET', P .. ids[i], 'processedOn', now, 'ats', start, 'pb', worker_name)
+        call('HSET', job_keys[i], 'processedOn', now, 'ats', start, 'pb', worker_name)
       elseif start then
-        call('HSET', P .. ids[i], 'processedOn', now, 'ats', start)
+        call('HSET', job_keys[i], 'processedOn', now, 'ats', start)
       end
     end
     reply[head + 4] = cmsgpack.pack(jobs) -- one string is cheaper for both ends than twenty per job

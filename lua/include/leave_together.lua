@@ -12,7 +12,8 @@ local function read_leaving(P, ids)
   for _, length in ipairs({ math.floor(1.5 * wanted) + 8, 16 * wanted }) do
     local part, count = call('LRANGE', leaving.key, -length, '-1'), {}
     for i = 1, #part do
-      count[part[i]] = (count[part[i]] or 0) + 1
+      local id = part[i]
+      count[id] = (count[id] or 0) + 1
     end
     leaving.part, leaving.count, leaving.whole = part, count, #part < length
     local found = 0
@@ -56,13 +57,13 @@ end
 -- Takes them out, of several of one id those nearest the tail. Few are searched for; of many, the part of the list that was read
 -- is written anew, which costs less than a search per job.
 local function leave_together(leaving)
-  local part, kept, size = leaving.part, {}, 0
+  local part, count, kept, size = leaving.part, leaving.count, {}, 0
   local before = #part
   for i = 1, before do -- from the head, so that the ones that stay are the first
     local id = part[i]
-    local n = leaving.count[id]
+    local n = count[id]
     if n > 0 then
-      leaving.count[id] = n - 1
+      count[id] = n - 1
       size = size + 1
       kept[size] = id
     end

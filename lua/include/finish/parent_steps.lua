@@ -1,0 +1,18 @@
+-- Makes the functions by which a finished child changes its parent, once per call: tell_parent and detach_child.
+local function make_parent_steps()
+  --- @include read_parent
+  --- @include settle_parent
+  --- @include fail_dependency
+  --- @include detach_child
+  local function tell_parent(now, job_key, parent_key, parent_json, completed, value)
+    local parent = read_parent(parent_key, parent_json)
+    if not completed then
+      fail_dependency(parent, job_key, value, now)
+    elseif call('SISMEMBER', parent.key .. ':dependencies', job_key) == 1 then
+      call('HSET', parent.key .. ':processed', job_key, value)
+      call('SREM', parent.key .. ':dependencies', job_key)
+      settle_parent(parent.P, parent.id, now)
+    end
+  end
+  return tell_parent, detach_child
+end
