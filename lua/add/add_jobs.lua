@@ -8,7 +8,7 @@
 ---         Note that every job consumes an id, also one with a custom id.
 --- Events  added, then waiting or delayed, per job; duplicated for an id that exists
 local call = redis.call
---- @include places
+--- @include enter_place
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
@@ -119,7 +119,7 @@ local reply, added, places = {}, {}, {}
 local done, failed = pcall(add, P, ARGV, size, reply, added, places)
 if not done then
   for i = #places, 1, -1 do
-    retreat(places[i])
+    undo_enter(places[i])
   end
   for _, placed in ipairs(added) do
     for _, id in ipairs(placed) do

@@ -15,7 +15,7 @@
 ---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
 local call = redis.call
 --- @include attempt
---- @include places
+--- @include enter_place
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
@@ -24,7 +24,7 @@ local call = redis.call
 --- @include deduplicate
 --- @include remove_job_keys
 --- @include read_parent
---- @include settle_parent
+--- @include release_parent_if_done
 
 local ARGV, format, find = ARGV, string.format, string.find
 local size, HEAD = #ARGV, 15
@@ -110,7 +110,7 @@ local function open_queue(P)
 end
 
 -- A parent made by this call must not go on before its last child is known.
-local function settle_later(run)
+local function release_later(run)
   if not unsure[run.parent_key] then
     unsure[run.parent_key] = true
     unsure_runs[#unsure_runs + 1] = run
@@ -118,7 +118,7 @@ local function settle_later(run)
 end
 
 -- A job that exists gets the parent if it has none; one that has completed tells it at once.
-local function adopt(run, id)
+local function attach_child(run, id)
   local job_key, parent_key = run.P .. id, run.parent_key
   local link = call('HGET', job_key, 'parentKey')
   if link and link ~= parent_key then
@@ -129,10 +129,10 @@ local function adopt(run, id)
   else
     call('HSET', parent_key .. ':processed', job_key, call('HGET', job_key, 'returnvalue') or 'null')
     if made[parent_key] then
-      settle_later(run)
+      release_later(run)
     else
       local parent = read_parent(parent_key, run.parent_json)
-      settle_parent(parent.P, parent.id, run.timestamp)
+      release_parent_if_done(parent.P, parent.id, run.timestamp)
     end
   end
   call('HSET', job_key, 'parentKey', parent_key, 'parent', run.parent_json)
@@ -150,7 +150,7 @@ local function place(run, queue, due, placed, placed_keys, replaced)
     for i = 1, #placed do
       parents.scores[i] = run.timestamp
     end
-    enter(parents)
+    enter_place(parents)
     places[#places + 1] = parents
   else
     places[#places + 1] = place_jobs(run.P, queue.target, placed, due, run.priority, run.lifo, replaced)
@@ -198,7 +198,7 @@ local function add()
             place(run, queue, due, placed, placed_keys)
             placed, placed_keys = {}, {}
           end
-          attached = adopt(run, id)
+          attached = attach_child(run, id)
         end
         call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
       elseif rule then
@@ -211,7 +211,7 @@ local function add()
         if stays and has_parent then
           attached = false
           if made[run.parent_key] then
-            settle_later(run)
+            release_later(run)
           end
         end
       end
@@ -269,7 +269,7 @@ local function add()
   end
   for _, run in ipairs(unsure_runs) do
     local parent = read_parent(run.parent_key, run.parent_json)
-    settle_parent(parent.P, parent.id, run.timestamp)
+    release_parent_if_done(parent.P, parent.id, run.timestamp)
   end
 end
 
@@ -278,7 +278,7 @@ attempt(add, function()
   for i = #places, 1, -1 do
     local place = places[i]
     if not place.push then
-      retreat(place)
+      undo_enter(place)
     end
     for _, id in ipairs(place.push and place.ids or {}) do
       call('LREM', place.key, place.push == 'LPUSH' and 1 or -1, id)

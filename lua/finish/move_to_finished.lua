@@ -26,7 +26,7 @@ local call = redis.call
 --- @include get_target
 --- @include remove_job_keys
 --- @include max_len_events
---- @include leave_together
+--- @include leave_active_batch
 --- @include fetch_jobs
 --- @include read_runs
 --- @include finish_runs
@@ -53,7 +53,7 @@ for set_key in pairs(batch.sets) do -- fails here if the key is not a sorted set
   call('ZCARD', set_key)
 end
 local _, _, settings = get_target(P)
-batch.settings, batch.leaving = settings, read_leaving(P, batch.ids)
+batch.settings, batch.leaving = settings, find_in_active(P, batch.ids)
 
 -- Record and announce: each job in turn.
 local done, failed = pcall(finish_runs, P, batch, ARGV)

@@ -28,5 +28,5 @@ def _lines_of(path: Path, included: set[str]) -> Iterator[str]:
             blocks.append((indent, set(blocks[-1][1])))
         if found[1] not in blocks[-1][1]:
             blocks[-1][1].add(found[1])
-            [path_of] = (LUA / "include").rglob(f"{found[1]}.lua")
-            yield from _lines_of(path_of, blocks[-1][1])
+            [file] = (LUA / "include").rglob(f"{found[1]}.lua")
+            yield from _lines_of(file, blocks[-1][1])

@@ -24,5 +24,5 @@ local function check_job(batch, run, index, id, job, token)
     seen[id] = true
     batch.released, batch.released_keys[released] = released, batch.lock_keys[index]
   end
-  return is_leaving(batch.leaving, id) and 0 or -3
+  return take_from_active(batch.leaving, id) and 0 or -3
 end

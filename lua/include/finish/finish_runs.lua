@@ -1,5 +1,5 @@
 --- @include call_many
---- @include leave_together
+--- @include leave_active_batch
 --- @include max_len_events
 --- @include remove_job_keys
 -- Finishes the jobs of all runs of move_to_finished, one after another. See read_runs for what is in `batch`.
@@ -62,7 +62,7 @@ local function finish_runs(P, batch, ARGV)
         end
         if job[3] then
           if not tell_parent then
-            --- @include parent_steps
+            --- @include make_parent_steps
             tell_parent, detach_child = make_parent_steps()
           end
           try_step(batch, job[3], tell_parent, now, job_key, job[3], parent_json, completed, value)
@@ -117,6 +117,6 @@ local function finish_runs(P, batch, ARGV)
   end
 
   if not capped then
-    leave_together(batch.leaving)
+    leave_active_batch(batch.leaving)
   end
 end

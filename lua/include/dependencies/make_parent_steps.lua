@@ -1,7 +1,7 @@
 -- Makes the functions by which a finished child changes its parent, once per call: tell_parent and detach_child.
 local function make_parent_steps()
   --- @include read_parent
-  --- @include settle_parent
+  --- @include release_parent_if_done
   --- @include fail_dependency
   --- @include detach_child
   local function tell_parent(now, job_key, parent_key, parent_json, completed, value)
@@ -11,7 +11,7 @@ local function make_parent_steps()
     elseif call('SISMEMBER', parent.key .. ':dependencies', job_key) == 1 then
       call('HSET', parent.key .. ':processed', job_key, value)
       call('SREM', parent.key .. ':dependencies', job_key)
-      settle_parent(parent.P, parent.id, now)
+      release_parent_if_done(parent.P, parent.id, now)
     end
   end
   return tell_parent, detach_child

@@ -1,7 +1,7 @@
 --- @include call_many
 -- Places of jobs. A place is, for its `ids`: { key, push = 'LPUSH' or 'RPUSH' } in a list, { key, scores } in a sorted set,
 -- or { key, counter, priorities } behind all jobs of the same priority, where a fresh value of the counter breaks the tie.
-local function enter(place)
+local function enter_place(place)
   local ids, scores = place.ids, place.scores
   if place.push then
     return call_many(place.push, place.key, ids)
@@ -19,7 +19,7 @@ end
 
 -- Takes back the last `enter` of this call, by other commands than those by which jobs leave a place: one of these may be what
 -- Redis refuses.
-local function retreat(place)
+local function undo_enter(place)
   if place.push then
     return call(place.push == 'LPUSH' and 'LPOP' or 'RPOP', place.key, #place.ids)
   end

@@ -1,5 +1,5 @@
 --- @include attempt
---- @include settle_parent
+--- @include release_parent_if_done
 --- @include release_parent
 -- A child failed for good: applies the one policy its `parent` field carries (see read_parent); with none the
 -- parent goes on waiting for the child. A parent that cannot be moved still waits for the child.
@@ -31,7 +31,7 @@ local function fail_dependency(parent, child_key, reason, now)
       if parent.idof then
         call('HSET', key .. ':failed', child_key, reason)
       end
-      settle_parent(P, id, now)
+      release_parent_if_done(P, id, now)
     end
   end
   attempt(apply, function()

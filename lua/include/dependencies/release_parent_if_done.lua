@@ -1,6 +1,6 @@
 --- @include release_parent
 -- Releases a waiting parent once its last dependency is gone.
-local function settle_parent(P, id, now)
+local function release_parent_if_done(P, id, now)
   local job_key = P .. id
   if call('SCARD', job_key .. ':dependencies') == 0 and call('EXISTS', job_key) == 1
     and call('ZSCORE', P .. 'waiting-children', id) then

@@ -3,7 +3,7 @@ local function on_hash(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) == 'table' and reply.err then
     if not string.find(reply.err, 'WRONGTYPE', 1, true) then
-      error(reply, 0)
+      error(reply.err, 0) -- Redis 6.2 takes no table here
     end
     return nil
   end

@@ -1,4 +1,4 @@
---- @include places
+--- @include enter_place
 --- @include drop_lock
 --- @include on_hash
 -- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked otherwise,
@@ -31,7 +31,7 @@ end
 local function leave_active(P, id, token, code, place, fields, failure)
   local active, job_key = P .. 'active', P .. id
   if code == 0 then
-    enter(place)
+    enter_place(place)
     local left = false
     local done, failed = pcall(function()
       call('LREM', active, -1, id)
@@ -44,7 +44,7 @@ local function leave_active(P, id, token, code, place, fields, failure)
       if left then
         call('RPUSH', active, id)
       end
-      retreat(place)
+      undo_enter(place)
       error(failed, 0)
     end
   elseif token == '0' or not call(place.push and 'LPOS' or 'ZSCORE', place.key, id) then

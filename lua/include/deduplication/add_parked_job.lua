@@ -1,5 +1,5 @@
 --- @include attempt
---- @include places
+--- @include enter_place
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
@@ -46,7 +46,7 @@ local function add_parked_job(P, deduplication_id, now)
     call('SET', P .. 'de:' .. deduplication_id, id)
   end, function()
     if place then
-      retreat(place)
+      undo_enter(place)
     end
     if dependencies then
       call('SREM', dependencies, P .. id)

@@ -3,7 +3,7 @@
 
 -- Reads the older part of active, where what a worker finishes mostly is: it took that first. Rather all of `ids` than less.
 -- One or two are searched for instead.
-local function read_leaving(P, ids)
+local function find_in_active(P, ids)
   local wanted = #ids
   local leaving = { key = P .. 'active', few = wanted < 16, ids = {}, part = {}, count = {}, far = {}, whole = wanted == 0 }
   if wanted < 3 then
@@ -28,7 +28,7 @@ local function read_leaving(P, ids)
 end
 
 -- Whether one more of this id is in active, and so may leave.
-local function is_leaving(leaving, id)
+local function take_from_active(leaving, id)
   local n = leaving.count[id]
   if n and n > 0 then
     leaving.count[id] = n - 1
@@ -56,7 +56,7 @@ end
 
 -- Takes them out, of several of one id those nearest the tail. Few are searched for; of many, the part of the list that was read
 -- is written anew, which costs less than a search per job.
-local function leave_together(leaving)
+local function leave_active_batch(leaving)
   local part, count, kept, size = leaving.part, leaving.count, {}, 0
   local before = #part
   for i = 1, before do -- from the head, so that the ones that stay are the first

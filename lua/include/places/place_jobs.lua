@@ -1,4 +1,4 @@
---- @include places
+--- @include enter_place
 --- @include delayed_score
 -- Puts new jobs of one kind where workers take them, in order: N at a time leave what N adds leave. Returns the place.
 -- `due` is in ms, false for jobs that may run now; events and markers are the caller's. `but` is an id that is about to leave.
@@ -19,6 +19,6 @@ local function place_jobs(P, target, ids, due, priority, lifo, but)
   else
     place = { ids = ids, key = target, push = lifo and 'RPUSH' or 'LPUSH' }
   end
-  enter(place)
+  enter_place(place)
   return place
 end
