@@ -1,4 +1,4 @@
---- Puts an active job off: active -> delayed, due `delay` ms from now.
+--- Delays an active job: active -> delayed, due `delay` ms from now.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, id, token ("0" = no lock check), delay, skip_attempt ("1" = do not count an attempt),
 ---         failed_reason, stacktrace_json (both "" = leave the fields)

@@ -1,6 +1,6 @@
--- Remove jobs that no state of the queue holds: what is left of them can neither run nor be found.
+-- Removes jobs that are in no list or set of the queue: they can neither run nor be found.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    id... (suspects; their number times the length of the lists is the cost)
+-- ARGV    id... (candidates; the cost is their number times the length of the lists)
 -- Returns how many of them were removed
 -- Events  waiting (jobId, prev=waiting-children) for a parent that loses its last dependency
 local call = redis.call
@@ -23,8 +23,8 @@ local function is_held(id)
   return false
 end
 
--- A key that is not a job's is none of our business: other hashes have none of these fields. Only scheduler jobs and
--- custom ids have a colon, and all of them a timestamp; a scheduler has none.
+-- Whether a key is a job's: other hashes have none of these fields. Ids with a colon are those of scheduler jobs and custom
+-- ids; such a job has a timestamp, a scheduler's hash has none.
 local function is_job(id, job_key)
   local kind = call('TYPE', job_key).ok
   if kind ~= 'hash' then

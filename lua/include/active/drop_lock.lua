@@ -1,5 +1,5 @@
--- Gives up the lock of a job, as the last of what is done to it: while a job that has moved on is still locked, the call that
--- moved it was stopped before its end. Token "0" stands for no lock.
+-- Deletes the lock of a job. This is the last step of a move: a job that was moved and is still locked was moved by a call
+-- that stopped before its end. Token "0" means no lock.
 local function drop_lock(P, id, token)
   if token ~= '0' then
     call('SREM', P .. 'stalled', id)

@@ -4,16 +4,16 @@
 --- @include read_waiting
 --- @include enter_active
 -- Moves up to `count` jobs to active under one token and appends to `reply`: limiter ttl, next due ms, hold and, if there
--- are jobs, one MessagePack string of id, job, id, job..., and the scores of those that were prioritized: they come last.
+-- are jobs, one MessagePack string of id, job, id, job..., and the scores of the prioritized jobs, which come last.
 -- The first `slots` jobs start now and are stamped (processedOn, ats, pb): N of them leave the state of N single fetches. The
--- others are claimed ahead: nothing in them changes until their handler starts (see start_jobs and move_to_finished).
--- Nothing is claimed ahead under a global concurrency or a limiter, and no job that has stalled before. One that stalled
--- `stalled_limit` times ("" = no such rule) comes alone, and only to a worker that has nothing else in hand (`alone` = 1).
--- A job is {} if its key is no hash, { flat hash } or, if it has never run and has nothing but the six fields of every job,
--- their values without the names, which cost as much as they do: name, data, opts, timestamp, delay, priority; all as before.
+-- others are claimed ahead: their hashes do not change until their handlers start (see start_jobs and move_to_finished).
+-- No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A job that has stalled
+-- `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no other job (`alone`).
+-- A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard fields, it is their
+-- values without the names: name, data, opts, timestamp, delay, priority. All values are those before the fetch.
 -- hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0.
--- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true when there was nothing
--- to do at all.
+-- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true if the queue is idle: no job
+-- was taken, no job is delayed, and no limit stopped the fetch.
 local function fetch_jobs(
   P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count, slots, stalled_limit, alone)
   local target, blocked, settings = get_target(P, known)
@@ -41,7 +41,7 @@ local function fetch_jobs(
         used = 0
       end
     end
-    -- A counter that never got a time to live does not limit anybody.
+    -- A counter without a time to live limits nothing.
     if used == 0 or call('PTTL', limiter) > 0 then
       budget = max - used
       wanted = math.min(wanted, budget)
@@ -58,9 +58,9 @@ local function fetch_jobs(
   local ids, scores, waiting = read_waiting(P, wanted)
   local found, taken = #ids, #ids
 
-  -- Read all before the first write, and stop at a job that must not come now.
+  -- Read all jobs before the first write, and stop at a job that must not be fetched now.
   local try = redis.pcall
-  local jobs, job_keys, starts, foreign = {}, {}, {}, false
+  local jobs, starts, foreign = {}, {}, false
   for i = 1, found do
     local job_key = P .. ids[i]
     local job = try('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
@@ -76,7 +76,7 @@ local function fetch_jobs(
           stalled = tonumber(hash[field + 1]) or 0
         end
       end
-      ahead = ahead and hash[1] -- without a hash it cannot wait for its start
+      ahead = ahead and hash[1] -- a job without a hash is not claimed ahead
       if stalled and stalled_limit and stalled >= stalled_limit then
         if i > 1 or not alone then
           taken, reply[head + 3] = i - 1, 2
@@ -89,7 +89,7 @@ local function fetch_jobs(
       end
       job = { hash }
     end
-    jobs[2 * i - 1], jobs[2 * i], job_keys[i], starts[i] = ids[i], job, job_key, not ahead and start
+    jobs[2 * i - 1], jobs[2 * i], starts[i] = ids[i], job, not ahead and start
     if taken == 1 then
       break
     end
@@ -99,11 +99,12 @@ local function fetch_jobs(
     if max and call('INCRBY', limiter, taken) == taken then
       call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or settings[4] or 0)))
     end
-    -- A lock comes before its job is active: what stops half-way is found by its token, and nobody takes it for stalled.
+    -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and are not
+    -- taken for stalled.
     if token ~= '0' then
       for i = 1, taken do
         if not foreign or jobs[2 * i][1] then
-          call('PSETEX', job_keys[i] .. ':lock', lock_duration, token)
+          call('PSETEX', P .. ids[i] .. ':lock', lock_duration, token)
         end
       end
     end
@@ -115,12 +116,12 @@ local function fetch_jobs(
         call('XADD', events, '*', 'event', 'active', 'jobId', ids[i], 'prev', 'waiting')
       end
       if start and worker_name then
-        call('HSET', job_keys[i], 'processedOn', now, 'ats', start, 'pb', worker_name)
+        call('HSET', P .. ids[i], 'processedOn', now, 'ats', start, 'pb', worker_name)
       elseif start then
-        call('HSET', job_keys[i], 'processedOn', now, 'ats', start)
+        call('HSET', P .. ids[i], 'processedOn', now, 'ats', start)
       end
     end
-    reply[head + 4] = cmsgpack.pack(jobs) -- one string is cheaper for both ends than twenty per job
+    reply[head + 4] = cmsgpack.pack(jobs) -- one string is cheaper for both sides than twenty per job
     if waiting < taken then
       reply[head + 5] = scores
     end
@@ -130,7 +131,7 @@ local function fetch_jobs(
   if taken < found then
     return false
   end
-  -- Jobs that were claimed ahead may come back, and with them the need for their counter.
+  -- The counter stays if prioritized jobs were claimed ahead: they may be given back.
   if taken < wanted and (taken <= slots or taken == waiting) then
     call('DEL', P .. 'pc')
   end

@@ -1,4 +1,4 @@
--- Whether a worker holds the job or, with `children`, anything that it waits for.
+-- Whether a job is locked or, with `children`, any job that it waits for.
 local function is_locked(job_key, children, seen)
   if call('EXISTS', job_key .. ':lock') == 1 then
     return true

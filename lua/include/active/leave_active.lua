@@ -1,10 +1,10 @@
 --- @include enter_place
 --- @include drop_lock
 --- @include on_hash
--- What every attempt that goes back to the queue asks first: 0, -1 no such job, -2 no lock, -6 locked otherwise,
--- -3 not active. Token "0" checks no lock.
+-- Whether a job may leave active: 0, -1 no such job, -2 no lock, -6 locked by another token, -3 not active. Token "0" checks
+-- no lock.
 local function check_active(P, id, token)
-  if (on_hash('HLEN', P .. id) or 0) == 0 then -- also if the key is no hash any more
+  if (on_hash('HLEN', P .. id) or 0) == 0 then -- also if the key is not a hash any more
     return -1
   end
   local held = token
@@ -14,20 +14,20 @@ local function check_active(P, id, token)
       error(held.err, 0)
     end
   end
-  if held ~= token then -- also if the key holds something else
+  if held ~= token then -- also if the key is not a string
     return held and -6 or -2
   end
   return call('LPOS', P .. 'active', id, 'RANK', '-1') and 0 or -3
 end
 
--- What a failed attempt leaves in the job's hash, as field, value...; nothing if both are "".
+-- The fields of a failed attempt, as field, value...; none if both are "".
 local function failure_fields(reason, stacktrace)
   return (reason ~= '' or stacktrace ~= '') and { 'failedReason', reason, 'stacktrace', stacktrace } or {}
 end
 
--- Moves a job from active to `place` and writes `fields`, all of it or nothing. `code` is check_active's: a locked job that is
--- in its place and no longer active was moved by a call that did not come to its end, which is what the caller does next.
--- Returns 0, or -3; then the lock is gone and `fields` that tell a failure are written, as in BullMQ.
+-- Moves a job from active to `place` and writes `fields`: all of it or nothing. `code` is the result of check_active. A locked
+-- job that is in `place` and no longer active was moved by a call that stopped before its end: this counts as moved.
+-- Returns 0, or -3; then the lock is deleted and the fields of `failure` are written, as in BullMQ.
 local function leave_active(P, id, token, code, place, fields, failure)
   local active, job_key = P .. 'active', P .. id
   if code == 0 then

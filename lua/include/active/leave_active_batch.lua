@@ -1,8 +1,8 @@
 --- @include rewrite_end
--- Jobs that leave active together: they are looked for before anything is written, and leave when all else is done.
+-- Many jobs leave active together. They are found before anything is written, and leave when everything else is done.
 
--- Reads the older part of active, where what a worker finishes mostly is: it took that first. Rather all of `ids` than less.
--- One or two are searched for instead.
+-- Reads the old end of active, where the jobs that finish usually are. If `ids` are not all there, it reads a longer part.
+-- One or two ids are not read but searched for, one by one.
 local function find_in_active(P, ids)
   local wanted = #ids
   local leaving = { key = P .. 'active', few = wanted < 16, ids = {}, part = {}, count = {}, far = {}, whole = wanted == 0 }
@@ -27,15 +27,16 @@ local function find_in_active(P, ids)
   return leaving
 end
 
--- Whether one more of this id is in active, and so may leave.
+-- Whether this id is in active once more, and notes that one leaves. An id may occur in active and in a call more than once.
 local function take_from_active(leaving, id)
-  local n = leaving.count[id]
+  local count = leaving.count
+  local n = count[id]
   if n and n > 0 then
-    leaving.count[id] = n - 1
+    count[id] = n - 1
   elseif leaving.whole then
     return false
   else
-    local far, before = leaving.far, 0 -- of this id, named twice, nearer the tail
+    local far, before = leaving.far, 0 -- occurrences of the same id nearer the tail, which leave already
     for i = 1, n and #leaving.part or 0 do
       before = before + (leaving.part[i] == id and 1 or 0)
     end
@@ -54,12 +55,12 @@ local function take_from_active(leaving, id)
   return true
 end
 
--- Takes them out, of several of one id those nearest the tail. Few are searched for; of many, the part of the list that was read
--- is written anew, which costs less than a search per job.
+-- Takes the noted jobs out of active, the occurrences nearest the tail first. A few are searched for. For many, the part of the
+-- list that was read is written again without them: this costs less than a search per job.
 local function leave_active_batch(leaving)
   local part, count, kept, size = leaving.part, leaving.count, {}, 0
   local before = #part
-  for i = 1, before do -- from the head, so that the ones that stay are the first
+  for i = 1, before do -- from the head, so that the occurrences that stay are the first ones
     local id = part[i]
     local n = count[id]
     if n > 0 then

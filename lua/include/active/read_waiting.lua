@@ -1,5 +1,5 @@
--- The ids that workers take next, at most `wanted`, without taking them: those of `wait`, then prioritized ones.
--- Returns the ids, the scores of the prioritized ones, and how many are of `wait`.
+-- Reads at most `wanted` ids that are next to run: those of `wait` first, then prioritized ones. They stay there.
+-- Returns the ids, the scores of the prioritized ones, and how many are from `wait`.
 local function read_waiting(P, wanted)
   local ids, scores, waiting = {}, {}, 0
   if wanted < 1 then
@@ -10,7 +10,7 @@ local function read_waiting(P, wanted)
   local listed
   repeat
     if wanted == 1 then
-      listed = { call('LINDEX', list_key, '-1') or nil } -- a third of the cost
+      listed = { call('LINDEX', list_key, '-1') or nil } -- costs a third of LRANGE
     else
       listed = call('LRANGE', list_key, -wanted, '-1')
     end
@@ -18,7 +18,7 @@ local function read_waiting(P, wanted)
     local markers = false
     for i = waiting, 1, -1 do
       local id = listed[i]
-      if byte(id, 2) == 58 and byte(id) == 48 then -- `0:`, wake-up markers of old versions are not jobs
+      if byte(id, 2) == 58 and byte(id) == 48 then -- `0:...` is a wake-up marker of an old version, not a job
         call('LREM', list_key, '-1', id)
         markers = true
       end

@@ -1,4 +1,4 @@
--- Length of a state's list without the wake-up marker ("0:...") that a version 4 client may have left at its tail.
+-- The length of a state's list, without the wake-up marker ("0:...") that a version 4 client may have left at its tail.
 local function count_list(list_key)
   local length = call('LLEN', list_key)
   local tail = length > 0 and call('LINDEX', list_key, -1)

@@ -1,10 +1,10 @@
--- Takes the elements at some ascending positions out of a list, all counted from the same end.
+-- Removes the elements at the given positions from a list. Positions ascend and are all counted from the same end.
 local function remove_at(list_key, positions)
   local first, last, count = positions[1], positions[#positions], #positions
   if not first then
     return
   end
-  -- A piece at the end is cut off. From among others they are blanked first, so that one pass from that end finds them.
+  -- Elements at an end of the list are cut off. Others are set to '' first, so that one LREM from that end removes them all.
   if first == 0 and last == count - 1 then
     call('LTRIM', list_key, count, -1)
   elseif last == -1 and first == -count then

@@ -1,4 +1,4 @@
--- Makes a hash hold these fields (field, value...) and no others. It is never gone meanwhile.
+-- Makes a hash have exactly these fields (field, value...). The key exists all the time.
 local function write_hash(key, fields)
   local wanted, stale = {}, {}
   for i = 1, #fields, 2 do

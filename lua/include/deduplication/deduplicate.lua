@@ -1,11 +1,11 @@
--- Gives a new job its deduplication key, or finds the job that has it: returns that job's id, nil if the new one is to be
--- stored. `rule` is { id, ttl, extend, replace, keep_last }; ttl 0 = none. `pending` is what to park for an owner that
--- is running (see create_pending): the fields name, data, opts and the parent's, flat. `undo` gets what takes it all back.
--- If the new job replaces that one, the second value is its id, and the third what to call when the new one is in its place;
--- the keys of the old one are left to the caller, who cannot bring them back.
+-- Gives a new job its deduplication key, or finds the owner of the key. Returns the owner's id, or nil if the new job is to be
+-- stored. `rule` is { id, ttl, extend, replace, keep_last }; ttl 0 = none. `pending` are the fields to park if the owner is
+-- running: name, data, opts and those of the parent, flat. Functions that undo the changes are appended to `undo`.
+-- If the new job replaces the owner, the second result is the owner's id, and the third a function to call when the new job is
+-- in its place. The caller deletes the keys of the old job last, since that cannot be undone.
 local function deduplicate(P, id, rule, max_events, pending, undo)
   local key = P .. 'de:' .. rule.id
-  local ttl = not rule.keep_last and rule.ttl > 0 and rule.ttl -- the key of a job that keeps the last one lives until it finishes
+  local ttl = not rule.keep_last and rule.ttl > 0 and rule.ttl -- with keep_last, the key lives until its owner finishes
   local owner = call('GET', key)
   if not owner then
     if ttl then
@@ -20,7 +20,7 @@ local function deduplicate(P, id, rule, max_events, pending, undo)
   end
 
   local events = P .. 'events'
-  local function tell(kept, left)
+  local function announce(kept, left)
     call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'debounced', 'jobId', kept, 'debounceId', rule.id)
     call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'deduplicated', 'jobId', kept,
       'deduplicationId', rule.id, 'deduplicatedJobId', left)
@@ -29,7 +29,7 @@ local function deduplicate(P, id, rule, max_events, pending, undo)
   local score = rule.replace and call('ZSCORE', P .. 'delayed', owner)
   if score then
     call('XADD', events, '*', 'event', 'removed', 'jobId', owner, 'prev', 'delayed')
-    tell(id, owner)
+    announce(id, owner)
     return nil, owner, function()
       local left = call('PTTL', key)
       if not ttl then
@@ -57,7 +57,7 @@ local function deduplicate(P, id, rule, max_events, pending, undo)
     call('HSET', parked, 'jid', id, unpack(pending))
     call('HDEL', parked, 'rjk', unpack(pending[7] and {} or { 'pk', 'pd', 'pdk' }))
     call('PERSIST', key)
-    tell(owner, id)
+    announce(owner, id)
     return owner
   end
   if not rule.replace then
@@ -66,7 +66,7 @@ local function deduplicate(P, id, rule, max_events, pending, undo)
     elseif rule.extend and rule.keep_last then
       call('PERSIST', key)
     end
-    tell(owner, id)
+    announce(owner, id)
   end
   return owner
 end

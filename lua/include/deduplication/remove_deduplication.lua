@@ -1,4 +1,4 @@
--- A removed job gives up the deduplication key it owns, whatever its time to live.
+-- Deletes the deduplication key of a removed job if the job owns it, also a key with a time to live.
 local function remove_deduplication(P, id, deid)
   if deid then
     local key = P .. 'de:' .. deid

@@ -5,18 +5,17 @@
 --- @include add_marker
 --- @include remove_job_keys
 --- @include remove_deduplication
--- A child disappears from its parent; the last one to go sends a waiting parent back to its queue or, when
--- `hard` and in the same queue, removes it as well. P is the prefix of the child's queue; parent_key and
--- parent_json are the child's fields (read before its hash is deleted). The parent's delay and priority are
--- ignored, as in BullMQ. Returns true if the child was a dependency.
--- Of a parent that cannot be moved it is one still.
+-- Removes a child from its parent. If it was the last child, a waiting parent goes back to its queue or, with `hard` and in the
+-- same queue, is removed as well. P is the prefix of the child's queue; parent_key and parent_json are the child's fields (read
+-- before its hash is deleted). The parent's delay and priority are ignored, as in BullMQ. Returns true if the child was a
+-- dependency. If the parent cannot be moved, the child stays a dependency.
 local function detach_child(P, child_key, parent_key, parent_json, hard)
   local dependencies = (parent_key or '') .. ':dependencies'
   if dependencies == ':dependencies' or call('SREM', dependencies, child_key) == 0 then
     return false
   end
   local parent
-  local function let_go()
+  local function release()
     if call('SCARD', dependencies) > 0 then
       return
     end
@@ -41,7 +40,7 @@ local function detach_child(P, child_key, parent_key, parent_json, hard)
       call('XADD', parent.P .. 'events', '*', 'event', 'waiting', 'jobId', parent.id, 'prev', 'waiting-children')
     end
   end
-  attempt(let_go, function()
+  attempt(release, function()
     if not (parent and parent.P) or call('ZSCORE', parent.P .. 'waiting-children', parent.id) then
       call('SADD', dependencies, child_key)
     end

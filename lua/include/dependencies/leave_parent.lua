@@ -1,6 +1,6 @@
 --- @include detach_child
--- A job that is removed leaves its parent. What Redis refuses there (a key of another type, a queue out of reach) keeps no job
--- from being removed: the first such error is told when all else is done.
+-- Removes a job from its parent before the job itself is removed. An error there (a key of another type, a queue out of reach)
+-- does not stop the removal: the first such error is returned when everything else is done.
 local parent_error
 
 local function leave_parent(P, job_key, parent_key, parent_json, hard)
@@ -16,7 +16,7 @@ local function leave_parent(P, job_key, parent_key, parent_json, hard)
   end
 end
 
--- What a script returns that uses leave_parent.
+-- The reply of a script that uses leave_parent.
 local function reply_or_error(reply)
   return parent_error and redis.error_reply(parent_error) or reply
 end

@@ -1,4 +1,4 @@
--- Makes the functions by which a finished child changes its parent, once per call: tell_parent and detach_child.
+-- Makes the functions that change the parent of a finished job: tell_parent and detach_child. Made once per call, when needed.
 local function make_parent_steps()
   --- @include read_parent
   --- @include release_parent_if_done

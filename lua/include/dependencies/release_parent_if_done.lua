@@ -1,5 +1,5 @@
 --- @include release_parent
--- Releases a waiting parent once its last dependency is gone.
+-- Releases a parent in waiting-children that has no dependency left.
 local function release_parent_if_done(P, id, now)
   local job_key = P .. id
   if call('SCARD', job_key .. ':dependencies') == 0 and call('EXISTS', job_key) == 1

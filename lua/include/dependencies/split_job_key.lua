@@ -1,6 +1,6 @@
--- Split a full job key into its queue's prefix (with the colon) and the id.
--- Ids may hold colons (every scheduler job's does), so the last colon is not always the border: the border is where a
--- queue's meta key exists, which every add ensures. Without one (the queue was obliterated) the last colon must do.
+-- Splits a full job key into the prefix of its queue (with the colon) and the id.
+-- Ids may have colons (those of scheduler jobs do). So the border is the colon at which a queue's prefix ends: its meta key
+-- exists, since every add ensures it. If there is none (the queue was obliterated), it is the last colon.
 local function split_job_key(job_key)
   local border = #job_key
   while true do

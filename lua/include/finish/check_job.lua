@@ -7,7 +7,7 @@ local function check_job(batch, run, index, id, job, token)
     and call('EXISTS', batch.job_keys[index]) == 0 then
     return -1
   end
-  if run.completed and batch.has_children then
+  if batch.has_children and run.completed then
     --- @include check_children
     local code = check_children(batch.job_keys[index])
     if code ~= 0 then

@@ -42,7 +42,7 @@ local function finish_runs(P, batch, ARGV)
 
       if code == 0 then
         -- Record.
-        finished, batch.finished = finished + 1, true
+        finished = finished + 1
         if index == jobs then -- one trim leaves what N single calls with a trim each leave
           call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, batch.settings[5]))
         end
@@ -99,7 +99,9 @@ local function finish_runs(P, batch, ARGV)
           outcome, field = 'completed', 'returnvalue'
         end
         local event = call('XADD', events, '*', 'event', outcome, 'jobId', id, field, value, 'prev', 'active')
-        batch.first_event = batch.first_event or event
+        if not batch.first_event then
+          batch.first_event = event
+        end
         if not completed and tonumber(attempts_made) >= (tonumber(attempts) or 0) then
           call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
         end
@@ -110,6 +112,7 @@ local function finish_runs(P, batch, ARGV)
       end
     end
 
+    batch.finished = batch.finished or finished > 0
     if max_points > 0 and finished > 0 then
       --- @include collect_metrics
       collect_metrics(P, run.target, now, max_points, finished)

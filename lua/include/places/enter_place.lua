@@ -1,6 +1,6 @@
 --- @include call_many
--- Places of jobs. A place is, for its `ids`: { key, push = 'LPUSH' or 'RPUSH' } in a list, { key, scores } in a sorted set,
--- or { key, counter, priorities } behind all jobs of the same priority, where a fresh value of the counter breaks the tie.
+-- Puts jobs in a place. A place has `ids` and: { key, push = 'LPUSH' or 'RPUSH' } in a list, { key, scores } in a sorted set,
+-- or { key, counter, priorities } in a sorted set behind all jobs of the same priority (the counter orders equal priorities).
 local function enter_place(place)
   local ids, scores = place.ids, place.scores
   if place.push then
@@ -17,8 +17,8 @@ local function enter_place(place)
   call_many('ZADD', place.key, members)
 end
 
--- Takes back the last `enter` of this call, by other commands than those by which jobs leave a place: one of these may be what
--- Redis refuses.
+-- Takes back the last enter_place of this call. It uses other commands than a normal move out of a place, since Redis may have
+-- refused one of those.
 local function undo_enter(place)
   if place.push then
     return call(place.push == 'LPUSH' and 'LPOP' or 'RPOP', place.key, #place.ids)

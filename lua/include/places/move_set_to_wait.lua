@@ -3,8 +3,8 @@
 --- @include max_len_events
 --- @include move_jobs
 --- @include on_hash
--- Move the lowest `count` ids of a state's set, up to `max_score`, to the waiting list, whatever their priority.
--- Returns 1 if as many as asked were moved (there may be more), else 0.
+-- Moves the first `count` ids of a state's set, up to `max_score`, to the waiting list. Priorities are ignored.
+-- Returns 1 if `count` ids were moved (there may be more), else 0.
 local function move_set_to_wait(P, state, max_score, count)
   local set_key = P .. state
   local ids = call('ZRANGEBYSCORE', set_key, 0, max_score, 'LIMIT', 0, count)

@@ -1,11 +1,11 @@
 --- @include enter_place
 --- @include delayed_score
--- Puts new jobs of one kind where workers take them, in order: N at a time leave what N adds leave. Returns the place.
--- `due` is in ms, false for jobs that may run now; events and markers are the caller's. `but` is an id that is about to leave.
-local function place_jobs(P, target, ids, due, priority, lifo, but)
+-- Puts new jobs with equal options in their place, in order: N jobs in one call leave what N calls leave. Returns the place.
+-- `due` is in ms, false for jobs that may run now. The caller adds events and markers. `except` as for delayed_score.
+local function place_jobs(P, target, ids, due, priority, lifo, except)
   local place
   if due then
-    local score, last = delayed_score(P, tonumber(due), but)
+    local score, last = delayed_score(P, tonumber(due), except)
     place = { ids = ids, key = P .. 'delayed', scores = {} }
     for i = 1, #ids do
       place.scores[i] = score

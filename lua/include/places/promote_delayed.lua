@@ -1,4 +1,4 @@
--- Moves due delayed jobs, at most 1000 per call, to where workers take them.
+-- Moves delayed jobs that are due, at most 1000 per call, to `target` or prioritized.
 local function promote_delayed(P, now, target, blocked)
   local delayed = P .. 'delayed'
   local first = call('ZRANGE', delayed, '0', '0', 'WITHSCORES')[2]
@@ -28,7 +28,7 @@ local function promote_delayed(P, now, target, blocked)
       places[#places + 1] = place
     end
   end
-  add_marker(P, blocked) -- first: it does no harm without a job
+  add_marker(P, blocked) -- first, since a marker without a job does no harm
   move_jobs(places, function()
     call('ZREM', delayed, unpack(due))
   end)

@@ -1,10 +1,10 @@
 --- @include remove_at
--- Lists from which this call has taken many jobs: how many, and after the first ones where the others stand.
+-- The lists from which this call removes jobs: the number of searches, and after many searches the position of each id.
 local lists = {}
 
--- Take an id out of `wait` or `paused`; returns whether it was there. A call takes each id once.
--- A search per job is quadratic over many children, so after 64 searches the list is read once, and what leaves it is
--- only noted: remove_noted takes it out. Meanwhile jobs may join the list at its tail, which moves nobody else.
+-- Removes an id from `wait` or `paused`; returns whether it was there. A call removes each id once.
+-- A search per job is quadratic for many children. So after 64 searches the list is read once, and positions are only noted:
+-- remove_noted removes them. Until then jobs may enter the list at its tail, which changes no other position.
 local function remove_from_list(list_key, id)
   local list = lists[list_key] or { searches = 0, noted = {} }
   lists[list_key] = list
@@ -14,7 +14,7 @@ local function remove_from_list(list_key, id)
       return call('LREM', list_key, 1, id) == 1
     end
     list.places, list.length = {}, call('LLEN', list_key)
-    -- From the tail, so that of equal ids the one nearest the head stays known, as with LREM 1.
+    -- From the tail, so that of equal ids the one nearest the head counts, as with LREM 1.
     for first = list.length - 1 - (list.length - 1) % 1000, 0, -1000 do
       local ids = call('LRANGE', list_key, first, math.min(first + 999, list.length - 1))
       for i = #ids, 1, -1 do
@@ -30,7 +30,7 @@ local function remove_from_list(list_key, id)
   return call('LLEN', list_key) > list.length and call('LREM', list_key, -1, id) == 1
 end
 
--- At the end of a call that has used remove_from_list.
+-- Removes the noted positions. Called at the end of a script that uses remove_from_list.
 local function remove_noted()
   for list_key, list in pairs(lists) do
     table.sort(list.noted)

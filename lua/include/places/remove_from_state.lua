@@ -1,5 +1,6 @@
 --- @include remove_from_list
--- Take an id out of the list or set that holds it; returns that key's name, or 'unknown'. Ends with remove_noted.
+-- Removes an id from the list or set that has it; returns the name of that key, or 'unknown'. The script calls remove_noted
+-- at its end.
 local function remove_from_state(P, id)
   for _, set in ipairs({ 'completed', 'waiting-children', 'delayed', 'failed', 'prioritized' }) do
     if call('ZREM', P .. set, id) == 1 then

@@ -1,8 +1,8 @@
--- Where a job with priority 0 goes now, and whether workers must not be woken for it.
--- Returns list key, blocked, settings; settings are the meta fields { paused, concurrency, max, duration, opts.maxLenEvents },
--- read in one command: concurrency (whole), max (whole, at least 1) and duration (whole ms) are numbers, or false when absent
--- or, as any client may have written them, of no use; the last one is for max_len_events.
--- `known` are settings read before in the same script: nobody changes them meanwhile.
+-- The list for a job with priority 0, and whether workers must not be woken for it.
+-- Returns list key, blocked, settings. settings are the meta fields { paused, concurrency, max, duration, opts.maxLenEvents }:
+-- concurrency (whole), max (whole, at least 1) and duration (whole ms) are numbers, or false if absent or not usable (any
+-- client may write them); the last one is for max_len_events.
+-- `known` are settings that the same script has read before: they cannot have changed.
 -- Every script that includes anything declares `local call = redis.call` first.
 local function get_target(P, known)
   local settings = known

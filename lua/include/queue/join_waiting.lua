@@ -1,8 +1,8 @@
 --- @include move_jobs
--- Bring the jobs of `wait` and `paused` together under one of the two keys, in the order in which they would have run:
--- first those of `paused` (right end), then those of `wait`.
--- With one of the lists absent, which is always so unless version 6 clients share the queue, this is one RENAME or nothing.
--- Each part of a list enters the other before it leaves its own.
+-- Joins the jobs of `wait` and `paused` under one of the two keys, in the order in which they run: first those of `paused`
+-- (right end), then those of `wait`.
+-- If one of the lists is absent, this is one RENAME or nothing. Both exist only if version 6 clients share the queue.
+-- Each part of a list enters the other list before it leaves its own.
 local function join_waiting(P, list_key)
   local wait_key, paused_key = P .. 'wait', P .. 'paused'
   local waiting, paused = call('LLEN', wait_key), call('LLEN', paused_key)

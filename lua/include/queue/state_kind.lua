@@ -1,4 +1,4 @@
--- How a state's ids are kept ('list' or 'zset', nil if there is no such state) and under which key name.
+-- How the ids of a state are stored ('list' or 'zset', nil if there is no such state), and the name of the key.
 local function state_kind(state)
   if state == 'waiting' then
     return 'list', 'wait'

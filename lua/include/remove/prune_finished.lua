@@ -1,8 +1,8 @@
 --- @include remove_job_keys
--- Applies a keep rule to a finished set, age first: removes what is older than keep_age seconds, then all but
--- the newest keep_count. No `removed` event; deduplication keys stay. Both rules remove the oldest jobs, at most 500 more
--- than have just been added: what a rule that became stricter leaves over goes with the next jobs that finish.
--- What is wrong with a parent of theirs is raised when all are gone.
+-- Applies a keep rule to a finished set, age first: removes jobs older than keep_age seconds, then all but the newest
+-- keep_count. No `removed` event; deduplication keys stay. Each rule removes the oldest jobs, at most 500 more than have just
+-- been added: if a rule became stricter, the next finished jobs remove the rest.
+-- An error about a parent of a removed job is raised when all are removed.
 local function prune_finished(P, set, now, keep_count, keep_age, added)
   local most = 500 + added
   local failed

@@ -6,8 +6,8 @@
 --- @include split_job_key
 local remove_job
 
--- Remove what is below a job: 'all' its children, or the 'unprocessed' ones that it still waits for, without those that a
--- worker has and those that have failed. None of it with false.
+-- Removes the children of a job, and theirs: 'all' children, or the 'unprocessed' ones, which the job still waits for and which
+-- are neither locked nor failed. With false, none.
 local function remove_children(job_key, children, seen)
   local groups = children and { call('SMEMBERS', job_key .. ':dependencies') } or {}
   if children == 'all' then
@@ -30,9 +30,9 @@ local function remove_children(job_key, children, seen)
   end
 end
 
--- Remove a job and what is below it (see remove_children), whatever its state and queue.
--- The job leaves its parent first and its children leave it, so a waiting parent surfaces in `wait` before it goes:
--- BullMQ's order, visible in the events. Calls remove_noted when all is done.
+-- Removes a job and its children (see remove_children), in any state and queue. The script calls remove_noted at its end.
+-- The job leaves its parent first, then its children leave it. So a waiting parent enters `wait` before it is removed: this
+-- order is BullMQ's and is visible in the events.
 remove_job = function(P, id, children, seen)
   local job_key = P .. id
   seen[job_key] = true

@@ -1,7 +1,7 @@
--- Whether a job was produced by a scheduler, told by its options.
+-- Whether a job was made by a scheduler, according to its options.
 local function is_repeated(job_key)
   local opts = call('HGET', job_key, 'opts')
-  -- Decoding is the costly part, and most options never mention `repeat`.
+  -- Decoding is slow, and most options do not contain `repeat`.
   if not opts or not string.find(opts, '"repeat"', 1, true) then
     return false
   end

@@ -1,4 +1,4 @@
--- Whether a job is the latest iteration of a living scheduler; it may not be removed without the scheduler.
+-- Whether a job is the latest iteration of an existing scheduler. Such a job may not be removed without the scheduler.
 local function is_scheduled(P, id, scheduler_id)
   if not scheduler_id or scheduler_id == '' then
     return false
