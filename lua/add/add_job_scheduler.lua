@@ -1,4 +1,5 @@
---- Creates or updates a job scheduler, with its next job. If its latest job still waits, it is replaced and keeps its slot.
+--- Creates or updates a job scheduler, with its next job. If its latest job still waits, it is replaced and keeps its
+--- slot.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, scheduler_id, cron_next (ms; "" with `every`), every (ms; "" with a pattern), start_date (ms or ""),
 ---         name, data, opts_json, priority, lifo, deduplication_id ("" = none), then the fields of the scheduler's hash

@@ -3,14 +3,15 @@
 --- ARGV    done_key (key of a job that exists if and only if this same call was done before; "" = not known), then runs
 ---         of consecutive jobs. Run: count, P (prefix of the queue's keys, with the colon), name, opts_json, timestamp,
 ---         delay, priority, lifo, ids ("0" from the counter, "1" custom, "2" made by the client), parent ("1": it waits
----         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms or
----         "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last job while the owner is active); then per job
----         `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added here for custom ids.
+---         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms
+---         or "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last job while the owner is
+---         active); then per job `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added
+---         here for custom ids.
 ---         A parent comes before its children and has no deduplication.
 --- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job is used instead },
 ---         { those of these positions for which the given parent does not wait: the job has another parent or is
----         deduplicated } }. Or { code, position }, with nothing stored, about a parent that is not in this call: -5 it does not
----         exist, -7 the job has another parent. Or nil: done_key shows that the call was done before.
+---         deduplicated } }. Or { code, position }, with nothing stored, about a parent that is not in this call: -5 it
+---         does not exist, -7 the job has another parent. Or nil: done_key shows that the call was done before.
 --- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
 ---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
 local call = redis.call
@@ -139,8 +140,8 @@ local function attach_child(run, id)
   return true
 end
 
--- What this call has done so far, to undo it if Redis refuses the rest: hashes, places, { dependencies key, children } and
--- functions that undo a deduplication.
+-- What this call has done so far, to undo it if Redis refuses the rest: hashes, places, { dependencies key, children }
+-- and functions that undo a deduplication.
 local stored, places, links, undo = {}, {}, {}, {}
 local leaving = {} -- the keys of jobs that were replaced
 

@@ -1,7 +1,7 @@
 --- Adds the next job of a job scheduler, once per fetched job of it.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    now, scheduler_id, producer_id (the fetched job; it may be missing), cron_next (ms; "" for a scheduler with `every`),
----         every (opts.repeat.every of the fetched job, or "": used if the scheduler's hash has none),
+--- ARGV    now, scheduler_id, producer_id (the fetched job; it may be missing), cron_next (ms; "" for a scheduler with
+---         `every`), every (opts.repeat.every of the fetched job, or "": used if the scheduler's hash has none),
 ---         name, data (of the fetched job: used if the scheduler's hash has none), opts_json, priority, lifo,
 ---         deduplication_id ("" = none).
 ---         opts_json is an object: the options of the fetched job with repeat.count + 1, repeatJobKey, attempts (0 if

@@ -1,8 +1,8 @@
---- Gives back jobs that no handler has started, as if they had never been claimed: to the end of `wait` from which workers
---- take, in their old order, or to prioritized with their old score.
+--- Gives back jobs that no handler has started, as if they had never been claimed: to the end of `wait` from which
+--- workers take, in their old order, or to prioritized with their old score.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    per job, the one to run first last: id, token, score ("" = from `wait`), stamped ("1" = its fetch stamped it; then
----         ats, processedOn, pb are the values before the fetch, "" = absent), ats, processedOn, pb
+--- ARGV    per job, the one to run first last: id, token, score ("" = from `wait`), stamped ("1" = its fetch stamped
+---         it; then ats, processedOn, pb are the values before the fetch, "" = absent), ats, processedOn, pb
 --- Returns one code per job: 0, -1 no such job, -2/-6 lock gone/not ours, -3 not active
 --- Events  waiting (prev=active) per job given back
 local call = redis.call

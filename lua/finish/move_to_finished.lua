@@ -1,27 +1,29 @@
 --- Finishes jobs (completed, or failed for good) and fetches the next ones in the same call.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
----         limiter_duration, worker_name, slots, stalled_limit, alone; token and the arguments after it are for the fetch (see
----         move_to_active), worker_name also for the stamps. Then runs, one after another.
+---         limiter_duration, worker_name, slots, stalled_limit, alone; token and the arguments after it are for the
+---         fetch (see move_to_active), worker_name also for the stamps. Then runs, one after another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
----         keep_age (seconds or ""), ats, plain_fields, returnvalue_json (of all jobs of the run; "" = each has its own), then per
----         job: processed_on (only if the run has ats), and
+---         keep_age (seconds or ""), ats, plain_fields, returnvalue_json (of all jobs of the run; "" = each has its
+---         own), then per job: processed_on (only if the run has ats), and
 ---           completed: id [, returnvalue_json]
 ---           failed:    id, failed_reason, stacktrace_json, attempts
----         ats: the number of this start, for jobs that were claimed ahead and are stamped only now; "" = already stamped.
----         plain_fields: the number of fields in each job's hash after its fetch, if the fetch found only the standard fields
----         and no earlier start; "" = not known. A job that still has this number is checked with one HLEN.
+---         ats: the number of this start, for jobs that were claimed ahead and are stamped only now; "" = already
+---         stamped.
+---         plain_fields: the number of fields in each job's hash after its fetch, if the fetch found only the standard
+---         fields and no earlier start; "" = not known. A job that still has this number is checked with one HLEN.
 --- Returns { { index, code, ... } of the refused jobs (0-based over all runs), limiter ttl ms, next due ms, hold
----         [, jobs[, scores]] }, the last ones as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours, -3 not active,
----         -4 pending dependencies, -9 failed children; or the text of an error about a key of the job.
----         If all jobs of a call are refused, it does not fetch. If a key of another job could not be changed, a last element
----         lists { key, error, ... }.
---- Events  completed or failed [, retries-exhausted] per job; those of released parents; added and waiting or delayed of a
----         job that was parked while the owner of its deduplication key ran; those of the fetch; drained
+---         [, jobs[, scores]] }, the last ones as in move_to_active. Codes: -1 no such job, -2/-6 lock gone/not ours,
+---         -3 not active, -4 pending dependencies, -9 failed children; or the text of an error about a key of the job.
+---         If all jobs of a call are refused, it does not fetch. If a key of another job could not be changed, a last
+---         element lists { key, error, ... }.
+--- Events  completed or failed [, retries-exhausted] per job; those of released parents; added and waiting or delayed
+---         of a job that was parked while the owner of its deduplication key ran; those of the fetch; drained
 ---
---- A job enters its finished set before it leaves active. If the call stops in between, the job leaves the set again and its
---- events are deleted. The locks go last. So after any refused command, the same call made again completes the work: an
---- active job with `finishedOn` has its attempt counted already; a locked job without a hash that is not to be kept was removed.
+--- A job enters its finished set before it leaves active. If the call stops in between, the job leaves the set again
+--- and its events are deleted. The locks go last. So after any refused command, the same call made again completes the
+--- work: an active job with `finishedOn` has its attempt counted already; a locked job without a hash that is not to be
+--- kept was removed.
 local call = redis.call
 --- @include get_target
 --- @include remove_job_keys

@@ -1,5 +1,5 @@
--- Moves jobs back to wait that were active at the last pass and have no lock now, then marks the active jobs for the next
--- pass. For a job that was only claimed ahead and never started, no stall is counted.
+-- Moves jobs back to wait that were active at the last pass and have no lock now, then marks the active jobs for the
+-- next pass. For a job that was only claimed ahead and never started, no stall is counted.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), max_stalled_count, stalled_interval (ms), limit (recoveries per call),
 --         continued (1 = continue a pass that had more)
@@ -25,8 +25,8 @@ if ARGV[5] ~= '1' and not call('SET', P .. 'stalled-check', ARGV[1], 'PX', ARGV[
 end
 call('XTRIM', events_key, 'MAXLEN', '~', max_len_events(P))
 
--- Read `active` from its old end, where stalled jobs are, and no further than this call may recover. So the cost per stalled
--- job does not depend on the number of calls.
+-- Read `active` from its old end, where stalled jobs are, and no further than this call may recover. So the cost per
+-- stalled job does not depend on the number of calls.
 local recovered, is_recovered = {}, {}
 local kept, read, more = {}, 0, 0
 local span, kept_in_span = 0, 0
@@ -70,8 +70,8 @@ if more == 0 and #recovered > 1 then
   end
 end
 
--- The cases: the job never started (it was only claimed ahead when its worker died), it started, it is finished (the call that
--- finished it stopped half-way), or its key is no hash and it is no job.
+-- The cases: the job never started (it was only claimed ahead when its worker died), it started, it is finished (the
+-- call that finished it stopped half-way), or its key is no hash and it is no job.
 local returned, started = {}, {}
 for _, id in ipairs(recovered) do
   local job = redis.pcall('HMGET', P .. id, 'ats', 'atm', 'processedOn', 'finishedOn', 'stc', 'name')
@@ -112,7 +112,8 @@ for _, id in ipairs(returned) do
     end
     call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
   else
-    call('HSET', job_key, 'stc', '0') -- counts as no stall, but the job is not claimed ahead again: its next start is recorded at once
+    -- Counts as no stall, but the job is not claimed ahead again: its next start is recorded at once.
+    call('HSET', job_key, 'stc', '0')
   end
 end
 call_many('SREM', stalled_key, recovered)

@@ -1,8 +1,10 @@
--- Removes the jobs of one state that are older than `cutoff`. A pass reads candidates, 250 per call: completed and failed jobs
--- in the order in which they finished, other sets from their lowest score, lists from the next job to run.
+-- Removes the jobs of one state whose time is not after `cutoff`. A pass reads candidates, 250 per call: completed and
+-- failed jobs in the order in which they finished, other sets from their lowest score, lists from the next job to run.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both as the last call of the pass returned them)
--- Returns {1 = the pass continues, kept, removed, id...}: kept and removed of the pass so far, and the ids that this call removed
+-- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both as the last call of the pass returned
+--         them)
+-- Returns {1 = the pass continues, kept, removed, id...}: kept and removed of the pass so far, and the ids that this
+--         call removed
 -- Events  cleaned (count) at the end of the pass
 local call = redis.call
 --- @include discard_job

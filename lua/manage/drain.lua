@@ -1,5 +1,5 @@
--- Removes the jobs that wait to run, 250 per call. Running and finished jobs stay, delayed ones unless `delayed` is set, and
--- the next jobs of schedulers.
+-- Removes the jobs that wait to run, 250 per call. Running and finished jobs stay, delayed ones unless `delayed` is
+-- set, and the next jobs of schedulers.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    delayed (1 = delayed jobs as well), kept... (what the last call returned, if this call continues it)
 -- Returns {1 = there is more, kept...}: how many jobs of each state were read and stay

@@ -1,7 +1,7 @@
 --- Removes a job scheduler and, if it is delayed, its next job. A job of it that is already in wait still runs.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    scheduler_id, oldest_stem (the text after "repeat:" in the ids of its jobs if the scheduler is a repeatable of the
----         oldest form, else "")
+--- ARGV    scheduler_id, oldest_stem (the text after "repeat:" in the ids of its jobs if the scheduler is a repeatable
+---         of the oldest form, else "")
 --- Returns 1, or 0 when there is no such scheduler
 --- Events  removed, for the delayed job
 local call = redis.call

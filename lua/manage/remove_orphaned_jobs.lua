@@ -23,8 +23,8 @@ local function is_held(id)
   return false
 end
 
--- Whether a key is a job's: other hashes have none of these fields. Ids with a colon are those of scheduler jobs and custom
--- ids; such a job has a timestamp, a scheduler's hash has none.
+-- Whether a key is a job's: other hashes have none of these fields. Ids with a colon are those of scheduler jobs and
+-- custom ids; such a job has a timestamp, a scheduler's hash has none.
 local function is_job(id, job_key)
   local kind = call('TYPE', job_key).ok
   if kind ~= 'hash' then

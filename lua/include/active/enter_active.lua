@@ -1,8 +1,9 @@
 --- @include attempt
 --- @include call_many
--- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` of them are at the end of `wait`, the
--- others at the start of `prioritized`. They enter active before they leave their old place, and leave active again if that
--- fails, so no job is lost. `jobs`, if not false, shows which ids have no hash ({}): these only leave their place.
+-- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` of them are at the end of `wait`,
+-- the others at the start of `prioritized`. They enter active before they leave their old place, and leave active again
+-- if that fails, so no job is lost. `jobs`, if not false, shows which ids have no hash ({}): these only leave their
+-- place.
 local function enter_active(P, ids, taken, waiting, scores, jobs)
   local wait_key, active_key, prioritized_key = P .. 'wait', P .. 'active', P .. 'prioritized'
   if taken == 1 and waiting > 0 and not jobs then

@@ -3,19 +3,22 @@
 --- @include call_many
 --- @include read_waiting
 --- @include enter_active
--- Moves up to `count` jobs to active under one token and appends to `reply`: limiter ttl, next due ms, hold and, if there
--- are jobs, one MessagePack string of id, job, id, job..., and the scores of the prioritized jobs, which come last.
--- The first `slots` jobs start now and are stamped (processedOn, ats, pb): N of them leave the state of N single fetches. The
--- others are claimed ahead: their hashes do not change until their handlers start (see start_jobs and move_to_finished).
--- No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A job that has stalled
--- `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no other job (`alone`).
--- A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard fields, it is their
--- values without the names: name, data, opts, timestamp, delay, priority. All values are those before the fetch.
--- hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0.
--- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true if the queue is idle: no job
--- was taken, no job is delayed, and no limit stopped the fetch.
-local function fetch_jobs(
-  P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count, slots, stalled_limit, alone)
+-- Moves up to `count` jobs to active under one token and appends to `reply`:
+--   limiter ttl, next due ms,
+--   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0,
+--   and, if there are jobs, one MessagePack string of id, job, id, job... and the scores of the prioritized jobs, which
+--   come last. A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard
+--   fields, it is their values without the names: name, data, opts, timestamp, delay, priority. All as before the
+--   fetch.
+-- The first `slots` jobs start now and are stamped (processedOn, ats, pb): N of them leave the state of N single
+-- fetches. The others are claimed ahead: their hashes do not change until their handlers start (see start_jobs and
+-- move_to_finished). No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A
+-- job that has stalled `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no
+-- other job (`alone`).
+-- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true if the queue is idle: no
+-- job was taken, no job is delayed, and no limit stopped the fetch.
+local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
+  slots, stalled_limit, alone)
   local target, blocked, settings = get_target(P, known)
   promote_delayed(P, now, target, blocked)
 
@@ -99,8 +102,8 @@ local function fetch_jobs(
     if max and call('INCRBY', limiter, taken) == taken then
       call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or settings[4] or 0)))
     end
-    -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and are not
-    -- taken for stalled.
+    -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and
+    -- are not taken for stalled.
     if token ~= '0' then
       for i = 1, taken do
         if not foreign or jobs[2 * i][1] then

@@ -1,8 +1,8 @@
 --- @include enter_place
 --- @include drop_lock
 --- @include on_hash
--- Whether a job may leave active: 0, -1 no such job, -2 no lock, -6 locked by another token, -3 not active. Token "0" checks
--- no lock.
+-- Whether a job may leave active: 0, -1 no such job, -2 no lock, -6 locked by another token, -3 not active. Token "0"
+-- checks no lock.
 local function check_active(P, id, token)
   if (on_hash('HLEN', P .. id) or 0) == 0 then -- also if the key is not a hash any more
     return -1
@@ -25,9 +25,9 @@ local function failure_fields(reason, stacktrace)
   return (reason ~= '' or stacktrace ~= '') and { 'failedReason', reason, 'stacktrace', stacktrace } or {}
 end
 
--- Moves a job from active to `place` and writes `fields`: all of it or nothing. `code` is the result of check_active. A locked
--- job that is in `place` and no longer active was moved by a call that stopped before its end: this counts as moved.
--- Returns 0, or -3; then the lock is deleted and the fields of `failure` are written, as in BullMQ.
+-- Moves a job from active to `place` and writes `fields`: all of it or nothing. `code` is the result of check_active. A
+-- locked job that is in `place` and no longer active was moved by a call that stopped before its end: this counts as
+-- moved. Returns 0, or -3; then the lock is deleted and the fields of `failure` are written, as in BullMQ.
 local function leave_active(P, id, token, code, place, fields, failure)
   local active, job_key = P .. 'active', P .. id
   if code == 0 then

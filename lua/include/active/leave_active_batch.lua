@@ -1,11 +1,17 @@
 --- @include rewrite_end
 -- Many jobs leave active together. They are found before anything is written, and leave when everything else is done.
 
--- Reads the old end of active, where the jobs that finish usually are. If `ids` are not all there, it reads a longer part.
--- One or two ids are not read but searched for, one by one.
+-- Reads the old end of active, where the jobs that finish usually are. If `ids` are not all there, it reads a longer
+-- part. One or two ids are not read but searched for, one by one.
 local function find_in_active(P, ids)
   local wanted = #ids
-  local leaving = { key = P .. 'active', few = wanted < 16, ids = {}, part = {}, count = {}, far = {}, whole = wanted == 0 }
+  local leaving = {
+    key = P .. 'active',
+    part = {}, count = {}, -- the ids that were read, and how often each is still there
+    whole = wanted == 0, -- all of active was read
+    few = wanted < 16, ids = {}, -- with few jobs: those that leave
+    far = {}, -- those that leave and are not in the part that was read
+  }
   if wanted < 3 then
     return leaving
   end
@@ -27,7 +33,8 @@ local function find_in_active(P, ids)
   return leaving
 end
 
--- Whether this id is in active once more, and notes that one leaves. An id may occur in active and in a call more than once.
+-- Whether this id is in active once more, and notes that one leaves. An id may occur in active and in a call more than
+-- once.
 local function take_from_active(leaving, id)
   local count = leaving.count
   local n = count[id]
@@ -55,8 +62,8 @@ local function take_from_active(leaving, id)
   return true
 end
 
--- Takes the noted jobs out of active, the occurrences nearest the tail first. A few are searched for. For many, the part of the
--- list that was read is written again without them: this costs less than a search per job.
+-- Takes the noted jobs out of active, the occurrences nearest the tail first. A few are searched for. For many, the
+-- part of the list that was read is written again without them: this costs less than a search per job.
 local function leave_active_batch(leaving)
   local part, count, kept, size = leaving.part, leaving.count, {}, 0
   local before = #part

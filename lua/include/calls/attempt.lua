@@ -1,5 +1,5 @@
--- Runs `steps` and returns its results. If Redis refuses one of the commands, `undo` takes back what was done, and the error
--- is raised again.
+-- Runs `steps` and returns its results. If Redis refuses one of the commands, `undo` takes back what was done, and the
+-- error is raised again.
 local function attempt(steps, undo)
   local done, first, second = pcall(steps)
   if not done then

@@ -1,4 +1,5 @@
--- Calls a command on a hash. Returns nil if the key has another type: such an id is no job, and must not stop other jobs.
+-- Calls a command on a hash. Returns nil if the key has another type: such an id is no job, and must not stop other
+-- jobs.
 local function on_hash(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) == 'table' and reply.err then

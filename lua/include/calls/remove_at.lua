@@ -4,7 +4,8 @@ local function remove_at(list_key, positions)
   if not first then
     return
   end
-  -- Elements at an end of the list are cut off. Others are set to '' first, so that one LREM from that end removes them all.
+  -- Elements at an end of the list are cut off. Others are set to '' first, so that one LREM from that end removes them
+  -- all.
   if first == 0 and last == count - 1 then
     call('LTRIM', list_key, count, -1)
   elseif last == -1 and first == -count then

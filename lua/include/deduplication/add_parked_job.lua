@@ -6,8 +6,8 @@
 --- @include add_delay_marker
 --- @include place_jobs
 --- @include priority_of
--- Adds the job that was parked under a deduplication id while the owner of the key ran. It becomes the owner. Returns false if
--- a job with its id exists: then nothing is added.
+-- Adds the job that was parked under a deduplication id while the owner of the key ran. It becomes the owner. Returns
+-- false if a job with its id exists: then nothing is added.
 local function add_parked_job(P, deduplication_id, now)
   local parked_key = P .. 'dn:' .. deduplication_id
   local parked = call('HMGET', parked_key, 'jid', 'name', 'data', 'opts', 'pk', 'pd', 'rjk')

@@ -1,8 +1,8 @@
--- Gives a new job its deduplication key, or finds the owner of the key. Returns the owner's id, or nil if the new job is to be
--- stored. `rule` is { id, ttl, extend, replace, keep_last }; ttl 0 = none. `pending` are the fields to park if the owner is
--- running: name, data, opts and those of the parent, flat. Functions that undo the changes are appended to `undo`.
--- If the new job replaces the owner, the second result is the owner's id, and the third a function to call when the new job is
--- in its place. The caller deletes the keys of the old job last, since that cannot be undone.
+-- Gives a new job its deduplication key, or finds the owner of the key. Returns the owner's id, or nil if the new job
+-- is to be stored. `rule` is { id, ttl, extend, replace, keep_last }; ttl 0 = none. `pending` are the fields to park if
+-- the owner is running: name, data, opts and those of the parent, flat. Functions that undo the changes are appended to
+-- `undo`. If the new job replaces the owner, the second result is the owner's id, and the third a function to call when
+-- the new job is in its place. The caller deletes the keys of the old job last, since that cannot be undone.
 local function deduplicate(P, id, rule, max_events, pending, undo)
   local key = P .. 'de:' .. rule.id
   local ttl = not rule.keep_last and rule.ttl > 0 and rule.ttl -- with keep_last, the key lives until its owner finishes

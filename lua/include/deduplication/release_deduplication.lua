@@ -1,5 +1,5 @@
--- Releases the deduplication key of a finished job; a key with a time to live stays. A job that was parked while this one ran
--- is added now, also if the key was removed in the meantime.
+-- Releases the deduplication key of a finished job; a key with a time to live stays. A job that was parked while this
+-- one ran is added now, also if the key was removed in the meantime.
 local function release_deduplication(P, id, deid, now)
   local key = P .. 'de:' .. deid
   local owner = call('GET', key)

@@ -5,10 +5,10 @@
 --- @include add_marker
 --- @include remove_job_keys
 --- @include remove_deduplication
--- Removes a child from its parent. If it was the last child, a waiting parent goes back to its queue or, with `hard` and in the
--- same queue, is removed as well. P is the prefix of the child's queue; parent_key and parent_json are the child's fields (read
--- before its hash is deleted). The parent's delay and priority are ignored, as in BullMQ. Returns true if the child was a
--- dependency. If the parent cannot be moved, the child stays a dependency.
+-- Removes a child from its parent. If it was the last child, a waiting parent goes back to its queue or, with `hard`
+-- and in the same queue, is removed as well. P is the prefix of the child's queue; parent_key and parent_json are the
+-- child's fields (read before its hash is deleted). The parent's delay and priority are ignored, as in BullMQ. Returns
+-- true if the child was a dependency. If the parent cannot be moved, the child stays a dependency.
 local function detach_child(P, child_key, parent_key, parent_json, hard)
   local dependencies = (parent_key or '') .. ':dependencies'
   if dependencies == ':dependencies' or call('SREM', dependencies, child_key) == 0 then

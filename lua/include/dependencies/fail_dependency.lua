@@ -1,8 +1,8 @@
 --- @include attempt
 --- @include release_parent_if_done
 --- @include release_parent
--- A child failed for good: applies the policy in its `parent` field (see read_parent). Without a policy the parent still waits
--- for the child. If the parent cannot be moved, it still waits for the child as well.
+-- A child failed for good: applies the policy in its `parent` field (see read_parent). Without a policy the parent
+-- still waits for the child. If the parent cannot be moved, it still waits for the child as well.
 local function fail_dependency(parent, child_key, reason, now)
   if not (parent.fpof or parent.cpof or parent.idof or parent.rdof)
     or call('SREM', parent.key .. ':dependencies', child_key) == 0 then

@@ -1,4 +1,5 @@
--- Makes the functions that change the parent of a finished job: tell_parent and detach_child. Made once per call, when needed.
+-- Makes the functions that change the parent of a finished job: tell_parent and detach_child. Made once per call, when
+-- needed.
 local function make_parent_steps()
   --- @include read_parent
   --- @include release_parent_if_done

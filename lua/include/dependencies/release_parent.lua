@@ -4,8 +4,8 @@
 --- @include add_delay_marker
 --- @include move_jobs
 --- @include priority_of
--- Moves a parent out of the set `from` because its children are done or one has failed: to the front of its queue, to delayed
--- if it has a delay, or among the prioritized.
+-- Moves a parent out of the set `from` because its children are done or one has failed: to the front of its queue, to
+-- delayed if it has a delay, or among the prioritized.
 local function release_parent(P, id, now, from)
   local fields = call('HMGET', P .. id, 'delay', 'priority')
   local delay, due = tonumber(fields[1]) or 0, nil

@@ -1,5 +1,5 @@
--- A finished child runs again, so its parent depends on it again: adds the dependency, then removes the outcome that the
--- parent has recorded.
+-- A finished child runs again, so its parent depends on it again: adds the dependency, then removes the outcome that
+-- the parent has recorded.
 local function relink_parent(job_key, parent_key, state)
   if not parent_key or call('EXISTS', parent_key) == 0 then
     return

@@ -1,5 +1,5 @@
--- Whether a job may finish: 0, or the code or error text of its refusal. `job` are the fields that decide (see finish_runs).
--- Notes the lock of a job whose token is right, also if the job is no longer active.
+-- Whether a job may finish: 0, or the code or error text of its refusal. `job` are the fields that decide (see
+-- finish_runs). Notes the lock of a job whose token is right, also if the job is no longer active.
 local function check_job(batch, run, index, id, job, token)
   if job.err then -- the key is no hash any more
     return -1

@@ -1,5 +1,5 @@
--- Adds `finished` jobs of one call to the per-minute series of metrics:<target>. A batch finishes at one moment, so only its
--- first job can end a minute.
+-- Adds `finished` jobs of one call to the per-minute series of metrics:<target>. A batch finishes at one moment, so
+-- only its first job can end a minute.
 local function collect_metrics(P, target, now, max_points, finished)
   local key = P .. 'metrics:' .. target
   local before = call('HINCRBY', key, 'count', finished) - finished

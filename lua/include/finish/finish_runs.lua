@@ -48,7 +48,7 @@ local function finish_runs(P, batch, ARGV)
         end
         local parent_json = job[3] and call('HGET', job_key, 'parent')
         attempts_made = record_job(job_key, job, completed, keep_count ~= 0, now, value, stacktrace, stamp)
-        if capped then -- the length of active decides about the jobs that are released below, so each job leaves at once
+        if capped then -- the length of active decides about the jobs released below, so each job leaves at once
           if keep_count ~= 0 then
             call('ZADD', run.set_key, now, id)
             batch.entered[1] = { run.set_key, { now, id } }

@@ -1,5 +1,6 @@
--- Reads the arguments of move_to_finished, and nothing else. Returns the state of the call, or nil and what is malformed.
--- The state is one table: each local of the script that a function names costs the server as much as a small command.
+-- Reads the arguments of move_to_finished, and nothing else. Returns the state of the call, or nil and what is
+-- malformed. The state is one table: each local of the script that a function names costs the server as much as a small
+-- command.
 local function read_runs(P, ARGV)
   local size, fetch_count = #ARGV, tonumber(ARGV[3])
   if not tonumber(ARGV[1]) or not tonumber(ARGV[2]) or not fetch_count or size < 11 then
@@ -12,7 +13,8 @@ local function read_runs(P, ARGV)
     local completed, keep_count = target == 'completed', tonumber(ARGV[first + 3])
     local width = (target == 'failed' and 4 or value == '' and 2 or 1) + (ats == '' and 0 or 1)
     local next_run = count and first + 8 + count * width
-    if not count or count < 1 or not (completed or target == 'failed') or not keep_count or not value or next_run > size + 1 then
+    if not count or count < 1 or not (completed or target == 'failed') or not keep_count or not value
+      or next_run > size + 1 then
       return nil, 'run at argument ' .. first
     end
     for at = first + 8 + (ats == '' and 0 or 1), next_run - 1, width do
@@ -34,7 +36,8 @@ local function read_runs(P, ARGV)
     first = next_run
   end
   return {
-    fetch_count = fetch_count, runs = runs, ids = ids, job_keys = job_keys, lock_keys = lock_keys, child_keys = child_keys,
+    fetch_count = fetch_count, runs = runs,
+    ids = ids, job_keys = job_keys, lock_keys = lock_keys, child_keys = child_keys, -- in the order of the jobs
     sets = sets, -- the finished sets, as keys
     locks = {}, -- the token in each job's lock, or false
     has_children = false, -- any job that completes

@@ -1,4 +1,5 @@
--- Takes back what a stopped call did for jobs that are still active: their events and their places in the finished sets.
+-- Takes back what a stopped call did for jobs that are still active: their events and their places in the finished
+-- sets.
 local function undo_finish(P, batch)
   local active, events = batch.leaving.key, P .. 'events'
   local outcomes = { completed = true, failed = true, ['retries-exhausted'] = true }

@@ -1,5 +1,5 @@
--- The score of a job due at `due` ms, behind the jobs already due in that ms. Returns the score and the last score of that ms.
--- The id `except` does not count: it is about to leave the set.
+-- The score of a job due at `due` ms, behind the jobs already due in that ms. Returns the score and the last score of
+-- that ms. The id `except` does not count: it is about to leave the set.
 local function delayed_score(P, due, except)
   local low = due * 4096
   local high = low + 4095

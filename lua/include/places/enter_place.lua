@@ -1,6 +1,7 @@
 --- @include call_many
--- Puts jobs in a place. A place has `ids` and: { key, push = 'LPUSH' or 'RPUSH' } in a list, { key, scores } in a sorted set,
--- or { key, counter, priorities } in a sorted set behind all jobs of the same priority (the counter orders equal priorities).
+-- Puts jobs in a place. A place has `ids` and: { key, push = 'LPUSH' or 'RPUSH' } in a list, { key, scores } in a
+-- sorted set, or { key, counter, priorities } in a sorted set behind all jobs of the same priority (the counter orders
+-- equal priorities).
 local function enter_place(place)
   local ids, scores = place.ids, place.scores
   if place.push then
@@ -17,8 +18,8 @@ local function enter_place(place)
   call_many('ZADD', place.key, members)
 end
 
--- Takes back the last enter_place of this call. It uses other commands than a normal move out of a place, since Redis may have
--- refused one of those.
+-- Takes back the last enter_place of this call. It uses other commands than a normal move out of a place, since Redis
+-- may have refused one of those.
 local function undo_enter(place)
   if place.push then
     return call(place.push == 'LPUSH' and 'LPOP' or 'RPOP', place.key, #place.ids)

@@ -1,6 +1,6 @@
 --- @include enter_place
--- Moves jobs so that each is in exactly one place also after an error: they enter the new places, then `leave` takes them out
--- of the old one. If a step is refused, the steps before it are taken back, and the error is raised again.
+-- Moves jobs so that each is in exactly one place also after an error: they enter the new places, then `leave` takes
+-- them out of the old one. If a step is refused, the steps before it are taken back, and the error is raised again.
 local function move_jobs(places, leave)
   local entered = 0
   local done, failed = pcall(function()

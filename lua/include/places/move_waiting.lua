@@ -1,6 +1,6 @@
 --- @include move_jobs
--- The list or set in which a job waits: its key, and whether it is a sorted set; nil if there is none. Version 6 keeps the jobs
--- of a paused queue in `wait`, so both lists are searched.
+-- The list or set in which a job waits: its key, and whether it is a sorted set; nil if there is none. Version 6 keeps
+-- the jobs of a paused queue in `wait`, so both lists are searched.
 local function find_waiting(P, id)
   for _, name in ipairs({ 'delayed', 'prioritized' }) do
     if call('ZSCORE', P .. name, id) then

@@ -2,9 +2,9 @@
 -- The lists from which this call removes jobs: the number of searches, and after many searches the position of each id.
 local lists = {}
 
--- Removes an id from `wait` or `paused`; returns whether it was there. A call removes each id once.
--- A search per job is quadratic for many children. So after 64 searches the list is read once, and positions are only noted:
--- remove_noted removes them. Until then jobs may enter the list at its tail, which changes no other position.
+-- Removes an id from `wait` or `paused`; returns whether it was there. A call removes each id once. A search per job is
+-- quadratic for many children. So after 64 searches the list is read once, and positions are only noted: remove_noted
+-- removes them. Until then jobs may enter the list at its tail, which changes no other position.
 local function remove_from_list(list_key, id)
   local list = lists[list_key] or { searches = 0, noted = {} }
   lists[list_key] = list

@@ -1,6 +1,6 @@
 --- @include remove_from_list
--- Removes an id from the list or set that has it; returns the name of that key, or 'unknown'. The script calls remove_noted
--- at its end.
+-- Removes an id from the list or set that has it; returns the name of that key, or 'unknown'. The script calls
+-- remove_noted at its end.
 local function remove_from_state(P, id)
   for _, set in ipairs({ 'completed', 'waiting-children', 'delayed', 'failed', 'prioritized' }) do
     if call('ZREM', P .. set, id) == 1 then

@@ -1,6 +1,6 @@
 --- @include move_jobs
--- Joins the jobs of `wait` and `paused` under one of the two keys, in the order in which they run: first those of `paused`
--- (right end), then those of `wait`.
+-- Joins the jobs of `wait` and `paused` under one of the two keys, in the order in which they run: first those of
+-- `paused` (right end), then those of `wait`.
 -- If one of the lists is absent, this is one RENAME or nothing. Both exist only if version 6 clients share the queue.
 -- Each part of a list enters the other list before it leaves its own.
 local function join_waiting(P, list_key)

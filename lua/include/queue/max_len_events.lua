@@ -1,5 +1,5 @@
--- The length to which the event stream is trimmed. Writes BullMQ's default if the queue has none. Any client may write this
--- field: a value that XADD and XTRIM refuse counts as the default.
+-- The length to which the event stream is trimmed. Writes BullMQ's default if the queue has none. Any client may write
+-- this field: a value that XADD and XTRIM refuse counts as the default.
 -- `stored` is the value if the caller has read it already (settings[5] of get_target).
 local function max_len_events(P, stored)
   if stored == nil then

@@ -1,7 +1,7 @@
 --- @include remove_job_keys
 -- Applies a keep rule to a finished set, age first: removes jobs older than keep_age seconds, then all but the newest
--- keep_count. No `removed` event; deduplication keys stay. Each rule removes the oldest jobs, at most 500 more than have just
--- been added: if a rule became stricter, the next finished jobs remove the rest.
+-- keep_count. No `removed` event; deduplication keys stay. Each rule removes the oldest jobs, at most 500 more than
+-- have just been added: if a rule became stricter, the next finished jobs remove the rest.
 -- An error about a parent of a removed job is raised when all are removed.
 local function prune_finished(P, set, now, keep_count, keep_age, added)
   local most = 500 + added

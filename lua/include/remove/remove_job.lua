@@ -6,8 +6,8 @@
 --- @include split_job_key
 local remove_job
 
--- Removes the children of a job, and theirs: 'all' children, or the 'unprocessed' ones, which the job still waits for and which
--- are neither locked nor failed. With false, none.
+-- Removes the children of a job, and theirs: 'all' children, or the 'unprocessed' ones, which the job still waits for
+-- and which are neither locked nor failed. With false, none.
 local function remove_children(job_key, children, seen)
   local groups = children and { call('SMEMBERS', job_key .. ':dependencies') } or {}
   if children == 'all' then
@@ -22,7 +22,8 @@ local function remove_children(job_key, children, seen)
     for _, child_key in ipairs(child_keys) do
       if not seen[child_key] then
         local P, id = split_job_key(child_key)
-        if children == 'all' or not (call('EXISTS', child_key .. ':lock') == 1 or call('ZSCORE', P .. 'failed', id)) then
+        if children == 'all'
+          or not (call('EXISTS', child_key .. ':lock') == 1 or call('ZSCORE', P .. 'failed', id)) then
           remove_job(P, id, children, seen)
         end
       end
@@ -30,9 +31,9 @@ local function remove_children(job_key, children, seen)
   end
 end
 
--- Removes a job and its children (see remove_children), in any state and queue. The script calls remove_noted at its end.
--- The job leaves its parent first, then its children leave it. So a waiting parent enters `wait` before it is removed: this
--- order is BullMQ's and is visible in the events.
+-- Removes a job and its children (see remove_children), in any state and queue. The script calls remove_noted at its
+-- end. The job leaves its parent first, then its children leave it. So a waiting parent enters `wait` before it is
+-- removed: this order is BullMQ's and is visible in the events.
 remove_job = function(P, id, children, seen)
   local job_key = P .. id
   seen[job_key] = true

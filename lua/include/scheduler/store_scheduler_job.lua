@@ -7,10 +7,10 @@
 --- @include delayed_score
 --- @include move_waiting
 --- @include write_hash
--- Stores a job of a scheduler: its hash, its place and the scheduler's latest slot; all of it or nothing. `job.opts` is a JSON
--- object to which the id and the delay are added, and prev_millis unless it is "". `target, blocked, settings` are the results
--- of get_target. `from, is_set` are the results of find_waiting if a job of this id waits; it becomes the new one.
--- Returns the delay, and a function that adds the events and the marker.
+-- Stores a job of a scheduler: its hash, its place and the scheduler's latest slot; all of it or nothing. `job.opts` is
+-- a JSON object to which the id and the delay are added, and prev_millis unless it is "". `target, blocked, settings`
+-- are the results of get_target. `from, is_set` are the results of find_waiting if a job of this id waits; it becomes
+-- the new one. Returns the delay, and a function that adds the events and the marker.
 local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, settings, from, is_set)
   local due = string.format('%.0f', slot)
   local id = 'repeat:' .. scheduler_id .. ':' .. due
