@@ -43,7 +43,7 @@ def linked(queue, job_id, parent="", children=0, delay=0, deduplication=("", 0, 
     return [1, f"bull:{queue}:", "n", "{}", *place, job_id, data]
 
 
-def test_a_family_is_added(teller):
+def test_a_parent_and_its_children_are_added(teller):
     def calls(queue):
         jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p"), linked(queue, "c2", "p", delay=5000)]
         return [("add/add_linked_jobs", "", *(part for job in jobs for part in job))]
@@ -51,7 +51,7 @@ def test_a_family_is_added(teller):
     assert teller.faults(Story(nothing, calls)) == {}
 
 
-def test_children_that_exist_join_a_family(teller, add, fetch, finish):
+def test_children_that_exist_get_a_parent(teller, add, fetch, finish):
     def prepare(queue):
         add(queue, "{}", "{}", ids=["c1", "c2"])
         fetch(queue, 1)
@@ -107,7 +107,7 @@ def test_a_scheduler_is_created_and_changed(teller, run, every, at):
     assert teller.faults(Story(prepare, lambda queue: [scheduler(every, at)])) == {}
 
 
-def test_a_scheduler_goes_on(teller, run, fetch):
+def test_the_next_job_of_a_scheduler_is_added(teller, run, fetch):
     """Its counter and what it tells may be left behind, its jobs not."""
 
     def prepare(queue):

@@ -37,7 +37,7 @@ def test_jobs_are_retried(teller, three_active, priority, lifo, due):
 
 
 @pytest.mark.parametrize("skip_attempt", [0, 1])
-def test_jobs_are_put_off(teller, three_active, skip_attempt):
+def test_jobs_are_delayed(teller, three_active, skip_attempt):
     calls = each("finish/move_to_delayed", NOW, id, "t", 5000, skip_attempt, "boom", '["s"]')
     assert teller.faults(Story(three_active(), calls)) == {}
 
@@ -109,7 +109,7 @@ def test_stalled_jobs_go_back(teller, three_active, client):
 
 @pytest.mark.parametrize("priority", [0, 3])
 @pytest.mark.parametrize("stamped", [0, 1])
-def test_jobs_that_were_only_claimed_are_given_back(teller, add, fetch, priority, stamped):
+def test_jobs_that_were_only_claimed_ahead_are_given_back(teller, add, fetch, priority, stamped):
     scores = {}
 
     def prepare(queue):

@@ -66,7 +66,7 @@ def test_a_priority_is_changed(teller, waiting, before, priority, lifo):
     assert teller.faults(Story(waiting(priority=before), lambda queue: calls)) == {}
 
 
-def test_a_queue_pauses_and_goes_on(teller, waiting, run, client):
+def test_a_queue_is_paused_and_resumed(teller, waiting, run, client):
     def paused(queue):
         waiting()(queue)
         run("manage/pause", queue)
@@ -81,7 +81,7 @@ def test_a_queue_pauses_and_goes_on(teller, waiting, run, client):
             assert teller.faults(Story(prepare, lambda queue, script=script: [(script,)])) == {}, (prepare, script)
 
 
-def test_a_child_is_parted_from_its_parent(teller, add, client):
+def test_a_child_is_removed_from_its_parent(teller, add, client):
     def prepare(queue):
         add(queue, "{}", "{}")
         parent_key, child_key = f"bull:{queue}:1", f"bull:{queue}:2"

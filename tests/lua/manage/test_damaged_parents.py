@@ -37,7 +37,7 @@ def damaged_family(store, adopt, client, queue, pause):
     [("wait" if state == "waiting" else None, call) for state, calls in CALLS.items() for call in calls],
     ids=lambda part: part[0] if isinstance(part, tuple) else None,
 )
-def test_the_jobs_go_and_the_parent_is_named(run, damaged_family, dump, queue, state, call):
+def test_the_jobs_are_removed_and_the_parent_is_reported(run, damaged_family, dump, queue, state, call):
     damaged_family(state)
     script, *args = call
     with pytest.raises(redis.ResponseError, match=f"parent bull:{queue}:p was not told .*WRONGTYPE.*mend the keys"):
@@ -47,7 +47,7 @@ def test_the_jobs_go_and_the_parent_is_named(run, damaged_family, dump, queue, s
     assert gone.isdisjoint(dump(queue).get("wait", []))
 
 
-def test_pruning_goes_past_a_damaged_parent(add, fetch, finish, client, dump, queue):
+def test_a_damaged_parent_does_not_stop_pruning(add, fetch, finish, client, dump, queue):
     """The jobs that finish are finished, and all that are too many are gone."""
     add(queue, "{}", "{}", "{}")
     fetch(queue, 3)
