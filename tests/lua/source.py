@@ -1,4 +1,4 @@
-"""The Lua scripts as the server gets them."""
+"""The Lua scripts as they are sent to the server."""
 
 import re
 from collections.abc import Iterator

@@ -14,8 +14,8 @@ COUNTER, CUSTOM, MADE = 0, 1, 2
 def link(run, queue):
     """`link(job(...), ...)`: adds jobs; several are several runs."""
 
-    def add(*jobs, witness=""):
-        return run(SCRIPT, queue, witness, *[value for job in jobs for value in job])
+    def add(*jobs, done_key=""):
+        return run(SCRIPT, queue, done_key, *[value for job in jobs for value in job])
 
     return add
 
@@ -133,7 +133,9 @@ def test_a_child_keeps_the_link_to_a_missing_parent(link, job, queue, client, ev
     assert client.smembers(f"bull:{queue}:q:dependencies") == {f"bull:{queue}:d"}
 
 
-def test_a_new_parent_of_completed_children_is_released_when_all_are_known(link, job, queue, client, events, fetch, finish):
+def test_a_new_parent_of_completed_children_is_released_when_all_are_known(
+    link, job, queue, client, events, fetch, finish
+):
     base = f"bull:{queue}:"
     link(job("a"), job("b"))
     fetch(queue, 2)
@@ -148,9 +150,9 @@ def test_a_new_parent_of_completed_children_is_released_when_all_are_known(link,
 
 def test_a_call_whose_done_key_exists_writes_nothing(link, job, queue, dump):
     tree = [job("p", children=True), job("c", parent=f"bull:{queue}:p")]
-    link(*tree, witness=f"bull:{queue}:p")
+    link(*tree, done_key=f"bull:{queue}:p")
     before = dump(queue)
-    assert link(*tree, witness=f"bull:{queue}:p") is None
+    assert link(*tree, done_key=f"bull:{queue}:p") is None
     assert dump(queue) == before
 
 

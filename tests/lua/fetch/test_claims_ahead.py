@@ -1,4 +1,4 @@
-"""lua/fetch/move_to_active.lua: jobs claimed ahead of a free slot, of which nobody may see more than that they are active."""
+"""lua/fetch/move_to_active.lua: jobs claimed ahead of a free slot; only their place in active shows it."""
 
 import pytest
 
@@ -39,9 +39,7 @@ def test_the_scores_of_prioritized_jobs_are_returned(add, fetch, client, queue):
     assert list(map(float, reply[4])) == scores
 
 
-def test_a_job_that_has_stalled_is_not_claimed_ahead_nor_are_the_jobs_behind_it(
-    add, fetch, client, queue, dump
-):
+def test_a_job_that_has_stalled_is_not_claimed_ahead_nor_are_the_jobs_behind_it(add, fetch, client, queue, dump):
     add(queue, "a", "b", "c", "d")
     client.hset(f"bull:{queue}:3", "stc", 0)
     assert list(fetch(queue, 4, slots=1).jobs) == ["1", "2"]

@@ -1,4 +1,4 @@
-"""lua/fetch/move_to_active.lua: taking jobs in batches."""
+"""lua/fetch/move_to_active.lua: fetching jobs in batches."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -67,7 +67,9 @@ def test_a_fetched_job_is_active_locked_stamped_and_returned_as_before(add, fetc
     ],
 )
 @pytest.mark.parametrize("worker", ["", "new"])
-def test_a_second_fetch_counts_another_start_and_returns_the_old_fields(add, fetch, client, queue, dump, stored, worker):
+def test_a_second_fetch_counts_another_start_and_returns_the_old_fields(
+    add, fetch, client, queue, dump, stored, worker
+):
     add(queue, "a")
     client.hset(f"bull:{queue}:1", mapping=stored)
     before = dump(queue)["1"]

@@ -1,4 +1,4 @@
-"""Numbers in `meta` that any client may have written: used as BullMQ uses them, ignored where BullMQ fails on them."""
+"""Settings in `meta` that any client may write: used as in BullMQ, and ignored where BullMQ fails on them."""
 
 import pytest
 

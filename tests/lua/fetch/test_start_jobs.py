@@ -1,4 +1,4 @@
-"""lua/fetch/start_jobs.lua: putting starts on record that the fetch left out."""
+"""lua/fetch/start_jobs.lua: recording starts that the fetch did not record."""
 
 import pytest
 

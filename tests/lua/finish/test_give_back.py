@@ -8,7 +8,7 @@ TOLD = ("events", "marker")
 
 
 def back(job_id, score="", *, before=None, token="t"):
-    """Arguments for one job; `before` are the stamps that its fetch wrote over."""
+    """Arguments for one job; `before` are the stamps that its fetch has overwritten."""
     return [job_id, token, score, before is not None, *(before or ("", "", ""))]
 
 
@@ -31,7 +31,9 @@ def test_half_a_job_is_refused_before_anything_is_written(run, add, fetch, queue
 
 @pytest.mark.parametrize("slots", [0, 1, 3])
 @pytest.mark.parametrize("stored", [(), ("2", "5", "old")], ids=["new", "retried"])
-def test_jobs_of_wait_are_back_in_their_place_and_unchanged(run, add, fetch, client, queue, dump, events, slots, stored):
+def test_jobs_of_wait_are_back_in_their_place_and_unchanged(
+    run, add, fetch, client, queue, dump, events, slots, stored
+):
     add(queue, *"abcd")
     for job_id in "123" if stored else "":
         client.hset(f"bull:{queue}:{job_id}", mapping=dict(zip(("ats", "processedOn", "pb"), stored, strict=True)))

@@ -1,4 +1,4 @@
-"""lua/finish/move_to_delayed.lua: an active job is put off."""
+"""lua/finish/move_to_delayed.lua: an active job is delayed."""
 
 import pytest
 import redis

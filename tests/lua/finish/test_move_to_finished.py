@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua: finishing jobs in batches, and taking the next ones."""
+"""lua/finish/move_to_finished.lua: finishing jobs in batches, and fetching the next ones."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -272,7 +272,7 @@ def test_keys_of_an_unexpected_type_stop_neither_their_job_nor_the_batch(add, fe
 
 @pytest.mark.parametrize("others", [10, 40, 2000])
 def test_a_batch_finds_its_jobs_anywhere_in_active(active, finish, client, new_queue, dump, others):
-    """Among its oldest, further ahead, or far apart in a long list."""
+    """At its old end, further ahead, or far apart in a long list."""
     batch, singles = new_queue(), new_queue()
     for queue in (batch, singles):
         active(queue, 40)

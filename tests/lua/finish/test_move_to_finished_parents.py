@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua: what a finished child means for its parent."""
+"""lua/finish/move_to_finished.lua: the parent of a finished job."""
 
 import json
 
@@ -150,7 +150,9 @@ def test_fail_parent_moves_a_delayed_parent_to_wait(family, fail, client, new_qu
 
 
 @pytest.mark.parametrize(("state", "told"), [("active", True), ("failed", False)])
-def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(family, fail, client, new_queue, dump, state, told):
+def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(
+    family, fail, client, new_queue, dump, state, told
+):
     queue, home = new_queue(), new_queue()
     family(queue, home, "fpof")
     client.delete(f"bull:{home}:waiting-children")

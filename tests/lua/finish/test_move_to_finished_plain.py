@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua, of jobs that had nothing special in them when they were fetched, which one HLEN can tell."""
+"""lua/finish/move_to_finished.lua: jobs that were fetched with only the standard fields are checked with one HLEN."""
 
 import pytest
 

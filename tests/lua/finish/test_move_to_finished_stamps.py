@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua, of jobs that were claimed ahead: their start goes on record together with their end."""
+"""lua/finish/move_to_finished.lua: the start of a job that was claimed ahead is recorded together with its end."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_a_removed_job_gets_no_stamp(add, fetch, finish, queue, dump):
 
 
 def test_an_attempt_that_is_recorded_already_is_not_counted_again(active, finish, client, queue, dump):
-    """A call that stopped before the job left active is made again."""
+    """The same call is made again after it stopped before the job left active."""
     active(queue)
     client.hset(f"bull:{queue}:1", mapping={"atm": 1, "returnvalue": "1", "finishedOn": NOW - 1})
     assert finish(queue, ("1", "1"))[0] == {}

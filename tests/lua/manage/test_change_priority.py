@@ -1,4 +1,4 @@
-"""lua/manage/change_priority.lua: a job gets another place in line."""
+"""lua/manage/change_priority.lua: changing a job's priority and place."""
 
 import pytest
 import redis

@@ -1,4 +1,4 @@
-"""lua/manage/clean.lua: old jobs of one state go, 250 per call."""
+"""lua/manage/clean.lua: removing old jobs of one state, 250 per call."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FINISHED = ("completed", "failed")
 
 @pytest.fixture
 def clean(run, queue):
-    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ids in order, and how many calls it took."""
+    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ids in order, and the number of calls."""
 
     def one_pass(state, cutoff=NOW, limit=10_000):
         more, kept, removed, ids, calls = 1, 0, 0, [], 0
@@ -104,7 +104,7 @@ def test_thousands_are_removed_in_calls_of_250_with_one_event(clean, queue, clie
                 pipe.zadd(f"bull:{queue}:{state}", {n: age if state == "completed" else n})
         pipe.execute()
     ids, calls = clean(state)
-    assert calls in {9, 11}  # of finished jobs only the old ones are looked at
+    assert calls in {9, 11}  # of finished jobs, only the old ones are read
     assert sorted(ids, key=int) == [str(n) for n in range(2_500) if n % 7]
     assert events(queue) == [f"cleaned {len(ids)}"]
     after = dump(queue)

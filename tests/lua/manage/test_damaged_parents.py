@@ -1,4 +1,4 @@
-"""Scripts that remove jobs: a parent whose keys are damaged is told of, and holds up no job."""
+"""Scripts that remove jobs: a parent with damaged keys is reported, and stops no job."""
 
 import pytest
 import redis
@@ -48,7 +48,7 @@ def test_the_jobs_are_removed_and_the_parent_is_reported(run, damaged_family, du
 
 
 def test_a_damaged_parent_does_not_stop_pruning(add, fetch, finish, client, dump, queue):
-    """The jobs that finish are finished, and all that are too many are gone."""
+    """The jobs finish, and all jobs beyond the keep rule are removed."""
     add(queue, "{}", "{}", "{}")
     fetch(queue, 3)
     client.hset(f"bull:{queue}:1", mapping={"parentKey": f"bull:{queue}:p", "parent": "{}"})

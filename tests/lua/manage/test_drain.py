@@ -1,4 +1,4 @@
-"""lua/manage/drain.lua: what waits to run is removed."""
+"""lua/manage/drain.lua: removing the jobs that wait to run."""
 
 import pytest
 

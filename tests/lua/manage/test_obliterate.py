@@ -1,4 +1,4 @@
-"""lua/manage/obliterate.lua: a queue disappears."""
+"""lua/manage/obliterate.lua: removing a queue."""
 
 import pytest
 import redis
@@ -9,7 +9,7 @@ STATES = ("active", "delayed", "completed", "wait", "paused", "prioritized", "fa
 
 @pytest.fixture
 def full(queue, client, store, pause):
-    """A paused queue with one job in each state, a scheduler and all the keys beside."""
+    """A paused queue with one job in each state, a scheduler and all other keys."""
     base = f"bull:{queue}:"
     for state in (*STATES, "waiting-children"):
         store(f"in-{state}", state, 5, deid=f"d-{state}")

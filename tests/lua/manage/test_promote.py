@@ -1,4 +1,4 @@
-"""lua/manage/promote.lua: a delayed job runs now."""
+"""lua/manage/promote.lua: moving a delayed job to where it may run now."""
 
 import pytest
 

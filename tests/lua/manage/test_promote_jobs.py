@@ -1,4 +1,4 @@
-"""lua/manage/promote_jobs.lua: all delayed jobs run now."""
+"""lua/manage/promote_jobs.lua: moving all delayed jobs to wait."""
 
 import pytest
 import redis

@@ -1,4 +1,4 @@
-"""lua/manage/remove.lua: a job goes, alone or with everything below it."""
+"""lua/manage/remove.lua: removing a job, alone or with its children."""
 
 import json
 

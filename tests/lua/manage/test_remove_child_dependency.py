@@ -1,4 +1,4 @@
-"""lua/manage/remove_child_dependency.lua: a child parts from its parent."""
+"""lua/manage/remove_child_dependency.lua: removing a child from its parent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""lua/manage/remove_deduplication_key.lua: a job gives its deduplication id up."""
+"""lua/manage/remove_deduplication_key.lua: deleting a deduplication key."""
 
 SCRIPT = "manage/remove_deduplication_key"
 

@@ -9,7 +9,7 @@ AT = 1795225366409
 
 @pytest.fixture
 def scheduler(client, queue):
-    """Scheduler "s" with its job, which is nowhere yet."""
+    """Scheduler "s" with its job, which is in no state yet."""
     prefix = f"bull:{queue}:"
     client.hset(f"{prefix}meta", "opts.maxLenEvents", 10_000)
     client.zadd(f"{prefix}repeat", {"s": AT, "t": AT})

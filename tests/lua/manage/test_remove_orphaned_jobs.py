@@ -1,4 +1,4 @@
-"""lua/manage/remove_orphaned_jobs.lua: jobs that no state holds go."""
+"""lua/manage/remove_orphaned_jobs.lua: removing jobs that are in no state."""
 
 import pytest
 

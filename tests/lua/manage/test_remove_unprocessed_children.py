@@ -1,4 +1,4 @@
-"""lua/manage/remove_unprocessed_children.lua: what a job still waits for goes."""
+"""lua/manage/remove_unprocessed_children.lua: removing the children that a job still waits for."""
 
 SCRIPT = "manage/remove_unprocessed_children"
 
@@ -45,9 +45,7 @@ def test_locked_failed_and_completed_children_stay(run, queue, client, store, ad
     assert "c" not in dump(queue)
 
 
-def test_hundreds_of_children_are_removed_and_the_other_jobs_keep_their_order(
-    run, queue, store, adopt, dump, events
-):
+def test_hundreds_of_children_are_removed_and_the_other_jobs_keep_their_order(run, queue, store, adopt, dump, events):
     store("p", "waiting-children")
     for n in range(300):
         store(f"c{n}", "wait")

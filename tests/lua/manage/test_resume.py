@@ -1,4 +1,4 @@
-"""lua/manage/resume.lua: letting a paused queue go on."""
+"""lua/manage/resume.lua: resuming a paused queue."""
 
 import pytest
 

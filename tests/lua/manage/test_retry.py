@@ -1,4 +1,4 @@
-"""lua/manage/retry.lua: a finished job runs once more."""
+"""lua/manage/retry.lua: moving a finished job back to wait."""
 
 import pytest
 

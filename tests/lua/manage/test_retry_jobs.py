@@ -1,4 +1,4 @@
-"""lua/manage/retry_jobs.lua: finished jobs run once more, the oldest first."""
+"""lua/manage/retry_jobs.lua: moving all failed (or completed) jobs back to wait, the oldest first."""
 
 import pytest
 import redis

@@ -1,7 +1,7 @@
-"""Runs scripts as a user who may not use one command, and then may: whatever happened, each job is in exactly one place.
+"""Runs scripts as a user who may not use one command, and again when it may: each job is always in exactly one place.
 
-A `Story` is a situation and some script calls. It is told once to see which commands it uses and what it leaves behind, and
-then once per command, with that one forbidden: the calls that fail are made again when it is allowed.
+A `Scenario` is a state of a queue and some script calls. It runs once to find the commands it uses and the keys it
+leaves, and then once per command with that command denied: calls that fail are made again when the command is allowed.
 """
 
 from collections import Counter
@@ -15,7 +15,8 @@ NOW = 1795225366409
 LISTS = ("wait", "paused", "active")
 SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
 OUTCOMES = ("completed", "failed", "retries-exhausted")
-# Numbers that only have to grow, and what may be told twice or not at all when telling was forbidden, but for outcomes.
+# Not compared: counters, which only have to grow, and events, which may be doubled or missing.
+# Events about outcomes are checked separately.
 LOOSE = ("id", "pc", "events")
 NOT_OF_SCRIPTS = {"evalsha", "script", "config", "info", "client", "hello", "auth"}
 
@@ -23,11 +24,11 @@ Call = tuple[Any, ...]
 
 
 @dataclass
-class Story:
+class Scenario:
     prepare: Callable[[str], None]
     calls: Callable[[str], list[Call]]
     before_repeat: Callable[[str], Any] = lambda queue: None
-    # Ids of which only the place counts in the end: a worker that is refused looks what became of its jobs.
+    # Ids of which only the final place is compared: a worker whose call fails reads the state of its jobs.
     placed: tuple[str, ...] = ()
 
 
@@ -36,8 +37,8 @@ def ids_in(left: dict[str, Any], place: str) -> set[str]:
 
 
 @dataclass
-class Teller:
-    """Tells stories; `run` and `limited` run scripts as the administrator and as the user who is denied something."""
+class ScenarioRunner:
+    """Runs scenarios; `run` and `limited` run scripts as the administrator and as the user who is denied a command."""
 
     client: redis.Redis
     run: Callable[..., Any]
@@ -59,7 +60,7 @@ class Teller:
             return error
 
     def places(self, queue: str) -> dict[str, list[str]]:
-        """Return where each job is; a job that has a hash and is nowhere is here, too."""
+        """Return the lists and sets that have each job; also for a job with a hash that is in none."""
         base = f"bull:{queue}:"
         found: dict[str, list[str]] = {}
         for key in self.client.scan_iter(f"{base}*", count=1000, _type="hash"):
@@ -74,7 +75,7 @@ class Teller:
         return found
 
     def left(self, queue: str) -> dict[str, Any]:
-        """Return what is compared: all but the loose keys; jobs with equal scores stand in the order of the calls."""
+        """Return the keys that are compared: all except LOOSE; jobs with equal scores are in the order of the calls."""
         keys = {name: value for name, value in self.dump(queue).items() if name not in LOOSE}
         for name in LISTS:
             keys[name] = sorted(keys.get(name, []))
@@ -83,12 +84,12 @@ class Teller:
         keys["prioritized"] = sorted((job_id, int(score) >> 32) for job_id, score in keys.get("prioritized", []))
         return keys
 
-    def commands_of(self, story: Story) -> tuple[list[str], list[Any], dict[str, Any]]:
-        """Tell the story undisturbed; return the commands it uses, its replies and what it leaves."""
+    def commands_of(self, scenario: Scenario) -> tuple[list[str], list[Any], dict[str, Any]]:
+        """Run the scenario with all commands; return the commands it uses, its replies and the keys it leaves."""
         queue = self.new_queue()
         self.allow_all()
-        story.prepare(queue)
-        calls = story.calls(queue)
+        scenario.prepare(queue)
+        calls = scenario.calls(queue)
         self.client.config_resetstat()
         replies = [self.attempt(queue, call) for call in calls]
         used = {name.removeprefix("cmdstat_") for name in self.client.info("commandstats")}
@@ -106,21 +107,21 @@ class Teller:
             return type(value)(self.named(part, queue) for part in value)
         return value
 
-    def faults(self, story: Story, only: str | None = None) -> dict[str, str]:
-        """Tell the story once per command with that command forbidden; return what went wrong, by command."""
-        used, replies, left = self.commands_of(story)
+    def faults(self, scenario: Scenario, only: str | None = None) -> dict[str, str]:
+        """Run the scenario once per command with that command denied; return what went wrong, by command."""
+        used, replies, left = self.commands_of(scenario)
         wrong = {}
         for command in [only] if only else used:
-            fault = self.fault(story, command, replies, left)
+            fault = self.fault(scenario, command, replies, left)
             if fault:
                 wrong[command] = fault
         return wrong
 
-    def fault(self, story: Story, command: str, replies: list[Any], left: dict[str, Any]) -> str | None:
+    def fault(self, scenario: Scenario, command: str, replies: list[Any], left: dict[str, Any]) -> str | None:
         queue = self.new_queue()
         self.allow_all()
-        story.prepare(queue)
-        calls = story.calls(queue)
+        scenario.prepare(queue)
+        calls = scenario.calls(queue)
         before = set(self.places(queue))
         self.deny(command)
         results = [self.attempt(queue, call) for call in calls]
@@ -131,22 +132,24 @@ class Teller:
             return f"after the failure: {torn or missing} ({results})"
         self.allow_all()
         if failed:
-            story.before_repeat(queue)
+            scenario.before_repeat(queue)
         for at in failed:
             results[at] = self.attempt(queue, calls[at])
         torn = {job_id: where for job_id, where in self.places(queue).items() if len(where) != 1}
         if torn:
             return f"after the repetition: {torn}"
         outcomes = Counter(
-            (told["jobId"], told["event"])
-            for _, told in self.client.xrange(f"bull:{queue}:events")
-            if told["event"] in OUTCOMES
+            (event["jobId"], event["event"])
+            for _, event in self.client.xrange(f"bull:{queue}:events")
+            if event["event"] in OUTCOMES
         )
         if outcomes and max(outcomes.values()) > 1:
-            return f"told again: {outcomes}"
-        if story.placed:
+            return f"announced twice: {outcomes}"
+        if scenario.placed:
             places = self.places(queue)
-            wrong = {job_id: places[job_id] for job_id in story.placed if job_id not in ids_in(left, places[job_id][0])}
+            wrong = {
+                job_id: places[job_id] for job_id in scenario.placed if job_id not in ids_in(left, places[job_id][0])
+            }
             return f"in the end: {wrong}" if wrong else None
         if self.named(results, queue) != self.named(replies, queue):
             return f"replies {results} instead of {replies}"
