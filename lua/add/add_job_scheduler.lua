@@ -66,7 +66,7 @@ if from then
     replaced .. ':unsuccessful')
 end
 local target, blocked, settings = get_target(P)
-local delay, announce = store_scheduler_job(P, scheduler_id, slot, {
+local delay = store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = ARGV[6],
   data = ARGV[7],
@@ -76,5 +76,4 @@ local delay, announce = store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings, from, is_set)
-announce()
 return { 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot), delay }

@@ -45,7 +45,7 @@ if call('EXISTS', P .. id) == 1 then
 end
 
 local data = scheduler[4] or ARGV[7]
-local _, announce = store_scheduler_job(P, scheduler_id, slot, {
+store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = scheduler[3] or ARGV[6],
   data = data,
@@ -55,7 +55,6 @@ local _, announce = store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings)
-announce()
 if not scheduler[4] and data ~= '{}' then
   call('HSET', scheduler_key, 'data', data)
 end

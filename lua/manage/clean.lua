@@ -45,7 +45,7 @@ local ids, positions = {}, {}
 local before = kept + 1
 for n, id in ipairs(candidates) do
   if finished or may_go(id) then
-    discard_job(P, id)
+    discard_job(P, id, true)
     ids[#ids + 1] = id
     positions[#positions + 1] = n - #candidates - before
   else

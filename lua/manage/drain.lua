@@ -24,7 +24,7 @@ for n, state in ipairs({ 'wait', 'paused', 'prioritized', ARGV[1] == '1' and 'de
     if string.sub(id, 1, 7) == 'repeat:' and is_scheduled(P, id, call('HGET', P .. id, 'rjk')) then
       kept = kept + 1
     else
-      discard_job(P, id)
+      discard_job(P, id, true)
       ids[#ids + 1] = id
       positions[#positions + 1] = first + at - 1
     end

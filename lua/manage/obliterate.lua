@@ -23,7 +23,7 @@ for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'pa
       if state == 'repeat' then
         call('DEL', P .. 'repeat:' .. id)
       else
-        discard_job(P, id)
+        discard_job(P, id, true)
       end
       if state == 'active' then
         call('DEL', P .. id .. ':lock')

@@ -4,9 +4,7 @@
 -- Returns how many of them were removed
 -- Events  waiting (jobId, prev=waiting-children) for a parent that loses its last dependency
 local call = redis.call
---- @include leave_parent
---- @include remove_deduplication
---- @include remove_job_keys
+--- @include discard_job
 local P = string.sub(KEYS[1], 1, -5)
 
 local function is_held(id)
@@ -45,10 +43,7 @@ local removed = 0
 for _, id in ipairs(ARGV) do
   local job_key = P .. id
   if not is_held(id) and is_job(id, job_key) then
-    local fields = call('HMGET', job_key, 'parentKey', 'parent', 'deid')
-    leave_parent(P, job_key, fields[1], fields[2], false)
-    remove_deduplication(P, id, fields[3])
-    removed = removed + math.min(remove_job_keys(job_key) + call('DEL', job_key .. ':lock'), 1)
+    removed = removed + math.min(discard_job(P, id, false) + call('DEL', job_key .. ':lock'), 1)
   end
 end
 return reply_or_error(removed)

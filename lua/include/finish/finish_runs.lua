@@ -33,7 +33,7 @@ local function finish_runs(P, batch, ARGV)
       index = index + 1
       local job_key = job_keys[index]
 
-      -- Check. As fetched, a job has one start, no attempt made, no parent and no deduplication id.
+      -- Check. `as_fetched` are the fields of a job with one start, no attempt made, no parent and no deduplication id.
       local job, attempts_made = as_fetched, nil
       if not plain_fields or try('HLEN', job_key) ~= plain_fields then
         job = try('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid', 'finishedOn')
@@ -43,7 +43,7 @@ local function finish_runs(P, batch, ARGV)
       if code == 0 then
         -- Record.
         finished = finished + 1
-        if index == jobs then -- one trim leaves what N single calls with a trim each leave
+        if index == jobs then -- one trim per call leaves the same stream as one trim per job
           call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, batch.settings[5]))
         end
         local parent_json = job[3] and call('HGET', job_key, 'parent')

@@ -10,7 +10,7 @@
 -- Stores a job of a scheduler: its hash, its place and the scheduler's latest slot; all of it or nothing. `job.opts` is
 -- a JSON object to which the id and the delay are added, and prev_millis unless it is "". `target, blocked, settings`
 -- are the results of get_target. `from, is_set` are the results of find_waiting if a job of this id waits; it becomes
--- the new one. Returns the delay, and a function that adds the events and the marker.
+-- the new one. Adds the events and the marker, too. Returns the delay.
 local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, settings, from, is_set)
   local due = string.format('%.0f', slot)
   local id = 'repeat:' .. scheduler_id .. ':' .. due
@@ -47,15 +47,15 @@ local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, 
       call('UNLINK', P .. id)
     end)
   end
-  return tonumber(delay), function()
-    call('INCR', P .. 'id')
-    call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', job.name)
-    if delay ~= '0' then
-      call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
-      add_delay_marker(P)
-    else
-      add_marker(P, blocked)
-      call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'waiting', 'jobId', id)
-    end
+
+  call('INCR', P .. 'id')
+  call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', job.name)
+  if delay ~= '0' then
+    call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
+    add_delay_marker(P)
+  else
+    add_marker(P, blocked)
+    call('XADD', events, 'MAXLEN', '~', max_events, '*', 'event', 'waiting', 'jobId', id)
   end
+  return tonumber(delay)
 end
