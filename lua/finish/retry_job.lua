@@ -1,7 +1,7 @@
 --- Retries a failed attempt at once: active -> wait or prioritized. Counts an attempt.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, id, token ("0" = no lock check), lifo, failed_reason, stacktrace_json (both "" = leave the fields)
---- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock and fields already written)
+--- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock deleted and fields written already)
 --- Events  waiting (prev=delayed) per promoted job, waiting (prev=active)
 local call = redis.call
 --- @include ready_place
