@@ -18,7 +18,10 @@ fn main() {
 
 /// Writes one module per family and one const per script.
 fn generate(root: &Path) -> Result<String, String> {
-    let includes = read_folder(&root.join("include"))?;
+    let mut includes = read_folder(&root.join("include"))?;
+    for room in folders(&root.join("include"))? {
+        includes.append(&mut read_folder(&root.join("include").join(room))?);
+    }
     let mut code = String::new();
     let mut all = String::new();
     for family in folders(root)? {

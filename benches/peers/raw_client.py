@@ -21,7 +21,7 @@ from benches.peers import channel
 from benches.peers.channel import Order
 
 _LUA = Path(__file__).resolve().parents[2] / "lua"
-_INCLUDE = re.compile(r"^--- @include (\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^( *)--- @include (\w+)$", re.MULTILINE)
 #: As large as the product's batches. 100 to 1,000 jobs per call and 2 or 4 calls in flight are equally fast: the server is busy all the time.
 _BATCH = 250
 _WINDOW = 2
@@ -111,19 +111,19 @@ def _load(order: Order, script: str) -> tuple[Wire, str]:
 
 
 def _flatten(script: str) -> str:
-    included: set[str] = set()
-
-    def text_of(path: str) -> str:
+    def text_of(path: str, included: set[str]) -> str:
         def include(found: re.Match[str]) -> str:
-            name = found[1]
-            if name in included:
+            # An indented line is for its block: what it includes is not there for the rest.
+            known, name = set(included) if found[1] else included, found[2]
+            if name in known:
                 return ""
-            included.add(name)
-            return text_of(f"include/{name}")
+            known.add(name)
+            return text_of(f"include/**/{name}", known)
 
-        return _INCLUDE.sub(include, (_LUA / f"{path}.lua").read_text())
+        [file] = _LUA.glob(f"{path}.lua")
+        return _INCLUDE.sub(include, file.read_text())
 
-    return text_of(script)
+    return text_of(script, set())
 
 
 def _call(sha: str, order: Order, words: list[object]) -> bytes:

@@ -1,11 +1,12 @@
---- Creates or updates a job scheduler, with its next job. A job of it that still waits is replaced and keeps its slot.
+--- Creates or updates a job scheduler, with its next job. If its latest job still waits, it is replaced and keeps its
+--- slot.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, scheduler_id, cron_next (ms; "" with `every`), every (ms; "" with a pattern), start_date (ms or ""),
 ---         name, data, opts_json, priority, lifo, deduplication_id ("" = none), then the fields of the scheduler's hash
----         but for `offset` and `ic`: field, value, ...
+---         except `offset` and `ic`: field, value, ...
 ---         opts_json is an object: the job's options without jobId, delay and prevMillis, which are added here.
---- Returns { job id, delay (ms) }, or -10 when the job of the cron slot exists and cannot be replaced, -11 when those of
----         two slots in a row do.
+--- Returns { job id, delay (ms) }, or -10 if the job of the cron slot exists and cannot be replaced, -11 if the jobs of
+---         two slots in a row exist.
 --- Events  added, then waiting or delayed
 local call = redis.call
 --- @include get_target
@@ -60,12 +61,12 @@ end
 write_hash(scheduler_key, scheduler)
 if from then
   remove_deduplication(P, waiting_id, call('HGET', P .. waiting_id, 'deid'))
-  local replaced = P .. waiting_id -- of which only the hash is written anew
+  local replaced = P .. waiting_id -- its hash is written again below
   call('DEL', replaced .. ':logs', replaced .. ':dependencies', replaced .. ':processed', replaced .. ':failed',
     replaced .. ':unsuccessful')
 end
 local target, blocked, settings = get_target(P)
-local delay, tell = store_scheduler_job(P, scheduler_id, slot, {
+local delay = store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = ARGV[6],
   data = ARGV[7],
@@ -75,5 +76,4 @@ local delay, tell = store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings, from, is_set)
-tell()
 return { 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot), delay }

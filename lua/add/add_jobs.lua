@@ -5,10 +5,10 @@
 ---         object without jobId, which is added here for custom ids.
 --- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
 ---         custom_ids "1" -> { 0-based positions whose id existed already }.
----         Note that every job consumes an id, also one with a custom id.
+---         Every job takes a number from the counter, also one with a custom id.
 --- Events  added, then waiting or delayed, per job; duplicated for an id that exists
 local call = redis.call
---- @include places
+--- @include enter_place
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
@@ -35,7 +35,7 @@ if size == 0 then
   return {}
 end
 
--- What it uses comes as arguments: each variable that a function shares with its surroundings costs every call.
+-- Everything comes as an argument: each local of the script that a function names costs every call.
 local function add(P, ARGV, size, reply, added, places)
   local target, blocked, settings = get_target(P)
   local events, format = P .. 'events', string.format
@@ -68,7 +68,7 @@ local function add(P, ARGV, size, reply, added, places)
       else
         if not id or id == '' then
           id = format('%d', first + i)
-        else -- options are those of the whole run, but for the one that differs from job to job
+        else -- the options of the run, and the job's own id
           own_opts = opts_head .. cjson.encode(id) .. '}'
         end
         call('HSET', P .. id, 'name', name, 'data', ARGV[at], 'opts', own_opts, 'timestamp', timestamp, 'delay', delay,
@@ -104,7 +104,7 @@ local function add(P, ARGV, size, reply, added, places)
     end
   end
 
-  -- One trim for the batch leaves the stream that one trim per job leaves.
+  -- One trim per batch leaves the same stream as one trim per job.
   call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
   if runnable then
     add_marker(P, blocked)
@@ -114,12 +114,12 @@ local function add(P, ARGV, size, reply, added, places)
   end
 end
 
--- A call adds all its jobs or none: whoever is told that it failed may add them again.
+-- A call adds all its jobs or none: after an error the caller may add them again.
 local reply, added, places = {}, {}, {}
 local done, failed = pcall(add, P, ARGV, size, reply, added, places)
 if not done then
   for i = #places, 1, -1 do
-    retreat(places[i])
+    undo_enter(places[i])
   end
   for _, placed in ipairs(added) do
     for _, id in ipairs(placed) do

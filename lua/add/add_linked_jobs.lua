@@ -1,21 +1,22 @@
 --- Adds jobs that have a parent, children or a deduplication id, each to its own queue.
 --- KEYS[1] <prefix>:<queue>:meta of the first job's queue
---- ARGV    witness (key of a job that exists if, and only if, this very call was done before; "" = not known), then runs
+--- ARGV    done_key (key of a job that exists if and only if this same call was done before; "" = not known), then runs
 ---         of consecutive jobs. Run: count, P (prefix of the queue's keys, with the colon), name, opts_json, timestamp,
 ---         delay, priority, lifo, ids ("0" from the counter, "1" custom, "2" made by the client), parent ("1": it waits
----         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms or
----         "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last one if active); then per job
----         `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added here for custom ids.
----         A parent stands before its children and has no deduplication.
---- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job goes in for it },
----         { positions of those among them that the given parent does not wait for: they have another one, or are deduplicated } }.
----         { code, position }, with nothing stored, if a parent that is not of this call does not allow it: -5 it does not
----         exist, -7 the job has another one. Nil: the witness says that it was done before.
+---         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms
+---         or "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last job while the owner is
+---         active); then per job `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added
+---         here for custom ids.
+---         A parent comes before its children and has no deduplication.
+--- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job is used instead },
+---         { those of these positions for which the given parent does not wait: the job has another parent or is
+---         deduplicated } }. Or { code, position }, with nothing stored, about a parent that is not in this call: -5 it
+---         does not exist, -7 the job has another parent. Or nil: done_key shows that the call was done before.
 --- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
 ---         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
 local call = redis.call
 --- @include attempt
---- @include places
+--- @include enter_place
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
@@ -24,12 +25,12 @@ local call = redis.call
 --- @include deduplicate
 --- @include remove_job_keys
 --- @include read_parent
---- @include settle_parent
+--- @include release_parent_if_done
 
 local ARGV, format, find = ARGV, string.format, string.find
 local size, HEAD = #ARGV, 15
 
--- Check the form of all runs, and where all jobs and parents stand, before anything is written.
+-- Check the form of all runs, and which jobs and parents exist, before anything is written.
 local runs, keys, made, refused, repeated = {}, {}, {}, {}, false
 local at, position = 2, 0
 while at <= size do
@@ -76,7 +77,7 @@ end
 for first = 1, #keys, 1000 do
   repeated = repeated or call('EXISTS', unpack(keys, first, math.min(first + 999, #keys))) > 0
 end
-if repeated then -- seldom: some ids exist, and what they are part of may not allow another parent
+if repeated then -- seldom: some ids exist, and these jobs may have another parent
   if ARGV[1] ~= '' and call('EXISTS', ARGV[1]) == 1 then
     return false
   end
@@ -87,7 +88,7 @@ if repeated then -- seldom: some ids exist, and what they are part of may not al
       local link = linked[job_key] or (call('EXISTS', job_key) == 1 and (call('HGET', job_key, 'parentKey') or ''))
       if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key then
         if not linked[link] and call('EXISTS', link) == 0 then
-          linked[job_key] = link -- a dead link stays, as in BullMQ
+          linked[job_key] = link -- a link to a missing parent stays, as in BullMQ
         elseif made[run.parent_key] == 'parent' then
           refused[run.position + i] = true
           linked[job_key] = link
@@ -109,16 +110,16 @@ local function open_queue(P)
   return queues[P]
 end
 
--- A parent made by this call must not go on before its last child is known.
-local function settle_later(run)
+-- A parent made by this call must not be released before its last child is known.
+local function release_later(run)
   if not unsure[run.parent_key] then
     unsure[run.parent_key] = true
     unsure_runs[#unsure_runs + 1] = run
   end
 end
 
--- A job that exists gets the parent if it has none; one that has completed tells it at once.
-local function adopt(run, id)
+-- A job that exists gets the parent if it has none. If the job has completed, the parent gets its result at once.
+local function attach_child(run, id)
   local job_key, parent_key = run.P .. id, run.parent_key
   local link = call('HGET', job_key, 'parentKey')
   if link and link ~= parent_key then
@@ -129,18 +130,18 @@ local function adopt(run, id)
   else
     call('HSET', parent_key .. ':processed', job_key, call('HGET', job_key, 'returnvalue') or 'null')
     if made[parent_key] then
-      settle_later(run)
+      release_later(run)
     else
       local parent = read_parent(parent_key, run.parent_json)
-      settle_parent(parent.P, parent.id, run.timestamp)
+      release_parent_if_done(parent.P, parent.id, run.timestamp)
     end
   end
   call('HSET', job_key, 'parentKey', parent_key, 'parent', run.parent_json)
   return true
 end
 
--- What this call has done so far, for the case that Redis refuses the rest: hashes, places, { dependencies key, children }
--- and what takes a deduplication back.
+-- What this call has done so far, to undo it if Redis refuses the rest: hashes, places, { dependencies key, children }
+-- and functions that undo a deduplication.
 local stored, places, links, undo = {}, {}, {}, {}
 local leaving = {} -- the keys of jobs that were replaced
 
@@ -150,7 +151,7 @@ local function place(run, queue, due, placed, placed_keys, replaced)
     for i = 1, #placed do
       parents.scores[i] = run.timestamp
     end
-    enter(parents)
+    enter_place(parents)
     places[#places + 1] = parents
   else
     places[#places + 1] = place_jobs(run.P, queue.target, placed, due, run.priority, run.lifo, replaced)
@@ -198,7 +199,7 @@ local function add()
             place(run, queue, due, placed, placed_keys)
             placed, placed_keys = {}, {}
           end
-          attached = adopt(run, id)
+          attached = attach_child(run, id)
         end
         call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
       elseif rule then
@@ -211,7 +212,7 @@ local function add()
         if stays and has_parent then
           attached = false
           if made[run.parent_key] then
-            settle_later(run)
+            release_later(run)
           end
         end
       end
@@ -243,7 +244,7 @@ local function add()
           call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
         end
         placed[#placed + 1], placed_keys[#placed_keys + 1] = id, job_key
-        if rule then -- the next one may replace it
+        if rule then -- the next job may replace it
           place(run, queue, due, placed, placed_keys, replaced)
           placed, placed_keys = {}, {}
         end
@@ -269,16 +270,16 @@ local function add()
   end
   for _, run in ipairs(unsure_runs) do
     local parent = read_parent(run.parent_key, run.parent_json)
-    settle_parent(parent.P, parent.id, run.timestamp)
+    release_parent_if_done(parent.P, parent.id, run.timestamp)
   end
 end
 
--- A call adds all its jobs or none. A list is searched, as a parent may have joined it meanwhile.
+-- A call adds all its jobs or none. A list is searched for the ids, since a released parent may be at its end.
 attempt(add, function()
   for i = #places, 1, -1 do
     local place = places[i]
     if not place.push then
-      retreat(place)
+      undo_enter(place)
     end
     for _, id in ipairs(place.push and place.ids or {}) do
       call('LREM', place.key, place.push == 'LPUSH' and 1 or -1, id)

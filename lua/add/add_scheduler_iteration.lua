@@ -1,13 +1,13 @@
---- Produces the next iteration of a job scheduler, once per taken iteration.
+--- Adds the next job of a job scheduler, once per fetched job of it.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    now, scheduler_id, producer_id (the job taken, or lost), cron_next (ms; "" for a scheduler with `every`),
----         every (opts.repeat.every of the job taken, or "": used if the scheduler's hash has none),
----         name, data (of the job taken: used if the scheduler's hash has none), opts_json, priority, lifo,
+--- ARGV    now, scheduler_id, producer_id (the fetched job; it may be missing), cron_next (ms; "" for a scheduler with
+---         `every`), every (opts.repeat.every of the fetched job, or "": used if the scheduler's hash has none),
+---         name, data (of the fetched job: used if the scheduler's hash has none), opts_json, priority, lifo,
 ---         deduplication_id ("" = none).
----         opts_json is an object: the options of the job taken with repeat.count + 1, repeatJobKey, attempts (0 if
+---         opts_json is an object: the options of the fetched job with repeat.count + 1, repeatJobKey, attempts (0 if
 ---         unset) and timestamp = now, and without jobId, delay and prevMillis, which are added here.
---- Returns the id of the new job, or nil if nothing was to be produced: the scheduler is gone, the job taken is not its
----         latest iteration, it has no slot, or that slot's job exists.
+--- Returns the id of the new job, or nil if none was added: the scheduler is gone, the fetched job is not its latest
+---         iteration, there is no next slot, or the job of that slot exists.
 --- Events  added, then waiting or delayed; duplicated if the job of that slot exists
 local call = redis.call
 --- @include get_target
@@ -31,7 +31,7 @@ local slot = tonumber(ARGV[4])
 local every = tonumber(scheduler[1] or ARGV[5])
 if every and every > 0 then
   slot = latest + every
-  if slot < now then -- missed slots are skipped, keeping the phase
+  if slot < now then -- missed slots are skipped, the offset stays
     slot = math.floor(now / every) * every + every + (tonumber(scheduler[2]) or 0)
   end
 elseif not slot then
@@ -45,7 +45,7 @@ if call('EXISTS', P .. id) == 1 then
 end
 
 local data = scheduler[4] or ARGV[7]
-local _, tell = store_scheduler_job(P, scheduler_id, slot, {
+store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = scheduler[3] or ARGV[6],
   data = data,
@@ -55,7 +55,6 @@ local _, tell = store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings)
-tell()
 if not scheduler[4] and data ~= '{}' then
   call('HSET', scheduler_key, 'data', data)
 end

@@ -1,10 +1,12 @@
---- Takes the next jobs: promotes what is due, then moves up to `count` jobs from wait (first) or prioritized to
---- active, locks them and returns them. The first `slots` start now, the others are claimed ahead (see fetch_jobs).
+--- Fetches the next jobs: promotes the delayed jobs that are due, then moves up to `count` jobs from wait (first) or
+--- prioritized to active, locks them and returns them. The first `slots` start now, the others are claimed ahead (see
+--- fetch_jobs).
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, token ("0" = no lock), lock_duration, limiter_max, limiter_duration, worker_name, count, slots,
----         stalled_limit (a job that stalled so often runs alone; "" = no such rule), alone (1 = the worker has nothing in hand)
---- Returns { limiter ttl ms, next due ms, hold[, jobs[, scores]] }; the times are 0 unless fewer than `count` jobs could be
----         taken. hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0.
+---         stalled_limit (a job that stalled so often runs alone; "" = no such rule), alone (1 = the worker has no
+---         other job)
+--- Returns { limiter ttl ms, next due ms, hold[, jobs[, scores]] }; the times are 0 unless fewer than `count` jobs
+---         could be taken. hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0.
 ---         jobs is one MessagePack array of id, job, id, job... (see fetch_jobs)
 --- Events  waiting (prev=delayed) per promoted job, active per job
 local call = redis.call

@@ -1,4 +1,4 @@
---- Finds jobs that were handed out in a reply that got lost: in active, locked by `token`, not known to the caller.
+--- Finds the jobs of a lost reply: in active, locked by `token`, not known to the caller.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    token, known id...
 --- Returns one MessagePack array of id, { flat hash }, id, { flat hash }... oldest first. Writes nothing.

@@ -1,8 +1,8 @@
---- Stamps jobs that were claimed ahead and whose handlers have started meanwhile.
+--- Stamps jobs that were claimed ahead and whose handlers have started since then.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    worker_name ("" = none), then per job: id, token, ats, processed_on
---- Returns the number of stamped jobs; one that is not locked by its token (any more), or whose key or lock holds something else,
----         is left alone
+--- Returns the number of stamped jobs. A job is skipped if its token does not hold the lock, or if its key or lock has
+---         another type.
 --- Events  none
 
 local P = string.sub(KEYS[1], 1, -5)

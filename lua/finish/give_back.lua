@@ -1,8 +1,8 @@
---- Gives jobs back that no handler has started, as if they had never been claimed: to the end of `wait` from which workers
---- take, in the order in which they were there, or among the prioritized under the score they had.
+--- Gives back jobs that no handler has started, as if they had never been claimed: to the end of `wait` from which
+--- workers take, in their old order, or to prioritized with their old score.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    per job, the one to run first last: id, token, score ("" = from `wait`), stamped ("1" = its fetch stamped it; then
----         ats, processedOn, pb are what it had before, "" = absent), ats, processedOn, pb
+--- ARGV    per job, the one to run first last: id, token, score ("" = from `wait`), stamped ("1" = its fetch stamped
+---         it; then ats, processedOn, pb are the values before the fetch, "" = absent), ats, processedOn, pb
 --- Returns one code per job: 0, -1 no such job, -2/-6 lock gone/not ours, -3 not active
 --- Events  waiting (prev=active) per job given back
 local call = redis.call
@@ -52,7 +52,7 @@ for at = 1, #ARGV, WIDTH do
   codes[#codes + 1] = code
 end
 if highest > 0 then
-  call('SET', P .. 'pc', string.format('%.0f', highest), 'NX') -- deleted by a fetch that found no prioritized job any more
+  call('SET', P .. 'pc', string.format('%.0f', highest), 'NX') -- a fetch that found no prioritized job has deleted it
 end
 if given > 0 then
   local _, blocked = get_target(P)

@@ -1,8 +1,8 @@
---- Puts an active job off: active -> delayed, due `delay` ms from now.
+--- Delays an active job: active -> delayed, due `delay` ms from now.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, id, token ("0" = no lock check), delay, skip_attempt ("1" = do not count an attempt),
 ---         failed_reason, stacktrace_json (both "" = leave the fields)
---- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock and fields already written)
+--- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock deleted and fields written already)
 --- Events  delayed
 local call = redis.call
 --- @include leave_active

@@ -1,4 +1,5 @@
---- Gives an active job back, to run next: active -> wait or the front of its priority. No attempt is counted.
+--- Moves an active job back, to run next: active -> wait, or prioritized before all jobs of its priority. No attempt is
+--- counted.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    id, token ("0" = no lock check)
 --- Returns ms until the rate limit ends (0 = not limited), or -1 no such job, -2/-6 lock gone/not ours

@@ -1,8 +1,8 @@
---- Lets an active job wait for its children: active -> waiting-children. No attempt is counted.
+--- Moves an active job to waiting-children until its children are done. No attempt is counted.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, id, token ("0" = no lock check), child_key ("" = any child)
 --- Returns 0 moved, 1 nothing to wait for (the job stays active), or -1 no such job, -9 failed children,
----         -2/-6 lock gone/not ours, -3 not active (lock already gone)
+---         -2/-6 lock gone/not ours, -3 not active (lock deleted already)
 --- Events  waiting-children (prev=active)
 local call = redis.call
 --- @include leave_active

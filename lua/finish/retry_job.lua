@@ -1,7 +1,7 @@
---- Retries a failed attempt at once: active -> wait or prioritized, one attempt more made.
+--- Retries a failed attempt at once: active -> wait or prioritized. Counts an attempt.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, id, token ("0" = no lock check), lifo, failed_reason, stacktrace_json (both "" = leave the fields)
---- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock and fields already written)
+--- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock deleted and fields written already)
 --- Events  waiting (prev=delayed) per promoted job, waiting (prev=active)
 local call = redis.call
 --- @include ready_place
@@ -33,7 +33,7 @@ if code ~= 0 then
   return code
 end
 
--- Asked once more: the slot this job left may end the global concurrency limit.
+-- Read again: this job has left active, so the queue may be below its global concurrency now.
 local _, blocked = get_target(P, settings)
 add_marker(P, blocked)
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,

@@ -1,4 +1,4 @@
--- Count the jobs of each given state.
+-- Counts the jobs of each given state.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    type... (wait, paused, active, prioritized, delayed, completed, failed, waiting-children, repeat;
 --         `waiting` = wait alone)

@@ -1,4 +1,4 @@
--- Read the ids of each given state between two positions, newest or (asc) next-to-run first.
+-- Reads the ids of each given state between two positions, newest or (asc) next to run first.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    start, end (inclusive, applied to each type; -1 = last), asc, type... (as in get_counts)
 -- Returns the ids of all types, one type after another, each id once
@@ -15,7 +15,7 @@ for n = 4, #ARGV do
   if kind == 'zset' then
     found = call(ascending and 'ZRANGE' or 'ZREVRANGE', P .. name, start, stop)
   elseif kind == 'list' and ascending then
-    -- The next job to run is the right end, so position i from there is index -1 - i, read backwards.
+    -- The next job to run is at the right end: position i from there is index -1 - i, and the range is reversed.
     local backwards = call('LRANGE', P .. name, -1 - stop, -1 - start)
     for i = #backwards, 1, -1 do
       found[#found + 1] = backwards[i]

@@ -1,4 +1,4 @@
--- Find the state a job is in, by the list or set that holds its id.
+-- Finds the state of a job, by the list or set that has its id.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id
 -- Returns completed, failed, delayed, prioritized, active, waiting (wait or paused), waiting-children or unknown

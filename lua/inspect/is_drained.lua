@@ -1,4 +1,4 @@
--- Tell whether a queue has nothing left to do: no job waits or runs, and none becomes due within the horizon.
+-- Whether a queue has nothing left to do: no job waits or runs, and no job becomes due within the horizon.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), horizon (ms)
 -- Returns 1 drained; 0 not

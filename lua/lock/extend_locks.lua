@@ -1,4 +1,4 @@
--- Renew the locks of a worker's running jobs; a renewed job is no longer a candidate for the stalled check.
+-- Renews the locks of a worker's jobs; a renewed job is no longer a candidate for the stalled check.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    lock_duration (ms), then per job: id, token
 -- Returns the ids that were not renewed: lock expired, or held by another token
@@ -8,7 +8,7 @@ local P = string.sub(KEYS[1], 1, -5)
 local duration = ARGV[1]
 local failed = {}
 
--- The pairs start at ARGV[2]; chunks keep every unpack far below Lua's stack limit.
+-- The pairs start at ARGV[2]. In parts, since unpack has a limit.
 for first = 2, #ARGV, 2000 do
   local last = math.min(first + 1999, #ARGV)
   local lock_keys = {}
@@ -20,7 +20,7 @@ for first = 2, #ARGV, 2000 do
   for n, holder in ipairs(holders) do
     local id, token = ARGV[first + 2 * n - 2], ARGV[first + 2 * n - 1]
     if holder == token then
-      -- Not SET: a server that is out of memory refuses it, and the job would run twice.
+      -- Not SET: a server that is out of memory refuses SET, and the job would run twice.
       call('PEXPIRE', lock_keys[n], duration)
       renewed[#renewed + 1] = id
     else

@@ -1,8 +1,8 @@
--- Put jobs back to wait that were active at the last pass and hold no lock now, then mark the active jobs for the next pass.
--- A job that was only claimed ahead and never started goes back uncounted.
+-- Moves jobs back to wait that were active at the last pass and have no lock now, then marks the active jobs for the
+-- next pass. For a job that was only claimed ahead and never started, no stall is counted.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), max_stalled_count, stalled_interval (ms), limit (recoveries per call),
---         continued (1 = go on with a pass that had more)
+--         continued (1 = continue a pass that had more)
 -- Returns [more (0/1), stalled id...]; with more = 1 the rest stays in `stalled`, nothing is marked yet, and the
 --         caller calls again with continued = 1
 -- Events  per recovered job: waiting (jobId, prev=active), and stalled (jobId) if it had started
@@ -19,14 +19,14 @@ local active_key, stalled_key, events_key = P .. 'active', P .. 'stalled', P .. 
 local max_stalled_count = assert(tonumber(ARGV[2]), 'max_stalled_count is not a number')
 local limit = assert(tonumber(ARGV[4]), 'limit is not a number')
 
--- The guard lets only one worker of a queue pass per interval.
+-- Only one worker of a queue runs a pass per interval.
 if ARGV[5] ~= '1' and not call('SET', P .. 'stalled-check', ARGV[1], 'PX', ARGV[3], 'NX') then
   return { 0 }
 end
 call('XTRIM', events_key, 'MAXLEN', '~', max_len_events(P))
 
--- Read `active` from its old end, where stalled jobs gather, and no further than this call may recover:
--- a pass over a long list of dead jobs costs the same per job however many calls it takes.
+-- Read `active` from its old end, where stalled jobs are, and no further than this call may recover. So the cost per
+-- stalled job does not depend on the number of calls.
 local recovered, is_recovered = {}, {}
 local kept, read, more = {}, 0, 0
 local span, kept_in_span = 0, 0
@@ -61,7 +61,7 @@ while read < length and more == 0 do
 end
 
 if more == 0 and #recovered > 1 then
-  -- A whole pass hands the jobs over in the order of the set, as BullMQ does.
+  -- A whole pass moves the jobs in the order of the set, as BullMQ does.
   recovered = {}
   for _, id in ipairs(call('SMEMBERS', stalled_key)) do
     if is_recovered[id] then
@@ -70,8 +70,8 @@ if more == 0 and #recovered > 1 then
   end
 end
 
--- What became of each: it never started (its worker died with it claimed ahead), it started, it is finished (its finishing
--- stopped half-way), or it has no hash and is no job.
+-- The cases: the job never started (it was only claimed ahead when its worker died), it started, it is finished (the
+-- call that finished it stopped half-way), or its key is no hash and it is no job.
 local returned, started = {}, {}
 for _, id in ipairs(recovered) do
   local job = redis.pcall('HMGET', P .. id, 'ats', 'atm', 'processedOn', 'finishedOn', 'stc', 'name')
@@ -81,19 +81,19 @@ for _, id in ipairs(recovered) do
       returned[#returned + 1] = id
       local starts = tonumber(job[1])
       if starts then
-        started[id] = starts > (tonumber(job[2]) or 0) -- each start ends at most one attempt
+        started[id] = starts > (tonumber(job[2]) or 0) -- a start makes at most one attempt
       else
-        started[id] = job[3] or job[5] or not job[6] -- an old version may have started it
+        started[id] = job[3] or job[5] or not job[6] -- an old client may have started it
       end
     end
   end
 end
 
--- They enter the waiting list before they leave active, and leave it again if they cannot: none is ever in no list.
+-- They enter the waiting list before they leave active, and leave it again if that fails: no job is ever in no list.
 local target = get_target(P)
 move_jobs(returned[1] and { { key = target, push = 'RPUSH', ids = returned } } or {}, function()
   if span > 0 then
-    -- Cut the end that held them off and put its healthy jobs back: a LREM per job is quadratic when all are stalled.
+    -- Cut off the end of the list and push its other jobs again: one LREM per job is quadratic if all are stalled.
     local back = {}
     for i = kept_in_span, 1, -1 do
       back[#back + 1] = kept[i]
@@ -106,13 +106,14 @@ for _, id in ipairs(returned) do
   local job_key = P .. id
   call('XADD', events_key, '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
   if started[id] then
-    -- A scheduler's job is exempt: failing it for its worker's crashes would end the series.
+    -- Not for a scheduler's job: if it failed because its worker crashed, the series would end.
     if call('HINCRBY', job_key, 'stc', 1) > max_stalled_count and not is_repeated(job_key) then
       call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
     end
     call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
   else
-    call('HSET', job_key, 'stc', '0') -- read as none, but it is not claimed ahead again: its next start is on record at once
+    -- Counts as no stall, but the job is not claimed ahead again: its next start is recorded at once.
+    call('HSET', job_key, 'stc', '0')
   end
 end
 call_many('SREM', stalled_key, recovered)

@@ -1,4 +1,4 @@
--- Give a job's lock up without changing the job's state.
+-- Releases a job's lock without changing the job's state.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, token
 -- Returns 1 released; 0 lock absent or held by another token

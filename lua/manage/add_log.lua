@@ -1,4 +1,4 @@
--- Append a row to a job's log.
+-- Appends a row to a job's log.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, row, keep (newest rows to keep, "" = all)
 -- Returns the number of rows kept; -1 no such job

@@ -1,4 +1,4 @@
--- Let a delayed job become due a new delay from now.
+-- Changes the delay of a delayed job: it becomes due `delay` ms from now.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), id, delay (ms)
 -- Returns 0; -1 no such job; -3 the job is not delayed
@@ -20,7 +20,7 @@ if not call('ZSCORE', P .. 'delayed', id) then
   return -3
 end
 local due = now + math.max(delay, 0)
--- The sequence number is taken while the job still holds its old place, as BullMQ does.
+-- The score is computed while the job is still in its old place, as in BullMQ.
 call('ZADD', P .. 'delayed', (delayed_score(P, due)), id)
 call('HSET', job_key, 'delay', ARGV[3])
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'delayed', 'jobId', id, 'delay', due)

@@ -1,6 +1,6 @@
--- Give a job another priority and, if it waits, its new place in line.
+-- Changes a job's priority and, if it waits to run, its place.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    id, priority, lifo (1 = before its equals)
+-- ARGV    id, priority, lifo (1 = before jobs of equal priority)
 -- Returns 0; -1 no such job
 -- Events  none
 local call = redis.call
@@ -22,7 +22,7 @@ if from and from ~= P .. 'delayed' then
   local target, blocked = get_target(P)
   local place = ready_place(P, id, priority, lifo and 'RPUSH' or 'LPUSH', target)
   if priority ~= 0 and lifo then
-    -- Counter 0 sorts before every job of this priority; BullMQ wakes nobody here.
+    -- Counter 0 sorts before every job of this priority. BullMQ sets no marker here.
     place = { ids = { id }, key = P .. 'prioritized', scores = { priority * 4294967296 } }
   end
   if not place.scores then

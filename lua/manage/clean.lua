@@ -1,8 +1,10 @@
--- Remove the jobs of one state that are old enough. A pass looks at a number of candidates, 250 per call: completed and
+-- Removes the jobs of one state whose time is not after `cutoff`. A pass reads candidates, 250 per call: completed and
 -- failed jobs in the order in which they finished, other sets from their lowest score, lists from the next job to run.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both what the pass' earlier calls returned)
--- Returns {1 = the pass goes on, kept, removed, id...}: the pass so far, and the ids that this call removed
+-- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both as the last call of the pass returned
+--         them)
+-- Returns {1 = the pass continues, kept, removed, id...}: kept and removed of the pass so far, and the ids that this
+--         call removed
 -- Events  cleaned (count) at the end of the pass
 local call = redis.call
 --- @include discard_job
@@ -29,7 +31,7 @@ elseif budget > 0 then
   candidates = call('LRANGE', key, -(kept + budget), -(kept + 1))
 end
 
--- A job without a hash, or without any time in it, is old enough.
+-- Whether a job may be removed. A job without a hash, or without any time in it, is old enough.
 local function may_go(id)
   local job_key = P .. id
   local fields = call('HMGET', job_key, 'timestamp', 'processedOn', 'finishedOn', 'rjk')
@@ -43,7 +45,7 @@ local ids, positions = {}, {}
 local before = kept + 1
 for n, id in ipairs(candidates) do
   if finished or may_go(id) then
-    discard_job(P, id)
+    discard_job(P, id, true)
     ids[#ids + 1] = id
     positions[#positions + 1] = n - #candidates - before
   else

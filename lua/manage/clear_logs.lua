@@ -1,4 +1,4 @@
--- Delete a job's log, or all but its newest rows.
+-- Deletes a job's log, or all but its newest rows.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, keep (newest rows to keep, "" = none)
 -- Returns 0

@@ -1,8 +1,8 @@
--- Remove the jobs that wait to run, 250 per call; running, finished and (unless asked) delayed jobs stay, as do the
--- schedulers' next jobs.
+-- Removes the jobs that wait to run, 250 per call. Running and finished jobs stay, delayed ones unless `delayed` is
+-- set, and the next jobs of schedulers.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    delayed (1 = delayed jobs as well), kept... (what the call before returned, for a call that goes on)
--- Returns {1 = there is more, kept...}: how many jobs of each state were seen and stay
+-- ARGV    delayed (1 = delayed jobs as well), kept... (what the last call returned, if this call continues it)
+-- Returns {1 = there is more, kept...}: how many jobs of each state were read and stay
 -- Events  none
 local call = redis.call
 --- @include discard_job
@@ -24,7 +24,7 @@ for n, state in ipairs({ 'wait', 'paused', 'prioritized', ARGV[1] == '1' and 'de
     if string.sub(id, 1, 7) == 'repeat:' and is_scheduled(P, id, call('HGET', P .. id, 'rjk')) then
       kept = kept + 1
     else
-      discard_job(P, id)
+      discard_job(P, id, true)
       ids[#ids + 1] = id
       positions[#positions + 1] = first + at - 1
     end

@@ -1,4 +1,4 @@
--- Remove a paused queue with all its jobs, a bounded number per call.
+-- Removes a paused queue with all its jobs, at most `count` per call.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    count (jobs per call), force (1 = active jobs as well)
 -- Returns 0 done; 1 more to do; -1 the queue is not paused; -2 it has active jobs and force is off
@@ -13,7 +13,7 @@ elseif ARGV[2] ~= '1' and call('LLEN', P .. 'active') > 0 then
   return -2
 end
 
--- Parents in waiting-children are left behind, as BullMQ does. `wait` is where version 6 keeps the jobs of a paused queue.
+-- Parents in waiting-children stay, as in BullMQ. Version 6 keeps the jobs of a paused queue in `wait`.
 for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'paused', 'prioritized', 'failed' }) do
   local key = P .. state
   local is_list = state == 'active' or state == 'wait' or state == 'paused'
@@ -23,7 +23,7 @@ for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'pa
       if state == 'repeat' then
         call('DEL', P .. 'repeat:' .. id)
       else
-        discard_job(P, id)
+        discard_job(P, id, true)
       end
       if state == 'active' then
         call('DEL', P .. id .. ':lock')
@@ -41,7 +41,7 @@ for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'pa
   end
 end
 
--- `delay` is a key of older versions. The marker, which a delayed job sets even while paused, goes as in version 6.
+-- `delay` is a key of older versions. A delayed job sets the marker even while paused; it is deleted as in version 6.
 for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta', 'marker' }) do
   call('DEL', P .. name)
 end

@@ -1,4 +1,4 @@
--- Make a delayed job ready to run now.
+-- Moves a delayed job to where it may run now.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id
 -- Returns 0; -3 the job is not delayed

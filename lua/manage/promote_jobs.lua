@@ -1,4 +1,4 @@
--- Make delayed jobs ready to run now, in the order in which they are due.
+-- Moves delayed jobs to the waiting list, in the order in which they are due.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    count (jobs per call)
 -- Returns 1 there may be more; 0 done

@@ -1,4 +1,4 @@
--- Remove a job in whatever state, and all its children if asked.
+-- Removes a job in any state and, with remove_children, all its children.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, remove_children
 -- Returns 1 (also for an unknown id); 0 the job, or with remove_children a job it waits for, is locked by a worker;

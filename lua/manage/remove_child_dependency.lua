@@ -1,4 +1,4 @@
--- Part a child from its parent: the parent no longer waits for it, and goes on if it was the last one.
+-- Removes a child from its parent: the parent no longer waits for it, and is released if it was the last one.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id (of the child)
 -- Returns 1; 0 the parent did not wait for it; -1 no such job; -5 it has no parent, or the parent is gone

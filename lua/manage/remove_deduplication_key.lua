@@ -1,7 +1,7 @@
--- Free a deduplication id, if the job has it.
+-- Deletes a deduplication key, if the job owns it.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id (of the job), deduplication_id
--- Returns 1; 0 the job does not have it (any more)
+-- Returns 1; 0 the job does not own it (any more)
 -- Events  none
 local call = redis.call
 local key = string.sub(KEYS[1], 1, -5) .. 'de:' .. ARGV[2]

@@ -1,7 +1,7 @@
---- Removes a job scheduler and its next job, if that is delayed. A job of it that waits already runs once more.
+--- Removes a job scheduler and, if it is delayed, its next job. A job of it that is already in wait still runs.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    scheduler_id, oldest_stem (how the ids of its jobs go on after "repeat:" if the scheduler is a repeatable of the
----         oldest form, else "")
+--- ARGV    scheduler_id, oldest_stem (the text after "repeat:" in the ids of its jobs if the scheduler is a repeatable
+---         of the oldest form, else "")
 --- Returns 1, or 0 when there is no such scheduler
 --- Events  removed, for the delayed job
 local call = redis.call
@@ -20,7 +20,7 @@ if latest then
     local id = 'repeat:' .. stem .. ':' .. latest
     if call('ZSCORE', P .. 'delayed', id) then
       remove_job_keys(P .. id)
-      call('ZREM', P .. 'delayed', id) -- last, so that a call that was stopped can be repeated
+      call('ZREM', P .. 'delayed', id) -- last, so that a stopped call can be made again
       call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'removed', 'jobId', id,
         'prev', 'delayed')
     end

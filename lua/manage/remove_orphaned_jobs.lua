@@ -1,12 +1,10 @@
--- Remove jobs that no state of the queue holds: what is left of them can neither run nor be found.
+-- Removes jobs that are in no list or set of the queue: they can neither run nor be found.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    id... (suspects; their number times the length of the lists is the cost)
+-- ARGV    id... (candidates; the cost is their number times the length of the lists)
 -- Returns how many of them were removed
 -- Events  waiting (jobId, prev=waiting-children) for a parent that loses its last dependency
 local call = redis.call
---- @include leave_parent
---- @include remove_deduplication
---- @include remove_job_keys
+--- @include discard_job
 local P = string.sub(KEYS[1], 1, -5)
 
 local function is_held(id)
@@ -23,8 +21,8 @@ local function is_held(id)
   return false
 end
 
--- A key that is not a job's is none of our business: other hashes have none of these fields. Only scheduler jobs and
--- custom ids have a colon, and all of them a timestamp; a scheduler has none.
+-- Whether a key is a job's: other hashes have none of these fields. Ids with a colon are those of scheduler jobs and
+-- custom ids; such a job has a timestamp, a scheduler's hash has none.
 local function is_job(id, job_key)
   local kind = call('TYPE', job_key).ok
   if kind ~= 'hash' then
@@ -45,10 +43,7 @@ local removed = 0
 for _, id in ipairs(ARGV) do
   local job_key = P .. id
   if not is_held(id) and is_job(id, job_key) then
-    local fields = call('HMGET', job_key, 'parentKey', 'parent', 'deid')
-    leave_parent(P, job_key, fields[1], fields[2], false)
-    remove_deduplication(P, id, fields[3])
-    removed = removed + math.min(remove_job_keys(job_key) + call('DEL', job_key .. ':lock'), 1)
+    removed = removed + math.min(discard_job(P, id, false) + call('DEL', job_key .. ':lock'), 1)
   end
 end
 return reply_or_error(removed)

@@ -1,4 +1,4 @@
--- Remove the children that a job still waits for, and all that those wait for; what a worker has and what has failed stays.
+-- Removes the children that a job still waits for, and theirs; locked and failed jobs stay.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id (of the parent)
 -- Returns 0

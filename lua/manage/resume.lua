@@ -1,4 +1,4 @@
--- Resume a paused queue and wake a worker if there is something to run.
+-- Resumes a paused queue and wakes a worker if there is a job to run.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    none
 -- Returns 0
@@ -7,8 +7,8 @@ local call = redis.call
 --- @include join_waiting
 --- @include add_delay_marker
 local P = string.sub(KEYS[1], 1, -5)
--- A version 6 pause leaves the jobs in `wait`; they need a wake-up as much as those that were in `paused`. It comes first: a
--- call that was stopped would not know of them any more.
+-- A version 6 pause leaves the jobs in `wait`; they need a marker as well as those in `paused`. The marker comes first:
+-- after a stopped call, the next one could not see that they need it.
 local was_paused = call('HEXISTS', KEYS[1], 'paused') == 1
 if call('EXISTS', P .. 'paused', P .. 'prioritized') > 0 or (was_paused and call('EXISTS', P .. 'wait') == 1) then
   call('ZADD', P .. 'marker', 0, '0')

@@ -1,4 +1,4 @@
--- Run a finished job once more (BullMQ's Job.retry).
+-- Moves a finished job back to wait (BullMQ's Job.retry).
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, state (completed or failed), lifo, reset_attempts_made, reset_attempts_started (1 = count from 0 again)
 -- Returns 0; -1 no such job; -3 the job is not in that state
@@ -21,7 +21,7 @@ end
 
 local gone = { 'finishedOn', 'processedOn', state == 'failed' and 'failedReason' or 'returnvalue' }
 if ARGV[4] == '1' then
-  -- `attemptsMade` is the name of older versions, and the one that counts where it is present.
+  -- `attemptsMade` is the name in older versions; if present, it counts.
   gone[4], gone[5] = 'atm', 'attemptsMade'
 end
 if ARGV[5] == '1' then
@@ -37,6 +37,6 @@ move_jobs({ { ids = { id }, key = target, push = lifo and 'RPUSH' or 'LPUSH' } }
 end)
 local max_len = max_len_events(P, settings[5])
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len, '*', 'event', 'waiting', 'jobId', id, 'prev', state)
--- Last, as the keys are another job's: what is wrong with them is told, but does not hold this one up.
+-- Last, since these are keys of another job: an error about them is returned, but this job has moved.
 relink_parent(job_key, parent_key, state)
 return 0

@@ -1,4 +1,4 @@
--- Run finished jobs once more, those that finished first and not after a given time.
+-- Moves completed or failed jobs back to wait, in the order in which they finished, up to a given time of finish.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    state (completed or failed), count (jobs per call), timestamp (latest finish, ms)
 -- Returns 1 there may be more; 0 done; -3 no such state

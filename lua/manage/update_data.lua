@@ -1,4 +1,4 @@
--- Replace a job's data.
+-- Replaces a job's data.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, data (JSON)
 -- Returns 0; -1 no such job

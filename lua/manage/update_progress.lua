@@ -1,4 +1,4 @@
--- Record and announce a job's progress.
+-- Stores a job's progress and adds its event.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, progress (JSON)
 -- Returns 0; -1 no such job

@@ -89,7 +89,7 @@ pub async fn ignored_settings(link: &Link, keys: &Keys) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
-/// Why the scripts ignore a value; see `lua/include/get_target.lua`.
+/// Why the scripts ignore a value; see `lua/include/queue/get_target.lua`.
 fn unusable(field: &str, text: &str) -> Option<&'static str> {
     if field == "opts.maxLenEvents" {
         let digits = !text.is_empty() && text.len() < 19 && text.bytes().all(|byte| byte.is_ascii_digit());

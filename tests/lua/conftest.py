@@ -26,7 +26,7 @@ def _shas(client):
 
 @pytest.fixture
 def runner(_shas):
-    """`runner(client)`: what runs scripts through that client, see `run`."""
+    """`runner(client)`: a function that runs scripts through that client, see `run`."""
 
     def as_argument(value):
         if value is None:
@@ -97,7 +97,7 @@ def events(client):
 
 @pytest.fixture
 def new_queue(client):
-    """`new_queue()`: a queue name nobody else uses; its keys are deleted after the test."""
+    """`new_queue()`: a queue name of this test alone; its keys are deleted after the test."""
     names = []
 
     def make(label="q"):
@@ -133,14 +133,14 @@ VALUES = ("name", "data", "opts", "timestamp", "delay", "priority")
 
 
 def unpacked(packed):
-    """Return {id: hash} of jobs as scripts return them: one MessagePack array of id, job, id, job... (see fetch_jobs)."""
+    """Return {id: hash} of the MessagePack array of id, job, id, job... that a script returns (see fetch_jobs)."""
     jobs = msgpack.unpackb(packed.encode(errors="surrogateescape"), unicode_errors="surrogateescape")
     pairs = zip(jobs[::2], jobs[1::2], strict=True)
     return {job_id: job_hash(job) for job_id, job in pairs}
 
 
 def job_hash(job):
-    """Return the hash of a packed job before its fetch: its own, or made of the values that every job has; None if it is no hash."""
+    """Return a packed job's hash before its fetch, or one built from the standard values; None if it is no hash."""
     if len(job) > 1:
         return dict(zip(VALUES, job, strict=True))
     if not job:
@@ -172,7 +172,7 @@ def add(run):
 
 @pytest.fixture
 def fetch(run):
-    """`fetch(queue, count)`: moves jobs to active; with `slots` the others are claimed ahead. With `raw` the reply as it is."""
+    """`fetch(queue, count)`: moves jobs to active; those beyond `slots` are claimed ahead. `raw`: the reply itself."""
 
     def jobs(
         queue,
@@ -198,8 +198,8 @@ def fetch(run):
 def finish(run):
     """`finish(queue, [...], ...)`: completes or fails jobs; each job is (id, value) or (id, reason, stack, attempts).
 
-    `plain_fields` is what a fetch that found nothing special in the jobs counted; with `value` the jobs share it and are (id,).
-    Returns {index: code} of what was refused, and what was fetched.
+    `plain_fields` is the number of fields of each job after its fetch; with `value` the jobs share it and are (id,).
+    Returns {index: code} of the refused jobs, and the fetched jobs.
     """
 
     def jobs(

@@ -1,4 +1,4 @@
-"""The Lua scripts as the server gets them."""
+"""The Lua scripts as they are sent to the server."""
 
 import re
 from collections.abc import Iterator
@@ -28,4 +28,5 @@ def _lines_of(path: Path, included: set[str]) -> Iterator[str]:
             blocks.append((indent, set(blocks[-1][1])))
         if found[1] not in blocks[-1][1]:
             blocks[-1][1].add(found[1])
-            yield from _lines_of(LUA / "include" / f"{found[1]}.lua", blocks[-1][1])
+            [file] = (LUA / "include").rglob(f"{found[1]}.lua")
+            yield from _lines_of(file, blocks[-1][1])

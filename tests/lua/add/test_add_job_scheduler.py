@@ -76,7 +76,7 @@ def test_a_start_date_in_the_future_delays_the_first_job(upsert, queue, dump):
     assert dump(queue)["repeat:s"]["offset"] == str((NOW + 700) % EVERY)
 
 
-def test_a_cron_job_remembers_its_time(upsert, queue, dump):
+def test_a_cron_job_stores_its_time(upsert, queue, dump):
     due = NOW + 40_000
     assert upsert(cron=due) == [f"repeat:s:{due}", 40_000]
     assert json.loads(dump(queue)[f"repeat:s:{due}"]["opts"])["prevMillis"] == due
@@ -94,7 +94,7 @@ def test_priority_and_lifo_place_the_job(upsert, client, queue, dump):
 
 @pytest.mark.parametrize("place", ["wait", "paused"])
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_waiting_job_is_replaced_in_its_slot_whichever_list_has_it(upsert, client, queue, dump, place, paused):
+def test_a_waiting_job_in_either_list_is_replaced_in_its_slot(upsert, client, queue, dump, place, paused):
     """Version 6 leaves the jobs of a paused queue in `wait`, 5.62.0 moves them to `paused`."""
     first, _ = upsert()
     client.rename(f"bull:{queue}:wait", f"bull:{queue}:list")
@@ -109,7 +109,7 @@ def test_a_waiting_job_is_replaced_in_its_slot_whichever_list_has_it(upsert, cli
     assert ("wait" in after) is not paused
 
 
-def test_a_field_that_is_not_given_again_is_gone_and_the_count_stays(upsert, client, queue, dump):
+def test_a_field_that_is_not_given_again_is_removed_and_the_count_stays(upsert, client, queue, dump):
     upsert(limit=7, tz="UTC")
     client.hincrby(f"bull:{queue}:repeat:s", "ic", 4)
     upsert()
@@ -130,12 +130,12 @@ def test_missed_slots_are_skipped(upsert, client, queue, late, slot):
     assert upsert(now=NOW + late)[0] == f"repeat:s:{NOW + slot}"
 
 
-def test_a_slot_that_is_taken_is_left_alone(upsert, client, queue, dump):
+def test_a_slot_whose_job_exists_is_skipped(upsert, client, queue, dump):
     client.hset(f"bull:{queue}:repeat:s:{NOW}", "name", "squatter")
     assert upsert() == [f"repeat:s:{NOW + EVERY}", EVERY]
 
 
-def test_what_cannot_be_placed_changes_nothing(upsert, client, queue, dump):
+def test_if_no_slot_is_free_nothing_changes(upsert, client, queue, dump):
     for slot in (NOW, NOW + EVERY):
         client.hset(f"bull:{queue}:repeat:s:{slot}", "name", "squatter")
     before = dump(queue)

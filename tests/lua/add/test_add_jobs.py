@@ -64,7 +64,7 @@ def test_the_oldest_job_is_at_the_right_end_and_a_lifo_job_after_it(add, queue, 
     assert dump(queue)["wait"] == ["2", "1", "3", "4"]
 
 
-def test_a_paused_queue_collects_jobs_in_paused_and_wakes_nobody(add, client, queue, dump):
+def test_in_a_paused_queue_jobs_go_to_paused_without_a_marker(add, client, queue, dump):
     client.hset(f"bull:{queue}:meta", "paused", 1)
     add(queue, "a")
     add(queue, "b", priority=1)
@@ -73,7 +73,7 @@ def test_a_paused_queue_collects_jobs_in_paused_and_wakes_nobody(add, client, qu
     assert "marker" not in dump(queue)
 
 
-def test_a_queue_at_its_global_concurrency_wakes_nobody(add, client, queue, dump):
+def test_at_the_global_concurrency_no_marker_is_set(add, client, queue, dump):
     client.hset(f"bull:{queue}:meta", "concurrency", 1)
     client.lpush(f"bull:{queue}:active", "x")
     add(queue, "a")
@@ -98,21 +98,21 @@ def test_delayed_jobs_due_in_the_same_ms_keep_their_order(add, queue, dump, even
     assert events(queue)[:2] == ["added 1 n", f"delayed 1 {due}"]
 
 
-def test_no_more_than_4096_delayed_jobs_of_one_ms_have_a_score_of_their_own(add, client, queue):
+def test_at_most_4096_delayed_jobs_of_one_ms_have_different_scores(add, client, queue):
     add(queue, *["x"] * 4100, delay=1)
     scores = [score for _, score in client.zrange(f"bull:{queue}:delayed", 0, -1, withscores=True)]
     low = (NOW + 1) * 4096
     assert scores == [*range(low, low + 4096), *[low + 4095] * 4]
 
 
-def test_a_delay_beats_a_priority_and_is_announced_even_while_paused(add, client, queue, dump):
+def test_a_delay_comes_before_a_priority_and_is_announced_while_paused_too(add, client, queue, dump):
     client.hset(f"bull:{queue}:meta", "paused", 1)
     add(queue, "a", delay=10, priority=3)
     assert dump(queue)["delayed"] == [("1", (NOW + 10) * 4096)]
     assert dump(queue)["marker"] == [("1", NOW + 10)]
 
 
-def test_a_custom_id_that_exists_is_reported_and_left_alone(add, queue, dump, events):
+def test_a_custom_id_that_exists_is_reported_and_not_changed(add, queue, dump, events):
     assert add(queue, "old", ids=["k"]) == []
     assert add(queue, "new", "n1", "n2", "n3", ids=["k", "l", "l", "m"]) == [0, 2]
     assert dump(queue)["k"]["data"] == "old"
@@ -122,7 +122,7 @@ def test_a_custom_id_that_exists_is_reported_and_left_alone(add, queue, dump, ev
     assert dump(queue)["id"] == "5"
 
 
-def test_only_duplicates_wake_nobody(add, client, queue):
+def test_only_duplicates_set_no_marker(add, client, queue):
     add(queue, "old", ids=["k"])
     client.delete(f"bull:{queue}:marker")
     add(queue, "new", ids=["k"])
@@ -139,7 +139,7 @@ def test_each_run_reports_its_first_id_or_its_duplicates(run, queue):
     assert run(SCRIPT, queue, 2, *HEAD[1:], "a", "b", *custom, *HEAD, "c") == [1, [1], 5]
 
 
-def test_the_event_stream_is_trimmed_to_what_the_queue_says(add, client, queue):
+def test_the_event_stream_is_trimmed_to_the_length_in_meta(add, client, queue):
     client.hset(f"bull:{queue}:meta", "opts.maxLenEvents", 5)
     add(queue, *["x"] * 500)
     assert client.xlen(f"bull:{queue}:events") <= 200

@@ -14,8 +14,8 @@ COUNTER, CUSTOM, MADE = 0, 1, 2
 def link(run, queue):
     """`link(job(...), ...)`: adds jobs; several are several runs."""
 
-    def add(*jobs, witness=""):
-        return run(SCRIPT, queue, witness, *[value for job in jobs for value in job])
+    def add(*jobs, done_key=""):
+        return run(SCRIPT, queue, done_key, *[value for job in jobs for value in job])
 
     return add
 
@@ -90,12 +90,12 @@ def test_ids_come_from_the_counter_of_each_queue(link, job, new_queue):
     assert link(job(), job(at=other), job(), job("x"), job()) == [["1", "1", "2", "x", "4"], [], []]
 
 
-def test_a_missing_parent_is_told_before_anything_is_written(link, job, queue, dump):
+def test_a_missing_parent_is_reported_before_anything_is_written(link, job, queue, dump):
     assert link(job("a"), job("b", parent=f"bull:{queue}:gone")) == [-5, 1]
     assert dump(queue) == {}
 
 
-def test_another_parent_is_told_before_anything_is_stored(link, job, queue, dump):
+def test_another_parent_is_reported_before_anything_is_stored(link, job, queue, dump):
     link(job("p", children=True), job("c", parent=f"bull:{queue}:p"), job("q"))
     before = dump(queue)
     assert link(job("d"), job("c", parent=f"bull:{queue}:q")) == [-7, 1]
@@ -112,14 +112,14 @@ def test_a_child_of_the_call_keeps_the_parent_it_has(link, job, queue, client, e
     assert events(queue)[-4:] == ["added q n", "waiting-children q", "added d n", "waiting d"]
 
 
-def test_of_two_parents_of_one_child_in_one_call_the_first_has_it(link, job, queue, client):
+def test_the_first_of_two_parents_in_a_call_gets_the_child(link, job, queue, client):
     base = f"bull:{queue}:"
     jobs = [job("p", children=True), job("c", parent=base + "p"), job("q", children=True), job("c", parent=base + "q")]
     assert link(*jobs) == [["p", "c", "q", "c"], [3], [3]]
     assert client.hget(base + "c", "parentKey") == base + "p"
 
 
-def test_a_child_whose_parent_is_gone_keeps_the_dead_link(link, job, queue, client, events):
+def test_a_child_keeps_the_link_to_a_missing_parent(link, job, queue, client, events):
     link(
         job("p", children=True),
         job("c", parent=f"bull:{queue}:p"),
@@ -133,7 +133,9 @@ def test_a_child_whose_parent_is_gone_keeps_the_dead_link(link, job, queue, clie
     assert client.smembers(f"bull:{queue}:q:dependencies") == {f"bull:{queue}:d"}
 
 
-def test_a_new_parent_of_completed_children_goes_on_when_all_are_known(link, job, queue, client, events, fetch, finish):
+def test_a_new_parent_of_completed_children_is_released_when_all_are_known(
+    link, job, queue, client, events, fetch, finish
+):
     base = f"bull:{queue}:"
     link(job("a"), job("b"))
     fetch(queue, 2)
@@ -146,11 +148,11 @@ def test_a_new_parent_of_completed_children_goes_on_when_all_are_known(link, job
     assert events(queue)[-1] == "waiting q waiting-children"
 
 
-def test_the_witness_of_a_call_that_was_done_lets_nothing_be_written(link, job, queue, dump):
+def test_a_call_whose_done_key_exists_writes_nothing(link, job, queue, dump):
     tree = [job("p", children=True), job("c", parent=f"bull:{queue}:p")]
-    link(*tree, witness=f"bull:{queue}:p")
+    link(*tree, done_key=f"bull:{queue}:p")
     before = dump(queue)
-    assert link(*tree, witness=f"bull:{queue}:p") is None
+    assert link(*tree, done_key=f"bull:{queue}:p") is None
     assert dump(queue) == before
 
 
@@ -172,7 +174,7 @@ def test_a_parent_cannot_be_deduplicated(link, job, queue, dump):
     assert dump(queue) == {}
 
 
-def test_a_deduplicated_job_is_left_out_and_the_owner_named(link, job, queue, client, events):
+def test_a_deduplicated_job_is_not_stored_and_the_owner_is_returned(link, job, queue, client, events):
     rule = ("d", 0, "")
     assert link(job("a", deduplication=rule), job("b", deduplication=rule)) == [["a", "a"], [1], []]
     assert client.get(f"bull:{queue}:de:d") == "a"
@@ -187,7 +189,7 @@ def test_a_delayed_job_of_the_same_call_is_replaced(link, job, queue, client):
     assert not client.exists(f"bull:{queue}:a", f"bull:{queue}:b")
 
 
-def test_the_last_job_that_an_active_owner_kept_away_is_added_when_it_ends(
+def test_the_last_job_parked_behind_an_active_owner_is_added_when_it_ends(
     link, job, queue, client, events, fetch, finish
 ):
     rule = ("d", 0, "k")
@@ -214,7 +216,7 @@ def test_a_parked_job_does_not_overwrite_one_that_exists(link, job, queue, clien
     assert not client.exists(f"bull:{queue}:de:d", f"bull:{queue}:dn:d")
 
 
-def test_one_of_many_callers_wins_a_deduplication_id(link, job, queue, client):
+def test_only_one_of_many_callers_gets_a_deduplication_id(link, job, queue, client):
     rule = ("d", 0, "")
     with ThreadPoolExecutor(8) as threads:
         replies = list(threads.map(lambda n: link(job(f"j{n}", deduplication=rule)), range(40)))

@@ -87,13 +87,13 @@ def test_the_next_iteration_is_stored_delayed_and_linked(scheduler, produce, que
     assert events(queue) == [f"added {new} tick", f"delayed {new} {due}"]
 
 
-def test_a_deduplication_id_is_stored_but_keeps_nothing_away(scheduler, produce, queue, dump):
+def test_a_deduplication_id_is_stored_but_not_applied(scheduler, produce, queue, dump):
     new = produce(queue, scheduler(queue), deid="d")
     assert dump(queue)[new]["deid"] == "d"
     assert "de:d" not in dump(queue)
 
 
-def test_one_iteration_produces_only_once(scheduler, produce, queue, dump):
+def test_one_job_has_only_one_successor(scheduler, produce, queue, dump):
     taken = scheduler(queue)
     produce(queue, taken)
     before = dump(queue)
@@ -101,7 +101,7 @@ def test_one_iteration_produces_only_once(scheduler, produce, queue, dump):
     assert dump(queue) == before
 
 
-def test_missed_slots_are_skipped_and_the_phase_kept(scheduler, produce, queue):
+def test_missed_slots_are_skipped_and_the_offset_stays(scheduler, produce, queue):
     taken = scheduler(queue, at=NOW - 25_000, offset=7)
     assert produce(queue, taken) == f"repeat:s:{NOW // EVERY * EVERY + EVERY + 7}"
 
@@ -124,7 +124,7 @@ def test_an_iteration_that_is_due_now_waits(scheduler, produce, client, queue, d
     assert events(queue)[-1] == f"waiting {new}"
 
 
-def test_a_cron_scheduler_takes_the_candidate_and_remembers_it(scheduler, produce, client, queue, dump):
+def test_a_cron_scheduler_uses_the_given_time_and_stores_it(scheduler, produce, client, queue, dump):
     taken = scheduler(queue)
     client.hdel(f"bull:{queue}:repeat:s", "every")
     new = produce(queue, taken, cron=NOW + 1234, every="")
@@ -132,7 +132,7 @@ def test_a_cron_scheduler_takes_the_candidate_and_remembers_it(scheduler, produc
     assert json.loads(dump(queue)[new]["opts"])["prevMillis"] == NOW + 1234
 
 
-def test_a_cron_scheduler_without_another_time_stops(scheduler, produce, client, queue, dump):
+def test_a_cron_scheduler_without_a_next_time_stops(scheduler, produce, client, queue, dump):
     taken = scheduler(queue)
     client.hdel(f"bull:{queue}:repeat:s", "every")
     before = dump(queue)
@@ -140,7 +140,7 @@ def test_a_cron_scheduler_without_another_time_stops(scheduler, produce, client,
     assert dump(queue) == before
 
 
-def test_a_slot_that_is_taken_is_reported_as_a_duplicate(scheduler, produce, client, queue, dump, events):
+def test_a_slot_whose_job_exists_is_reported_as_a_duplicate(scheduler, produce, client, queue, dump, events):
     taken = scheduler(queue)
     client.hset(f"bull:{queue}:repeat:s:{NOW + 6000}", "name", "there")
     assert produce(queue, taken) is None
@@ -149,7 +149,7 @@ def test_a_slot_that_is_taken_is_reported_as_a_duplicate(scheduler, produce, cli
     assert "nrjid" not in dump(queue)[taken]
 
 
-def test_the_data_of_the_job_taken_becomes_the_schedulers_if_it_has_none(scheduler, produce, queue, dump):
+def test_a_scheduler_without_data_gets_the_data_of_the_fetched_job(scheduler, produce, queue, dump):
     taken = scheduler(queue)
     new = produce(queue, taken, data='{"y":2}')
     assert dump(queue)[new]["data"] == '{"y":2}'

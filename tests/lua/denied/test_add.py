@@ -1,10 +1,10 @@
-"""lua/add: a call adds all its jobs or none, whatever command Redis denies; made again, it leaves what one call leaves."""
+"""lua/add: whatever command is denied, a call adds all its jobs or none; made again, it leaves what one call leaves."""
 
 import json
 
 import pytest
 
-from tests.lua.denied.stories import NOW, Story
+from tests.lua.denied.scenarios import NOW, Scenario
 
 
 def nothing(queue):
@@ -18,22 +18,22 @@ def run_of(*data, ids=None, delay=0, priority=0, lifo=0):
 
 
 @pytest.mark.parametrize("place", [{}, {"lifo": 1}, {"priority": 3}, {"delay": 5000}])
-def test_jobs_are_added(teller, place):
+def test_jobs_are_added(scenarios, place):
     def calls(queue):
         return [("add/add_jobs", *run_of("1", "2", "3", ids=["a", "b", "c"], **place), *run_of("4", ids=["d"]))]
 
-    assert teller.faults(Story(nothing, calls)) == {}
+    assert scenarios.faults(Scenario(nothing, calls)) == {}
 
 
 @pytest.mark.parametrize("place", [{}, {"priority": 3}, {"delay": 5000}])
-def test_jobs_are_added_beside_others(teller, add, place):
+def test_jobs_are_added_beside_others(scenarios, add, place):
     def prepare(queue):
         add(queue, "{}", "{}", ids=["there", "there too"], **place)
 
     def calls(queue):
         return [("add/add_jobs", *run_of("1", "2", "3", ids=["a", "there", "c"], **place))]
 
-    assert teller.faults(Story(prepare, calls)) == {}
+    assert scenarios.faults(Scenario(prepare, calls)) == {}
 
 
 def linked(queue, job_id, parent="", children=0, delay=0, deduplication=("", 0, ""), data="{}"):
@@ -43,15 +43,15 @@ def linked(queue, job_id, parent="", children=0, delay=0, deduplication=("", 0, 
     return [1, f"bull:{queue}:", "n", "{}", *place, job_id, data]
 
 
-def test_a_family_is_added(teller):
+def test_a_parent_and_its_children_are_added(scenarios):
     def calls(queue):
         jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p"), linked(queue, "c2", "p", delay=5000)]
         return [("add/add_linked_jobs", "", *(part for job in jobs for part in job))]
 
-    assert teller.faults(Story(nothing, calls)) == {}
+    assert scenarios.faults(Scenario(nothing, calls)) == {}
 
 
-def test_children_that_exist_join_a_family(teller, add, fetch, finish):
+def test_children_that_exist_get_a_parent(scenarios, add, fetch, finish):
     def prepare(queue):
         add(queue, "{}", "{}", ids=["c1", "c2"])
         fetch(queue, 1)
@@ -61,26 +61,26 @@ def test_children_that_exist_join_a_family(teller, add, fetch, finish):
         jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p"), linked(queue, "c2", "p")]
         return [("add/add_linked_jobs", "", *(part for job in jobs for part in job))]
 
-    assert teller.faults(Story(prepare, calls)) == {}
+    assert scenarios.faults(Scenario(prepare, calls)) == {}
 
 
 @pytest.mark.parametrize("flags", ["", "e", "r", "er"])
 @pytest.mark.parametrize("ttl", [0, 60_000_000])
-def test_a_job_is_deduplicated(teller, run, client, flags, ttl):
+def test_a_job_is_deduplicated(scenarios, run, client, flags, ttl):
     def prepare(queue):
         run("add/add_linked_jobs", queue, "", *linked(queue, "first", delay=9000, deduplication=("d", 0, "")))
 
     def calls(queue):
         return [("add/add_linked_jobs", "", *linked(queue, "second", delay=5000, deduplication=("d", ttl, flags)))]
 
-    faults = teller.faults(Story(prepare, calls))
+    faults = scenarios.faults(Scenario(prepare, calls))
     if "r" in flags:
-        # What is left of the replaced job is no job any more, and the sweep for orphans takes it.
+        # The remaining hash of the replaced job is in no state; remove_orphaned_jobs removes it.
         assert faults.pop("del").startswith("after the failure: {'first': []}")
     assert faults == {}
 
 
-def test_a_job_is_parked_while_another_runs(teller, run, fetch):
+def test_a_job_is_parked_while_another_runs(scenarios, run, fetch):
     def prepare(queue):
         run("add/add_linked_jobs", queue, "", *linked(queue, "first", deduplication=("d", 0, "")))
         fetch(queue)
@@ -88,7 +88,7 @@ def test_a_job_is_parked_while_another_runs(teller, run, fetch):
     def calls(queue):
         return [("add/add_linked_jobs", "", *linked(queue, "second", deduplication=("d", 0, "k")))]
 
-    assert teller.faults(Story(prepare, calls)) == {}
+    assert scenarios.faults(Scenario(prepare, calls)) == {}
 
 
 def scheduler(every, at=NOW, **opts):
@@ -98,17 +98,17 @@ def scheduler(every, at=NOW, **opts):
 
 @pytest.mark.parametrize("every", [10_000, 60_000])
 @pytest.mark.parametrize("at", [NOW, NOW + 9_000])
-def test_a_scheduler_is_created_and_changed(teller, run, every, at):
+def test_a_scheduler_is_created_and_changed(scenarios, run, every, at):
     def prepare(queue):
         script, *args = scheduler(10_000)
         run(script, queue, *args)
 
-    assert teller.faults(Story(nothing, lambda queue: [scheduler(every)])) == {}
-    assert teller.faults(Story(prepare, lambda queue: [scheduler(every, at)])) == {}
+    assert scenarios.faults(Scenario(nothing, lambda queue: [scheduler(every)])) == {}
+    assert scenarios.faults(Scenario(prepare, lambda queue: [scheduler(every, at)])) == {}
 
 
-def test_a_scheduler_goes_on(teller, run, fetch):
-    """Its counter and what it tells may be left behind, its jobs not."""
+def test_the_next_job_of_a_scheduler_is_added(scenarios, run, fetch):
+    """Its counter and its events may be missing, its jobs not."""
 
     def prepare(queue):
         script, *args = scheduler(10_000)
@@ -119,5 +119,5 @@ def test_a_scheduler_goes_on(teller, run, fetch):
         taken = f"repeat:s:{NOW}"
         return [("add/add_scheduler_iteration", NOW, "s", taken, "", 10_000, "tick", "{}", "{}", 0, 0, "")]
 
-    faults = teller.faults(Story(prepare, calls))
+    faults = scenarios.faults(Scenario(prepare, calls))
     assert {command: fault for command, fault in faults.items() if "replies [None]" not in fault} == {}

@@ -1,15 +1,15 @@
-"""lua/finish: a command that Redis denies half-way loses no job, and the repeated call ends what the first began."""
+"""lua/finish: a denied command loses no job, and the same call made again completes the first one."""
 
 import pytest
 
-from tests.lua.denied.stories import NOW, Story
+from tests.lua.denied.scenarios import NOW, Scenario
 
 IDS = ("1", "2", "3")
 
 
 @pytest.fixture
 def three_active(add, fetch):
-    """`three_active(**options)`: what prepares three active jobs, and one that is due."""
+    """`three_active(due, **options)`: a function that prepares three active jobs and, with `due`, two due ones."""
 
     def of(due=False, **options):
         def prepare(queue):
@@ -31,23 +31,23 @@ def each(script, *before_id_and_after):
 @pytest.mark.parametrize("priority", [0, 3])
 @pytest.mark.parametrize("lifo", [0, 1])
 @pytest.mark.parametrize("due", [False, True])
-def test_jobs_are_retried(teller, three_active, priority, lifo, due):
+def test_jobs_are_retried(scenarios, three_active, priority, lifo, due):
     calls = each("finish/retry_job", NOW, id, "t", lifo, "boom", '["s"]')
-    assert teller.faults(Story(three_active(due, priority=priority), calls)) == {}
+    assert scenarios.faults(Scenario(three_active(due, priority=priority), calls)) == {}
 
 
 @pytest.mark.parametrize("skip_attempt", [0, 1])
-def test_jobs_are_put_off(teller, three_active, skip_attempt):
+def test_jobs_are_delayed(scenarios, three_active, skip_attempt):
     calls = each("finish/move_to_delayed", NOW, id, "t", 5000, skip_attempt, "boom", '["s"]')
-    assert teller.faults(Story(three_active(), calls)) == {}
+    assert scenarios.faults(Scenario(three_active(), calls)) == {}
 
 
 @pytest.mark.parametrize("priority", [0, 3])
-def test_jobs_are_given_back(teller, three_active, priority):
-    assert teller.faults(Story(three_active(priority=priority), each("finish/move_to_wait", id, "t"))) == {}
+def test_jobs_are_given_back(scenarios, three_active, priority):
+    assert scenarios.faults(Scenario(three_active(priority=priority), each("finish/move_to_wait", id, "t"))) == {}
 
 
-def test_jobs_wait_for_their_children(teller, three_active, client):
+def test_jobs_wait_for_their_children(scenarios, three_active, client):
     prepare = three_active()
 
     def with_children(queue):
@@ -56,7 +56,7 @@ def test_jobs_wait_for_their_children(teller, three_active, client):
             client.sadd(f"bull:{queue}:{job_id}:dependencies", "bull:elsewhere:1")
 
     calls = each("finish/move_to_waiting_children", NOW, id, "t", "")
-    assert teller.faults(Story(with_children, calls)) == {}
+    assert scenarios.faults(Scenario(with_children, calls)) == {}
 
 
 def finishing(*each_job, target="completed", keep=-1, value=""):
@@ -70,16 +70,16 @@ FAILED = finishing(*((job_id, "boom", "[]", 1) for job_id in IDS), target="faile
 
 
 @pytest.mark.parametrize("due", [False, True])
-def test_jobs_complete(teller, three_active, due):
-    assert teller.faults(Story(three_active(due), COMPLETED, placed=IDS)) == {}
+def test_jobs_complete(scenarios, three_active, due):
+    assert scenarios.faults(Scenario(three_active(due), COMPLETED, placed=IDS)) == {}
 
 
-def test_jobs_fail(teller, three_active):
-    assert teller.faults(Story(three_active(), FAILED, placed=IDS)) == {}
+def test_jobs_fail(scenarios, three_active):
+    assert scenarios.faults(Scenario(three_active(), FAILED, placed=IDS)) == {}
 
 
 @pytest.mark.parametrize("priority", [0, 3])
-def test_jobs_are_fetched(teller, add, priority):
+def test_jobs_are_fetched(scenarios, add, priority):
     def prepare(queue):
         add(queue, "{}", "{}", "{}", priority=priority)
         add(queue, "{}", "{}", delay=1, timestamp=NOW - 100)
@@ -87,10 +87,10 @@ def test_jobs_are_fetched(teller, add, priority):
     def calls(queue):
         return [("fetch/move_to_active", NOW, "t", 30_000, "", "", "", 5, 5, "", 1)]
 
-    assert teller.faults(Story(prepare, calls, placed=IDS)) == {}
+    assert scenarios.faults(Scenario(prepare, calls, placed=IDS)) == {}
 
 
-def test_stalled_jobs_go_back(teller, three_active, client):
+def test_stalled_jobs_go_back(scenarios, three_active, client):
     prepare = three_active()
 
     def stalled(queue):
@@ -104,12 +104,12 @@ def test_stalled_jobs_go_back(teller, three_active, client):
     def next_interval(queue):
         client.delete(f"bull:{queue}:stalled-check")
 
-    assert teller.faults(Story(stalled, calls, next_interval, IDS)) == {}
+    assert scenarios.faults(Scenario(stalled, calls, next_interval, IDS)) == {}
 
 
 @pytest.mark.parametrize("priority", [0, 3])
 @pytest.mark.parametrize("stamped", [0, 1])
-def test_jobs_that_were_only_claimed_are_given_back(teller, add, fetch, priority, stamped):
+def test_jobs_that_were_only_claimed_ahead_are_given_back(scenarios, add, fetch, priority, stamped):
     scores = {}
 
     def prepare(queue):
@@ -122,4 +122,4 @@ def test_jobs_that_were_only_claimed_are_given_back(teller, add, fetch, priority
         each = [(job_id, "t", score, stamped, "", "", "") for job_id, score in jobs]
         return [("finish/give_back", *(part for job in each for part in job))]
 
-    assert teller.faults(Story(prepare, calls, placed=IDS)) == {}
+    assert scenarios.faults(Scenario(prepare, calls, placed=IDS)) == {}

@@ -1,13 +1,13 @@
-"""lua/manage: whatever command Redis denies, jobs that are moved are in one place, and the repeated call moves the rest."""
+"""lua/manage: with any command denied, each moved job is in one place, and the same call made again moves the rest."""
 
 import pytest
 
-from tests.lua.denied.stories import NOW, Story
+from tests.lua.denied.scenarios import NOW, Scenario
 
 
 @pytest.fixture
 def finished(add, fetch, finish):
-    """`finished(target)`: what prepares three jobs in that state."""
+    """`finished(target)`: a function that prepares three jobs in that state."""
 
     def of(target):
         def prepare(queue):
@@ -23,7 +23,7 @@ def finished(add, fetch, finish):
 
 @pytest.fixture
 def waiting(add):
-    """`waiting(**options)`: what prepares three jobs."""
+    """`waiting(**options)`: a function that prepares three jobs."""
     return lambda **options: lambda queue: add(queue, "{}", "{}", "{}", **options)
 
 
@@ -32,41 +32,41 @@ STATES = pytest.mark.parametrize("state", ["completed", "failed"])
 
 @STATES
 @pytest.mark.parametrize("lifo", [0, 1])
-def test_a_finished_job_runs_again(teller, finished, state, lifo):
+def test_a_finished_job_runs_again(scenarios, finished, state, lifo):
     calls = [("manage/retry", job_id, state, lifo, 1, 1) for job_id in "123"]
-    faults = teller.faults(Story(finished(state), lambda queue: calls))
+    faults = scenarios.faults(Scenario(finished(state), lambda queue: calls))
     assert {command: fault for command, fault in faults.items() if "replies [-3" not in fault} == {}
 
 
 @STATES
-def test_finished_jobs_run_again(teller, finished, state):
-    faults = teller.faults(Story(finished(state), lambda queue: [("manage/retry_jobs", state, 100, NOW + 1)]))
+def test_finished_jobs_run_again(scenarios, finished, state):
+    faults = scenarios.faults(Scenario(finished(state), lambda queue: [("manage/retry_jobs", state, 100, NOW + 1)]))
     assert faults == {}
 
 
 @pytest.mark.parametrize("priority", [0, 3])
-def test_delayed_jobs_are_promoted(teller, waiting, priority):
+def test_delayed_jobs_are_promoted(scenarios, waiting, priority):
     prepare = waiting(delay=5000, priority=priority)
     calls = [("manage/promote", job_id) for job_id in "123"]
-    faults = teller.faults(Story(prepare, lambda queue: calls))
+    faults = scenarios.faults(Scenario(prepare, lambda queue: calls))
     assert {command: fault for command, fault in faults.items() if "replies [-3" not in fault} == {}
-    assert teller.faults(Story(prepare, lambda queue: [("manage/promote_jobs", 100)])) == {}
+    assert scenarios.faults(Scenario(prepare, lambda queue: [("manage/promote_jobs", 100)])) == {}
 
 
-def test_a_delay_is_changed(teller, waiting):
+def test_a_delay_is_changed(scenarios, waiting):
     calls = [("manage/change_delay", NOW, job_id, 9000) for job_id in "123"]
-    assert teller.faults(Story(waiting(delay=5000), lambda queue: calls)) == {}
+    assert scenarios.faults(Scenario(waiting(delay=5000), lambda queue: calls)) == {}
 
 
 @pytest.mark.parametrize("before", [0, 3])
 @pytest.mark.parametrize("priority", [0, 5])
 @pytest.mark.parametrize("lifo", [0, 1])
-def test_a_priority_is_changed(teller, waiting, before, priority, lifo):
+def test_a_priority_is_changed(scenarios, waiting, before, priority, lifo):
     calls = [("manage/change_priority", job_id, priority, lifo) for job_id in "123"]
-    assert teller.faults(Story(waiting(priority=before), lambda queue: calls)) == {}
+    assert scenarios.faults(Scenario(waiting(priority=before), lambda queue: calls)) == {}
 
 
-def test_a_queue_pauses_and_goes_on(teller, waiting, run, client):
+def test_a_queue_is_paused_and_resumed(scenarios, waiting, run, client):
     def paused(queue):
         waiting()(queue)
         run("manage/pause", queue)
@@ -78,10 +78,13 @@ def test_a_queue_pauses_and_goes_on(teller, waiting, run, client):
 
     for prepare in (waiting(), paused, both):
         for script in ("manage/pause", "manage/resume"):
-            assert teller.faults(Story(prepare, lambda queue, script=script: [(script,)])) == {}, (prepare, script)
+            assert scenarios.faults(Scenario(prepare, lambda queue, script=script: [(script,)])) == {}, (
+                prepare,
+                script,
+            )
 
 
-def test_a_child_is_parted_from_its_parent(teller, add, client):
+def test_a_child_is_removed_from_its_parent(scenarios, add, client):
     def prepare(queue):
         add(queue, "{}", "{}")
         parent_key, child_key = f"bull:{queue}:1", f"bull:{queue}:2"
@@ -90,5 +93,5 @@ def test_a_child_is_parted_from_its_parent(teller, add, client):
         client.sadd(f"{parent_key}:dependencies", child_key)
         client.hset(child_key, mapping={"parentKey": parent_key, "parent": f'{{"id":"1","queueKey":"bull:{queue}"}}'})
 
-    faults = teller.faults(Story(prepare, lambda queue: [("manage/remove_child_dependency", "2")]))
+    faults = scenarios.faults(Scenario(prepare, lambda queue: [("manage/remove_child_dependency", "2")]))
     assert {command: fault for command, fault in faults.items() if "replies [0" not in fault} == {}

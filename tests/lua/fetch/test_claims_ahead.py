@@ -1,4 +1,4 @@
-"""lua/fetch/move_to_active.lua: jobs claimed ahead of a free slot, of which nobody may see more than that they are active."""
+"""lua/fetch/move_to_active.lua: jobs claimed ahead of a free slot; only their place in active shows it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def hold_of(reply):
 
 @pytest.mark.parametrize("options", [{}, {"priority": 3}], ids=["plain", "priority"])
 @pytest.mark.parametrize("stored", [{}, {"ats": 2, "processedOn": 5, "pb": "old", "atm": 2}], ids=["new", "retried"])
-def test_only_what_starts_now_is_stamped(add, fetch, client, queue, dump, options, stored):
+def test_only_jobs_that_start_now_are_stamped(add, fetch, client, queue, dump, options, stored):
     add(queue, "a", "b", "c", **options)
     for job_id in "123" if stored else "":
         client.hset(f"bull:{queue}:{job_id}", mapping=stored)
@@ -31,7 +31,7 @@ def test_only_what_starts_now_is_stamped(add, fetch, client, queue, dump, option
     assert sorted(after["active"]) == ["1", "2", "3"]
 
 
-def test_the_scores_of_prioritized_jobs_are_told(add, fetch, client, queue):
+def test_the_scores_of_prioritized_jobs_are_returned(add, fetch, client, queue):
     add(queue, "a", "b", priority=2)
     add(queue, "c")
     scores = [score for _, score in client.zrange(f"bull:{queue}:prioritized", 0, -1, withscores=True)]
@@ -39,9 +39,7 @@ def test_the_scores_of_prioritized_jobs_are_told(add, fetch, client, queue):
     assert list(map(float, reply[4])) == scores
 
 
-def test_a_job_that_has_stalled_before_is_not_claimed_ahead_and_neither_is_what_comes_behind_it(
-    add, fetch, client, queue, dump
-):
+def test_a_job_that_has_stalled_is_not_claimed_ahead_nor_are_the_jobs_behind_it(add, fetch, client, queue, dump):
     add(queue, "a", "b", "c", "d")
     client.hset(f"bull:{queue}:3", "stc", 0)
     assert list(fetch(queue, 4, slots=1).jobs) == ["1", "2"]
@@ -51,7 +49,7 @@ def test_a_job_that_has_stalled_before_is_not_claimed_ahead_and_neither_is_what_
 
 
 @pytest.mark.parametrize("stalls", [1, 2])
-def test_a_job_whose_next_stall_would_fail_it_comes_alone(add, fetch, client, queue, dump, stalls):
+def test_a_job_whose_next_stall_would_fail_it_is_fetched_alone(add, fetch, client, queue, dump, stalls):
     add(queue, "a", "b", "c")
     client.hset(f"bull:{queue}:2", "stc", stalls)
     rules = {"slots": 3, "stalled_limit": stalls}
@@ -65,7 +63,7 @@ def test_a_job_whose_next_stall_would_fail_it_comes_alone(add, fetch, client, qu
     assert list(fetch(queue, 3, **rules).jobs) == ["3"]
 
 
-def test_a_job_that_stalled_less_comes_with_others(add, fetch, client, queue):
+def test_a_job_that_stalled_less_is_fetched_with_others(add, fetch, client, queue):
     add(queue, "a", "b")
     client.hset(f"bull:{queue}:1", "stc", 1)
     assert list(fetch(queue, 2, stalled_limit=2).jobs) == ["1", "2"]
@@ -82,7 +80,7 @@ def test_a_job_that_stalled_less_comes_with_others(add, fetch, client, queue):
     ],
     ids=["concurrency", "global limit", "own limit", "pause", "free"],
 )
-def test_nothing_is_claimed_ahead_where_it_could_be_noticed(add, fetch, client, queue, meta, limit, taken):
+def test_no_job_is_claimed_ahead_under_a_limit(add, fetch, client, queue, meta, limit, taken):
     add(queue, *"abcd")
     if meta:
         client.hset(f"bull:{queue}:meta", mapping=meta)

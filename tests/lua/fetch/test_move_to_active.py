@@ -1,4 +1,4 @@
-"""lua/fetch/move_to_active.lua: taking jobs in batches."""
+"""lua/fetch/move_to_active.lua: fetching jobs in batches."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -38,7 +38,7 @@ def test_malformed_arguments_are_refused(run, add, queue, dump, args):
     assert dump(queue) == before
 
 
-def test_a_taken_job_is_active_locked_stamped_and_returned_as_it_was(add, fetch, client, queue, dump, events):
+def test_a_fetched_job_is_active_locked_stamped_and_returned_as_before(add, fetch, client, queue, dump, events):
     add(queue, "a")
     client.delete(f"bull:{queue}:marker")
     before = dump(queue)["1"]
@@ -67,7 +67,9 @@ def test_a_taken_job_is_active_locked_stamped_and_returned_as_it_was(add, fetch,
     ],
 )
 @pytest.mark.parametrize("worker", ["", "new"])
-def test_a_job_taken_again_counts_on_and_its_reply_tells_what_it_had(add, fetch, client, queue, dump, stored, worker):
+def test_a_second_fetch_counts_another_start_and_returns_the_old_fields(
+    add, fetch, client, queue, dump, stored, worker
+):
     add(queue, "a")
     client.hset(f"bull:{queue}:1", mapping=stored)
     before = dump(queue)["1"]
@@ -90,7 +92,7 @@ def test_the_priority_counter_starts_again_once_a_fetch_finds_no_prioritized_job
     assert "pc" not in dump(queue)
 
 
-def test_due_jobs_are_promoted_and_the_next_due_time_is_told(add, fetch, queue, dump, events):
+def test_due_jobs_are_promoted_and_the_next_due_time_is_returned(add, fetch, queue, dump, events):
     add(queue, "a", delay=100)
     add(queue, "b", delay=100, priority=2)
     add(queue, "c", delay=5000)
@@ -101,20 +103,20 @@ def test_due_jobs_are_promoted_and_the_next_due_time_is_told(add, fetch, queue, 
     assert events(queue)[-4:] == ["waiting 1 delayed", "waiting 2 delayed", "active 1 waiting", "active 2 waiting"]
 
 
-def test_a_full_batch_does_not_tell_the_next_due_time(add, fetch, queue):
+def test_a_full_batch_does_not_return_the_next_due_time(add, fetch, queue):
     add(queue, "a")
     add(queue, "b", delay=5000)
     assert fetch(queue, 1)[:2] == (0, 0)
 
 
-def test_a_paused_queue_gives_nothing_but_promotes(add, fetch, client, queue, dump):
+def test_in_a_paused_queue_due_jobs_are_promoted_but_not_fetched(add, fetch, client, queue, dump):
     add(queue, "a", delay=1)
     set_meta(client, queue, paused=1)
     assert fetch(queue, 5, now=NOW + 1) == (0, 0, {})
     assert dump(queue)["paused"] == ["1"]
 
 
-def test_the_global_concurrency_caps_the_batch(add, fetch, client, queue):
+def test_the_global_concurrency_limits_the_batch(add, fetch, client, queue):
     add(queue, *"abcde")
     set_meta(client, queue, concurrency=3)
     assert list(fetch(queue, 2).jobs) == ["1", "2"]
@@ -122,7 +124,7 @@ def test_the_global_concurrency_caps_the_batch(add, fetch, client, queue):
     assert fetch(queue, 5) == (0, 0, {})
 
 
-def test_the_limiter_caps_the_batch_and_tells_when_it_ends(add, fetch, client, queue):
+def test_the_limiter_limits_the_batch_and_returns_when_it_ends(add, fetch, client, queue):
     add(queue, *"abcde")
     taken = fetch(queue, 5, limit=(3, 60_000.9))
     assert list(taken.jobs) == ["1", "2", "3"]
@@ -133,7 +135,7 @@ def test_the_limiter_caps_the_batch_and_tells_when_it_ends(add, fetch, client, q
     assert 0 < again.limit_ttl <= 60_000
 
 
-def test_a_budget_that_is_not_used_up_is_no_limit_yet(add, fetch, queue):
+def test_a_limit_that_is_not_reached_returns_no_time(add, fetch, queue):
     add(queue, "a")
     assert fetch(queue, 3, limit=(3, 60_000)).limit_ttl == 0
 
@@ -152,7 +154,7 @@ def test_a_manual_rate_limit_stops_only_workers_with_a_maximum(add, fetch, clien
     assert list(fetch(queue, 1).jobs) == ["1"]
 
 
-def test_a_limiter_without_time_to_live_limits_nobody(add, fetch, client, queue):
+def test_a_limiter_without_time_to_live_limits_nothing(add, fetch, client, queue):
     add(queue, *"abcde")
     client.set(f"bull:{queue}:limiter", 2)
     assert len(fetch(queue, 5, limit=(3, 60_000)).jobs) == 5
@@ -172,7 +174,7 @@ def test_markers_of_old_versions_are_dropped(add, fetch, client, queue, dump):
     assert "wait" not in dump(queue)
 
 
-def test_an_id_without_a_hash_is_handed_out_all_the_same(fetch, client, queue, dump):
+def test_an_id_without_a_hash_is_fetched_too(fetch, client, queue, dump):
     client.lpush(f"bull:{queue}:wait", "gone")
     assert fetch(queue).jobs == {"gone": {}}
     assert dump(queue)["gone"] == {"ats": "1", "processedOn": str(NOW)}
@@ -225,7 +227,7 @@ def test_concurrent_workers_never_take_the_same_job(add, fetch, client, queue):
         assert all(client.get(f"bull:{queue}:{job_id}:lock") == f"t{number}" for job_id in jobs)
 
 
-def test_an_id_whose_key_is_no_hash_leaves_the_queue_and_holds_nobody_up(add, fetch, queue, client, dump):
+def test_an_id_whose_key_is_no_hash_leaves_the_queue_and_stops_no_other_job(add, fetch, queue, client, dump):
     add(queue, "1", "2")
     client.set(f"bull:{queue}:bad", "not a job")
     client.rpush(f"bull:{queue}:wait", "bad")

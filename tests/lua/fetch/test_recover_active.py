@@ -1,4 +1,4 @@
-"""lua/fetch/recover_active.lua: finding the jobs of a fetch reply that got lost."""
+"""lua/fetch/recover_active.lua: finding the jobs of a lost fetch reply."""
 
 
 def test_an_idle_queue_has_nothing_to_recover(recover, queue, dump):

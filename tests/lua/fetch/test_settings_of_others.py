@@ -1,4 +1,4 @@
-"""Numbers in `meta` that any client may have written: used as BullMQ uses them, ignored where BullMQ fails on them."""
+"""Settings in `meta` that any client may write: used as in BullMQ, and ignored where BullMQ fails on them."""
 
 import pytest
 
@@ -21,13 +21,13 @@ def queue_with(client, add, queue):
     ("concurrency", "taken"),
     [("4", 4), ("1.5", 2), ("1e3", 6), ("0x2", 2), ("Infinity", 6), ("99999999999999999999", 6), ("0", 0), ("-5", 0)],
 )
-def test_a_concurrency_lets_through_what_it_lets_through_in_bullmq(queue_with, fetch, concurrency, taken):
+def test_a_concurrency_allows_as_many_jobs_as_in_bullmq(queue_with, fetch, concurrency, taken):
     assert len(fetch(queue_with(concurrency=concurrency), 6).jobs) == taken
 
 
 @pytest.mark.parametrize("field", ["concurrency", "max", "duration", "opts.maxLenEvents"])
 @pytest.mark.parametrize("value", ["abc", "null", "nan", ""])
-def test_what_is_no_number_is_ignored(queue_with, add, fetch, finish, field, value):
+def test_a_value_that_is_no_number_is_ignored(queue_with, add, fetch, finish, field, value):
     queue = queue_with(**{field: value})
     add(queue, "{}", delay=1, timestamp=NOW - 10)
     jobs = fetch(queue, 6).jobs
@@ -36,14 +36,14 @@ def test_what_is_no_number_is_ignored(queue_with, add, fetch, finish, field, val
 
 
 @pytest.mark.parametrize(("most", "taken"), [("4", 4), ("1.5", 2), ("0", 1), ("-5", 1), ("Infinity", 6), ("1e3", 6)])
-def test_a_rate_limit_lets_through_what_it_lets_through_in_bullmq(queue_with, fetch, most, taken):
+def test_a_rate_limit_allows_as_many_jobs_as_in_bullmq(queue_with, fetch, most, taken):
     queue = queue_with(max=most, duration="60000")
     assert len(fetch(queue, 6).jobs) == taken
     assert fetch(queue, 6).jobs == {}
 
 
 @pytest.mark.parametrize("duration", ["", "abc", "nan", "Infinity", "99999999999999999999", "0", "0.5"])
-def test_a_limit_without_a_usable_duration_limits_nobody(queue_with, fetch, duration):
+def test_a_limit_without_a_usable_duration_limits_nothing(queue_with, fetch, duration):
     queue = queue_with(max="2", duration=duration)
     assert [len(fetch(queue, 6).jobs) for _ in range(3)] == [2, 2, 2]
 
@@ -56,7 +56,7 @@ def test_a_duration_is_taken_as_whole_milliseconds(queue_with, fetch, client, du
 
 
 @pytest.mark.parametrize("length", ["10.5", "-5", "1e3", "007", "99999999999999999999"])
-def test_a_length_of_the_events_that_redis_does_not_take_is_the_default(queue_with, run, add, fetch, events, length):
+def test_a_stream_length_that_redis_refuses_counts_as_the_default(queue_with, run, add, fetch, events, length):
     queue = queue_with(**{"opts.maxLenEvents": length})
     add(queue, "{}", delay=5000)
     fetch(queue)
@@ -77,7 +77,7 @@ def test_a_job_whose_priority_is_no_number_waits_as_if_it_had_none(run, add, fet
     assert dump(queue)["wait"] == ["2"]
 
 
-def test_a_due_job_whose_key_is_no_hash_holds_up_no_other(add, fetch, client, queue, dump):
+def test_a_due_job_whose_key_is_no_hash_stops_no_other_job(add, fetch, client, queue, dump):
     add(queue, "{}", "{}", delay=1, timestamp=NOW - 10)
     client.set(f"bull:{queue}:1", "no hash")
     assert list(fetch(queue, 2).jobs) == ["1", "2"]

@@ -1,4 +1,4 @@
-"""lua/fetch/start_jobs.lua: putting starts on record that the fetch left out."""
+"""lua/fetch/start_jobs.lua: recording starts that the fetch did not record."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_worker_without_a_name_leaves_none(run, add, fetch, queue, dump):
     assert "pb" not in dump(queue)["1"]
 
 
-def test_a_job_that_is_no_longer_ours_is_left_alone(run, add, fetch, client, queue, dump):
+def test_a_job_that_lost_its_lock_is_not_changed(run, add, fetch, client, queue, dump):
     add(queue, "a", "b")
     fetch(queue, 2, slots=0)
     client.delete(f"bull:{queue}:1:lock")
@@ -38,7 +38,7 @@ def test_a_job_that_is_no_longer_ours_is_left_alone(run, add, fetch, client, que
 
 
 @pytest.mark.parametrize("damaged", ["1", "1:lock"])
-def test_a_damaged_job_does_not_keep_the_others_from_their_record(run, add, fetch, client, queue, dump, damaged):
+def test_a_damaged_job_does_not_stop_the_stamps_of_the_others(run, add, fetch, client, queue, dump, damaged):
     add(queue, "a", "b")
     fetch(queue, 2, slots=0)
     client.delete(f"bull:{queue}:{damaged}")

@@ -1,4 +1,4 @@
-"""Jobs in the state in which they can be finished or given back."""
+"""Active jobs, which can be finished or given back."""
 
 import pytest
 
@@ -7,7 +7,7 @@ NOW = 1795225366409
 
 @pytest.fixture
 def active(add, fetch):
-    """`active(queue, n)`: n jobs, taken under the token "t"."""
+    """`active(queue, n)`: n jobs, fetched with the token "t"."""
 
     def prepare(queue, count=1, **options):
         add(queue, *["{}"] * count, **options)

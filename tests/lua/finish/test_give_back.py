@@ -8,7 +8,7 @@ TOLD = ("events", "marker")
 
 
 def back(job_id, score="", *, before=None, token="t"):
-    """Arguments for one job; `before` are the stamps that its fetch wrote over."""
+    """Arguments for one job; `before` are the stamps that its fetch has overwritten."""
     return [job_id, token, score, before is not None, *(before or ("", "", ""))]
 
 
@@ -16,7 +16,7 @@ def seen(keys):
     return {name: value for name, value in keys.items() if name not in TOLD}
 
 
-def test_no_jobs_are_no_work(run, queue):
+def test_without_jobs_nothing_happens(run, queue):
     assert run(SCRIPT, queue) == []
 
 
@@ -31,7 +31,9 @@ def test_half_a_job_is_refused_before_anything_is_written(run, add, fetch, queue
 
 @pytest.mark.parametrize("slots", [0, 1, 3])
 @pytest.mark.parametrize("stored", [(), ("2", "5", "old")], ids=["new", "retried"])
-def test_jobs_of_wait_are_where_and_as_they_were(run, add, fetch, client, queue, dump, events, slots, stored):
+def test_jobs_of_wait_are_back_in_their_place_and_unchanged(
+    run, add, fetch, client, queue, dump, events, slots, stored
+):
     add(queue, *"abcd")
     for job_id in "123" if stored else "":
         client.hset(f"bull:{queue}:{job_id}", mapping=dict(zip(("ats", "processedOn", "pb"), stored, strict=True)))
@@ -43,7 +45,7 @@ def test_jobs_of_wait_are_where_and_as_they_were(run, add, fetch, client, queue,
     assert events(queue)[-3:] == ["waiting 3 active", "waiting 2 active", "waiting 1 active"]
 
 
-def test_prioritized_jobs_have_the_score_they_had(run, add, fetch, client, queue, dump):
+def test_prioritized_jobs_have_their_old_score(run, add, fetch, client, queue, dump):
     add(queue, *["x"] * 12, priority=7)
     before = seen(dump(queue))
     scores = fetch(queue, 20, slots=2, raw=True)[4]
@@ -52,7 +54,7 @@ def test_prioritized_jobs_have_the_score_they_had(run, add, fetch, client, queue
     assert seen(dump(queue)) == before
 
 
-def test_the_priority_counter_goes_on_where_it_was_deleted(run, add, fetch, client, queue, dump):
+def test_a_deleted_priority_counter_is_restored(run, add, fetch, client, queue, dump):
     add(queue, "a", "b", priority=7)
     scores = fetch(queue, 2, slots=0, raw=True)[4]
     client.delete(f"bull:{queue}:pc")
@@ -61,7 +63,7 @@ def test_the_priority_counter_goes_on_where_it_was_deleted(run, add, fetch, clie
     assert [job_id for job_id, _ in dump(queue)["prioritized"]] == ["1", "2", "3"]
 
 
-def test_in_a_paused_queue_they_join_those_that_are_paused(run, add, fetch, client, queue, dump):
+def test_in_a_paused_queue_they_go_to_paused(run, add, fetch, client, queue, dump):
     add(queue, "a")
     fetch(queue, 1, slots=0)
     client.hset(f"bull:{queue}:meta", "paused", 1)
@@ -71,7 +73,7 @@ def test_in_a_paused_queue_they_join_those_that_are_paused(run, add, fetch, clie
     assert "marker" not in dump(queue)
 
 
-def test_what_is_not_ours_is_left_alone_and_the_others_go_back(run, add, fetch, client, queue, dump):
+def test_jobs_without_our_lock_stay_and_the_others_go_back(run, add, fetch, client, queue, dump):
     add(queue, *"abcde")
     fetch(queue, 5, slots=0)
     client.delete(f"bull:{queue}:1", f"bull:{queue}:2:lock")
@@ -82,7 +84,7 @@ def test_what_is_not_ours_is_left_alone_and_the_others_go_back(run, add, fetch, 
     assert dump(queue)["active"] == ["3", "2", "1"]
 
 
-def test_a_call_that_was_stopped_after_the_move_is_brought_to_its_end(run, add, fetch, client, queue, dump):
+def test_a_call_that_stopped_after_the_move_is_completed(run, add, fetch, client, queue, dump):
     add(queue, "a")
     fetch(queue, 1, slots=0)
     client.lrem(f"bull:{queue}:active", 1, "1")
@@ -93,7 +95,7 @@ def test_a_call_that_was_stopped_after_the_move_is_brought_to_its_end(run, add, 
     assert "1:lock" not in after
 
 
-def test_damaged_keys_of_one_job_keep_no_other_from_going_back(run, add, fetch, client, queue, dump):
+def test_damaged_keys_of_one_job_stop_no_other_job(run, add, fetch, client, queue, dump):
     add(queue, *"abc")
     fetch(queue, 3, slots=0)
     for key in (f"bull:{queue}:1", f"bull:{queue}:2:lock"):

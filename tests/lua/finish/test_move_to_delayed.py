@@ -1,4 +1,4 @@
-"""lua/finish/move_to_delayed.lua: an active job is put off."""
+"""lua/finish/move_to_delayed.lua: an active job is delayed."""
 
 import pytest
 import redis
@@ -38,7 +38,7 @@ def test_a_backoff_counts_the_attempt_and_records_the_failure(run, active, clien
     assert events(queue)[-1] == f"delayed 1 {NOW + 700}"
 
 
-def test_a_job_that_delays_itself_spends_no_attempt(run, active, queue, dump):
+def test_a_job_that_delays_itself_counts_no_attempt(run, active, queue, dump):
     active(queue)
     assert run(SCRIPT, queue, NOW, "1", "t", 700, 1, "", "") == 0
     assert "atm" not in dump(queue)["1"]
@@ -60,7 +60,7 @@ def test_without_a_delay_it_is_due_now(run, active, queue, dump, events):
     assert events(queue)[-1] == f"delayed 1 {NOW}"
 
 
-def test_a_lost_lock_is_told_apart_from_a_foreign_one(run, active, client, queue, dump):
+def test_a_missing_lock_and_a_foreign_lock_have_different_codes(run, active, client, queue, dump):
     active(queue, 2)
     client.delete(f"bull:{queue}:1:lock")
     before = dump(queue)

@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua: finishing jobs in batches, and taking the next ones."""
+"""lua/finish/move_to_finished.lua: finishing jobs in batches, and fetching the next ones."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -123,7 +123,7 @@ def test_the_same_job_twice_in_a_batch_finishes_once(active, finish, queue, dump
     assert dump(queue)["1"]["returnvalue"] == "1"
 
 
-def test_token_zero_asks_for_no_lock_and_leaves_it(active, finish, queue, dump):
+def test_token_zero_checks_no_lock_and_deletes_none(active, finish, queue, dump):
     active(queue)
     assert finish(queue, ("1", "null"), token="0")[0] == {}
     assert dump(queue)["1:lock"] == "t"
@@ -151,7 +151,7 @@ def test_the_next_jobs_come_with_the_same_call(active, add, finish, queue, dump,
         (1, False, {"max": 1, "duration": 60_000}, False),
     ],
 )
-def test_drained_is_told_when_nothing_is_left_to_do(
+def test_drained_is_announced_if_nothing_is_left_to_do(
     active, add, finish, client, queue, events, take, delayed, meta, drained
 ):
     active(queue)
@@ -165,7 +165,7 @@ def test_drained_is_told_when_nothing_is_left_to_do(
     assert fetched.next_delayed == (NOW + 60_000 if delayed and take else 0)
 
 
-def test_drained_is_not_told_when_every_job_was_refused(active, finish, client, queue, events):
+def test_drained_is_not_announced_if_every_job_was_refused(active, finish, client, queue, events):
     active(queue)
     client.delete(f"bull:{queue}:1")
     client.delete(f"bull:{queue}:active")
@@ -271,8 +271,8 @@ def test_keys_of_an_unexpected_type_stop_neither_their_job_nor_the_batch(add, fe
 
 
 @pytest.mark.parametrize("others", [10, 40, 2000])
-def test_a_batch_finds_its_jobs_wherever_they_stand_in_active(active, finish, client, new_queue, dump, others):
-    """Among its oldest, further ahead, or far apart in a long list."""
+def test_a_batch_finds_its_jobs_anywhere_in_active(active, finish, client, new_queue, dump, others):
+    """At its old end, further ahead, or far apart in a long list."""
     batch, singles = new_queue(), new_queue()
     for queue in (batch, singles):
         active(queue, 40)
@@ -285,7 +285,7 @@ def test_a_batch_finds_its_jobs_wherever_they_stand_in_active(active, finish, cl
     assert dump(batch) == dump(singles)
 
 
-def test_a_job_named_twice_leaves_active_as_often_as_it_stands_there(active, finish, client, new_queue, dump):
+def test_an_id_given_twice_leaves_active_as_often_as_it_is_there(active, finish, client, new_queue, dump):
     batch, singles = new_queue(), new_queue()
     for queue in (batch, singles):
         active(queue, 40)

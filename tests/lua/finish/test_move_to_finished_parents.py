@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua: what a finished child means for its parent."""
+"""lua/finish/move_to_finished.lua: the parent of a finished job."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_a_released_parent_keeps_its_own_delay_and_priority(family, finish, new_
     assert dump(home).items() >= place.items()
 
 
-def test_a_parent_in_a_paused_queue_wakes_nobody(family, finish, client, new_queue, dump):
+def test_a_parent_in_a_paused_queue_sets_no_marker(family, finish, client, new_queue, dump):
     queue, home = new_queue(), new_queue()
     family(queue, home, None)
     client.hset(f"bull:{home}:meta", "paused", 1)
@@ -97,7 +97,7 @@ def test_without_a_policy_the_parent_waits_for_the_failed_child(family, fail, ne
     assert dump(home) == before
 
 
-def test_a_removed_child_without_a_policy_lets_its_parent_go(family, fail, new_queue, dump, events):
+def test_a_removed_child_without_a_policy_releases_its_parent(family, fail, new_queue, dump, events):
     queue, home = new_queue(), new_queue()
     family(queue, home, None, priority=3)
     fail(queue, keep=0)
@@ -107,7 +107,7 @@ def test_a_removed_child_without_a_policy_lets_its_parent_go(family, fail, new_q
 
 
 @pytest.mark.parametrize(("policy", "noted"), [("idof", True), ("rdof", False)])
-def test_an_ignored_failure_counts_as_settled(family, fail, new_queue, dump, policy, noted):
+def test_an_ignored_failure_counts_as_done(family, fail, new_queue, dump, policy, noted):
     queue, home = new_queue(), new_queue()
     family(queue, home, policy, policy)
     fail(queue, "1")
@@ -127,7 +127,7 @@ def test_continue_on_failure_releases_the_parent_before_its_other_children(famil
     assert after["dad:failed"] == {f"bull:{queue}:1": "boom"}
 
 
-def test_fail_parent_puts_the_parent_up_to_fail(family, fail, new_queue, dump):
+def test_fail_parent_releases_the_parent_with_a_deferred_failure(family, fail, new_queue, dump):
     queue, home = new_queue(), new_queue()
     family(queue, home, "fpof", None)
     fail(queue)
@@ -138,7 +138,7 @@ def test_fail_parent_puts_the_parent_up_to_fail(family, fail, new_queue, dump):
     assert after["dad:dependencies"] == {f"bull:{queue}:2"}
 
 
-def test_fail_parent_takes_a_delayed_parent_out_of_its_delay(family, fail, client, new_queue, dump):
+def test_fail_parent_moves_a_delayed_parent_to_wait(family, fail, client, new_queue, dump):
     queue, home = new_queue(), new_queue()
     family(queue, home, "fpof", delay=900)
     client.delete(f"bull:{home}:waiting-children")
@@ -150,7 +150,9 @@ def test_fail_parent_takes_a_delayed_parent_out_of_its_delay(family, fail, clien
 
 
 @pytest.mark.parametrize(("state", "told"), [("active", True), ("failed", False)])
-def test_fail_parent_only_tells_a_parent_that_is_elsewhere(family, fail, client, new_queue, dump, state, told):
+def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(
+    family, fail, client, new_queue, dump, state, told
+):
     queue, home = new_queue(), new_queue()
     family(queue, home, "fpof")
     client.delete(f"bull:{home}:waiting-children")
@@ -181,7 +183,7 @@ def test_an_unreadable_parent_field_falls_back_to_the_parent_key(family, finish,
     assert dump(home)["wait"] == ["dad"]
 
 
-def test_a_pruned_child_lets_its_parent_go(family, fail, active, new_queue, dump):
+def test_a_pruned_child_releases_its_parent(family, fail, active, new_queue, dump):
     queue, home = new_queue(), new_queue()
     family(queue, home, None)
     fail(queue, now=NOW - 1)

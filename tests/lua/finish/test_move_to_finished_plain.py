@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua, of jobs that had nothing special in them when they were fetched, which one HLEN can tell."""
+"""lua/finish/move_to_finished.lua: jobs that were fetched with only the standard fields are checked with one HLEN."""
 
 import pytest
 
@@ -7,7 +7,7 @@ PLAIN = 8  # six fields of every job, processedOn and ats
 
 
 @pytest.mark.parametrize("target", ["completed", "failed"])
-def test_what_is_known_of_a_job_makes_no_difference_to_what_it_leaves(active, finish, new_queue, dump, events, target):
+def test_the_result_is_the_same_with_and_without_plain_fields(active, finish, new_queue, dump, events, target):
     known, unknown = new_queue(), new_queue()
     row = ("null",) if target == "completed" else ("boom", '["s"]', 1)
     for queue, plain_fields in ((known, PLAIN), (unknown, "")):
@@ -20,7 +20,7 @@ def test_what_is_known_of_a_job_makes_no_difference_to_what_it_leaves(active, fi
 
 
 @pytest.mark.parametrize("plain_fields", ["", PLAIN])
-def test_jobs_that_return_the_same_value_name_it_once(active, finish, new_queue, dump, plain_fields):
+def test_jobs_with_the_same_return_value_send_it_once(active, finish, new_queue, dump, plain_fields):
     shared, own = new_queue(), new_queue()
     active(shared, 3)
     active(own, 3)
@@ -30,14 +30,14 @@ def test_jobs_that_return_the_same_value_name_it_once(active, finish, new_queue,
 
 
 @pytest.mark.parametrize(("changed", "atm"), [({"atm": 2}, "3"), ({"progress": "5"}, "1"), ({"atm": 0, "stc": 1}, "1")])
-def test_a_job_that_was_changed_since_is_read(active, finish, client, queue, dump, changed, atm):
+def test_a_job_that_was_changed_after_its_fetch_is_read(active, finish, client, queue, dump, changed, atm):
     active(queue, 2)
     client.hset(f"bull:{queue}:2", mapping=changed)
     assert finish(queue, ("1", "null"), ("2", "null"), plain_fields=PLAIN)[0] == {}
     assert (dump(queue)["1"]["atm"], dump(queue)["2"]["atm"]) == ("1", atm)
 
 
-def test_a_parent_and_a_deduplication_id_that_came_since_are_seen(active, finish, client, queue, dump):
+def test_a_parent_and_a_deduplication_id_added_after_the_fetch_are_used(active, finish, client, queue, dump):
     active(queue, 2)
     parent = f"bull:{queue}:9"
     client.hset(f"bull:{queue}:1", mapping={"parentKey": parent, "parent": f'{{"id":"9","queueKey":"bull:{queue}"}}'})
@@ -50,7 +50,7 @@ def test_a_parent_and_a_deduplication_id_that_came_since_are_seen(active, finish
     assert not {"9:dependencies", "de:d"} & set(after)
 
 
-def test_what_must_not_finish_is_refused_all_the_same(active, finish, client, queue, dump):
+def test_a_job_that_must_not_finish_is_refused_with_plain_fields_too(active, finish, client, queue, dump):
     active(queue, 7)
     prefix = f"bull:{queue}:"
     client.delete(f"{prefix}1", f"{prefix}2:lock", f"{prefix}7")

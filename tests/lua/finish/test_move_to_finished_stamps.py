@@ -1,4 +1,4 @@
-"""lua/finish/move_to_finished.lua, of jobs that were claimed ahead: their start goes on record together with their end."""
+"""lua/finish/move_to_finished.lua: the start of a job that was claimed ahead is recorded together with its end."""
 
 import pytest
 
@@ -36,15 +36,15 @@ def test_each_job_has_its_own_start_and_they_may_share_a_value(add, fetch, finis
     ]
 
 
-def test_a_job_that_is_removed_leaves_no_stamp_behind(add, fetch, finish, queue, dump):
+def test_a_removed_job_gets_no_stamp(add, fetch, finish, queue, dump):
     add(queue, "a")
     fetch(queue, 1, slots=0)
     finish(queue, (NOW, "1", "null"), ats=1, keep=0)
     assert "1" not in dump(queue)
 
 
-def test_an_attempt_that_is_on_record_already_is_not_counted_again(active, finish, client, queue, dump):
-    """A call that stopped before the job left active is made again."""
+def test_an_attempt_that_is_recorded_already_is_not_counted_again(active, finish, client, queue, dump):
+    """The same call is made again after it stopped before the job left active."""
     active(queue)
     client.hset(f"bull:{queue}:1", mapping={"atm": 1, "returnvalue": "1", "finishedOn": NOW - 1})
     assert finish(queue, ("1", "1"))[0] == {}
@@ -63,7 +63,7 @@ def test_a_damaged_key_of_one_job_refuses_that_job_only(active, finish, client, 
     assert len(dump(queue)["completed"]) == 19
 
 
-def test_a_parent_that_cannot_be_told_is_named_and_holds_nobody_up(active, finish, client, queue, dump):
+def test_a_parent_that_cannot_be_changed_is_reported_and_stops_no_job(active, finish, client, queue, dump):
     active(queue, 2)
     parent = f"bull:{queue}:9"
     client.hset(f"bull:{queue}:1", mapping={"parentKey": parent, "parent": f'{{"id":"9","queueKey":"bull:{queue}"}}'})

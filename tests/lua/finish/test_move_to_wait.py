@@ -20,7 +20,7 @@ def test_malformed_arguments_are_refused(run, active, queue, dump, args):
     assert dump(queue) == before
 
 
-def test_a_job_given_back_is_next_and_has_spent_no_attempt(run, active, add, client, queue, dump, events):
+def test_a_job_given_back_is_next_and_no_attempt_is_counted(run, active, add, client, queue, dump, events):
     active(queue)
     add(queue, "other")
     client.sadd(f"bull:{queue}:stalled", "1")
@@ -32,7 +32,7 @@ def test_a_job_given_back_is_next_and_has_spent_no_attempt(run, active, add, cli
     assert events(queue)[-1] == "waiting 1 active"
 
 
-def test_a_prioritized_job_goes_to_the_front_of_its_priority_and_wakes_nobody(run, active, add, client, queue, dump):
+def test_a_prioritized_job_goes_before_its_priority_and_sets_no_marker(run, active, add, client, queue, dump):
     active(queue, priority=3)
     add(queue, "other", priority=3)
     client.delete(f"bull:{queue}:marker")
@@ -41,13 +41,13 @@ def test_a_prioritized_job_goes_to_the_front_of_its_priority_and_wakes_nobody(ru
     assert "marker" not in dump(queue)
 
 
-def test_the_time_until_the_rate_limit_ends_is_told(run, active, client, queue):
+def test_the_time_until_the_rate_limit_ends_is_returned(run, active, client, queue):
     active(queue)
     client.set(f"bull:{queue}:limiter", 9007199254740991, px=5000)
     assert 0 < run(SCRIPT, queue, "1", "t") <= 5000
 
 
-def test_a_lost_lock_is_told_apart_from_a_foreign_one(run, active, client, queue, dump):
+def test_a_missing_lock_and_a_foreign_lock_have_different_codes(run, active, client, queue, dump):
     active(queue, 2)
     client.delete(f"bull:{queue}:1:lock")
     before = dump(queue)

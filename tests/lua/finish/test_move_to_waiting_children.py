@@ -38,27 +38,27 @@ def test_a_parent_waits_for_unfinished_children(run, parent, client, queue, dump
     assert events(queue)[-1] == "waiting-children 1 active"
 
 
-def test_without_such_a_child_the_job_goes_on(run, active, parent, queue, dump):
+def test_without_such_a_child_the_job_stays_active(run, active, parent, queue, dump):
     before = dump(queue)
     assert run(SCRIPT, queue, NOW, "1", "t", "bull:c:3") == 1
     assert dump(queue) == before
 
 
-def test_without_any_child_the_job_goes_on(run, active, queue, dump):
+def test_without_any_child_the_job_stays_active(run, active, queue, dump):
     active(queue)
     before = dump(queue)
     assert run(SCRIPT, queue, NOW, "1", "t", "") == 1
     assert dump(queue) == before
 
 
-def test_a_failed_child_is_told_before_the_lock_is_looked_at(run, parent, client, queue, dump):
+def test_a_failed_child_is_reported_before_the_lock_is_checked(run, parent, client, queue, dump):
     client.zadd(f"bull:{queue}:1:unsuccessful", {"bull:c:3": NOW})
     before = dump(queue)
     assert run(SCRIPT, queue, NOW, "1", "other", "") == -9
     assert dump(queue) == before
 
 
-def test_a_lost_lock_is_told_apart_from_a_foreign_one(run, parent, client, queue, dump):
+def test_a_missing_lock_and_a_foreign_lock_have_different_codes(run, parent, client, queue, dump):
     before = dump(queue)
     assert run(SCRIPT, queue, NOW, "1", "other", "") == -6
     assert dump(queue) == before

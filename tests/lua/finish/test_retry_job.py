@@ -24,7 +24,7 @@ def test_malformed_arguments_are_refused(run, active, queue, dump, args):
 
 
 @pytest.mark.parametrize(("lifo", "wait"), [(0, ["1", "2"]), (1, ["2", "1"])])
-def test_a_retried_job_waits_again_with_its_failure_on_record(
+def test_a_retried_job_waits_again_and_its_failure_is_recorded(
     run, active, add, client, queue, dump, events, lifo, wait
 ):
     active(queue)
@@ -47,14 +47,14 @@ def test_without_a_failure_the_fields_stay(run, active, queue, dump):
     assert "stacktrace" not in dump(queue)["1"]
 
 
-def test_a_prioritized_job_goes_behind_its_equals(run, active, add, queue, dump):
+def test_a_prioritized_job_goes_behind_jobs_of_equal_priority(run, active, add, queue, dump):
     active(queue, priority=3)
     add(queue, "other", priority=3)
     run(SCRIPT, queue, NOW, "1", "t", 0, "boom", "[]")
     assert [job for job, _ in dump(queue)["prioritized"]] == ["2", "1"]
 
 
-def test_a_lost_lock_is_told_apart_from_a_foreign_one(run, active, client, queue, dump):
+def test_a_missing_lock_and_a_foreign_lock_have_different_codes(run, active, client, queue, dump):
     active(queue, 2)
     client.delete(f"bull:{queue}:1:lock")
     before = dump(queue)
@@ -92,7 +92,7 @@ def test_a_job_that_is_not_active_is_recorded_but_not_retried(run, active, clien
     assert "wait" not in after
 
 
-def test_the_slot_it_frees_wakes_a_worker_under_a_global_concurrency(run, active, client, queue, dump):
+def test_below_the_global_concurrency_again_it_sets_the_marker(run, active, client, queue, dump):
     active(queue)
     client.hset(f"bull:{queue}:meta", "concurrency", 1)
     client.delete(f"bull:{queue}:marker")

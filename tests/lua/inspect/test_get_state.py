@@ -6,7 +6,7 @@ SCRIPT = "inspect/get_state"
 
 
 @pytest.mark.parametrize("job_id", ["1", "", "no such id"])
-def test_an_id_held_nowhere_is_unknown(run, queue, dump, job_id):
+def test_an_id_in_no_state_is_unknown(run, queue, dump, job_id):
     assert run(SCRIPT, queue, job_id) == "unknown"
     assert dump(queue) == {}
 
@@ -24,6 +24,6 @@ def test_a_list_gives_its_state_and_a_paused_job_is_waiting(run, client, queue, 
     assert run(SCRIPT, queue, "3") == "unknown"
 
 
-def test_the_hash_alone_says_nothing(run, client, queue):
+def test_a_job_with_only_a_hash_is_unknown(run, client, queue):
     client.hset(f"bull:{queue}:1", mapping={"name": "n", "finishedOn": 1})
     assert run(SCRIPT, queue, "1") == "unknown"

@@ -1,4 +1,4 @@
-"""Puts jobs in `active`, with or without a lock, the way a fetch leaves them."""
+"""Puts jobs in `active`, with or without a lock, as a fetch leaves them."""
 
 import pytest
 

@@ -11,7 +11,7 @@ def test_no_jobs_means_no_failures_and_no_writes(run, queue, dump):
     assert dump(queue) == {}
 
 
-def test_an_owned_lock_lives_on_and_the_job_is_no_longer_suspected(run, client, queue, activate, dump):
+def test_an_owned_lock_is_renewed_and_the_job_leaves_the_stalled_set(run, client, queue, activate, dump):
     activate(queue, "1", "w:0")
     client.sadd(f"bull:{queue}:stalled", "1", "2")
     assert run(SCRIPT, queue, 90_000, "1", "w:0") == []
@@ -20,7 +20,7 @@ def test_an_owned_lock_lives_on_and_the_job_is_no_longer_suspected(run, client, 
     assert dump(queue)["stalled"] == {"2"}
 
 
-def test_an_expired_and_a_foreign_lock_are_reported_and_left_alone(run, client, queue, activate, dump):
+def test_an_expired_and_a_foreign_lock_are_reported_and_not_changed(run, client, queue, activate, dump):
     activate(queue, "gone")
     activate(queue, "foreign", "other:5")
     activate(queue, "mine", "w:1")

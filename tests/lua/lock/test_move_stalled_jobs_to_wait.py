@@ -57,7 +57,7 @@ def test_a_marked_job_without_a_lock_goes_back_to_run_next(sweep, queue, client,
     assert events(queue) == ["waiting 2 active", "stalled 2"]
 
 
-def test_a_marked_job_that_is_no_longer_active_is_forgotten(sweep, queue, client, dump, events):
+def test_a_marked_job_that_is_no_longer_active_is_not_recovered(sweep, queue, client, dump, events):
     client.sadd(f"bull:{queue}:stalled", "1")
     assert sweep() == [0]
     assert "stalled" not in dump(queue)
@@ -65,7 +65,7 @@ def test_a_marked_job_that_is_no_longer_active_is_forgotten(sweep, queue, client
     assert events(queue) == []
 
 
-def test_a_job_past_its_limit_carries_its_failure_to_the_next_fetch(sweep, queue, client, activate, dump):
+def test_a_job_past_its_limit_has_a_deferred_failure(sweep, queue, client, activate, dump):
     activate(queue, "1", stc=1)
     client.sadd(f"bull:{queue}:stalled", "1")
     assert sweep(max_stalled=1) == [0, "1"]
@@ -90,7 +90,7 @@ def test_only_a_scheduler_job_is_exempt_from_the_limit(sweep, queue, client, act
     assert ("defa" not in dump(queue)["1"]) is exempt
 
 
-def test_a_paused_queue_gets_its_jobs_back_without_a_wake_up(sweep, queue, client, activate, dump):
+def test_in_a_paused_queue_jobs_go_to_paused_without_a_marker(sweep, queue, client, activate, dump):
     activate(queue, "1")
     client.sadd(f"bull:{queue}:stalled", "1")
     client.hset(f"bull:{queue}:meta", "paused", 1)
@@ -100,7 +100,7 @@ def test_a_paused_queue_gets_its_jobs_back_without_a_wake_up(sweep, queue, clien
 
 
 @pytest.mark.parametrize(("concurrency", "woken"), [(1, False), (2, True)])
-def test_global_concurrency_is_judged_after_the_jobs_left_active(
+def test_global_concurrency_is_checked_after_the_jobs_left_active(
     sweep, queue, client, activate, dump, concurrency, woken
 ):
     activate(queue, "1")
@@ -135,7 +135,7 @@ def test_as_many_as_the_limit_is_a_whole_pass(sweep, queue, client, activate, du
 
 
 @pytest.mark.parametrize("limit", [700, 1000, 5000])
-def test_thousands_of_dead_jobs_all_come_back_once_and_the_healthy_keep_their_order(
+def test_thousands_of_stalled_jobs_all_come_back_once_and_the_others_keep_their_order(
     sweep, queue, client, activate, dump, limit
 ):
     healthy = {n for n in range(3_300) if n % 7 == 3}
@@ -170,7 +170,7 @@ def test_malformed_numbers_change_nothing(run, queue, client, activate, dump, br
     assert dump(queue) == before
 
 
-def test_an_id_whose_key_is_no_hash_leaves_active_and_holds_nobody_up(sweep, queue, client, activate, dump):
+def test_an_id_whose_key_is_no_hash_leaves_active_and_stops_no_other_job(sweep, queue, client, activate, dump):
     activate(queue, "1")
     client.set(f"bull:{queue}:bad", "not a job")
     client.lpush(f"bull:{queue}:active", "bad")
@@ -182,7 +182,7 @@ def test_an_id_whose_key_is_no_hash_leaves_active_and_holds_nobody_up(sweep, que
     assert after["bad"] == "not a job"
 
 
-def test_a_job_that_was_only_claimed_ahead_goes_back_uncounted(sweep, add, fetch, client, queue, dump, events):
+def test_no_stall_is_counted_for_a_job_that_was_only_claimed_ahead(sweep, add, fetch, client, queue, dump, events):
     add(queue, "a", "b")
     client.hset(f"bull:{queue}:2", mapping={"ats": 2, "atm": 2, "processedOn": 5})  # retried, and not started again
     fetch(queue, 2, slots=0)
@@ -196,7 +196,7 @@ def test_a_job_that_was_only_claimed_ahead_goes_back_uncounted(sweep, add, fetch
     assert sorted(events(queue)[-2:]) == ["waiting 1 active", "waiting 2 active"]
 
 
-def test_a_job_of_an_old_version_that_counts_no_starts_is_counted(sweep, activate, client, queue, dump):
+def test_a_stall_is_counted_for_a_job_of_an_old_version_without_starts(sweep, activate, client, queue, dump):
     activate(queue, "1")
     client.hdel(f"bull:{queue}:1", "ats")
     client.hset(f"bull:{queue}:1", "processedOn", 5)
@@ -205,7 +205,7 @@ def test_a_job_of_an_old_version_that_counts_no_starts_is_counted(sweep, activat
     assert dump(queue)["1"]["stc"] == "1"
 
 
-def test_a_job_whose_finishing_stopped_half_way_only_leaves_active(sweep, activate, client, queue, dump):
+def test_a_job_whose_finish_stopped_half_way_only_leaves_active(sweep, activate, client, queue, dump):
     activate(queue, "1")
     client.hset(f"bull:{queue}:1", "finishedOn", 5)
     client.zadd(f"bull:{queue}:completed", {"1": 5})

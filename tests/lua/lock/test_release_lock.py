@@ -1,4 +1,4 @@
-"""lua/lock/release_lock.lua: giving a lock up."""
+"""lua/lock/release_lock.lua: releasing a lock."""
 
 import pytest
 

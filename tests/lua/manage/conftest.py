@@ -1,4 +1,4 @@
-"""Puts jobs into the states that the manage scripts act on, as the hot scripts leave them."""
+"""Puts jobs into the states that the manage scripts act on, as the other scripts leave them."""
 
 import json
 
@@ -42,5 +42,5 @@ def adopt(client, queue):
 
 @pytest.fixture
 def pause(client, queue):
-    """Marks the test's queue as paused, which is all that a script looks at."""
+    """Marks the test's queue as paused; scripts read nothing else."""
     return lambda: client.hset(f"bull:{queue}:meta", "paused", 1)

@@ -1,4 +1,4 @@
-"""lua/manage/add_log.lua: a job's log grows by a row."""
+"""lua/manage/add_log.lua: appending a row to a job's log."""
 
 import pytest
 

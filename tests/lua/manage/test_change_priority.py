@@ -1,4 +1,4 @@
-"""lua/manage/change_priority.lua: a job gets another place in line."""
+"""lua/manage/change_priority.lua: changing a job's priority and place."""
 
 import pytest
 import redis
@@ -40,7 +40,7 @@ def test_a_prioritized_job_moves(run, queue, store, dump, priority, lifo, wait, 
 
 
 @pytest.mark.parametrize("list_name", ["wait", "paused"])
-def test_on_a_paused_queue_the_job_is_found_in_either_list_and_nobody_is_woken(
+def test_in_a_paused_queue_the_job_is_found_in_either_list_and_no_marker_is_set(
     run, queue, store, pause, dump, list_name
 ):
     store("1", list_name)
@@ -52,7 +52,7 @@ def test_on_a_paused_queue_the_job_is_found_in_either_list_and_nobody_is_woken(
 
 
 @pytest.mark.parametrize("state", ["delayed", "active", "completed", None])
-def test_a_job_that_does_not_wait_only_remembers_it(run, queue, store, dump, state):
+def test_a_job_that_does_not_wait_only_stores_the_priority(run, queue, store, dump, state):
     store("1", state)
     before = dump(queue)
     assert run(SCRIPT, queue, "1", 5, False) == 0

@@ -1,4 +1,4 @@
-"""lua/manage/clean.lua: old jobs of one state go, 250 per call."""
+"""lua/manage/clean.lua: removing old jobs of one state, 250 per call."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FINISHED = ("completed", "failed")
 
 @pytest.fixture
 def clean(run, queue):
-    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ids in order, and how many calls it took."""
+    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ids in order, and the number of calls."""
 
     def one_pass(state, cutoff=NOW, limit=10_000):
         more, kept, removed, ids, calls = 1, 0, 0, [], 0
@@ -26,13 +26,13 @@ def clean(run, queue):
 
 
 @pytest.mark.parametrize("state", [*LISTS, *SETS, *FINISHED])
-def test_an_empty_state_is_cleaned_of_nothing_and_says_so(clean, queue, events, state):
+def test_the_clean_of_an_empty_state_removes_nothing_and_is_announced(clean, queue, events, state):
     assert clean(state) == ([], 1)
     assert events(queue) == ["cleaned 0"]
 
 
 @pytest.mark.parametrize("state", FINISHED)
-def test_jobs_that_finished_by_the_cutoff_go_oldest_first(clean, queue, store, dump, events, state):
+def test_jobs_that_finished_by_the_cutoff_are_removed_oldest_first(clean, queue, store, dump, events, state):
     for job_id, finished in (("new", NOW + 1), ("old", NOW), ("older", NOW - 5)):
         store(job_id, state, finished, timestamp=NOW + 100)
     assert clean(state)[0] == ["older", "old"]
@@ -51,7 +51,7 @@ def test_jobs_that_finished_by_the_cutoff_go_oldest_first(clean, queue, store, d
         ({"timestamp": NOW + 1, "processedOn": NOW}, True),
     ],
 )
-def test_a_job_is_as_old_as_what_happened_to_it_last(clean, store, state, times, goes):
+def test_the_age_of_a_job_is_that_of_its_latest_time(clean, store, state, times, goes):
     store("1", state, 5, **times)
     assert clean(state)[0] == (["1"] if goes else [])
 
@@ -62,14 +62,14 @@ def test_a_due_time_does_not_matter(clean, store):
 
 
 @pytest.mark.parametrize("state", [*LISTS, *SETS, *FINISHED])
-def test_an_id_whose_hash_is_gone_goes(clean, queue, client, store, dump, state):
+def test_an_id_without_a_hash_is_removed(clean, queue, client, store, dump, state):
     store("1", state, 5)
     client.delete(f"bull:{queue}:1")
     assert clean(state)[0] == ["1"]
     assert state not in dump(queue)
 
 
-def test_an_active_job_goes_only_without_a_lock(clean, queue, client, store, dump):
+def test_an_active_job_is_removed_only_without_a_lock(clean, queue, client, store, dump):
     store("held", "active")
     store("dropped", "active")
     client.set(f"bull:{queue}:held:lock", "w:0")
@@ -86,14 +86,14 @@ def test_the_next_job_of_a_scheduler_stays(clean, queue, client, store, state):
 
 
 @pytest.mark.parametrize("state", ["wait", "delayed"])
-def test_the_limit_counts_those_looked_at(clean, store, state):
+def test_the_limit_counts_the_candidates(clean, store, state):
     for n in range(4):
         store(str(n), state, n, timestamp=NOW + (n == 0))
     assert sorted(clean(state, limit=3)[0]) == ["1", "2"]
 
 
 @pytest.mark.parametrize("state", ["wait", "delayed", "completed"])
-def test_thousands_go_in_calls_of_250_with_one_event(clean, queue, client, dump, events, state):
+def test_thousands_are_removed_in_calls_of_250_with_one_event(clean, queue, client, dump, events, state):
     with client.pipeline() as pipe:
         for n in range(2_500):
             age = NOW + (n % 7 == 0)
@@ -104,7 +104,7 @@ def test_thousands_go_in_calls_of_250_with_one_event(clean, queue, client, dump,
                 pipe.zadd(f"bull:{queue}:{state}", {n: age if state == "completed" else n})
         pipe.execute()
     ids, calls = clean(state)
-    assert calls in {9, 11}  # of finished jobs only the old ones are looked at
+    assert calls in {9, 11}  # of finished jobs, only the old ones are read
     assert sorted(ids, key=int) == [str(n) for n in range(2_500) if n % 7]
     assert events(queue) == [f"cleaned {len(ids)}"]
     after = dump(queue)
@@ -113,7 +113,7 @@ def test_thousands_go_in_calls_of_250_with_one_event(clean, queue, client, dump,
     assert set(after) == {state, "events", *left}
 
 
-def test_all_that_belongs_to_a_job_goes(clean, queue, client, store, adopt, dump):
+def test_all_keys_of_a_job_are_removed(clean, queue, client, store, adopt, dump):
     store("p", "waiting-children")
     store("1", "wait", deid="d")
     adopt("p", "1")

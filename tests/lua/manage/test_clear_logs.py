@@ -1,4 +1,4 @@
-"""lua/manage/clear_logs.lua: a job's log shrinks or goes."""
+"""lua/manage/clear_logs.lua: deleting a job's log or its oldest rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scripts that remove jobs: a parent whose keys are damaged is told of, and holds up no job."""
+"""Scripts that remove jobs: a parent with damaged keys is reported, and stops no job."""
 
 import pytest
 import redis
@@ -37,7 +37,7 @@ def damaged_family(store, adopt, client, queue, pause):
     [("wait" if state == "waiting" else None, call) for state, calls in CALLS.items() for call in calls],
     ids=lambda part: part[0] if isinstance(part, tuple) else None,
 )
-def test_the_jobs_go_and_the_parent_is_named(run, damaged_family, dump, queue, state, call):
+def test_the_jobs_are_removed_and_the_parent_is_reported(run, damaged_family, dump, queue, state, call):
     damaged_family(state)
     script, *args = call
     with pytest.raises(redis.ResponseError, match=f"parent bull:{queue}:p was not told .*WRONGTYPE.*mend the keys"):
@@ -47,8 +47,8 @@ def test_the_jobs_go_and_the_parent_is_named(run, damaged_family, dump, queue, s
     assert gone.isdisjoint(dump(queue).get("wait", []))
 
 
-def test_pruning_goes_past_a_damaged_parent(add, fetch, finish, client, dump, queue):
-    """The jobs that finish are finished, and all that are too many are gone."""
+def test_a_damaged_parent_does_not_stop_pruning(add, fetch, finish, client, dump, queue):
+    """The jobs finish, and all jobs beyond the keep rule are removed."""
     add(queue, "{}", "{}", "{}")
     fetch(queue, 3)
     client.hset(f"bull:{queue}:1", mapping={"parentKey": f"bull:{queue}:p", "parent": "{}"})

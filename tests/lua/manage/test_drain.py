@@ -1,4 +1,4 @@
-"""lua/manage/drain.lua: what waits to run is removed."""
+"""lua/manage/drain.lua: removing the jobs that wait to run."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_an_empty_queue_stays_empty(run, queue, dump):
 
 
 @pytest.mark.parametrize("delayed", [True, False])
-def test_waiting_jobs_go_without_an_event_and_all_others_stay(drain, queue, client, store, dump, delayed):
+def test_waiting_jobs_are_removed_without_an_event_and_all_others_stay(drain, queue, client, store, dump, delayed):
     states = ("wait", "paused", "prioritized", "delayed", "active", "completed", "failed", "waiting-children")
     for state in states:
         store(f"in-{state}", state, 5)
@@ -37,7 +37,7 @@ def test_waiting_jobs_go_without_an_event_and_all_others_stay(drain, queue, clie
 
 
 @pytest.mark.parametrize("state", ["wait", "paused", "prioritized", "delayed"])
-def test_the_next_job_of_a_scheduler_stays_and_its_older_ones_go(drain, queue, client, store, dump, state):
+def test_the_next_job_of_a_scheduler_stays_and_older_ones_are_removed(drain, queue, client, store, dump, state):
     client.zadd(f"bull:{queue}:repeat", {"s": 20})
     for n, job_id in enumerate(("1", "repeat:s:20", "repeat:s:10", "repeat:", "2")):
         store(job_id, state, n, **({"rjk": "s"} if "s:" in job_id else {}))
@@ -48,7 +48,7 @@ def test_the_next_job_of_a_scheduler_stays_and_its_older_ones_go(drain, queue, c
 
 
 @pytest.mark.parametrize("state", ["wait", "prioritized"])
-def test_thousands_of_jobs_go_and_those_of_schedulers_keep_their_order(drain, queue, client, dump, state):
+def test_thousands_of_jobs_are_removed_and_those_of_schedulers_keep_their_order(drain, queue, client, dump, state):
     sevenths = [n for n in range(2_500) if n % 7 == 0]
     with client.pipeline() as pipe:
         for n in range(2_500):
@@ -75,7 +75,7 @@ def test_only_its_own_deduplication_key_goes(drain, queue, client, store, dump, 
     assert ("de:d" in dump(queue)) is kept
 
 
-def test_a_parent_in_the_same_queue_goes_with_its_last_child(drain, queue, store, adopt, dump):
+def test_a_parent_in_the_same_queue_is_removed_with_its_last_child(drain, queue, store, adopt, dump):
     store("grand", "waiting-children")
     store("p", "waiting-children")
     store("c", "wait")
@@ -97,7 +97,7 @@ def test_a_parent_in_another_queue_runs_next_there_without_an_event(drain, queue
     assert "events" not in dump(other)
 
 
-def test_an_id_whose_hash_is_gone_leaves_its_list(drain, queue, client, dump):
+def test_an_id_without_a_hash_leaves_its_list(drain, queue, client, dump):
     client.rpush(f"bull:{queue}:wait", "1", "0:0")
     drain()
     assert dump(queue) == {}

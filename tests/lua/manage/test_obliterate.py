@@ -1,4 +1,4 @@
-"""lua/manage/obliterate.lua: a queue disappears."""
+"""lua/manage/obliterate.lua: removing a queue."""
 
 import pytest
 import redis
@@ -9,7 +9,7 @@ STATES = ("active", "delayed", "completed", "wait", "paused", "prioritized", "fa
 
 @pytest.fixture
 def full(queue, client, store, pause):
-    """A paused queue with one job in each state, a scheduler and all the keys beside."""
+    """A paused queue with one job in each state, a scheduler and all other keys."""
     base = f"bull:{queue}:"
     for state in (*STATES, "waiting-children"):
         store(f"in-{state}", state, 5, deid=f"d-{state}")
@@ -40,12 +40,12 @@ def test_an_empty_paused_queue_loses_its_settings(run, queue, pause, dump):
     assert dump(queue) == {}
 
 
-def test_everything_goes_but_what_waits_for_children_or_belongs_to_others(run, full, dump):
+def test_everything_is_removed_except_waiting_children_and_other_queues(run, full, dump):
     assert run(SCRIPT, full, 1000, True) == 0
     assert set(dump(full)) == LEFT
 
 
-def test_without_force_active_jobs_forbid_it(run, full, client, dump):
+def test_without_force_active_jobs_stop_it(run, full, client, dump):
     before = dump(full)
     assert run(SCRIPT, full, 1000, False) == -2
     assert dump(full) == before
@@ -72,7 +72,7 @@ def test_each_call_removes_at_most_count_jobs_active_ones_first(run, full, dump)
     assert set(dump(full)) == LEFT
 
 
-def test_thousands_of_jobs_go_in_one_call(run, queue, client, pause, dump):
+def test_thousands_of_jobs_are_removed_in_one_call(run, queue, client, pause, dump):
     pause()
     client.rpush(f"bull:{queue}:paused", *range(2_500))
     client.zadd(f"bull:{queue}:failed", {str(n): n for n in range(2_500, 5_000)})

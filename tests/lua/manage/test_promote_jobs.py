@@ -1,4 +1,4 @@
-"""lua/manage/promote_jobs.lua: all delayed jobs run now."""
+"""lua/manage/promote_jobs.lua: moving all delayed jobs to wait."""
 
 import pytest
 import redis
@@ -12,7 +12,7 @@ def test_an_empty_queue_stays_empty(run, queue, dump):
     assert dump(queue) == {}
 
 
-def test_jobs_wait_in_the_order_in_which_they_are_due_whatever_their_priority(run, queue, store, dump, events):
+def test_jobs_wait_in_the_order_in_which_they_are_due_without_priorities(run, queue, store, dump, events):
     store("9", "wait")
     for offset, job_id in enumerate("213"):
         store(job_id, "delayed", DUE + offset, delay=1000, priority=2)
@@ -33,7 +33,7 @@ def test_a_call_moves_at_most_count_jobs_and_says_if_there_may_be_more(run, queu
     assert len(dump(queue).get("delayed", [])) == left
 
 
-def test_on_a_paused_queue_nobody_is_woken(run, queue, store, pause, dump):
+def test_in_a_paused_queue_no_marker_is_set(run, queue, store, pause, dump):
     store("1", "delayed", DUE)
     pause()
     run(SCRIPT, queue, 1000)

@@ -1,4 +1,4 @@
-"""lua/manage/remove.lua: a job goes, alone or with everything below it."""
+"""lua/manage/remove.lua: removing a job, alone or with its children."""
 
 import json
 
@@ -8,13 +8,13 @@ SCRIPT = "manage/remove"
 STATES = ["completed", "waiting-children", "delayed", "failed", "prioritized", "wait", "paused", "active"]
 
 
-def test_an_unknown_id_counts_as_removed_without_a_trace(run, queue, dump):
+def test_an_unknown_id_counts_as_removed_and_changes_nothing(run, queue, dump):
     assert run(SCRIPT, queue, "nobody", True) == 1
     assert dump(queue) == {}
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_event_names_the_key_that_held_the_job(run, queue, client, store, dump, state):
+def test_the_event_has_the_name_of_the_key_that_had_the_job(run, queue, client, store, dump, state):
     store("1", state, score=5)
     client.rpush(f"bull:{queue}:1:logs", "row")
     assert run(SCRIPT, queue, "1", True) == 1
@@ -30,7 +30,7 @@ def test_a_job_in_no_state_is_removed_from_unknown(run, queue, store, events):
     assert events(queue) == ["removed 1 unknown"]
 
 
-def test_an_id_whose_hash_is_gone_leaves_its_list_silently(run, queue, client, dump):
+def test_an_id_without_a_hash_leaves_its_list_without_an_event(run, queue, client, dump):
     client.rpush(f"bull:{queue}:wait", "1", "2")
     assert run(SCRIPT, queue, "1", True) == 1
     assert dump(queue) == {"wait": ["2"]}
@@ -63,14 +63,14 @@ def test_the_current_iteration_of_a_scheduler_stays_even_when_locked(run, queue,
     assert dump(queue) == before
 
 
-def test_an_older_iteration_of_a_scheduler_goes(run, queue, client, store, events):
+def test_an_older_iteration_of_a_scheduler_is_removed(run, queue, client, store, events):
     store("repeat:s:17", "completed", rjk="s")
     client.zadd(f"bull:{queue}:repeat", {"s": 18})
     assert run(SCRIPT, queue, "repeat:s:17", True) == 1
     assert events(queue) == ["removed repeat:s:17 completed"]
 
 
-def test_the_last_child_to_go_lets_its_parent_run_next(run, queue, store, adopt, dump, events):
+def test_the_removal_of_the_last_child_releases_the_parent(run, queue, store, adopt, dump, events):
     store("p", "waiting-children", delay=5000, priority=3)
     store("9", "wait")
     for child in ("c1", "c2"):
@@ -84,7 +84,7 @@ def test_the_last_child_to_go_lets_its_parent_run_next(run, queue, store, adopt,
     assert events(queue) == ["removed c1 wait", "waiting p waiting-children", "removed c2 wait"]
 
 
-def test_a_parent_whose_id_has_colons_is_let_go_too(run, queue, store, adopt, dump):
+def test_a_parent_whose_id_has_colons_is_released_too(run, queue, store, adopt, dump):
     store("repeat:s:17", "waiting-children")
     store("c", "wait")
     adopt("repeat:s:17", "c")
@@ -92,7 +92,7 @@ def test_a_parent_whose_id_has_colons_is_let_go_too(run, queue, store, adopt, du
     assert dump(queue)["wait"] == ["repeat:s:17"]
 
 
-def test_children_go_first_in_whatever_state_and_queue(run, queue, new_queue, client, store, adopt, dump, events):
+def test_children_in_any_state_and_queue_are_removed_first(run, queue, new_queue, client, store, adopt, dump, events):
     other = new_queue()
     store("p", "waiting-children")
     for child, state, record in (("done", "completed", "processed"), ("ignored", "failed", "failed")):
@@ -120,7 +120,7 @@ def test_children_go_first_in_whatever_state_and_queue(run, queue, new_queue, cl
     assert set(dump(queue)) == {"meta", "events", "marker"}
 
 
-def test_children_stay_unless_asked(run, queue, store, adopt, dump):
+def test_children_stay_without_remove_children(run, queue, store, adopt, dump):
     store("p", "waiting-children")
     store("c", "wait")
     adopt("p", "c")
@@ -130,7 +130,7 @@ def test_children_stay_unless_asked(run, queue, store, adopt, dump):
 
 
 @pytest.mark.parametrize(("children", "code"), [(True, 0), (False, 1)])
-def test_a_locked_descendant_protects_the_tree_only_if_it_would_go_too(
+def test_a_locked_descendant_stops_the_removal_only_with_remove_children(
     run, queue, client, store, adopt, children, code
 ):
     for job_id in ("p", "c"):
@@ -142,7 +142,7 @@ def test_a_locked_descendant_protects_the_tree_only_if_it_would_go_too(
     assert run(SCRIPT, queue, "p", children) == code
 
 
-def test_jobs_that_depend_on_each_other_in_a_circle_do_not_trap_it(run, queue, store, adopt, dump):
+def test_jobs_that_depend_on_each_other_in_a_circle_are_removed(run, queue, store, adopt, dump):
     for job_id in ("a", "b"):
         store(job_id, "waiting-children")
     adopt("a", "b")
@@ -151,7 +151,7 @@ def test_jobs_that_depend_on_each_other_in_a_circle_do_not_trap_it(run, queue, s
     assert set(dump(queue)) == {"meta", "events", "marker"}
 
 
-def test_a_tree_of_a_thousand_floors_goes_at_once(run, queue, store, adopt, dump):
+def test_a_tree_of_a_thousand_levels_is_removed_in_one_call(run, queue, store, adopt, dump):
     store("0", "waiting-children")
     for n in range(1, 1000):
         store(str(n), "waiting-children")
@@ -161,7 +161,7 @@ def test_a_tree_of_a_thousand_floors_goes_at_once(run, queue, store, adopt, dump
 
 
 @pytest.mark.parametrize("parent", ["not json", json.dumps({"queueKey": 5}), "[]"])
-def test_a_parent_field_that_cannot_be_read_is_no_obstacle(run, queue, client, store, adopt, dump, parent):
+def test_a_parent_field_that_cannot_be_read_does_not_stop_the_removal(run, queue, client, store, adopt, dump, parent):
     store("p", "waiting-children")
     store("c", "wait")
     adopt("p", "c")

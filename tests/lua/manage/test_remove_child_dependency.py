@@ -1,4 +1,4 @@
-"""lua/manage/remove_child_dependency.lua: a child parts from its parent."""
+"""lua/manage/remove_child_dependency.lua: removing a child from its parent."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def family(store, adopt):
         adopt("p", child)
 
 
-def test_a_job_that_is_gone_or_has_no_parent_is_refused(run, queue, client, store, adopt, dump):
+def test_a_missing_job_or_a_job_without_a_parent_is_refused(run, queue, client, store, adopt, dump):
     assert run(SCRIPT, queue, "none") == -1
     store("1", "wait")
     assert run(SCRIPT, queue, "1") == -5
@@ -26,7 +26,7 @@ def test_a_job_that_is_gone_or_has_no_parent_is_refused(run, queue, client, stor
     assert dump(queue) == before
 
 
-def test_the_parent_goes_on_after_its_last_child(run, queue, family, dump, events):
+def test_the_parent_is_released_after_its_last_child(run, queue, family, dump, events):
     assert run(SCRIPT, queue, "a") == 1
     assert dump(queue)["p:dependencies"] == {f"bull:{queue}:b"}
     assert not {"parentKey", "parent"} & set(dump(queue)["a"])
@@ -37,7 +37,7 @@ def test_the_parent_goes_on_after_its_last_child(run, queue, family, dump, event
     assert events(queue) == ["waiting p waiting-children"]
 
 
-def test_a_child_nobody_waits_for_keeps_its_link(run, queue, client, family, dump):
+def test_a_child_that_is_no_dependency_keeps_its_link(run, queue, client, family, dump):
     client.srem(f"bull:{queue}:p:dependencies", f"bull:{queue}:a")
     before = dump(queue)
     assert run(SCRIPT, queue, "a") == 0

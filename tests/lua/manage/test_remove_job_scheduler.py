@@ -9,7 +9,7 @@ AT = 1795225366409
 
 @pytest.fixture
 def scheduler(client, queue):
-    """Scheduler "s" with its job, which is nowhere yet."""
+    """Scheduler "s" with its job, which is in no state yet."""
     prefix = f"bull:{queue}:"
     client.hset(f"{prefix}meta", "opts.maxLenEvents", 10_000)
     client.zadd(f"{prefix}repeat", {"s": AT, "t": AT})
@@ -29,7 +29,7 @@ def test_a_scheduler_that_does_not_exist(run, queue, dump):
     assert dump(queue) == {}
 
 
-def test_the_delayed_job_goes_along(run, client, queue, scheduler, dump, events):
+def test_the_delayed_job_is_removed_too(run, client, queue, scheduler, dump, events):
     client.zadd(f"bull:{queue}:delayed", {scheduler: AT * 4096})
     assert run(SCRIPT, queue, "s", "") == 1
     assert dump(queue).keys() == {"meta", "repeat", "events"}
@@ -37,7 +37,7 @@ def test_the_delayed_job_goes_along(run, client, queue, scheduler, dump, events)
     assert events(queue) == [f"removed {scheduler} delayed"]
 
 
-def test_a_job_that_waits_already_runs_once_more(run, client, queue, scheduler, dump):
+def test_a_job_that_is_already_in_wait_still_runs(run, client, queue, scheduler, dump):
     client.lpush(f"bull:{queue}:wait", scheduler)
     assert run(SCRIPT, queue, "s", "") == 1
     after = dump(queue)
@@ -45,7 +45,7 @@ def test_a_job_that_waits_already_runs_once_more(run, client, queue, scheduler, 
     assert after.keys() == {"meta", "repeat", "wait", scheduler, f"{scheduler}:logs"}
 
 
-def test_the_oldest_form_has_jobs_of_another_name(run, client, queue, scheduler, dump):
+def test_the_oldest_form_has_other_job_ids(run, client, queue, scheduler, dump):
     client.zadd(f"bull:{queue}:delayed", {f"repeat:0af3:{AT}": AT * 4096, scheduler: AT * 4096})
     assert run(SCRIPT, queue, "s", "0af3") == 1
     assert "delayed" not in dump(queue)

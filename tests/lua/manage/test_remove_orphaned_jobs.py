@@ -1,4 +1,4 @@
-"""lua/manage/remove_orphaned_jobs.lua: jobs that no state holds go."""
+"""lua/manage/remove_orphaned_jobs.lua: removing jobs that are in no state."""
 
 import pytest
 
@@ -8,14 +8,14 @@ SCRIPT = "manage/remove_orphaned_jobs"
 
 
 @pytest.mark.parametrize("state", [*(state for state in SETS if state != "repeat"), "wait", "paused", "active"])
-def test_a_job_that_a_state_holds_stays(run, queue, store, dump, state):
+def test_a_job_in_a_state_stays(run, queue, store, dump, state):
     store("1", state, 5)
     before = dump(queue)
     assert run(SCRIPT, queue, "1") == 0
     assert dump(queue) == before
 
 
-def test_a_job_that_no_state_holds_goes_with_all_its_keys(run, queue, client, store, dump):
+def test_a_job_in_no_state_is_removed_with_all_its_keys(run, queue, client, store, dump):
     store("1", deid="d")
     store("repeat:s:20", rjk="s")
     for part in ("logs", "dependencies", "processed", "failed", "unsuccessful", "lock"):
@@ -27,13 +27,13 @@ def test_a_job_that_no_state_holds_goes_with_all_its_keys(run, queue, client, st
 
 
 @pytest.mark.parametrize("part", ["logs", "lock", "processed"])
-def test_what_is_left_of_a_job_goes(run, queue, client, dump, part):
+def test_the_remaining_keys_of_a_job_are_removed(run, queue, client, dump, part):
     client.set(f"bull:{queue}:1:{part}", "x")
     assert run(SCRIPT, queue, "1") == 1
     assert dump(queue) == {}
 
 
-def test_a_hash_that_a_late_client_wrote_after_its_job_was_gone_goes(run, queue, client, dump):
+def test_a_hash_written_after_the_removal_of_its_job_is_removed(run, queue, client, dump):
     client.hset(f"bull:{queue}:1", mapping={"ats": 1, "processedOn": 5})
     assert run(SCRIPT, queue, "1") == 1
     assert dump(queue) == {}

@@ -1,9 +1,9 @@
-"""lua/manage/remove_unprocessed_children.lua: what a job still waits for goes."""
+"""lua/manage/remove_unprocessed_children.lua: removing the children that a job still waits for."""
 
 SCRIPT = "manage/remove_unprocessed_children"
 
 
-def test_a_job_without_children_stays_as_it_is(run, queue, store, dump):
+def test_a_job_without_children_is_not_changed(run, queue, store, dump):
     store("p", "active")
     before = dump(queue)
     assert run(SCRIPT, queue, "p") == 0
@@ -11,7 +11,7 @@ def test_a_job_without_children_stays_as_it_is(run, queue, store, dump):
     assert dump(queue) == before
 
 
-def test_pending_children_go_with_all_below_them(run, queue, new_queue, store, adopt, dump, events):
+def test_pending_children_are_removed_with_their_children(run, queue, new_queue, store, adopt, dump, events):
     other = new_queue()
     store("p", "active")
     store("c", "waiting-children", queue=other)
@@ -24,7 +24,7 @@ def test_pending_children_go_with_all_below_them(run, queue, new_queue, store, a
     assert set(dump(queue)) == {"meta", "active", "p"}
 
 
-def test_a_waiting_parent_goes_on_without_them(run, queue, store, adopt, dump):
+def test_a_waiting_parent_is_released_without_them(run, queue, store, adopt, dump):
     store("p", "waiting-children")
     store("c", "wait")
     adopt("p", "c")
@@ -32,7 +32,7 @@ def test_a_waiting_parent_goes_on_without_them(run, queue, store, adopt, dump):
     assert dump(queue)["wait"] == ["p"]
 
 
-def test_what_a_worker_has_and_what_failed_or_is_done_stays(run, queue, client, store, adopt, dump):
+def test_locked_failed_and_completed_children_stay(run, queue, client, store, adopt, dump):
     store("p", "waiting-children")
     for child, state in (("held", "active"), ("bad", "failed"), ("done", "completed"), ("c", "wait")):
         store(child, state, 5)
@@ -45,9 +45,7 @@ def test_what_a_worker_has_and_what_failed_or_is_done_stays(run, queue, client, 
     assert "c" not in dump(queue)
 
 
-def test_hundreds_of_children_go_and_their_parent_is_next_after_the_jobs_between_them(
-    run, queue, store, adopt, dump, events
-):
+def test_hundreds_of_children_are_removed_and_the_other_jobs_keep_their_order(run, queue, store, adopt, dump, events):
     store("p", "waiting-children")
     for n in range(300):
         store(f"c{n}", "wait")

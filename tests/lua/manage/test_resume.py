@@ -1,4 +1,4 @@
-"""lua/manage/resume.lua: letting a paused queue go on."""
+"""lua/manage/resume.lua: resuming a paused queue."""
 
 import pytest
 
@@ -26,20 +26,20 @@ def test_a_prioritized_job_wakes_a_worker_too(run, queue, client, pause, dump):
     assert dump(queue)["marker"] == [("0", 0)]
 
 
-def test_with_nothing_to_run_now_the_marker_tells_the_next_due_time(run, queue, client, pause, dump):
+def test_without_a_job_to_run_the_marker_has_the_next_due_time(run, queue, client, pause, dump):
     pause()
     client.zadd(f"bull:{queue}:delayed", {"1": 8193})
     run(SCRIPT, queue)
     assert dump(queue)["marker"] == [("1", 8193 / 4096)]
 
 
-def test_resuming_a_running_queue_leaves_its_jobs_alone(run, queue, client, dump):
+def test_resuming_a_running_queue_changes_no_job(run, queue, client, dump):
     client.rpush(f"bull:{queue}:wait", "1")
     run(SCRIPT, queue)
     assert dump(queue) == {"wait": ["1"], "events": [[("event", "resumed")]]}
 
 
-def test_jobs_that_another_version_left_in_wait_are_woken_for(run, queue, client, pause, dump):
+def test_jobs_that_version_6_left_in_wait_set_the_marker(run, queue, client, pause, dump):
     pause()
     client.rpush(f"bull:{queue}:wait", "2", "1")
     run(SCRIPT, queue)

@@ -1,4 +1,4 @@
-"""lua/manage/retry.lua: a finished job runs once more."""
+"""lua/manage/retry.lua: moving a finished job back to wait."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_the_priority_is_ignored(run, queue, store, dump):
     assert dump(queue)["1"]["priority"] == "3"
 
 
-def test_on_a_paused_queue_nobody_is_woken(run, queue, store, pause, dump):
+def test_in_a_paused_queue_no_marker_is_set(run, queue, store, pause, dump):
     store("1", "failed", 5)
     pause()
     run(SCRIPT, queue, "1", "failed", False)
@@ -68,7 +68,7 @@ def test_only_a_job_in_that_finished_state_can_be_retried(run, queue, store, dum
 @pytest.mark.parametrize(
     ("state", "record"), [("completed", "processed"), ("failed", "failed"), ("failed", "unsuccessful")]
 )
-def test_the_parent_takes_its_record_back_and_depends_on_the_child_again(
+def test_the_parent_forgets_the_outcome_and_depends_on_the_child_again(
     run, queue, client, store, adopt, dump, state, record
 ):
     store("p", "waiting-children")
@@ -86,7 +86,7 @@ def test_the_parent_takes_its_record_back_and_depends_on_the_child_again(
 
 
 @pytest.mark.parametrize("state", ["completed", "failed"])
-def test_a_parent_without_a_record_or_without_a_hash_stays_as_it_is(run, queue, client, store, adopt, dump, state):
+def test_a_parent_without_the_outcome_or_without_a_hash_is_not_changed(run, queue, client, store, adopt, dump, state):
     store("p", "waiting-children")
     store("c", state, 5)
     adopt("p", "c")

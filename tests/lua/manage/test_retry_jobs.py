@@ -1,4 +1,4 @@
-"""lua/manage/retry_jobs.lua: finished jobs run once more, the oldest first."""
+"""lua/manage/retry_jobs.lua: moving all failed (or completed) jobs back to wait, the oldest first."""
 
 import pytest
 import redis
@@ -41,7 +41,7 @@ def test_jobs_that_finished_later_stay(run, queue, store, dump):
     assert dump(queue)["failed"] == [("2", 11)]
 
 
-def test_on_a_paused_queue_nobody_is_woken(run, queue, store, pause, dump):
+def test_in_a_paused_queue_no_marker_is_set(run, queue, store, pause, dump):
     store("1", "failed", 10)
     pause()
     run(SCRIPT, queue, "failed", 1000, 99)

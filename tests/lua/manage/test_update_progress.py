@@ -1,4 +1,4 @@
-"""lua/manage/update_progress.lua: a job tells how far it is."""
+"""lua/manage/update_progress.lua: storing a job's progress."""
 
 import pytest
 

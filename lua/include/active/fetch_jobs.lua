@@ -1,0 +1,157 @@
+--- @include get_target
+--- @include promote_delayed
+--- @include call_many
+--- @include read_waiting
+--- @include enter_active
+-- Moves up to `count` jobs to active under one token and appends to `reply`:
+--   limiter ttl, next due ms,
+--   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0,
+--   and, if there are jobs, one MessagePack string of id, job, id, job... and the scores of the prioritized jobs, which
+--   come last. A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard
+--   fields, it is their values without the names: name, data, opts, timestamp, delay, priority. All as before the
+--   fetch.
+-- The first `slots` jobs start now and are stamped (processedOn, ats, pb): N of them leave the state of N single
+-- fetches. The others are claimed ahead: their hashes do not change until their handlers start (see start_jobs and
+-- move_to_finished). No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A
+-- job that has stalled `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no
+-- other job (`alone`).
+-- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true if the queue is idle: no
+-- job was taken, no job is delayed, and no limit stopped the fetch.
+local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
+  slots, stalled_limit, alone)
+  local target, blocked, settings = get_target(P, known)
+  promote_delayed(P, now, target, blocked)
+
+  local head = #reply
+  reply[head + 1], reply[head + 2], reply[head + 3] = 0, 0, 0
+  local limiter, active = P .. 'limiter', P .. 'active'
+  local max = tonumber(settings[3] or limiter_max)
+  if max or blocked or settings[2] then
+    reply[head + 3] = 1
+    count = math.min(count, slots)
+  end
+  local wanted = count
+  local budget
+  if max then
+    local used = tonumber(call('GET', limiter)) or 0
+    if used >= max then
+      local ttl = call('PTTL', limiter)
+      if ttl > 0 then
+        reply[head + 1] = ttl
+        return false
+      elseif ttl == 0 then
+        call('DEL', limiter)
+        used = 0
+      end
+    end
+    -- A counter without a time to live limits nothing.
+    if used == 0 or call('PTTL', limiter) > 0 then
+      budget = max - used
+      wanted = math.min(wanted, budget)
+    end
+  end
+  if blocked or count < 1 then
+    return false
+  end
+  if settings[2] then
+    wanted = math.min(wanted, settings[2] - call('LLEN', active))
+  end
+
+  worker_name = worker_name ~= '' and worker_name or nil
+  local ids, scores, waiting = read_waiting(P, wanted)
+  local found, taken = #ids, #ids
+
+  -- Read all jobs before the first write, and stop at a job that must not be fetched now.
+  local try = redis.pcall
+  local jobs, starts, foreign = {}, {}, false
+  for i = 1, found do
+    local job_key = P .. ids[i]
+    local job = try('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
+    local start, ahead = '1', i > slots
+    if job.err then
+      job, start, foreign = {}, false, true
+    elseif not (job[1] and job[2] and job[3] and job[4] and job[5] and job[6] and call('HLEN', job_key) == 6) then
+      local hash, stalled = call('HGETALL', job_key), nil
+      for field = 1, #hash, 2 do
+        if hash[field] == 'ats' then
+          start = (tonumber(hash[field + 1]) or 0) + 1 .. ''
+        elseif hash[field] == 'stc' then
+          stalled = tonumber(hash[field + 1]) or 0
+        end
+      end
+      ahead = ahead and hash[1] -- a job without a hash is not claimed ahead
+      if stalled and stalled_limit and stalled >= stalled_limit then
+        if i > 1 or not alone then
+          taken, reply[head + 3] = i - 1, 2
+          break
+        end
+        taken = 1
+      elseif stalled and i > slots then
+        taken = i - 1
+        break
+      end
+      job = { hash }
+    end
+    jobs[2 * i - 1], jobs[2 * i], starts[i] = ids[i], job, not ahead and start
+    if taken == 1 then
+      break
+    end
+  end
+
+  if taken > 0 then
+    if max and call('INCRBY', limiter, taken) == taken then
+      call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or settings[4] or 0)))
+    end
+    -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and
+    -- are not taken for stalled.
+    if token ~= '0' then
+      for i = 1, taken do
+        if not foreign or jobs[2 * i][1] then
+          call('PSETEX', P .. ids[i] .. ':lock', lock_duration, token)
+        end
+      end
+    end
+    enter_active(P, ids, taken, waiting, scores, foreign and jobs)
+    local events = P .. 'events'
+    for i = 1, taken do
+      local start = starts[i]
+      if not foreign or jobs[2 * i][1] then
+        call('XADD', events, '*', 'event', 'active', 'jobId', ids[i], 'prev', 'waiting')
+      end
+      if start and worker_name then
+        call('HSET', P .. ids[i], 'processedOn', now, 'ats', start, 'pb', worker_name)
+      elseif start then
+        call('HSET', P .. ids[i], 'processedOn', now, 'ats', start)
+      end
+    end
+    reply[head + 4] = cmsgpack.pack(jobs) -- one string is cheaper for both sides than twenty per job
+    if waiting < taken then
+      reply[head + 5] = scores
+    end
+    call('ZADD', P .. 'marker', '0', '0')
+  end
+
+  if taken < found then
+    return false
+  end
+  -- The counter stays if prioritized jobs were claimed ahead: they may be given back.
+  if taken < wanted and (taken <= slots or taken == waiting) then
+    call('DEL', P .. 'pc')
+  end
+  if taken == count then
+    return false
+  end
+  if budget and taken == budget then
+    reply[head + 1] = math.max(call('PTTL', limiter), 0)
+    return false
+  end
+  if taken == wanted then
+    return false -- at the global concurrency
+  end
+  local first = call('ZRANGE', P .. 'delayed', '0', '0', 'WITHSCORES')
+  if first[2] then
+    reply[head + 2] = math.floor(first[2] / 4096)
+    return false
+  end
+  return taken == 0
+end

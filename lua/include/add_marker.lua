@@ -1,6 +1,0 @@
--- Wakes one idle worker, unless the queue is paused or at its global concurrency.
-local function add_marker(P, blocked)
-  if not blocked then
-    call('ZADD', P .. 'marker', '0', '0')
-  end
-end

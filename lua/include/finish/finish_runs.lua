@@ -1,0 +1,125 @@
+--- @include call_many
+--- @include leave_active_batch
+--- @include max_len_events
+--- @include remove_job_keys
+-- Finishes the jobs of all runs of move_to_finished, one after another. See read_runs for what is in `batch`.
+local function finish_runs(P, batch, ARGV)
+  --- @include check_job
+  --- @include record_job
+  --- @include try_step
+  local now, max_points, worker_name = ARGV[1], tonumber(ARGV[2]), ARGV[8]
+  local events, capped, job_keys, jobs = P .. 'events', batch.settings[2], batch.job_keys, #batch.ids
+  local try = redis.pcall
+  local index, as_fetched, tell_parent, detach_child = 0, { '1' }, nil, nil
+
+  for _, run in ipairs(batch.runs) do
+    local completed, keep_count, count, width = run.completed, run.keep_count, run.count, run.width
+    local token, plain_fields, shared_value, ats, at = run.token, run.plain_fields, run.value, run.ats, run.first
+    local stamp = ats and { 'ats', ats, 'processedOn', '' } or {}
+    if ats then
+      at = at + 1
+      if worker_name ~= '' then
+        stamp[5], stamp[6] = 'pb', worker_name
+      end
+    end
+    local entries, kept, finished = {}, 0, 0
+
+    for i = 1, count do
+      local id, value, stacktrace, attempts = ARGV[at], shared_value or ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+      if ats then
+        stamp[4] = ARGV[at - 1]
+      end
+      at = at + width
+      index = index + 1
+      local job_key = job_keys[index]
+
+      -- Check. `as_fetched` are the fields of a job with one start, no attempt made, no parent and no deduplication id.
+      local job, attempts_made = as_fetched, nil
+      if not plain_fields or try('HLEN', job_key) ~= plain_fields then
+        job = try('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid', 'finishedOn')
+      end
+      local code = check_job(batch, run, index, id, job, token)
+
+      if code == 0 then
+        -- Record.
+        finished = finished + 1
+        if index == jobs then -- one trim per call leaves the same stream as one trim per job
+          call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, batch.settings[5]))
+        end
+        local parent_json = job[3] and call('HGET', job_key, 'parent')
+        attempts_made = record_job(job_key, job, completed, keep_count ~= 0, now, value, stacktrace, stamp)
+        if capped then -- the length of active decides about the jobs released below, so each job leaves at once
+          if keep_count ~= 0 then
+            call('ZADD', run.set_key, now, id)
+            batch.entered[1] = { run.set_key, { now, id } }
+          end
+          call('LREM', batch.leaving.key, '-1', id)
+          batch.entered[1] = nil
+        end
+        if job[4] then
+          --- @include release_deduplication
+          try_step(batch, job_key, release_deduplication, P, id, job[4], now)
+        end
+        if job[3] then
+          if not tell_parent then
+            --- @include make_parent_steps
+            tell_parent, detach_child = make_parent_steps()
+          end
+          try_step(batch, job[3], tell_parent, now, job_key, job[3], parent_json, completed, value)
+        end
+        if keep_count == 0 then
+          remove_job_keys(job_key)
+          if job[3] then
+            try_step(batch, job[3], detach_child, P, job_key, job[3], parent_json, false)
+          end
+        else
+          kept = kept + 1
+          entries[2 * kept - 1], entries[2 * kept] = now, id
+        end
+      elseif code == -3 and not completed then -- as in BullMQ, the failure is recorded all the same
+        call('HSET', job_key, 'failedReason', value, 'stacktrace', stacktrace)
+      end
+
+      -- The whole run enters its set before its last event, where a single job has its pruning.
+      if i == count and kept > 0 then
+        if not capped then
+          batch.entered[#batch.entered + 1] = { run.set_key, entries }
+          call_many('ZADD', run.set_key, entries)
+        end
+        if keep_count > 0 or run.keep_age then
+          --- @include prune_finished
+          try_step(batch, run.set_key, prune_finished, P, run.set_key, now, keep_count, run.keep_age, kept)
+        end
+      end
+
+      -- Announce.
+      if code == 0 then
+        local outcome, field = 'failed', 'failedReason'
+        if completed then
+          outcome, field = 'completed', 'returnvalue'
+        end
+        local event = call('XADD', events, '*', 'event', outcome, 'jobId', id, field, value, 'prev', 'active')
+        if not batch.first_event then
+          batch.first_event = event
+        end
+        if not completed and tonumber(attempts_made) >= (tonumber(attempts) or 0) then
+          call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
+        end
+      else
+        local refused = batch.refused
+        refused[#refused + 1] = index - 1
+        refused[#refused + 1] = code
+      end
+    end
+
+    batch.finished = batch.finished or finished > 0
+    if max_points > 0 and finished > 0 then
+      --- @include collect_metrics
+      collect_metrics(P, run.target, now, max_points, finished)
+    end
+  end
+
+  if not capped then
+    leave_active_batch(batch.leaving)
+  end
+end

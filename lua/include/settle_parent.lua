@@ -1,9 +1,0 @@
---- @include release_parent
--- Releases a waiting parent once its last dependency is gone.
-local function settle_parent(P, id, now)
-  local job_key = P .. id
-  if call('SCARD', job_key .. ':dependencies') == 0 and call('EXISTS', job_key) == 1
-    and call('ZSCORE', P .. 'waiting-children', id) then
-    release_parent(P, id, now, 'waiting-children')
-  end
-end
