@@ -13,9 +13,9 @@ import pytest
 
 from bullrush import Queue, Worker, errors
 
-from .isolated_handlers import act, act_async, batch
+from .process_handlers import act, act_async, batch
 
-PROGRAM = Path(__file__).with_name("isolated_main.py")
+PROGRAM = Path(__file__).with_name("process_main.py")
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_a_handler_that_cannot_be_imported_is_refused(worker: Callable) -> None:
 
 def test_a_handler_may_be_named(queue: Queue, worker: Callable) -> None:
     job = queue.add("n", {"return": 5})
-    worker("tests.python.isolated_handlers:act").run(until="drained")
+    worker("tests.python.worker.process_handlers:act").run(until="drained")
     assert job.wait_until_finished() == 5
 
 

@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from bullrush.embedded import EmbeddedRedis
-from tests.python.owners import finish, owner, runs, socket_of, started, wait_for
+from tests.python.embedded.server_processes import finish, owner, runs, socket_of, started, wait_for
 
 pytestmark = pytest.mark.faults
 

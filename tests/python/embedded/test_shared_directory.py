@@ -10,7 +10,7 @@ from redis import Redis
 from bullrush import embedded
 from bullrush.embedded import EmbeddedRedis
 from bullrush.embedded.directory import JoinedServer, join
-from tests.python.owners import finish, owner, runs, started, user, wait_for
+from tests.python.embedded.server_processes import finish, owner, runs, started, user, wait_for
 
 
 def test_a_second_process_uses_the_server_of_the_first(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bullrush import Job, Queue, Worker, aio, errors
 
-from . import isolated_handlers
+from . import process_handlers
 
 Make = Callable[..., Worker]
 
@@ -69,7 +69,7 @@ BOTH = ["both", True, True]
         (default, 7),
         (any_number, 1),
         (keyword, 7),
-        ("tests.python.test_handlers:both", BOTH),
+        ("tests.python.worker.test_handlers:both", BOTH),
     ],
 )
 def test_a_handler_gets_the_token_if_it_needs_two_arguments(
@@ -86,7 +86,7 @@ def test_a_handler_gets_the_token_if_it_needs_two_arguments(
 
 def test_a_handler_in_a_process_of_its_own_gets_the_token_too(queue: Queue, worker: Make) -> None:
     told: list[Any] = []
-    w = worker(isolated_handlers.both, isolation="process")
+    w = worker(process_handlers.both, isolation="process")
     for event in ("completed", "failed"):
         w.on(event, lambda job, what: told.append(what))
     queue.add("n")

@@ -10,7 +10,7 @@ from redis import Redis
 
 from bullrush import Job, Queue, Worker, aio, errors
 
-from . import isolated_handlers
+from . import process_handlers
 
 Make = Callable[..., Worker]
 
@@ -38,7 +38,7 @@ async def change_async(job: aio.Job) -> str:
 
 
 def change_all(jobs: list[Job]) -> list[Any]:
-    return [isolated_handlers.tried(change, job) for job in jobs]
+    return [process_handlers.tried(change, job) for job in jobs]
 
 
 async def change_all_async(jobs: list[aio.Job]) -> list[Any]:
@@ -50,8 +50,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "tasks": {"handler": change_async},
     "batches": {"batch_handler": change_all, "batch_size": 10},
     "batches of tasks": {"batch_handler": change_all_async, "batch_size": 10},
-    "processes": {"handler": isolated_handlers.change, "isolation": "process"},
-    "batches in processes": {"batch_handler": isolated_handlers.change_all, "batch_size": 10, "isolation": "process"},
+    "processes": {"handler": process_handlers.change, "isolation": "process"},
+    "batches in processes": {"batch_handler": process_handlers.change_all, "batch_size": 10, "isolation": "process"},
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from bullrush import cli
 from bullrush.cli import bench
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_every_command_has_its_module() -> None:

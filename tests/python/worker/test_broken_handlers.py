@@ -10,17 +10,17 @@ import pytest
 from bullrush import Job, Queue, Worker, aio
 from bullrush.job.failure import UNTOLD
 
-from . import hostile_handlers as hostile
+from . import broken_handlers as broken
 
 Make = Callable[..., Worker]
 KINDS = {
-    "thread": {"handler": hostile.plain},
-    "loop": {"handler": hostile.coroutine},
-    "batch": {"batch_handler": hostile.batch, "batch_size": 3},
-    "batch_that_breaks": {"batch_handler": hostile.broken_batch, "batch_size": 3},
-    "loop_batch": {"batch_handler": hostile.coroutine_of_a_batch, "batch_size": 3},
-    "loop_batch_that_breaks": {"batch_handler": hostile.coroutine_batch, "batch_size": 3},
-    "process": {"handler": hostile.plain, "isolation": "process"},
+    "thread": {"handler": broken.plain},
+    "loop": {"handler": broken.coroutine},
+    "batch": {"batch_handler": broken.batch, "batch_size": 3},
+    "batch_that_breaks": {"batch_handler": broken.broken_batch, "batch_size": 3},
+    "loop_batch": {"batch_handler": broken.coroutine_of_a_batch, "batch_size": 3},
+    "loop_batch_that_breaks": {"batch_handler": broken.coroutine_batch, "batch_size": 3},
+    "process": {"handler": broken.plain, "isolation": "process"},
 }
 
 
@@ -44,7 +44,7 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 def test_an_exception_that_cannot_be_read_fails_its_attempt_and_nothing_else(
     queue: Queue, worker: Make, kind: str
 ) -> None:
-    count = len(hostile.errors())
+    count = len(broken.errors())
     queue.add_bulk([{"name": "n", "data": n} for n in range(count)])
     stats = worker(**KINDS[kind]).run(until="drained", max_seconds=20)
     assert (stats.completed, stats.failed, stats.retried) == (0, count, 0)
@@ -52,8 +52,8 @@ def test_an_exception_that_cannot_be_read_fails_its_attempt_and_nothing_else(
 
 
 def test_such_an_exception_is_told_by_a_constant_text_and_retried(queue: Queue, worker: Make) -> None:
-    job = queue.add("n", [type(error) for error in hostile.errors()].index(hostile.Untraceable), attempts=2)
-    stats = worker(hostile.plain).run(until="drained")
+    job = queue.add("n", [type(error) for error in broken.errors()].index(broken.Untraceable), attempts=2)
+    stats = worker(broken.plain).run(until="drained")
     assert (stats.failed, stats.retried) == (1, 1)
     failed = queue.get_job(job.id)
     assert failed is not None and failed.failed_reason == UNTOLD
@@ -61,17 +61,17 @@ def test_such_an_exception_is_told_by_a_constant_text_and_retried(queue: Queue, 
 
 def test_an_exception_that_looks_attributes_up_keeps_its_text_and_traceback(queue: Queue, worker: Make) -> None:
     job = queue.add("n", 0)
-    worker(hostile.plain).run(until="drained")
+    worker(broken.plain).run(until="drained")
     failed = queue.get_job(job.id)
     assert failed is not None and failed.failed_reason == "no"
-    assert "hostile_handlers.py" in failed.stacktrace[0]
+    assert "broken_handlers.py" in failed.stacktrace[0]
     assert failed.stacktrace[0].splitlines()[0].endswith("LooksAttributesUp: no")
 
 
-@pytest.mark.parametrize("number", range(len(hostile.errors())))
+@pytest.mark.parametrize("number", range(len(broken.errors())))
 def test_a_job_worked_by_hand_is_settled_as_well(queue: Queue, worker: Make, number: int) -> None:
     job = queue.add("n", number)
-    by_hand = worker(hostile.plain)
+    by_hand = worker(broken.plain)
     taken = by_hand.get_next_job("token")
     assert taken is not None and by_hand.process_job(taken, "token") is None
     assert job.get_state() == "failed"
@@ -113,7 +113,7 @@ def test_a_listener_on_a_handler_thread_that_ends_the_program_fails_the_attempt(
     assert job.get_state() == "failed"
 
 
-@pytest.mark.parametrize("handler", [hostile.plain, hostile.coroutine], ids=["thread", "loop"])
+@pytest.mark.parametrize("handler", [broken.plain, broken.coroutine], ids=["thread", "loop"])
 def test_without_threads_run_says_so_and_what_was_claimed_goes_back(
     queue: Queue, worker: Make, no_threads: Callable, handler: Any
 ) -> None:
@@ -151,7 +151,7 @@ def test_more_slots_than_threads_can_be_had_are_refused(queue: Queue, worker: Ma
 @pytest.mark.parametrize("name", ["bullrush-run", "bullrush"])
 def test_without_threads_a_run_on_a_loop_says_so(queue: Queue, no_threads: Callable, name: str, redis_url: str) -> None:
     async def main() -> None:
-        async with aio.Worker(queue.name, hostile.plain, url=redis_url) as worker:
+        async with aio.Worker(queue.name, broken.plain, url=redis_url) as worker:
             with pytest.raises(RuntimeError, match="can't start new thread"):
                 await worker.run(until="drained")
             assert not worker.is_running()
