@@ -10,8 +10,7 @@ from collections import Counter
 from redis import Redis
 
 from bullrush import Job, Queue, Worker
-
-from .waiting import until
+from tests.waiting import wait_until
 
 # What a connection does by itself.
 NOT_OF_WORK = {
@@ -122,7 +121,7 @@ class Trial:
     def _told(self, commands: list[str], before, after) -> dict[str, str]:
         cases = [Case(self.redis, self.url, command, self.fails) for command in commands]
         try:
-            until("all are ready", lambda: all(case.ready.is_set() for case in cases))
+            wait_until(lambda: all(case.ready.is_set() for case in cases), "all are ready")
             for case in cases:
                 before(case)
             for case in cases:
@@ -146,7 +145,7 @@ class Trial:
 
 def begun(case: Case, **opts: object) -> None:
     case.add(**opts)
-    until("all jobs have begun", lambda: sum(case.runs.values()) == JOBS)
+    wait_until(lambda: sum(case.runs.values()) == JOBS, "all jobs have begun")
 
 
 def release(case: Case) -> None:
@@ -210,5 +209,5 @@ def test_a_start_is_counted_though_it_could_not_be_put_on_record_at_once(server,
         queue.add_bulk([{"name": "n", "opts": {"attempts": 2}}] * MANY)
         with Worker("starts", work, url=url, autorun=True) as worker:
             worker.on("error", lambda error: user("+hset"))
-            until("all are completed", lambda: own_redis.zcard("bull:starts:completed") == MANY)
+            wait_until(lambda: own_redis.zcard("bull:starts:completed") == MANY, "all are completed")
     assert own_redis.hget(f"bull:starts:{MANY}", "ats") == "2"

@@ -9,9 +9,9 @@ from redis import Redis
 
 from bullrush import Event, Queue, QueueEvents, Worker, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .proxy import Proxy
-from .waiting import until
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_cut_connections_lose_no_event(queue: Queue, proxy: Proxy, follow, heard
             proxy.reset()
         else:
             proxy.cut()
-    until("all events are told", lambda: len(heard) >= len(added))
+    wait_until(lambda: len(heard) >= len(added), "all events are told")
     assert heard == added
 
 
@@ -60,7 +60,7 @@ def test_a_restarted_server_loses_no_event(lasting_server: EmbeddedRedis, follow
     lasting_server.kill()
     lasting_server.restart()
     added += [queue.add("n").id for _ in range(3)]
-    until("all events are told", lambda: len(heard) >= len(added))
+    wait_until(lambda: len(heard) >= len(added), "all events are told")
     assert heard == added
 
 
@@ -74,7 +74,7 @@ def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_ser
     missed = queue.add("meanwhile").id
     time.sleep(0.2)
     proxy.refuse(False)
-    until("the event is told", lambda: heard)
+    wait_until(lambda: heard, "the event is told")
     assert heard == [missed]
 
 
@@ -88,7 +88,7 @@ def test_a_full_server_is_followed_all_the_same(
         assert next(iter(other)).job_id == before
     own_redis.config_set("maxmemory", 0)
     added = queue.add("n").id
-    until("the event is told", lambda: heard)
+    wait_until(lambda: heard, "the event is told")
     assert heard == [added]
     assert events.is_running()
 
@@ -102,11 +102,11 @@ def test_a_user_who_may_not_read_the_stream_is_told_and_goes_on_once_he_may(
     events.on("error", told.append)
     own_redis.acl_setuser("reader", commands=["-xread"])
     added = [queue.add("n").id for _ in range(2)]  # the first one ends the read that is under way
-    until("it was told", lambda: told)
+    wait_until(lambda: told, "it was told")
     assert isinstance(told[0], errors.RedisServerError)
     assert told[0].code == "NOPERM"
     own_redis.acl_setuser("reader", commands=["+xread"])
-    until("all events are told", lambda: len(heard) == len(added))
+    wait_until(lambda: len(heard) == len(added), "all events are told")
     assert heard == added
     assert len(told) < 4
 
@@ -122,12 +122,12 @@ def test_closing_takes_no_time_while_a_listener_runs(queue: Queue, server: Embed
         release.wait(20)
 
     queue.add_bulk([{"name": "n"}] * 5)
-    until("the listener runs", lambda: heard)
+    wait_until(lambda: heard, "the listener runs")
     began = time.monotonic()
     events.close()
     assert time.monotonic() - began < 1
     release.set()
-    until("the thread has ended", lambda: not events.is_running())
+    wait_until(lambda: not events.is_running(), "the thread has ended")
     assert len(heard) == 1
 
 

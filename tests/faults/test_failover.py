@@ -9,9 +9,9 @@ import pytest
 
 from bullrush import Queue, Worker, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 from .worker_process import is_connected
 
 
@@ -37,21 +37,21 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
         for thread in threads:
             thread.start()
         try:
-            until("the load is on", lambda: len(ledger.ended) > 100)
+            wait_until(lambda: len(ledger.ended) > 100, "the load is on")
             own_redis.config_set("repl-diskless-sync-delay", 0)
             new.execute_command("REPLICAOF", "127.0.0.1", port(server))
-            until(
-                "the heir is in step", lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online"
+            wait_until(
+                lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online", "the heir is in step"
             )
             proxy.lead_to(port(heir))
             own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(heir))
-            until("the heir is the primary", lambda: new.info("replication")["role"] == "master")
+            wait_until(lambda: new.info("replication")["role"] == "master", "the heir is the primary")
             seen = len(ledger.ended)
-            until("both go on by themselves", lambda: len(ledger.ended) > seen + 100)
+            wait_until(lambda: len(ledger.ended) > seen + 100, "both go on by themselves")
             enough.set()
             threads[1].join()
             count = len(ledger.acknowledged)
-            until("all jobs are done", lambda: new.zcard("bull:work:completed") == count)
+            wait_until(lambda: new.zcard("bull:work:completed") == count, "all jobs are done")
         finally:
             enough.set()
             worker.close()
@@ -67,14 +67,14 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("it runs one and waits for another", lambda: ledger.begun and is_connected(own_redis))
+        wait_until(lambda: ledger.begun and is_connected(own_redis), "it runs one and waits for another")
         own_redis.execute_command("REPLICAOF", "127.0.0.1", 1)
         gate.touch()
-        until("the handler has returned", lambda: ledger.ended)
+        wait_until(lambda: ledger.ended, "the handler has returned")
         with pytest.raises((errors.ConnectionLostError, errors.RedisServerError)):
             Queue("work", url=server.url, timeout=300).add("quick")
         own_redis.execute_command("REPLICAOF", "NO", "ONE")
-        until("the outcome is stored", lambda: job.get_state() == "completed")
+        wait_until(lambda: job.get_state() == "completed", "the outcome is stored")
     finally:
         gate.touch()
         own_redis.execute_command("REPLICAOF", "NO", "ONE")
@@ -97,13 +97,13 @@ def test_a_server_that_stands_still_beyond_the_locks_costs_one_run_per_job_at_mo
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all run", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all run")
         os.kill(server.pid, signal.SIGSTOP)
-        until("the worker gives its locks up", lambda: sorted(lost) == ids)
+        wait_until(lambda: sorted(lost) == ids, "the worker gives its locks up")
         os.kill(server.pid, signal.SIGCONT)
-        until("they run again", lambda: len(ledger.begun) == 6)
+        wait_until(lambda: len(ledger.begun) == 6, "they run again")
         gate.touch()
-        until("they are completed", lambda: queue.get_completed_count() == 3)
+        wait_until(lambda: queue.get_completed_count() == 3, "they are completed")
     finally:
         os.kill(server.pid, signal.SIGCONT)
         gate.touch()

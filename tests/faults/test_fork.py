@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from bullrush import Queue, Worker, aio
+from tests.waiting import wait_until
 
 from .forking import Child, in_child
 from .handlers import Handlers
-from .waiting import until
 from .worker_process import is_connected
 
 
@@ -39,7 +39,7 @@ class BusyParent:
     def end(self) -> None:
         self._enough.set()
         self._threads[0].join()
-        until("all jobs are done", lambda: self.queue.get_completed_count() >= len(self.ledger.acknowledged))
+        wait_until(lambda: self.queue.get_completed_count() >= len(self.ledger.acknowledged), "all jobs are done")
         self.worker.close()
         self._threads[1].join()
 
@@ -48,7 +48,7 @@ class BusyParent:
 def parent(server, ledger) -> Iterator[BusyParent]:
     """Return a process in the middle of its work: this one."""
     busy = BusyParent(server.url, ledger)
-    until("the work has begun", lambda: len(ledger.ended) > 50)
+    wait_until(lambda: len(ledger.ended) > 50, "the work has begun")
     yield busy
     if not busy._enough.is_set():
         busy.end()
@@ -71,7 +71,7 @@ def test_forks_in_the_middle_of_use_work_on_both_sides(parent, server, own_redis
         added.append(job_id)
         assert completed == 10
     seen = len(ledger.ended)
-    until("the parent goes on", lambda: len(ledger.ended) > seen + 50)
+    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent goes on")
     ledger.acknowledge(added)
     parent.end()
     ledger.check(own_redis, "work", duplicates=0)
@@ -116,7 +116,7 @@ def test_a_child_that_ends_or_collects_garbage_does_not_disturb_its_parent(paren
 
     in_child(collect)
     seen = len(ledger.ended)
-    until("the parent goes on", lambda: len(ledger.ended) > seen + 50)
+    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent goes on")
 
 
 def test_what_a_parent_closes_is_closed_though_a_child_lives(server, own_redis):
@@ -124,13 +124,13 @@ def test_what_a_parent_closes_is_closed_though_a_child_lives(server, own_redis):
     worker = Worker("work", lambda job: None, url=server.url, drain_delay=60_000)
     working = threading.Thread(target=worker.run)
     working.start()
-    until("the worker waits", lambda: is_connected(own_redis))
+    wait_until(lambda: is_connected(own_redis), "the worker waits")
     reading, writing = os.pipe()
     child = Child(lambda: os.read(reading, 1))
     try:
         worker.close()
         working.join()
-        until("its wait is over", lambda: not is_connected(own_redis), seconds=5)
+        wait_until(lambda: not is_connected(own_redis), "its wait is over", seconds=5)
     finally:
         os.write(writing, b".")
         assert child.result() == b"."

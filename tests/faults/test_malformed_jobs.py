@@ -9,8 +9,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker, aio
-
-from .waiting import until
+from tests.waiting import wait_until
 
 Damage = Callable[[Redis, str], object]
 
@@ -190,12 +189,12 @@ def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, ser
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("the worker says that outcomes wait", lambda: any("WRONGTYPE" in text for text in told))
+        wait_until(lambda: any("WRONGTYPE" in text for text in told), "the worker says that outcomes wait")
         own_redis.delete(f"bull:work:{key}")
         if key == "active":
             own_redis.rpush("bull:work:active", *kept["active"])
-        until("all are finished", lambda: sum(queue.get_job_counts("completed", "failed").values()) >= 3)
-        until("nothing is active", lambda: queue.get_active_count() == 0)
+        wait_until(lambda: sum(queue.get_job_counts("completed", "failed").values()) >= 3, "all are finished")
+        wait_until(lambda: queue.get_active_count() == 0, "nothing is active")
     finally:
         worker.close()
         working.join()

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 
 def fill(redis) -> None:
@@ -60,16 +60,16 @@ def test_a_full_server_costs_no_lock_and_no_outcome(queue, own_redis, ledger, se
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all slots are taken")
         fill(own_redis)
         for _ in range(6):  # by 200 ms each: together longer than the locks last
             low = own_redis.pttl("bull:work:1:lock")
-            until("a lock is renewed", lambda low=low: own_redis.pttl("bull:work:1:lock") > low)
-            until("it runs down", lambda: own_redis.pttl("bull:work:1:lock") < 700)
+            wait_until(lambda low=low: own_redis.pttl("bull:work:1:lock") > low, "a lock is renewed")
+            wait_until(lambda: own_redis.pttl("bull:work:1:lock") < 700, "it runs down")
         gate.touch()
-        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
+        wait_until(lambda: len(ledger.ended) >= 3, "the handlers have returned")
         make_room(own_redis)
-        until("all jobs are done", lambda: queue.get_completed_count() == 23)
+        wait_until(lambda: queue.get_completed_count() == 23, "all jobs are done")
     finally:
         gate.touch()
         make_room(own_redis)
@@ -89,16 +89,16 @@ def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, l
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all slots are taken")
         own_redis.config_set("min-replicas-to-write", 1)
         gate.touch()
-        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
-        until("outcomes were refused", lambda: "outcomes wait: NOREPLICAS" in caplog.text)
+        wait_until(lambda: len(ledger.ended) >= 3, "the handlers have returned")
+        wait_until(lambda: "outcomes wait: NOREPLICAS" in caplog.text, "outcomes were refused")
         assert queue.get_completed_count() == 0
         with pytest.raises(errors.RedisServerError, match="NOREPLICAS"):
             Queue("other", url=server.url).add("quick")
         own_redis.config_set("min-replicas-to-write", 0)
-        until("all jobs are done", lambda: queue.get_completed_count() == 3)
+        wait_until(lambda: queue.get_completed_count() == 3, "all jobs are done")
     finally:
         own_redis.config_set("min-replicas-to-write", 0)
         worker.close()

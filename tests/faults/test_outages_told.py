@@ -12,10 +12,10 @@ import pytest
 
 from bullrush import Event, FlowProducer, JobScheduler, Queue, QueueEvents, QueueEventsProducer, aio
 from bullrush.errors import ConnectionLostError
+from tests.waiting import wait_until
 
 from .forking import in_child
 from .proxy import Proxy
-from .waiting import until
 
 KINDS: dict[str, Callable[..., Any]] = {
     "Queue": lambda module, url: module.Queue("work", url=url),
@@ -48,12 +48,12 @@ def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
             handle.on("added", heard.append)
         for outages in (1, 2):
             queue.add("n")  # over the connection that all but QueueEvents share
-            until("it is connected", lambda outages=outages: kind != "QueueEvents" or len(heard) == outages)
+            wait_until(lambda outages=outages: kind != "QueueEvents" or len(heard) == outages, "it is connected")
             proxy.refuse(True)
             before = proxy.accepted
             proxy.cut()
-            until("it was told", lambda outages=outages: len(told) == outages)
-            until("it tried again and again", lambda before=before: proxy.accepted > before + 2)
+            wait_until(lambda outages=outages: len(told) == outages, "it was told")
+            wait_until(lambda before=before: proxy.accepted > before + 2, "it tried again and again")
             proxy.refuse(False)
     assert len(told) == 2
     assert all(isinstance(error, ConnectionLostError) for error in told)
@@ -90,7 +90,7 @@ def test_only_a_listener_of_error_costs_a_thread_and_closing_ends_it(queue: Queu
     queue.once("error", lambda error: None)
     assert len(watchers()) == 1
     queue.close()
-    until("the thread has ended", lambda: watchers() == [])
+    wait_until(lambda: watchers() == [], "the thread has ended")
     queue.on("error", lambda error: None)
     assert watchers() == []
 
@@ -112,7 +112,7 @@ def test_a_listener_that_comes_during_an_outage_hears_of_it(proxy: Proxy) -> Non
         with pytest.raises(ConnectionLostError):
             queue.add("n")
         queue.on("error", told.append)
-        until("it was told", lambda: told)
+        wait_until(lambda: told, "it was told")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

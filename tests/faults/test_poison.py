@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 IMPATIENT = {"lock_duration": 500, "stalled_interval": 200}
 
@@ -24,7 +24,7 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
         return queue.get_completed_count() + queue.get_failed_count() == 600
 
     workers = []
-    until("all jobs are finished", attended, seconds=40)
+    wait_until(attended, "all jobs are finished", seconds=40)
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert queue.get_job(poison).failed_reason == "job stalled more than allowable limit"
     assert (
@@ -35,8 +35,8 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
 def test_handlers_that_become_slow_hold_nothing_ahead(queue, own_redis, ledger, start_worker, server):
     queue.add_bulk([{"name": "quick"}] * 3000 + [{"name": "slow"}] * 600)
     start_worker(server.url, concurrency=2)
-    until("the quick ones are done", lambda: queue.get_completed_count() >= 3000)
-    until("few are claimed", lambda: own_redis.llen("bull:work:active") <= 4, seconds=5)
+    wait_until(lambda: queue.get_completed_count() >= 3000, "the quick ones are done")
+    wait_until(lambda: own_redis.llen("bull:work:active") <= 4, "few are claimed", seconds=5)
     for _ in range(20):
         assert own_redis.llen("bull:work:active") <= 4
 
@@ -55,7 +55,7 @@ def test_only_the_job_that_ends_the_process_fails_and_soon(queue, own_redis, led
             workers.append(start_worker(server.url, max_stalled_count=most, **slots, **IMPATIENT))
         return queue.get_completed_count() + queue.get_failed_count() == 100
 
-    until("all jobs are finished", attended, seconds=100)
+    wait_until(attended, "all jobs are finished", seconds=100)
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert ledger.begun.count(poison) <= most + 2
     assert len(workers) <= most + 3
@@ -67,11 +67,11 @@ def test_what_a_killed_worker_had_only_claimed_has_not_stalled(
 ):
     ids = [job.id for job in queue.add_bulk([{"name": "brief"}] * 1500)]
     killed = start_worker(server.url, concurrency=2, prefetch=prefetch, **IMPATIENT)
-    until("the load is on", lambda: len(ledger.ended) > 300)
+    wait_until(lambda: len(ledger.ended) > 300, "the load is on")
     killed.kill()
     begun = set(ledger.begun)
     heir = start_worker(server.url, concurrency=2, max_stalled_count=0, **IMPATIENT)
-    until("all are finished", lambda: queue.get_completed_count() + queue.get_failed_count() == 1500)
+    wait_until(lambda: queue.get_completed_count() + queue.get_failed_count() == 1500, "all are finished")
     heir.terminate()
     assert heir.wait() == 0
     assert set(own_redis.zrange("bull:work:failed", 0, -1)) <= begun
@@ -92,8 +92,8 @@ def test_a_long_job_and_one_that_must_start_alone_keep_each_other_waiting_for_a_
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("the first one runs", lambda: len(ledger.begun) == 1)
-        until("both run", lambda: len(ledger.begun) == 2, seconds=10)
+        wait_until(lambda: len(ledger.begun) == 1, "the first one runs")
+        wait_until(lambda: len(ledger.begun) == 2, "both run", seconds=10)
         assert ledger.begun == ([suspect, plain] if first == "suspect" else [plain, suspect])
     finally:
         gate.touch()

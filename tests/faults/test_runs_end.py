@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
 from .handlers import Handlers
 from .ledger import Ledger
-from .waiting import until
 
 
 def worker_behind(proxy, ledger: Ledger, **options) -> Worker:
@@ -25,7 +25,7 @@ def test_a_run_until_drained_ends_drained_though_connections_break(queue, own_re
     )
     running.start()
     for count in (100, 200, 300):
-        until("the work goes on", lambda count=count: len(ledger.ended) > count)
+        wait_until(lambda count=count: len(ledger.ended) > count, "the work goes on")
         proxy.reset()
     running.join(30)
     assert outcome[0].completed == 400

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 CRASHES = 3
 CONCURRENCY = 4
@@ -61,15 +61,15 @@ def test_a_killed_server_comes_back_and_every_acknowledged_job_completes(lasting
     try:
         for crash in range(1, CRASHES + 1):
             enough = 150 * crash
-            until("the load is on", lambda enough=enough: len(ledger.ended) > enough)
+            wait_until(lambda enough=enough: len(ledger.ended) > enough, "the load is on")
             lasting_server.kill()
             lasting_server.restart()
         seen = len(ledger.ended)
-        until("both go on by themselves", lambda: len(ledger.ended) > seen + 100)
+        wait_until(lambda: len(ledger.ended) > seen + 100, "both go on by themselves")
         load.end_producing()
         expected = set(ledger.acknowledged)
         redis = client_of(lasting_server)
-        until("all jobs are done", lambda: not redis.exists("bull:work:wait", "bull:work:active"))
+        wait_until(lambda: not redis.exists("bull:work:wait", "bull:work:active"), "all jobs are done")
         completed = set(redis.zrange("bull:work:completed", 0, -1))
     finally:
         load.end()

@@ -1,8 +1,9 @@
 """A worker dies, or seems to: another one does its jobs, and what the dead one still says does not count."""
 
+from tests.waiting import wait_until
+
 from .handlers import Handlers
 from .ledger import completions
-from .waiting import until
 
 IMPATIENT = {"lock_duration": 600, "stalled_interval": 250}
 
@@ -11,11 +12,11 @@ def test_a_killed_workers_jobs_are_done_by_another(queue, own_redis, ledger, sta
     gate = tmp_path / "gate"
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3))
     doomed = start_worker(server.url, concurrency=3, **IMPATIENT)
-    until("all jobs run", lambda: len(ledger.begun) == 3)
+    wait_until(lambda: len(ledger.begun) == 3, "all jobs run")
     doomed.kill()
     gate.touch()
     start_worker(server.url, concurrency=3, **IMPATIENT)
-    until("all jobs are done", lambda: queue.get_completed_count() == 3)
+    wait_until(lambda: queue.get_completed_count() == 3, "all jobs are done")
     ledger.check(own_redis, queue.name, duplicates=3)
 
 
@@ -25,10 +26,10 @@ def test_workers_killed_one_after_another_under_load_lose_nothing(queue, own_red
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "brief"}] * 1500))
     workers = [start_worker(server.url, **options) for _ in range(2)]
     for kill in range(1, kills + 1):
-        until("the load is on", lambda kill=kill: len(ledger.ended) > 300 * kill)
+        wait_until(lambda kill=kill: len(ledger.ended) > 300 * kill, "the load is on")
         workers.pop(0).kill()
         workers.append(start_worker(server.url, **options))
-    until("all jobs are done", lambda: queue.get_completed_count() == 1500)
+    wait_until(lambda: queue.get_completed_count() == 1500, "all jobs are done")
     # Counted by finished runs: what was only claimed ahead has not run.
     ledger.check(own_redis, queue.name, duplicates=kills * (concurrency + prefetch))
 
@@ -38,18 +39,18 @@ def test_a_worker_suspended_beyond_its_lock_is_fenced(queue, own_redis, ledger, 
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
     sleeper = start_worker(server.url, name="sleeper", skip_stalled_check=True, **IMPATIENT)
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     sleeper.stop()
     start_worker(server.url, name="heir", **IMPATIENT)
-    until("it runs again elsewhere", lambda: ledger.begun == [job.id] * 2)
+    wait_until(lambda: ledger.begun == [job.id] * 2, "it runs again elsewhere")
     sleeper.go_on()
-    until("the sleeper learns of its loss", lambda: sleeper.said(f"could not renew lock for job {job.id}"))
+    wait_until(lambda: sleeper.said(f"could not renew lock for job {job.id}"), "the sleeper learns of its loss")
     gate.touch()
-    until("both have finished it", lambda: ledger.ended == [job.id] * 2)
+    wait_until(lambda: ledger.ended == [job.id] * 2, "both have finished it")
     sleeper.terminate()
     assert sleeper.wait() == 0
     assert sleeper.said("outcome RunStats(completed=0, failed=0, retried=0")
-    until("the heir's outcome is stored", lambda: queue.get_completed_count() == 1)
+    wait_until(lambda: queue.get_completed_count() == 1, "the heir's outcome is stored")
     assert queue.get_job(job.id).processed_by == "heir"
     ledger.check(own_redis, queue.name, duplicates=1)
 
@@ -64,17 +65,17 @@ def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(
     sleeper = start_worker(
         server.url, name="sleeper", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600
     )
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     sleeper.stop()
     heir = start_worker(server.url, name="heir", **IMPATIENT)
-    until("it runs again elsewhere", lambda: ledger.begun == [job.id] * 2)
+    wait_until(lambda: ledger.begun == [job.id] * 2, "it runs again elsewhere")
     heir.stop()
     gate.touch()
     sleeper.go_on()
-    until("the sleeper's outcome was refused", lambda: sleeper.said(f"for job {job.id}. "))
+    wait_until(lambda: sleeper.said(f"for job {job.id}. "), "the sleeper's outcome was refused")
     assert completions(own_redis, queue.name) == {}
     heir.go_on()
-    until("the heir's outcome is stored", lambda: queue.get_completed_count() == 1)
+    wait_until(lambda: queue.get_completed_count() == 1, "the heir's outcome is stored")
     assert queue.get_job(job.id).processed_by == "heir"
     ledger.check(own_redis, queue.name, duplicates=1)
 
@@ -87,14 +88,14 @@ def test_a_worker_suspended_beyond_its_locks_begins_none_of_its_jobs(
     rest = [job.id for job in queue.add_bulk([{"name": "quick"}] * 200)]
     ledger.acknowledge([first, *rest])
     sleeper = start_worker(server.url, prefetch=200, skip_stalled_check=True, **IMPATIENT)
-    until("all are claimed", lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201)
+    wait_until(lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201, "all are claimed")
     sleeper.stop()
     gate.touch()
     start_worker(server.url, **IMPATIENT)
-    until("another worker has done them", lambda: queue.get_completed_count() == 201)
+    wait_until(lambda: queue.get_completed_count() == 201, "another worker has done them")
     sleeper.go_on()
-    until("the sleeper learns of its loss", lambda: sleeper.said("could not renew lock"))
-    until("its handler has returned", lambda: ledger.ended.count(first) == 2)
+    wait_until(lambda: sleeper.said("could not renew lock"), "the sleeper learns of its loss")
+    wait_until(lambda: ledger.ended.count(first) == 2, "its handler has returned")
     sleeper.terminate()
     assert sleeper.wait() == 0
     ledger.check(own_redis, queue.name, duplicates=1)
@@ -105,9 +106,9 @@ def test_a_worker_asked_to_end_finishes_its_job(queue, own_redis, ledger, start_
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
     worker = start_worker(server.url)
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     worker.terminate()
-    until("it takes no more jobs", lambda: worker.said("closing after the running jobs"))
+    wait_until(lambda: worker.said("closing after the running jobs"), "it takes no more jobs")
     later = queue.add("quick")
     gate.touch()
     assert worker.wait() == 0

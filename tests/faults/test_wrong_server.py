@@ -9,9 +9,9 @@ from redis import Redis
 
 from bullrush import Queue, Worker, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .fake_server import FakeServer
-from .waiting import until
 
 Use = Callable[..., object]
 
@@ -57,7 +57,7 @@ def cluster() -> Iterator[str]:
     """Return the URL of a cluster of one node, which serves all slots."""
     with EmbeddedRedis(port=0, args=["--cluster-enabled", "yes"]) as server, Redis.from_url(server.url) as redis:
         redis.execute_command("CLUSTER ADDSLOTS", *range(16384))
-        until("the cluster is up", lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
+        wait_until(lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "the cluster is up")
         yield server.url
 
 

@@ -3,23 +3,12 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from bullrush import Worker
 
 from .node_process import NodeProcess
 from .scripted import scripted
-
-T = TypeVar("T")
-
-
-def eventually(look: Callable[[], T], seconds: float = 20) -> T:
-    """Look until there is something to see, and return it."""
-    deadline = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.01)
-    return seen
 
 
 class TheirQueue:

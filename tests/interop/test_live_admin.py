@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
-from .live import TheirQueue, eventually, our_worker, work_off
+from .live import TheirQueue, our_worker, work_off
 
 
 def test_we_see_their_workers(ours, theirs, queue_name, redis_url):
     with theirs.worker(name="w1"), theirs.worker(), our_worker(queue_name, redis_url, name="w2"):
-        workers = eventually(lambda: len(found := ours.get_workers()) == 3 and found)
-        by_id = {worker["id"]: worker for worker in eventually(lambda: theirs.call("getWorkers"))}
+        workers = wait_until(lambda: len(found := ours.get_workers()) == 3 and found)
+        by_id = {worker["id"]: worker for worker in wait_until(lambda: theirs.call("getWorkers"))}
     assert {worker["id"] for worker in workers} == set(by_id)
     for worker in workers:
         assert worker.keys() == by_id[worker["id"]].keys()
@@ -42,14 +43,14 @@ def test_they_see_workers_of_ours_that_do_not_run(theirs, queue_name, redis_url)
     ):
         ready.wait_until_ready()
         assert hand.get_next_job("t", block=False) is None
-        workers = eventually(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
+        workers = wait_until(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
         assert {worker["rawname"].rpartition(":w:")[2] for worker in workers} == {"ready", "hand"}
-    eventually(lambda: theirs.call("getWorkers") == [])
+    wait_until(lambda: theirs.call("getWorkers") == [])
 
 
 def test_we_see_those_who_listen(ours, theirs):
     with theirs.listening():
-        (listener,) = eventually(ours.get_queue_events)
+        (listener,) = wait_until(ours.get_queue_events)
         assert listener["rawname"].endswith(":qe")
         assert ours.get_workers() == []
 
@@ -59,7 +60,7 @@ def test_metrics_of_either_side_are_read_by_both(ours, theirs, queue_name, redis
     work_off(queue_name, redis_url, metrics={"max_data_points": 3})
     ours.add("n")
     with theirs.worker(metrics={"maxDataPoints": 3}):
-        eventually(lambda: ours.get_completed_count() == 2)
+        wait_until(lambda: ours.get_completed_count() == 2)
     read, metrics = theirs.call("getMetrics", "completed"), ours.get_metrics("completed")
     assert metrics["meta"]["count"] == 2
     assert list(read["meta"].values()) == list(metrics["meta"].values())

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bullrush import FlowProducer, Job, Queue, WaitingChildrenError
+from tests.waiting import wait_until
 
-from .live import TheirQueue, eventually, work_off
+from .live import TheirQueue, work_off
 from .node_process import NodeProcess
 
 
@@ -235,7 +236,7 @@ def test_a_parked_job_is_added_when_our_worker_ends_its_owner(
     work_off(ours.name, redis_url, park, max_jobs=1)
     assert owner.get_state() == ("failed" if failed else "completed")
     assert parked_fields(redis, ours) == {}
-    late = eventually(lambda: ours.get_job(ours.get_deduplication_job_id("d") or ""))
+    late = wait_until(lambda: ours.get_job(ours.get_deduplication_job_id("d") or ""))
     assert (late.name, late.data, late.deduplication_id) == ("late", {"n": 1}, "d")
     state = "delayed" if "delay" in opts else "prioritized" if "priority" in opts else "waiting"
     assert late.get_state() == state

@@ -2,7 +2,9 @@
 
 import pytest
 
-from .live import TheirQueue, eventually, our_worker, work_off
+from tests.waiting import wait_until
+
+from .live import TheirQueue, our_worker, work_off
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_a_child_that_may_fail_releases_its_parent(theirs, children, queue_name,
 def test_a_series_of_theirs_goes_on_in_our_hands(theirs, ours, queue_name, redis_url):
     with our_worker(queue_name, redis_url):
         theirs.call("upsertJobScheduler", "s1", {"every": 150, "limit": 4}, {"name": "tick", "data": {"n": 1}})
-        eventually(lambda: ours.get_completed_count() == 4)
+        wait_until(lambda: ours.get_completed_count() == 4)
     jobs = ours.get_completed()
     assert {(job.name, job.attempts_started) for job in jobs} == {("tick", 1)}
     assert sorted(job.opts["repeat"]["count"] for job in jobs) == [1, 2, 3, 4]
@@ -81,7 +83,7 @@ def test_a_series_of_theirs_goes_on_in_our_hands(theirs, ours, queue_name, redis
 def test_a_series_is_not_doubled_when_both_work_it(theirs, ours, queue_name, redis_url):
     with our_worker(queue_name, redis_url), theirs.worker():
         theirs.call("upsertJobScheduler", "s1", {"every": 100, "limit": 10}, {"name": "tick"})
-        eventually(lambda: ours.get_completed_count() == 10)
+        wait_until(lambda: ours.get_completed_count() == 10)
     counts = sorted(job.opts["repeat"]["count"] for job in ours.get_completed())
     assert counts == [*range(1, 11)]
 
@@ -89,7 +91,7 @@ def test_a_series_is_not_doubled_when_both_work_it(theirs, ours, queue_name, red
 def test_a_cron_series_goes_on_in_our_hands(theirs, ours, queue_name, redis_url):
     theirs.call("upsertJobScheduler", "s1", {"pattern": "* * * * * *", "limit": 2}, {"name": "tick"})
     with our_worker(queue_name, redis_url):
-        eventually(lambda: ours.get_completed_count() == 2)
+        wait_until(lambda: ours.get_completed_count() == 2)
     times = sorted(int(job.id.rpartition(":")[2]) for job in ours.get_completed())
     assert times[0] % 1000 == 0
     assert times[1] - times[0] >= 1000

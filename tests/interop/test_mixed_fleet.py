@@ -8,10 +8,11 @@ import os
 import pytest
 
 from bullrush import Queue
+from tests.waiting import wait_until
 
 from .fleet import COMPLETED, KINDS, Fleet
 from .fleet_books import Books, Production
-from .live import TheirQueue, eventually
+from .live import TheirQueue
 
 JOBS = int(os.environ.get("FLEET_JOBS", "3000"))
 OF_EACH_KIND = 1 if JOBS < 10_000 else 2
@@ -67,12 +68,12 @@ def test_every_job_has_one_outcome_whoever_works_and_dies(fleet, ours, theirs, q
         if progress > 0.3 and not fleet.started:
             for kind in KINDS * OF_EACH_KIND:
                 fleet.start(kind)
-            eventually(lambda: set(fleet.runs_by_kind()) == set(KINDS), seconds=60)
+            wait_until(lambda: set(fleet.runs_by_kind()) == set(KINDS), seconds=60)
         if fleet.started and doomed and progress > 1 - len(doomed) * 0.15:
             kind = doomed.pop(0)
             fleet.kill(kind)
             fleet.start(kind)
-    eventually(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)
+    wait_until(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)
     fleet.stop()
 
     books = Books(redis, queues)

@@ -10,9 +10,10 @@ from redis import Redis
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
 from tests.faults.proxy import Proxy
+from tests.waiting import wait_until
 
 from .fleet import COMPLETED, KINDS, LOCK_MS, STALLED_INTERVAL_MS, Fate, Fleet
-from .live import TheirQueue, eventually
+from .live import TheirQueue
 from .node_process import NodeProcess
 
 USER, PASSWORD = "ours", "secret"
@@ -103,13 +104,13 @@ class Trouble:
 
     def jobs_end_their_process(self) -> None:
         ids = self._add_all(4, {"exits": True})
-        eventually(lambda: self.fleet.replace_crashed() or self._are_completed(ids), seconds=60)
+        wait_until(lambda: self.fleet.replace_crashed() or self._are_completed(ids), seconds=60)
 
     def a_key_of_a_job_is_damaged(self) -> None:
         """The job cannot be finished until somebody mends it."""
         (id,) = self._add_all(1, {}, delay=500)
         self.redis.set(f"bull:{self.queue.name}:{id}:dependencies", "no set")
-        eventually(lambda: self.fleet.runs()[f"{self.queue.name}:{id}"], seconds=30)
+        wait_until(lambda: self.fleet.runs()[f"{self.queue.name}:{id}"], seconds=30)
         time.sleep(MOMENT)
         self.redis.delete(f"bull:{self.queue.name}:{id}:dependencies")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bullrush import JobScheduler, Queue, QueueEvents, QueueEventsProducer, Worker, aio, errors
+from tests.waiting import wait_until
 
 
 def test_a_queue_tells_what_it_did(queue: Queue) -> None:
@@ -110,18 +111,16 @@ def test_options_are_shown_without_the_password() -> None:
     assert queue.opts["url"] == "redis://user:secret@host/0"
 
 
-def test_a_worker_disconnects_without_waiting_for_its_jobs(
-    queue: Queue, worker: Callable, eventually: Callable
-) -> None:
+def test_a_worker_disconnects_without_waiting_for_its_jobs(queue: Queue, worker: Callable) -> None:
     running: list[str] = []
 
     def handler(job: object) -> None:
         running.append("yes")
-        eventually(lambda: w.closing, 10)
+        wait_until(lambda: w.closing, seconds=10)
 
     w = worker(handler, autorun=True)
     queue.add("n")
-    eventually(lambda: running)
+    wait_until(lambda: running)
     w.disconnect()
     assert w.closing
-    eventually(lambda: not w.is_running())
+    wait_until(lambda: not w.is_running())

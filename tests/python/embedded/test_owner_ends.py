@@ -12,7 +12,8 @@ import pytest
 from redis import Redis
 
 from bullrush.embedded import EmbeddedRedis
-from tests.python.embedded.server_processes import finish, owner, runs, socket_of, started, wait_for
+from tests.python.embedded.server_processes import finish, owner, runs, socket_of, started
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 
@@ -22,8 +23,8 @@ def test_no_server_outlives_an_owner_that_was_killed() -> None:
     pid, _, url = started(process)
     process.kill()
     finish(process)
-    wait_for(lambda: not runs(pid))
-    wait_for(lambda: not socket_of(url).parent.exists())
+    wait_until(lambda: not runs(pid))
+    wait_until(lambda: not socket_of(url).parent.exists())
 
 
 def test_no_server_outlives_its_owner_although_a_forked_child_lives_on() -> None:
@@ -34,7 +35,7 @@ def test_no_server_outlives_its_owner_although_a_forked_child_lives_on() -> None
     process.kill()
     finish(process)
     try:
-        wait_for(lambda: not runs(pid))
+        wait_until(lambda: not runs(pid))
         assert runs(child)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -44,7 +45,7 @@ def test_a_killed_supervisor_takes_its_server_along_and_the_owner_ends_in_peace(
     process = owner()
     pid, watcher, url = started(process)
     os.kill(watcher, signal.SIGKILL)
-    wait_for(lambda: not runs(pid))
+    wait_until(lambda: not runs(pid))
     finish(process)
     assert process.returncode == 0
     assert not socket_of(url).parent.exists()
@@ -58,7 +59,7 @@ def test_no_server_outlives_owner_and_supervisor_killed_together(order: str) -> 
     for kill in kills if order == "owner first" else reversed(kills):
         kill()
     finish(process)
-    wait_for(lambda: not runs(pid))
+    wait_until(lambda: not runs(pid))
 
 
 def test_a_server_outlives_the_thread_that_started_it() -> None:
@@ -86,4 +87,4 @@ def test_where_the_kernel_does_not_end_the_server_a_second_process_does(tmp_path
         server = int(watcher.stdout.readline())
         children = Path(f"/proc/{watcher.pid}/task/{watcher.pid}/children").read_text().split()
         os.kill(watcher.pid if ended == "supervisor" else server, signal.SIGKILL)
-        wait_for(lambda: not any(runs(int(pid)) for pid in (watcher.pid, *children)))
+        wait_until(lambda: not any(runs(int(pid)) for pid in (watcher.pid, *children)))

@@ -10,7 +10,8 @@ from redis import Redis
 from bullrush import embedded
 from bullrush.embedded import EmbeddedRedis
 from bullrush.embedded.directory import JoinedServer, join
-from tests.python.embedded.server_processes import finish, owner, runs, started, user, wait_for
+from tests.python.embedded.server_processes import finish, owner, runs, started, user
+from tests.waiting import wait_until
 
 
 def test_a_second_process_uses_the_server_of_the_first(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_the_server_stops_with_its_last_user_not_with_its_owner(tmp_path: Path, 
         redis.set("kept", "yes")
     assert joined.alive
     joined.stop()
-    wait_for(lambda: not runs(pid))
+    wait_until(lambda: not runs(pid))
     with EmbeddedRedis(tmp_path) as again, Redis.from_url(again.url, decode_responses=True) as redis:
         assert redis.get("kept") == "yes"
 
@@ -63,7 +64,7 @@ def test_a_directory_whose_server_died_is_opened_anew_with_its_data(tmp_path: Pa
     os.kill(watcher, signal.SIGKILL)
     process.kill()
     finish(process)
-    wait_for(lambda: not embedded._servers[str(tmp_path), None].alive)
+    wait_until(lambda: not embedded._servers[str(tmp_path), None].alive)
     recovered = embedded.resolve(f"embedded://{tmp_path}")
     assert recovered != url
     with Redis.from_url(recovered, decode_responses=True) as redis:
@@ -84,7 +85,7 @@ def test_a_forked_child_does_not_keep_a_joined_server_running(tmp_path: Path) ->
         joined.stop()
         process.kill()
         finish(process)
-        wait_for(lambda: not runs(pid))
+        wait_until(lambda: not runs(pid))
     finally:
         os.write(answering, b"x")
         os.waitpid(child, 0)

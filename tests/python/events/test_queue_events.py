@@ -11,6 +11,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Event, Queue, QueueEvents, QueueEventsProducer, Worker, aio, errors
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def follow(redis_url: str, queue_name: str) -> Iterator[Callable[..., QueueEvent
         events.close()
 
 
-def until(events: QueueEvents, name: str) -> list[Event]:
+def events_until(events: QueueEvents, name: str) -> list[Event]:
     """Return the events up to the first of a name."""
     heard = []
     for event in events:
@@ -45,7 +46,7 @@ def test_a_loop_gets_every_event_from_the_moment_the_object_was_made(queue: Queu
     job = queue.add("n")
     job.update_progress({"step": 1})
     job.remove()
-    heard = until(events, "removed")
+    heard = events_until(events, "removed")
     assert [(event.event, event.job_id) for event in heard] == [
         ("added", job.id),
         ("waiting", job.id),
@@ -64,7 +65,7 @@ def test_results_and_numbers_are_decoded_and_all_else_is_text(queue: Queue, work
     late.remove()
     worker(lambda job: {"made": job.attempts_made, "text": "☃"}).run(until="drained")
     queue.pause()
-    heard = {event.event: event for event in until(events, "paused")}
+    heard = {event.event: event for event in events_until(events, "paused")}
     assert heard["completed"].returnvalue == {"made": 0, "text": "☃"}
     assert heard["completed"]["returnvalue"] == heard["completed"].returnvalue
     assert isinstance(heard["delayed"].delay, int)
@@ -118,9 +119,7 @@ def test_the_stream_can_be_read_from_its_beginning_and_from_any_entry(queue: Que
     assert (only.event, only.job_id, only.id) == ("waiting", job.id, second.id)
 
 
-def test_listeners_hear_of_all_jobs_or_of_one(
-    queue: Queue, worker: Callable, follow: Callable, eventually: Callable
-) -> None:
+def test_listeners_hear_of_all_jobs_or_of_one(queue: Queue, worker: Callable, follow: Callable) -> None:
     events = follow()
     all_jobs, one_job, once = [], [], []
     ids = [job.id for job in queue.add_bulk([{"name": "n"}] * 3)]
@@ -132,14 +131,14 @@ def test_listeners_hear_of_all_jobs_or_of_one(
     events.on(f"completed:{ids[1]}", lambda event: one_job.append((event.job_id, event.returnvalue)))
     events.once("active", lambda event: once.append(event.job_id))
     worker(lambda job: job.id).run(until="drained")
-    eventually(lambda: len(all_jobs) == 3)
+    wait_until(lambda: len(all_jobs) == 3)
     assert all_jobs == ids
     assert one_job == [(ids[1], ids[1])]
     assert once == [ids[0]]
 
 
 def test_a_listener_that_raises_is_logged_and_the_events_go_on(
-    queue: Queue, follow: Callable, eventually: Callable, caplog: pytest.LogCaptureFixture
+    queue: Queue, follow: Callable, caplog: pytest.LogCaptureFixture
 ) -> None:
     events = follow()
     heard: list[str] = []
@@ -147,11 +146,11 @@ def test_a_listener_that_raises_is_logged_and_the_events_go_on(
     events.on("paused", lambda event: heard.append(event.event))
     queue.add("n")
     queue.pause()
-    eventually(lambda: heard)
+    wait_until(lambda: heard)
     assert "A listener of 'waiting' failed" in caplog.text
 
 
-def test_without_autorun_listeners_wait_for_run(queue: Queue, follow: Callable, eventually: Callable) -> None:
+def test_without_autorun_listeners_wait_for_run(queue: Queue, follow: Callable) -> None:
     events = follow(autorun=False)
     heard: list[str] = []
     events.on("added", lambda event: heard.append(event.event))
@@ -159,7 +158,7 @@ def test_without_autorun_listeners_wait_for_run(queue: Queue, follow: Callable, 
     assert not events.is_running()
     running = threading.Thread(target=events.run)
     running.start()
-    eventually(lambda: heard == ["added"])
+    wait_until(lambda: heard == ["added"])
     with pytest.raises(RuntimeError, match=r"Queue Events is already running\."):
         events.run()
     events.close()
@@ -167,7 +166,7 @@ def test_without_autorun_listeners_wait_for_run(queue: Queue, follow: Callable, 
     assert not running.is_alive()
 
 
-def test_closing_takes_no_time_and_ends_loops(queue: Queue, follow: Callable, eventually: Callable) -> None:
+def test_closing_takes_no_time_and_ends_loops(queue: Queue, follow: Callable) -> None:
     events = follow()
     events.on("added", lambda event: None)
     ended: list[list[Event]] = []
@@ -177,7 +176,7 @@ def test_closing_takes_no_time_and_ends_loops(queue: Queue, follow: Callable, ev
     began = time.monotonic()
     events.close()
     assert time.monotonic() - began < 0.1
-    eventually(lambda: ended)
+    wait_until(lambda: ended)
     assert events.closing
     with pytest.raises(errors.ClosedError):
         iter(events)
@@ -234,13 +233,13 @@ def test_the_connection_is_named_as_others_look_for_it(redis: Redis, queue: Queu
 
 
 def test_a_stream_that_cannot_be_read_is_told(
-    redis: Redis, queue: Queue, follow: Callable, eventually: Callable, caplog: pytest.LogCaptureFixture
+    redis: Redis, queue: Queue, follow: Callable, caplog: pytest.LogCaptureFixture
 ) -> None:
     events = follow()
     told: list[Exception] = []
     redis.set(queue.to_key("events"), "not a stream")
     events.on("error", told.append)
-    eventually(lambda: told)
+    wait_until(lambda: told)
     assert isinstance(told[0], errors.RedisServerError)
     assert "WRONGTYPE" in caplog.text
 

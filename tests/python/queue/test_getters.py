@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker, errors
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -168,40 +169,36 @@ def test_the_marker_of_an_old_client_is_not_a_job(queue: Queue, redis: Redis) ->
     assert (queue.get_waiting(), queue.get_ranges("waiting"), queue.count()) == ([], [], 0)
 
 
-def test_workers_are_listed_while_they_are_connected(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
-) -> None:
+def test_workers_are_listed_while_they_are_connected(queue: Queue, worker: Callable[..., Worker]) -> None:
     assert (queue.get_workers(), queue.get_workers_count(), queue.get_queue_events()) == ([], 0, [])
     plain = worker(lambda job: None, autorun=True)
     worker(lambda job: None, autorun=True, name="w1")
-    eventually(lambda: queue.get_workers_count() == 2)
+    wait_until(lambda: queue.get_workers_count() == 2)
     found = queue.get_workers()
     assert {client["name"] for client in found} == {queue.name}
     assert {client["rawname"].rpartition(":w:")[2] for client in found} >= {"w1"}
     assert {client["cmd"] for client in found} == {"bzpopmin"}
     plain.close()
-    eventually(lambda: [client["rawname"][-5:] for client in queue.get_workers()] == [":w:w1"])
+    wait_until(lambda: [client["rawname"][-5:] for client in queue.get_workers()] == [":w:w1"])
 
 
 def test_a_worker_has_its_name_again_after_its_connection_was_cut(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None], redis: Redis
+    queue: Queue, worker: Callable[..., Worker], redis: Redis
 ) -> None:
     worker(lambda job: None, autorun=True, name="w1")
-    eventually(lambda: queue.get_workers_count() == 1)
+    wait_until(lambda: queue.get_workers_count() == 1)
     (first,) = queue.get_workers()
     redis.client_kill_filter(_id=first["id"])
-    eventually(lambda: [client["id"] for client in queue.get_workers()] not in ([], [first["id"]]))
+    wait_until(lambda: [client["id"] for client in queue.get_workers()] not in ([], [first["id"]]))
     assert queue.get_workers()[0]["rawname"] == first["rawname"]
 
 
-def test_a_worker_that_was_never_idle_is_among_them_too(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
-) -> None:
+def test_a_worker_that_was_never_idle_is_among_them_too(queue: Queue, worker: Callable[..., Worker]) -> None:
     release = threading.Event()
     queue.add_bulk([{"name": "long"}] * 2)
     worker(lambda job: release.wait(20), prefetch=0, autorun=True)
-    eventually(lambda: queue.get_active_count() == 1)
-    eventually(lambda: queue.get_workers_count() == 1)
+    wait_until(lambda: queue.get_active_count() == 1)
+    wait_until(lambda: queue.get_workers_count() == 1)
     release.set()
 
 
@@ -209,45 +206,39 @@ def names(queue: Queue) -> list[str]:
     return [client["rawname"].rpartition(":w:")[2] for client in queue.get_workers()]
 
 
-def test_a_worker_that_is_ready_is_among_them_until_it_is_closed(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
-) -> None:
+def test_a_worker_that_is_ready_is_among_them_until_it_is_closed(queue: Queue, worker: Callable[..., Worker]) -> None:
     ready = worker(lambda job: None, name="ready")
     assert names(queue) == []
     ready.wait_until_ready()
     assert names(queue) == ["ready"]
     ready.close()
-    eventually(lambda: names(queue) == [])
+    wait_until(lambda: names(queue) == [])
     with pytest.raises(errors.ClosedError):
         ready.wait_until_ready()
 
 
-def test_a_worker_that_works_by_hand_is_among_them(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
-) -> None:
+def test_a_worker_that_works_by_hand_is_among_them(queue: Queue, worker: Callable[..., Worker]) -> None:
     queue.add("n")
     hand = worker(name="hand")
     job = hand.get_next_job("t", block=False)
     assert job is not None
-    eventually(lambda: names(queue) == ["hand"])
+    wait_until(lambda: names(queue) == ["hand"])
     job.move_to_completed(1, fetch_next=False)
     hand.close()
-    eventually(lambda: names(queue) == [])
+    wait_until(lambda: names(queue) == [])
 
 
-def test_a_worker_that_was_ready_before_it_runs_is_listed_once(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
-) -> None:
+def test_a_worker_that_was_ready_before_it_runs_is_listed_once(queue: Queue, worker: Callable[..., Worker]) -> None:
     running = worker(lambda job: None, name="once")
     running.wait_until_ready()
     thread = threading.Thread(target=running.run)
     thread.start()
-    eventually(lambda: [client["cmd"] for client in queue.get_workers()] == ["bzpopmin"])
+    wait_until(lambda: [client["cmd"] for client in queue.get_workers()] == ["bzpopmin"])
     running.wait_until_ready()
     assert names(queue) == ["once"]
     running.close()
     thread.join(10)
-    eventually(lambda: names(queue) == [])
+    wait_until(lambda: names(queue) == [])
 
 
 def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,11 +256,9 @@ def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pyte
         queue.get_workers()
 
 
-def test_the_workers_of_another_queue_are_not_ours(
-    redis_url: str, queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
-) -> None:
+def test_the_workers_of_another_queue_are_not_ours(redis_url: str, queue: Queue, worker: Callable[..., Worker]) -> None:
     worker(lambda job: None, autorun=True)
-    eventually(lambda: queue.get_workers_count() == 1)
+    wait_until(lambda: queue.get_workers_count() == 1)
     with (
         Queue(queue.name + "x", url=redis_url) as longer,
         Queue(queue.name[:-1], url=redis_url) as shorter,

@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker, _core
+from tests.waiting import wait_until
 
 HOUR = 3_600_000
 
@@ -42,7 +43,7 @@ def an_hour_ago(queue: Queue, redis: Redis, base: str) -> Callable[..., str]:
 def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], list[str]]]:
     """Run a worker until it has repaired and run so much, else for half a second; return what it repaired and ran."""
 
-    def until(repairs: int, runs: int = 0) -> tuple[list[str], list[str]]:
+    def run(repairs: int, runs: int = 0) -> tuple[list[str], list[str]]:
         repaired: list[str] = []
         ran: list[str] = []
         made = worker(lambda job: ran.append(job.id))
@@ -56,7 +57,7 @@ def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], lis
         running.join()
         return repaired, ran
 
-    return until
+    return run
 
 
 @pytest.mark.parametrize("repeat", [{"every": 60_000}, {"pattern": "* * * * *", "tz": "Asia/Tokyo"}], ids=str)
@@ -149,16 +150,14 @@ def test_a_pattern_that_nobody_can_read_keeps_no_other_from_being_repaired(
     assert watch(1)[0] == ["whole"]
 
 
-def test_many_workers_repair_once(
-    queue: Queue, worker: Callable[..., Worker], an_hour_ago: Callable[..., str], eventually: Callable[..., None]
-) -> None:
+def test_many_workers_repair_once(queue: Queue, worker: Callable[..., Worker], an_hour_ago: Callable[..., str]) -> None:
     for number in range(30):
         an_hour_ago({"every": 60_000}, scheduler_id=f"s{number}")
     repaired: list[str] = []
     workers = [worker(lambda job: None, autorun=True) for _ in range(3)]
     for one in workers:
         one.on("scheduler_repaired", repaired.append)
-    eventually(lambda: queue.get_delayed_count() == 30)
+    wait_until(lambda: queue.get_delayed_count() == 30)
     for one in workers:
         one.close()
     assert queue.get_delayed_count() == 30

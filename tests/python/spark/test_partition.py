@@ -17,6 +17,7 @@ from bullrush.spark.address import Address
 from bullrush.spark.outbox import Outbox
 from bullrush.spark.results import to_batch
 from bullrush.values.naming import RESERVED_IDS
+from tests.waiting import wait_until
 
 
 def add(queue: Queue, count: int) -> None:
@@ -82,12 +83,8 @@ def test_a_task_leaves_no_thread_and_no_connection_of_its_own(queue: Queue, redi
     threads, descriptors = held()
     for _ in range(3):
         run()
-    deadline = time.monotonic() + 5
-    while held()[0] > threads and time.monotonic() < deadline:
-        pass  # the last thread may be on its way out
-    now_threads, now_descriptors = held()
-    assert now_threads <= threads
-    assert now_descriptors <= descriptors
+    wait_until(lambda: held()[0] <= threads, "the last thread has ended", seconds=5)
+    assert held()[1] <= descriptors
 
 
 def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:

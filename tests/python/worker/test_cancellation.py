@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bullrush import Job, Queue, Worker, aio, errors
+from tests.waiting import wait_until
 
 NEVER = threading.Event()
 
@@ -51,14 +52,6 @@ def active(job: Job) -> bool:
     return job.is_active()
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    for _ in range(1000):
-        if condition():
-            return
-        NEVER.wait(0.01)
-    raise AssertionError("it never came about")
-
-
 @pytest.mark.parametrize("reason", [None, "not needed any more"])
 def test_a_plain_function_sees_that_its_job_was_cancelled(queue: Queue, start: Callable, reason: str | None) -> None:
     started = threading.Event()
@@ -75,7 +68,7 @@ def test_a_plain_function_sees_that_its_job_was_cancelled(queue: Queue, start: C
 def test_a_coroutines_task_is_cancelled_and_the_job_fails_for_good(queue: Queue, start: Callable) -> None:
     job = queue.add("n", {}, attempts=3)
     worker = start(forever)
-    wait_for(lambda: worker.cancel_job(job.id, "stop"))
+    wait_until(lambda: worker.cancel_job(job.id, "stop"))
     assert ended(job) == "stop"
 
 
@@ -94,7 +87,7 @@ def test_what_the_handler_raises_decides_on_a_retry(queue: Queue, start: Callabl
 
     job = queue.add("n", {}, attempts=2)
     worker = start(handler)
-    wait_for(lambda: starts and worker.cancel_job(job.id, "stop"))
+    wait_until(lambda: starts and worker.cancel_job(job.id, "stop"))
     assert job.wait_until_finished(timeout=10_000) == "second"
     stored = queue.get_job(job.id)
     assert stored is not None and stored.failed_reason == "undone: stop"
@@ -105,20 +98,20 @@ def test_a_handler_may_finish_all_the_same(queue: Queue, start: Callable) -> Non
 
     def handler(job: Job) -> str:
         started.set()
-        wait_for(lambda: job.cancelled)
+        wait_until(lambda: job.cancelled)
         return "done"
 
     job = queue.add("n", {})
     worker = start(handler)
     assert started.wait(10)
-    wait_for(lambda: worker.cancel_job(job.id))
+    wait_until(lambda: worker.cancel_job(job.id))
     assert job.wait_until_finished(timeout=10_000) == "done"
 
 
 def test_all_jobs_are_cancelled_those_that_have_not_begun_too(queue: Queue, start: Callable) -> None:
     jobs = queue.add_bulk([{"name": "n"} for _ in range(4)])
     worker = start(forever, concurrency=2, prefetch=2)
-    wait_for(lambda: queue.get_active_count() == 4)
+    wait_until(lambda: queue.get_active_count() == 4)
     worker.cancel_all_jobs("stop")
     assert [ended(job) for job in jobs] == ["stop"] * 4
 
@@ -128,11 +121,11 @@ def test_another_process_cancels_a_job(queue: Queue, redis: Any, start: Callable
     job, other = queue.add_bulk([{"name": "n"}, {"name": "n"}])
     started = threading.Event()
     worker = start(until_cancelled(started) if kind == "thread" else forever, concurrency=2)
-    wait_for(lambda: queue.get_active_count() == 2)
+    wait_until(lambda: queue.get_active_count() == 2)
     assert queue.cancel_job(job.id, "from far away")
     assert ended(job) == "from far away"
     assert other.is_active()
-    wait_for(lambda: not redis.exists(queue.to_key("ext:cancel")))
+    wait_until(lambda: not redis.exists(queue.to_key("ext:cancel")))
     worker.cancel_all_jobs()
 
 
@@ -161,7 +154,7 @@ def test_a_batch_is_cancelled_when_none_of_its_jobs_is_wanted(queue: Queue, star
 
     jobs = queue.add_bulk([{"name": "n"} for _ in range(2)])
     worker = start(batch_handler=batch, batch_size=2)
-    wait_for(lambda: queue.get_active_count() == 2)
+    wait_until(lambda: queue.get_active_count() == 2)
     assert worker.cancel_job(jobs[0].id, "one")
     assert worker.cancel_job(jobs[1].id, "two")
     assert [ended(job) for job in jobs] == ["one", "two"]

@@ -7,6 +7,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker, errors
+from tests.waiting import wait_until
 
 Make = Callable[..., Worker]
 
@@ -89,13 +90,13 @@ def test_who_listens_during_a_run_hears_of_the_jobs_that_end_from_then_on(queue:
 
 
 def test_a_lost_lock_is_told_and_cancels_the_job(
-    queue: Queue, worker: Make, redis: Redis, eventually: Callable, caplog: pytest.LogCaptureFixture
+    queue: Queue, worker: Make, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[BaseException] = []
 
     def handler(job: Job) -> None:
         redis.set(f"bull:{queue.name}:{job.id}:lock", "someone else")
-        eventually(lambda: job.cancelled)
+        wait_until(lambda: job.cancelled)
 
     w = worker(handler, lock_duration=400)
     w.on("error", told.append)
@@ -118,11 +119,9 @@ def test_logs_and_events_never_show_payloads(queue: Queue, worker: Make, caplog:
     assert "secret" not in caplog.text
 
 
-def test_a_worker_without_redis_keeps_trying_and_says_so(
-    caplog: pytest.LogCaptureFixture, eventually: Callable
-) -> None:
+def test_a_worker_without_redis_keeps_trying_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         w = Worker("q", print, url="redis://:secret@127.0.0.1:1/0", autorun=True)
-        eventually(lambda: caplog.text.count("of 'q' at redis://:***@127.0.0.1:1/0>: ") >= 2)
+        wait_until(lambda: caplog.text.count("of 'q' at redis://:***@127.0.0.1:1/0>: ") >= 2)
         w.close(force=True)
     assert "secret" not in caplog.text

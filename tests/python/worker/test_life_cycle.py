@@ -10,6 +10,7 @@ import pytest
 
 from bullrush import Job, Queue, Worker, aio, errors
 from bullrush.worker.events import EVENTS
+from tests.waiting import wait_until
 
 Make = Callable[..., Worker]
 
@@ -66,27 +67,27 @@ def test_an_asyncio_worker_begins_when_its_creator_first_waits(redis_url: str, q
 
 
 def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
-    queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullrush.base.emitter._MOST_MISSED", 10)
     queue.add_bulk([{"name": "n"}] * 100)
     w = worker(lambda job: None, autorun=True)
-    eventually(lambda: not any(w.has_listeners(event) for event in EVENTS))
-    eventually(lambda: queue.get_completed_count() == 100)
+    wait_until(lambda: not any(w.has_listeners(event) for event in EVENTS))
+    wait_until(lambda: queue.get_completed_count() == 100)
     told = notes_of(w, "completed")
     queue.add("n")
-    eventually(lambda: told)
+    wait_until(lambda: told)
     assert told == ["completed"]
 
 
 def test_a_worker_forgets_what_was_missed_when_nobody_came_in_time(
-    queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullrush.base.emitter._SOON", 0.05)
     queue.add("n")
     w = worker(lambda job: None, autorun=True)
-    eventually(lambda: queue.get_completed_count() == 1)
-    eventually(lambda: not any(w.has_listeners(event) for event in EVENTS))
+    wait_until(lambda: queue.get_completed_count() == 1)
+    wait_until(lambda: not any(w.has_listeners(event) for event in EVENTS))
 
 
 def test_pausing_and_resuming_are_told_only_when_something_changes(worker: Make) -> None:
@@ -100,7 +101,7 @@ def test_pausing_and_resuming_are_told_only_when_something_changes(worker: Make)
     assert told == ["paused", "resumed"]
 
 
-def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make, eventually: Callable) -> None:
+def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make) -> None:
     started, go_on = threading.Event(), threading.Event()
 
     def handler(job: Job) -> None:
@@ -114,7 +115,7 @@ def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make,
     w.pause(do_not_wait_active=True)
     assert w.is_running()
     go_on.set()
-    eventually(lambda: not w.is_running())
+    wait_until(lambda: not w.is_running())
     w.resume()
     assert w.is_running()
     w.close()
@@ -158,11 +159,11 @@ def test_a_worker_that_never_ran_is_closed_like_any_other(worker: Make) -> None:
         w.run()
 
 
-def test_trouble_with_the_connection_reaches_error_listeners(eventually: Callable) -> None:
+def test_trouble_with_the_connection_reaches_error_listeners() -> None:
     told: list[BaseException] = []
     with Worker("q", print, url="redis://127.0.0.1:1/0", autorun=True) as w:
         w.on("error", told.append)
-        eventually(lambda: told)
+        wait_until(lambda: told)
         w.close(force=True)
     assert isinstance(told[0], errors.ConnectionLostError)
 
@@ -188,12 +189,12 @@ def test_a_drain_delay_meant_in_seconds_is_told_and_does_not_keep_redis_busy(
 
 
 def test_a_late_result_of_a_job_that_timed_out_is_no_news(
-    queue: Queue, worker: Make, eventually: Callable, caplog: pytest.LogCaptureFixture
+    queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     over = threading.Event()
 
     def handler(job: Job) -> None:
-        eventually(lambda: job.cancelled)
+        wait_until(lambda: job.cancelled)
         over.wait(10)
 
     w = worker(handler, timeout=20)
@@ -201,5 +202,5 @@ def test_a_late_result_of_a_job_that_timed_out_is_no_news(
     with caplog.at_level(logging.WARNING):
         w.run(max_seconds=0.3)
         over.set()
-        eventually(lambda: not [one for one in threading.enumerate() if one.name.startswith(f"bullrush-{queue.name}")])
+        wait_until(lambda: not [one for one in threading.enumerate() if one.name.startswith(f"bullrush-{queue.name}")])
     assert "deadline" not in caplog.text

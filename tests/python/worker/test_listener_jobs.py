@@ -9,6 +9,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker, aio, errors
+from tests.waiting import wait_until
 
 from . import process_handlers
 
@@ -139,16 +140,14 @@ def test_the_error_told_is_the_object_that_this_attempt_raised(queue: Queue, wor
     assert all(one is other for one, other in zip(told, raised, strict=True))
 
 
-def test_an_attempt_that_lost_its_job_leaves_no_error_to_the_next_one(
-    queue: Queue, worker: Make, redis: Redis, eventually: Callable
-) -> None:
+def test_an_attempt_that_lost_its_job_leaves_no_error_to_the_next_one(queue: Queue, worker: Make, redis: Redis) -> None:
     told: list[str] = []
     lost = threading.Event()
 
     def handler(job: Job) -> None:
         if job.attempts_started == 1:
             redis.delete(f"bull:{queue.name}:{job.id}:lock")
-            eventually(lambda: job.stalled_counter or redis.hget(f"bull:{queue.name}:{job.id}", "stc"))
+            wait_until(lambda: job.stalled_counter or redis.hget(f"bull:{queue.name}:{job.id}", "stc"))
             lost.set()
         raise RuntimeError(f"attempt {job.attempts_started}")
 
@@ -160,9 +159,9 @@ def test_an_attempt_that_lost_its_job_leaves_no_error_to_the_next_one(
     assert told == ["attempt 2"]
 
 
-def test_a_job_that_timed_out_is_told_with_a_timeout_error(queue: Queue, worker: Make, eventually: Callable) -> None:
+def test_a_job_that_timed_out_is_told_with_a_timeout_error(queue: Queue, worker: Make) -> None:
     told: list[BaseException] = []
-    w = worker(lambda job: eventually(lambda: job.cancelled), timeout=50)
+    w = worker(lambda job: wait_until(lambda: job.cancelled), timeout=50)
     w.on("failed", lambda job, error: told.append(error))
     queue.add("n")
     w.run(until="drained")

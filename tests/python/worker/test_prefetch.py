@@ -10,9 +10,9 @@ import pytest
 from redis import Redis
 
 from bullrush import DelayedError, Job, Queue, RateLimitError, Worker
+from tests.waiting import wait_until
 
 Make = Callable[..., Worker]
-Eventually = Callable[..., None]
 Running = Callable[[Worker], threading.Thread]
 
 
@@ -107,7 +107,6 @@ def test_a_job_given_back_is_as_it_was(
     redis: Redis,
     gated: Gated,
     running: Running,
-    eventually: Eventually,
     options: dict[str, Any],
     prefetch: int | None,
 ) -> None:
@@ -125,7 +124,7 @@ def test_a_job_given_back_is_as_it_was(
     running(closing)
     assert gated.began.wait(20)
     threading.Thread(target=closing.close).start()
-    eventually(lambda: redis.llen(base + "active") == 1)
+    wait_until(lambda: redis.llen(base + "active") == 1)
     found = seen()
     if options:
         assert (found[1], found[2]) == (expected[1], expected[2])
@@ -134,17 +133,17 @@ def test_a_job_given_back_is_as_it_was(
 
 
 def test_the_start_of_a_job_that_was_claimed_ahead_is_soon_on_record(
-    queue: Queue, worker: Make, redis: Redis, gated: Gated, running: Running, eventually: Eventually
+    queue: Queue, worker: Make, redis: Redis, gated: Gated, running: Running
 ) -> None:
     """Whether it runs on, ends, or is moved by its handler: its hash tells when it started, how often, and where."""
     one_slow_among_quick(queue)
     running(worker(gated, name="somebody"))
     assert gated.began.wait(20)
     slow = f"bull:{queue.name}:301"
-    eventually(lambda: redis.hmget(slow, "ats", "pb") == ["1", "somebody"])
+    wait_until(lambda: redis.hmget(slow, "ats", "pb") == ["1", "somebody"])
     assert redis.hexists(slow, "processedOn")
     gated.gate.set()
-    eventually(lambda: queue.get_completed_count() == 501)
+    wait_until(lambda: queue.get_completed_count() == 501)
     for job in queue.get_completed(0, -1):
         assert (job.attempts_started, job.processed_by) == (1, "somebody")
         assert job.processed_on <= job.finished_on
@@ -171,7 +170,7 @@ def test_a_quick_job_that_its_handler_moves_has_started(queue: Queue, worker: Ma
 @pytest.mark.parametrize("limiter", [None, {"max": 1_000_000, "duration": 60_000}], ids=["no limiter", "a limiter"])
 @pytest.mark.parametrize("prefetch", [None, 50])
 def test_after_a_rate_limit_error_no_handler_starts(
-    queue: Queue, worker: Make, redis: Redis, running: Running, eventually: Eventually, limiter: Any, prefetch: int
+    queue: Queue, worker: Make, redis: Redis, running: Running, limiter: Any, prefetch: int
 ) -> None:
     starts: list[str] = []
 
@@ -184,7 +183,7 @@ def test_after_a_rate_limit_error_no_handler_starts(
     ids = [job.id for job in queue.add_bulk([{"name": "quick"}] * 600)]
     options = {} if limiter is None else {"limiter": limiter}
     running(worker(handler, prefetch=prefetch, **options))
-    eventually(lambda: len(starts) >= 300 and queue.get_active_count() == 0)
+    wait_until(lambda: len(starts) >= 300 and queue.get_active_count() == 0)
     assert starts == ids[:300]
     assert redis.lindex(f"bull:{queue.name}:wait", -1) == "300"
     redis.delete(f"bull:{queue.name}:limiter")
@@ -198,7 +197,6 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
     redis: Redis,
     gated: Gated,
     running: Running,
-    eventually: Eventually,
     how: str,
     prefetch: int | None,
 ) -> None:
@@ -213,9 +211,9 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
             told.pause(do_not_wait_active=True)
         case "close":
             threading.Thread(target=told.close).start()
-            eventually(lambda: told.closing)
+            wait_until(lambda: told.closing)
     gated.gate.set()
-    eventually(lambda: queue.get_job_counts("completed", "active") == {"completed": 301, "active": 0})
+    wait_until(lambda: queue.get_job_counts("completed", "active") == {"completed": 301, "active": 0})
     assert len(gated.starts) == 301
     if how == "close":
         thread.join()
@@ -225,7 +223,7 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
 
 @pytest.mark.parametrize("how", ["pause", "rate limit", "concurrency"])
 def test_what_others_change_holds_from_the_next_reply_on(
-    queue: Queue, worker: Make, gated: Gated, running: Running, eventually: Eventually, how: str
+    queue: Queue, worker: Make, gated: Gated, running: Running, how: str
 ) -> None:
     """The slow job's own outcome brings that reply: nothing starts before it, as nothing is left in hand."""
     one_slow_among_quick(queue)
@@ -240,22 +238,22 @@ def test_what_others_change_holds_from_the_next_reply_on(
             queue.set_global_concurrency(1)
             queue.add("held elsewhere", lifo=True)
             other = Worker(queue.name, url=queue._url, prefetch=0)
-    eventually(lambda: queue.get_active_count() == 1)
+    wait_until(lambda: queue.get_active_count() == 1)
     if how == "concurrency":
         assert other.get_next_job("token", block=False) is None
         queue.set_global_concurrency(2)
         assert other.get_next_job("token", block=False) is not None
         queue.set_global_concurrency(1)
     gated.gate.set()
-    eventually(lambda: queue.get_completed_count() >= 301)
+    wait_until(lambda: queue.get_completed_count() >= 301)
     active = 1 if how == "concurrency" else 0
     started = {"pause": 301, "rate limit": 302, "concurrency": 301}[how]
-    eventually(lambda: len(gated.starts) >= started and queue.get_active_count() == active)
+    wait_until(lambda: len(gated.starts) >= started and queue.get_active_count() == active)
     assert len(gated.starts) == started
 
 
 def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
-    queue: Queue, worker: Make, running: Running, eventually: Eventually
+    queue: Queue, worker: Make, running: Running
 ) -> None:
     """Those that start before the next reply; here each takes 5 ms, and a reply a fraction of it."""
     starts: list[str] = []
@@ -268,7 +266,7 @@ def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
 
     queue.add_bulk([{"name": "short"}] * 200)
     running(worker(handler, prefetch=100))
-    eventually(lambda: len(starts) >= 50 and queue.get_active_count() == 0)
+    wait_until(lambda: len(starts) >= 50 and queue.get_active_count() == 0)
     assert len(starts) <= 60
 
 
@@ -276,27 +274,25 @@ def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
 
 
 def test_what_waits_behind_a_slow_job_is_back_in_the_queue_at_once(
-    queue: Queue, worker: Make, gated: Gated, running: Running, eventually: Eventually
+    queue: Queue, worker: Make, gated: Gated, running: Running
 ) -> None:
     """Within 20 ms of its start and a round trip; the bound here is that of a busy machine."""
     one_slow_among_quick(queue)
     running(worker(gated))
     assert gated.began.wait(20)
     began = time.monotonic()
-    eventually(lambda: queue.get_waiting_count() == 200 and queue.get_active_count() == 1)
+    wait_until(lambda: queue.get_waiting_count() == 200 and queue.get_active_count() == 1)
     assert time.monotonic() - began < 0.12
 
 
-def test_an_urgent_job_goes_before_what_waits_behind_a_slow_one(
-    queue: Queue, worker: Make, gated: Gated, eventually: Eventually
-) -> None:
+def test_an_urgent_job_goes_before_what_waits_behind_a_slow_one(queue: Queue, worker: Make, gated: Gated) -> None:
     queue.add_bulk([{"name": "quick", "opts": {"priority": 2}}] * 300)
     queue.add("slow", priority=3)
     queue.add_bulk([{"name": "quick", "opts": {"priority": 4}}] * 20)
     thread = threading.Thread(target=lambda: worker(gated).run(until="drained"))
     thread.start()
     assert gated.began.wait(20)
-    eventually(lambda: queue.get_active_count() == 1)
+    wait_until(lambda: queue.get_active_count() == 1)
     queue.add("urgent", "urgent", priority=1)
     gated.gate.set()
     thread.join()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bullrush import Job, Queue, Worker, aio
+from tests.waiting import wait_until
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -251,11 +252,11 @@ def test_a_process_forked_by_a_handler_can_be_terminated(queue: Queue, redis_url
 
 
 def test_ctrl_c_ends_a_run_that_leaves_signals_alone_and_a_second_one_ends_it_now(
-    queue: Queue, worker: Callable[..., Worker], eventually: Callable[..., None]
+    queue: Queue, worker: Callable[..., Worker]
 ) -> None:
     def handler(_job: Job) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        eventually(lambda: running._run is not None and running._run.closing)
+        wait_until(lambda: running._run is not None and running._run.closing)
         os.kill(os.getpid(), signal.SIGINT)
         gate.wait(20)
 

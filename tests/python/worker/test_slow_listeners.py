@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bullrush import Job, Queue, Worker, aio
+from tests.waiting import wait_until
 
 Make = Callable[..., Worker]
 #: So many outcomes may wait for listeners before no more jobs are taken.
@@ -35,13 +36,13 @@ def started(worker: Worker) -> threading.Thread:
 
 @pytest.mark.parametrize("how", [{"timeout": 200}, {"force": True}], ids=["timeout", "force"])
 def test_closing_keeps_its_time_though_a_listener_never_returns(
-    queue: Queue, worker: Make, gate: threading.Event, eventually: Callable, how: dict
+    queue: Queue, worker: Make, gate: threading.Event, how: dict
 ) -> None:
     busy = worker(lambda job: None)
     busy.on("completed", lambda job, result: gate.wait())
     fill(queue, 3)
     thread = started(busy)
-    eventually(lambda: queue.get_completed_count() == 3)
+    wait_until(lambda: queue.get_completed_count() == 3)
     began = time.monotonic()
     busy.close(**how)
     assert time.monotonic() - began < 5
@@ -50,7 +51,7 @@ def test_closing_keeps_its_time_though_a_listener_never_returns(
 
 
 def test_what_is_not_told_when_the_time_is_over_is_counted(
-    queue: Queue, worker: Make, eventually: Callable, caplog: pytest.LogCaptureFixture
+    queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[str | None] = []
 
@@ -62,7 +63,7 @@ def test_what_is_not_told_when_the_time_is_over_is_counted(
     busy.on("completed", slow)
     fill(queue, 1000)
     thread = started(busy)
-    eventually(lambda: queue.get_completed_count() == 1000)
+    wait_until(lambda: queue.get_completed_count() == 1000)
     with caplog.at_level(logging.WARNING, "bullrush"):
         busy.close(timeout=100)
         thread.join()
@@ -71,7 +72,7 @@ def test_what_is_not_told_when_the_time_is_over_is_counted(
 
 
 def test_a_worker_takes_no_more_jobs_while_its_listeners_are_far_behind(
-    queue: Queue, worker: Make, gate: threading.Event, eventually: Callable
+    queue: Queue, worker: Make, gate: threading.Event
 ) -> None:
     told = []
 
@@ -84,11 +85,11 @@ def test_a_worker_takes_no_more_jobs_while_its_listeners_are_far_behind(
     busy = worker(lambda job: None, concurrency=10)
     busy.on("completed", behind)
     thread = started(busy)
-    eventually(lambda: busy._run is not None and busy._run.core.stats()["undelivered"] >= MANY, 60)
-    eventually(lambda: busy._run is not None and busy._run.core.stats()["in_hand"] == 0)
+    wait_until(lambda: busy._run is not None and busy._run.core.stats()["undelivered"] >= MANY, seconds=60)
+    wait_until(lambda: busy._run is not None and busy._run.core.stats()["in_hand"] == 0)
     assert queue.get_job_counts("wait")["wait"] > 0
     gate.set()
-    eventually(lambda: len(told) == count, 60)
+    wait_until(lambda: len(told) == count, seconds=60)
     assert len(set(told)) == count
     busy.close()
     thread.join()

@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 from bullrush import Job, Queue, RunStats, Worker, aio, errors
+from tests.waiting import wait_until
 
 Make = Callable[..., Worker]
 
@@ -210,9 +211,7 @@ def test_close_waits_for_running_jobs_and_takes_no_more(queue: Queue, worker: Ma
     }
 
 
-def test_past_its_deadline_close_cancels_jobs_and_leaves_them_to_others(
-    queue: Queue, worker: Make, eventually: Callable
-) -> None:
+def test_past_its_deadline_close_cancels_jobs_and_leaves_them_to_others(queue: Queue, worker: Make) -> None:
     started, go_on = threading.Event(), threading.Event()
     cancelled = []
 
@@ -228,10 +227,10 @@ def test_past_its_deadline_close_cancels_jobs_and_leaves_them_to_others(
     assert not w.is_running()
     assert queue.get_active_count() == 1
     go_on.set()
-    eventually(lambda: cancelled == [True])
+    wait_until(lambda: cancelled == [True])
 
 
-def test_past_its_deadline_close_cancels_tasks(queue: Queue, worker: Make, eventually: Callable) -> None:
+def test_past_its_deadline_close_cancels_tasks(queue: Queue, worker: Make) -> None:
     happened = []
 
     async def handler(job: aio.Job) -> None:
@@ -244,9 +243,9 @@ def test_past_its_deadline_close_cancels_tasks(queue: Queue, worker: Make, event
 
     queue.add("n")
     w = worker(handler, autorun=True)
-    eventually(lambda: happened == ["started"])
+    wait_until(lambda: happened == ["started"])
     w.close(timeout=50)
-    eventually(lambda: happened == ["started", "cancelled"])
+    wait_until(lambda: happened == ["started", "cancelled"])
 
 
 def test_a_worker_can_be_closed_from_its_own_handler_and_listener(queue: Queue, worker: Make) -> None:
@@ -258,7 +257,7 @@ def test_a_worker_can_be_closed_from_its_own_handler_and_listener(queue: Queue, 
     assert v.run().completed >= 1
 
 
-def test_pause_waits_for_running_jobs_and_resume_goes_on(queue: Queue, worker: Make, eventually: Callable) -> None:
+def test_pause_waits_for_running_jobs_and_resume_goes_on(queue: Queue, worker: Make) -> None:
     done = []
     w = worker(lambda job: done.append(job.id), autorun=True)
     w.pause()
@@ -267,7 +266,7 @@ def test_pause_waits_for_running_jobs_and_resume_goes_on(queue: Queue, worker: M
     time.sleep(0.05)
     assert done == []
     w.resume()
-    eventually(lambda: len(done) == 1)
+    wait_until(lambda: len(done) == 1)
     assert not w.is_paused()
 
 
