@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .node_side import snaked
+from .results import snaked
 
 HERE = Path(__file__).parent
 NODE_KINDS = ("bullmq5", "bullmq6")
@@ -21,7 +21,7 @@ LOCK_MS = 5000
 STALLED_INTERVAL_MS = 1500
 CONCURRENCY = 10
 
-#: Options of queues whose events are all kept: they are the books.
+#: Options of queues whose events are all kept: the final check reads them.
 ALL_EVENTS = {"streams": {"events": {"maxLen": 100_000_000}}}
 
 #: With this code a process ends when a job makes it crash.
@@ -95,7 +95,7 @@ class Fleet:
             try:
                 assert process.wait(30) == 0, self.said()
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGUSR1)  # ours then tell where they are
+                process.send_signal(signal.SIGUSR1)  # our processes then print their stacks
                 time.sleep(1)
                 raise AssertionError(f"{process.args} does not end: {self.said()}") from None
 
@@ -126,11 +126,11 @@ class Fleet:
         return "\n".join(f"{log.name}: {log.read_text()[-2000:]}" for log in self.folder.glob("*.log"))
 
 
-#: What must come of a job: the outcomes that may be, and the attempts it takes.
-Fate = tuple[set[str], int]
-FATES: dict[int, Fate] = {0: ({"completed"}, 2), 1: ({"completed"}, 3), 2: ({"failed"}, 2), 3: ({"failed"}, 1)}
-COMPLETED: Fate = ({"completed"}, 1)
-FAILED: Fate = ({"failed"}, 1)
+#: How a job must end: the possible outcomes, and the attempts it takes.
+ExpectedEnd = tuple[set[str], int]
+ENDS: dict[int, ExpectedEnd] = {0: ({"completed"}, 2), 1: ({"completed"}, 3), 2: ({"failed"}, 2), 3: ({"failed"}, 1)}
+COMPLETED: ExpectedEnd = ({"completed"}, 1)
+FAILED: ExpectedEnd = ({"failed"}, 1)
 JOBS_PER_FLOW = 6
 
 
@@ -158,13 +158,13 @@ def plain_job(n: int) -> dict[str, Any]:
         case 8 if n % 1000 == 8:
             data["forks"] = True
         case 9 if n % 100 == 9:
-            data["hostile"] = True
+            data["unreadable"] = True
     return {"name": "work", "data": data, "opts": opts}
 
 
-def fate_of_plain(n: int) -> Fate:
-    """Return what must come of `plain_job`."""
-    return FAILED if n % 100 == 9 else FATES.get(n % 10, COMPLETED)
+def expected_end_of_plain(n: int) -> ExpectedEnd:
+    """Return how `plain_job` must end."""
+    return FAILED if n % 100 == 9 else ENDS.get(n % 10, COMPLETED)
 
 
 def flow(n: int, queues: list[str]) -> dict[str, Any]:
@@ -186,8 +186,8 @@ def flow(n: int, queues: list[str]) -> dict[str, Any]:
     return node("root", 0, [node("middle", 1, leaves), risky, node("leaf3", 0)])
 
 
-def fates_of_flow(n: int, queues: list[str]) -> dict[str, Fate]:
-    """Return what must come of the jobs of `flow`, by ``queue:id``."""
+def expected_ends_of_flow(n: int, queues: list[str]) -> dict[str, ExpectedEnd]:
+    """Return how the jobs of `flow` must end, by ``queue:id``."""
     first, second = (f"{queue}:flow{n}-" for queue in queues)
     risky, root = (FAILED, COMPLETED) if n % 8 < 4 else (COMPLETED, COMPLETED)
     if n % 8 == 0:

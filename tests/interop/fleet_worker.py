@@ -21,7 +21,7 @@ Outcome = dict[str, Any]
 CRASHED = 13
 
 
-class Hostile(Exception):
+class UnreadableError(Exception):
     """An exception that nobody can read."""
 
     def __str__(self) -> str:
@@ -40,8 +40,8 @@ def outcome_of(job: Any, queue: str, url: str) -> Outcome:
         os._exit(CRASHED)
     if data.get("forks"):
         look_from_a_fork(queue, url)
-    if data.get("hostile"):
-        raise Hostile
+    if data.get("unreadable"):
+        raise UnreadableError
     if data.get("hopeless"):
         raise errors.UnrecoverableError("hopeless")
     if job.attempts_made < data.get("fails", 0):

@@ -20,8 +20,8 @@ from bullrush.embedded import EmbeddedRedis
 
 from .node_process import NodeProcess
 from .pair import StateDiffers
-from .random_shifts import stories, tell_shifts
-from .sequences import Player, manual_pair, numbers, shift_pair, twin_pair
+from .random_worker_runs import play_worker_runs, worker_run_sequences
+from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
 ENOUGH_DIFFERENCES = 5
@@ -29,7 +29,7 @@ ENOUGH_DIFFERENCES = 5
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
     "twins": lambda node, url: Player(twin_pair(node, url, "fuzz")),
-    "workers": lambda node, url: Player(shift_pair(node, url, "fuzz"), stories(), tell_shifts),
+    "workers": lambda node, url: Player(worker_run_pair(node, url, "fuzz"), worker_run_sequences(), play_worker_runs),
 }
 
 

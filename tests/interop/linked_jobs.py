@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .client_rules import stored_options, to_json
-from .node_side import Failed
+from .results import Failed
 
 POLICIES = ("rdof", "fpof", "cpof", "idof")
 FLAGS = {"extend": "e", "replace": "r", "keepLastIfActive": "k"}

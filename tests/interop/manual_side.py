@@ -6,8 +6,8 @@ from bullrush import Job, Worker
 from bullrush._core import now_ms, stop_clock
 from bullrush.errors import UnrecoverableError
 
-from .node_side import Batch, Failed, snaked
 from .queue_side import QueueSide
+from .results import Batch, Failed, snaked
 from .state import coarse_ttl
 
 

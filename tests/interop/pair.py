@@ -114,7 +114,7 @@ class Pair:
                 side.set_clock(self.now)
 
     @contextmanager
-    def stopped_abroad(self, now: int) -> Iterator[None]:
+    def bullmq_clock_stopped(self, now: int) -> Iterator[None]:
         """Stop the clocks of real BullMQ at one moment on both sides, so that it derives the same times and names."""
         theirs = [side for sides in self._queues.values() for side in (sides.expected, sides.foreign)]
         for side in theirs:
@@ -162,11 +162,11 @@ class Pair:
         if not isinstance(value, dict):
             return value
         resolved = {key: self._resolved(item) for key, item in value.items()}
-        node, family = str(resolved.get("queueName", "")), str(resolved.get("queue", ""))
+        node, relative = str(resolved.get("queueName", "")), str(resolved.get("queue", ""))
         if node.startswith("@"):
             resolved["prefix"], resolved["queueName"] = self.address(node[1:])
-        if family.startswith("@"):
-            resolved["queue"] = ":".join(self.address(family[1:]))
+        if relative.startswith("@"):
+            resolved["queue"] = ":".join(self.address(relative[1:]))
         return resolved
 
     def _compare(self, expected: Any, actual: Any) -> None:

@@ -7,7 +7,7 @@ from bullrush import FlowProducer, Job, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
 from bullrush.job.record import AddedRecord
 
-from .node_side import FIELDS, Failed, snaked
+from .results import FIELDS, Failed, snaked
 from .scripted import Scripted
 from .state import coarse_ttl
 
@@ -202,7 +202,7 @@ class QueueSide:
         limit = queue.get_global_rate_limit()
         return [queue.is_paused(), queue.is_maxed(), queue.get_global_concurrency(), limit and dict(limit)]
 
-    def family(self, id: str) -> Any:
+    def dependencies(self, id: str) -> Any:
         job = self._job(id)
         return [job.get_dependencies_count(), job.get_children_values(), job.get_ignored_children_failures()]
 

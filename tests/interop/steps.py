@@ -19,7 +19,7 @@ TYPES = ("completed", "failed", "delayed", "wait", "paused", "active", "prioriti
 POLICIES = ("failParentOnFailure", "continueParentOnFailure", "ignoreDependencyOnFailure", "removeDependencyOnFailure")
 
 queues = st.sampled_from(["", "", "b", "other/c"])
-#: Chooses among what is there; the highest numbers choose among everything, see `Story`.
+#: Chooses among what is there; the highest numbers choose among everything, see `StepCalls`.
 picks = st.integers(0, 29)
 datas = st.sampled_from([{}, {"n": 1}, "text", [1, None], 0])
 results = st.sampled_from([None, 1, {"ok": True}])
@@ -114,7 +114,7 @@ def tree(level: int) -> Strategy:
     return st.builds(node, own, children)
 
 
-#: Every kind of step: its weight and what is drawn for it. `Story` has a method of each name.
+#: Every kind of step: its weight and what is drawn for it. `StepCalls` has a method of each name.
 STEPS: dict[str, tuple[int, list[Strategy]]] = {
     "add": (12, [queues, datas, job_options]),
     "fetch": (14, [picks, workers]),

@@ -14,7 +14,7 @@ def children(node, queue_name):
     queue.close()
 
 
-def family(queue_name, *children, **opts):
+def parent_with_children(queue_name, *children, **opts):
     return {
         "name": "parent",
         "queueName": queue_name,
@@ -31,7 +31,7 @@ BOOM = {"runs": [[["throw", "boom"]]]}
 
 
 def test_our_children_release_their_parent(theirs, children, queue_name, redis_url):
-    theirs.add_flow(family(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
+    theirs.add_flow(parent_with_children(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
     work_off(f"{queue_name}-child", redis_url)
     assert theirs.call("getJobState", "p") == "waiting"
     values = theirs.on_job("p", "getChildrenValues")
@@ -41,7 +41,7 @@ def test_our_children_release_their_parent(theirs, children, queue_name, redis_u
 
 
 def test_their_children_release_a_parent_that_we_work(theirs, ours, children, queue_name, redis_url):
-    theirs.add_flow(family(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
+    theirs.add_flow(parent_with_children(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
     children.work()
     work_off(queue_name, redis_url)
     assert ours.get_job_state("p") == "completed"
@@ -49,7 +49,7 @@ def test_their_children_release_a_parent_that_we_work(theirs, ours, children, qu
 
 @pytest.mark.parametrize("by_us", [True, False])
 def test_a_failed_child_fails_its_parent_whoever_works_them(theirs, ours, children, queue_name, redis_url, by_us):
-    theirs.add_flow(family(queue_name, (BOOM, {"failParentOnFailure": True}), ({}, {})))
+    theirs.add_flow(parent_with_children(queue_name, (BOOM, {"failParentOnFailure": True}), ({}, {})))
     if by_us:
         work_off(f"{queue_name}-child", redis_url)
         theirs.work()
@@ -65,7 +65,7 @@ def test_a_failed_child_fails_its_parent_whoever_works_them(theirs, ours, childr
     [("ignoreDependencyOnFailure", 1), ("removeDependencyOnFailure", 0), ("continueParentOnFailure", 1)],
 )
 def test_a_child_that_may_fail_releases_its_parent(theirs, children, queue_name, redis_url, policy, ignored):
-    theirs.add_flow(family(queue_name, (BOOM, {policy: True})))
+    theirs.add_flow(parent_with_children(queue_name, (BOOM, {policy: True})))
     work_off(f"{queue_name}-child", redis_url)
     assert theirs.call("getJobState", "p") == "waiting"
     assert len(theirs.on_job("p", "getIgnoredChildrenFailures")) == ignored

@@ -9,7 +9,7 @@ import pytest
 from bullrush import FlowProducer, Queue, Worker
 
 from .conftest import HERE
-from .node_side import snaked
+from .results import snaked
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
 if not (HERE / "node_modules" / "bullmq5-otel").is_dir():

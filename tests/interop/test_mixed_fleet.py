@@ -1,6 +1,6 @@
-"""Real BullMQ 5.62.0, 6.x and bullrush work the same queues at once, some of them are killed: the books are right in the end.
+"""Real BullMQ 5.62.0, 6.x and bullrush work the same queues at once and some of them are killed: every job ends as it must.
 
-More with FLEET_JOBS=50000. ``make fleet`` makes every kind of fault, see `test_fleet_in_trouble.py`.
+More with FLEET_JOBS=50000. ``make fleet`` adds every kind of fault, see `test_fleet_faults.py`.
 """
 
 import os
@@ -11,7 +11,8 @@ from bullrush import Queue
 from tests.waiting import wait_until
 
 from .fleet import COMPLETED, KINDS, Fleet
-from .fleet_books import Books, Production
+from .fleet_final_state import FinalState
+from .fleet_producer import FleetProducer
 from .live import TheirQueue
 
 JOBS = int(os.environ.get("FLEET_JOBS", "3000"))
@@ -62,9 +63,9 @@ def test_every_job_has_one_outcome_whoever_works_and_dies(fleet, ours, theirs, q
         redis.hset(f"bull:{name}:meta", "opts.maxLenEvents", 100_000_000)
     for queue in theirs[:SCHEDULERS]:
         queue.call("upsertJobScheduler", "every", EVERY, {"data": {"n": 0}})
-    production = Production(JOBS - SCHEDULERS * ITERATIONS, ours, theirs, queues)
+    producer = FleetProducer(JOBS - SCHEDULERS * ITERATIONS, ours, theirs, queues)
     doomed = list(KINDS)
-    for progress in production.run():
+    for progress in producer.run():
         if progress > 0.3 and not fleet.started:
             for kind in KINDS * OF_EACH_KIND:
                 fleet.start(kind)
@@ -76,14 +77,14 @@ def test_every_job_has_one_outcome_whoever_works_and_dies(fleet, ours, theirs, q
     wait_until(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)
     fleet.stop()
 
-    books = Books(redis, queues)
-    iterations = [job for job in books.added if ":repeat:" in job]
+    final = FinalState(redis, queues)
+    iterations = [job for job in final.added if ":repeat:" in job]
     assert len(iterations) == SCHEDULERS * ITERATIONS
-    fates = {**production.fates, **dict.fromkeys(iterations, COMPLETED)}
-    assert len(fates) == JOBS
+    expected_ends = {**producer.expected_ends, **dict.fromkeys(iterations, COMPLETED)}
+    assert len(expected_ends) == JOBS
     # A small fleet may be idle in the very moment of a kill.
-    assert books.stalls or OF_EACH_KIND == 1, "nobody had a job in hand when it was killed"
-    books.check(fates, fleet, redis)
+    assert final.stalls or OF_EACH_KIND == 1, "nobody had a job in hand when it was killed"
+    final.check(expected_ends, fleet, redis)
 
     ours[0].obliterate()
     theirs[1].call("obliterate")

@@ -56,7 +56,7 @@ steps = st.one_of(
 
 
 @dataclass
-class Story:
+class ScriptStepCalls:
     """Turns drawn steps into calls: knows which ids exist and which are held under which token."""
 
     pair: Pair
@@ -64,10 +64,10 @@ class Story:
     held: dict[str, str] = field(default_factory=dict)
     fetches: int = 0
 
-    def play(self, step: str, *args: Any) -> None:
-        play = getattr(self, f"_{step}", None)
-        if play:
-            play(*args)
+    def call(self, step: str, *args: Any) -> None:
+        method = getattr(self, f"_{step}", None)
+        if method:
+            method(*args)
         elif step in ("promote", "remove", "retry"):
             getattr(self.pair, step)(self._any(args[0]))
         elif step in ("update_progress", "change_delay"):
@@ -155,7 +155,7 @@ def new_pair(make_pair, script_side, queue_name):
 )
 @given(sequence=st.lists(steps, min_size=10, max_size=50))
 def test_any_sequence_leaves_the_same_state(new_pair, sequence):
-    story = Story(new_pair())
+    calls = ScriptStepCalls(new_pair())
     for step in sequence:
         note(repr(step))
-        story.play(*step)
+        calls.call(*step)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .starting import start
+from .first_steps import start
 from .state import by_job
 
 

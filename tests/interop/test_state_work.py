@@ -228,7 +228,7 @@ def test_a_foreign_deduplicated_job(pair, deduplication, actions):
 
 @pytest.mark.parametrize("repeat", [{"every": 3_600_000, "limit": 2}, {"pattern": "0 0 0 1 1 *", "tz": "UTC"}])
 def test_a_foreign_schedulers_job(pair, repeat):
-    with pair.stopped_abroad(time.time_ns() // 1_000_000):
+    with pair.bullmq_clock_stopped(time.time_ns() // 1_000_000):
         pair.foreign_upsert_scheduler("s1", repeat, {"name": "tick", "data": {"n": 1}, "opts": {"attempts": 2}})
     for _ in range(3):
         pair.promote_jobs()

@@ -2,7 +2,7 @@
 // The driver's commands. `at` is the address of a queue: {db, prefix, queue}.
 
 const { liveCommands } = require('./live');
-const { shift } = require('./shift');
+const { runWorker } = require('./worker_run');
 const { takeSpans } = require('./telemetry');
 
 /**
@@ -100,7 +100,7 @@ const commands = {
 
   spans: () => takeSpans(),
 
-  shift,
+  runWorker,
 
   ...liveCommands,
 };

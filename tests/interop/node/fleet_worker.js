@@ -12,18 +12,18 @@ const connection = new IORedis(url, { maxRetriesPerRequest: null });
 const CRASHED = 13;
 const lines = fs.openSync(ledger, 'a');
 
-/** Does what the job's data says: `ms` to sleep, `fails` attempts to fail, `hopeless`, `hostile`, `exits` the process, or the result. */
+/** Does what the job's data says: `ms` to sleep, `fails` attempts to fail, `hopeless`, `unreadable`, `exits` the process, or the result. */
 async function work(job) {
   fs.writeSync(lines, `${job.queueName}:${job.id}\n`);
-  const { n, ms, fails, hopeless, hostile, exits } = job.data;
+  const { n, ms, fails, hopeless, unreadable, exits } = job.data;
   if (exits && job.attemptsStarted === 1) {
     process.exit(CRASHED);
   }
   if (ms) {
     await new Promise(resolve => setTimeout(resolve, ms));
   }
-  if (hostile) {
-    throw new Error('hostile');
+  if (unreadable) {
+    throw new Error('unreadable');
   }
   if (hopeless) {
     throw new UnrecoverableError('hopeless');

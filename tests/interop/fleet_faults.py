@@ -1,4 +1,4 @@
-"""Everything that goes wrong while a fleet works: each kind of fault once, and it passes."""
+"""Faults while a fleet works: each kind once, each ends again."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from bullrush.embedded import EmbeddedRedis
 from tests.faults.proxy import Proxy
 from tests.waiting import wait_until
 
-from .fleet import COMPLETED, KINDS, LOCK_MS, STALLED_INTERVAL_MS, Fate, Fleet
+from .fleet import COMPLETED, KINDS, LOCK_MS, STALLED_INTERVAL_MS, ExpectedEnd, Fleet
 from .live import TheirQueue
 from .node_process import NodeProcess
 
@@ -21,12 +21,12 @@ ACL_RULES = f"user default on nopass ~* &* +@all\nuser {USER} on >{PASSWORD} ~* 
 
 #: Commands that our workers are denied, one after the other.
 DENIED = ("evalsha", "bzpopmin", "hset", "zadd", "lpush", "lrem", "xadd", "sadd", "set", "del")
-#: How long a fault lasts that is seen at once.
+#: Seconds that a fault lasts when its effect is immediate.
 MOMENT = 0.5
 
 
 @dataclass
-class Trouble:
+class FleetFaults:
     """Makes faults, each as a method that returns when it has passed."""
 
     fleet: Fleet
@@ -35,8 +35,8 @@ class Trouble:
     proxy: Proxy
     queue: Queue
     theirs: list[TheirQueue]
-    #: What must come of the jobs that were added to make trouble, by ``queue:id``.
-    fates: dict[str, Fate] = field(default_factory=dict)
+    #: How the jobs that were added for a fault must end, by ``queue:id``.
+    expected_ends: dict[str, ExpectedEnd] = field(default_factory=dict)
 
     def refusals(self) -> list[Callable[[], None]]:
         """Return the faults in which Redis refuses our workers for a while."""
@@ -63,7 +63,7 @@ class Trouble:
             self.fleet.start(kind)
 
     def processes_are_suspended(self) -> None:
-        """Longer than their locks last: others do their jobs, and what they say afterwards does not count."""
+        """Suspended for longer than their locks last: others do their jobs, and their own outcomes are refused."""
         for kind in KINDS:
             self.fleet.suspend(kind)
         time.sleep((LOCK_MS + 2 * STALLED_INTERVAL_MS) / 1000)
@@ -81,7 +81,7 @@ class Trouble:
         self.redis.config_set("maxmemory", 0)
 
     def commands_are_denied(self) -> None:
-        """To our workers only: what is broken off in the middle of a script of BullMQ's is lost."""
+        """For our workers only: BullMQ loses data when one of its scripts stops in the middle."""
         for command in DENIED:
             self._set_user(f"-{command}")
             time.sleep(MOMENT)
@@ -107,7 +107,7 @@ class Trouble:
         wait_until(lambda: self.fleet.replace_crashed() or self._are_completed(ids), seconds=60)
 
     def a_key_of_a_job_is_damaged(self) -> None:
-        """The job cannot be finished until somebody mends it."""
+        """The job cannot be finished until the key is repaired."""
         (id,) = self._add_all(1, {}, delay=500)
         self.redis.set(f"bull:{self.queue.name}:{id}:dependencies", "no set")
         wait_until(lambda: self.fleet.runs()[f"{self.queue.name}:{id}"], seconds=30)
@@ -126,7 +126,7 @@ class Trouble:
         self.queue.rate_limit(500)
 
     def _renew_producers(self) -> None:
-        """Start the producers of theirs anew: BullMQ adds flows and bulks by transactions, which load no script again."""
+        """Restart the Node producers: BullMQ adds flows and bulks in transactions, which do not load a missing script."""
         for old in {queue.node for queue in self.theirs}:
             old.close()
             new = NodeProcess(old.library, self.server.url)
@@ -134,9 +134,9 @@ class Trouble:
                 queue.node = new if queue.node is old else queue.node
 
     def _add_all(self, count: int, data: dict[str, Any], **opts: Any) -> list[str]:
-        jobs = self.queue.add_bulk([{"name": "trouble", "data": data, "opts": opts}] * count)
+        jobs = self.queue.add_bulk([{"name": "fault", "data": data, "opts": opts}] * count)
         ids = [job.id for job in jobs]
-        self.fates |= {f"{self.queue.name}:{id}": COMPLETED for id in ids}
+        self.expected_ends |= {f"{self.queue.name}:{id}": COMPLETED for id in ids}
         return ids
 
     def _are_completed(self, ids: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The opening move of many sequences."""
+"""The first steps of many sequences: a job that is added and fetched."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def start(pair: Pair, *, token: str = "t:0", **opts: Any) -> str:
     return id
 
 
-def start_abroad(pair: Pair, *, token: str = "t:0", **opts: Any) -> str:
+def start_in_bullmq(pair: Pair, *, token: str = "t:0", **opts: Any) -> str:
     """Add a job and let real BullMQ fetch it on both sides; return its id."""
     id: str = pair.add("work", {}, **opts)
     assert pair.foreign_fetch(token) == id

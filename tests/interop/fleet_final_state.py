@@ -1,48 +1,12 @@
-"""What is added to a fleet's queues, and what Redis tells of it in the end."""
+"""What Redis has of all jobs when a fleet is done, and whether it is right."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from typing import Any
 
-from bullrush import Queue
-
-from .fleet import JOBS_PER_FLOW, Fate, Fleet, fate_of_plain, fates_of_flow, flow, plain_job
-from .live import TheirQueue
-from .node_side import snaked
-
-BATCH = 250
+from .fleet import ExpectedEnd, Fleet
 
 
-class Production:
-    """Adds jobs of every fate from all sides, and remembers what must come of each, by ``queue:id``."""
-
-    def __init__(self, jobs: int, ours: list[Queue], theirs: list[TheirQueue], queues: list[str]) -> None:
-        self.fates: dict[str, Fate] = {}
-        self._flows = jobs // 33
-        self._plain = jobs - self._flows * JOBS_PER_FLOW
-        self._theirs = theirs
-        self._queues = queues
-        self._adders = [
-            lambda jobs: [job.id for job in ours[0].add_bulk([{**job, "opts": snaked(job["opts"])} for job in jobs])],
-            lambda jobs: [job["id"] for job in theirs[0].call("addBulk", jobs)],
-            lambda jobs: [job["id"] for job in theirs[2].call("addBulk", jobs)],
-        ]
-
-    def run(self) -> Iterator[float]:
-        """Add everything; yield how much of it is there, now and then."""
-        flows = 0
-        for batch, first in enumerate(range(0, self._plain, BATCH)):
-            numbers = range(first, min(first + BATCH, self._plain))
-            ids = self._adders[batch % len(self._adders)]([plain_job(n) for n in numbers])
-            self.fates |= {f"{self._queues[0]}:{id}": fate_of_plain(n) for id, n in zip(ids, numbers, strict=True)}
-            for n in range(flows, self._flows * numbers.stop // self._plain):
-                self._theirs[n % 2 * 2].add_flow(flow(n, self._queues))
-                self.fates |= fates_of_flow(n, self._queues)
-                flows = n + 1
-            yield numbers.stop / self._plain
-
-
-class Books:
+class FinalState:
     """What Redis tells of all jobs, by ``queue:id``."""
 
     def __init__(self, redis: Any, queues: list[str]) -> None:
@@ -67,17 +31,19 @@ class Books:
             case "added":
                 self.added[job] += 1
 
-    def check(self, fates: dict[str, Fate], fleet: Fleet, redis: Any) -> None:
+    def check(self, expected_ends: dict[str, ExpectedEnd], fleet: Fleet, redis: Any) -> None:
         """Assert that each job was added once and has one outcome, the one it must have, and that runs are explained."""
         runs, unexplained = fleet.runs(), Counter[str]()
-        strange = {job: count for job, count in self.added.items() if count != 1 or job not in fates}
+        strange = {job: count for job, count in self.added.items() if count != 1 or job not in expected_ends}
         assert strange == {}, strange
-        missing = fates.keys() - self.added.keys()
+        missing = expected_ends.keys() - self.added.keys()
         assert missing == set(), missing
-        wrong = {job: ends for job, ends in self.outcomes.items() if len(ends) != 1 or ends[0] not in fates[job][0]}
+        wrong = {
+            job: ends for job, ends in self.outcomes.items() if len(ends) != 1 or ends[0] not in expected_ends[job][0]
+        }
         assert wrong == {}, {job: (self.jobs[job], runs[job], self.stalls[job]) for job in list(wrong)[:3]}
-        assert self.outcomes.keys() == fates.keys(), fates.keys() - self.outcomes.keys()
-        for job, (_, attempts) in fates.items():
+        assert self.outcomes.keys() == expected_ends.keys(), expected_ends.keys() - self.outcomes.keys()
+        for job, (_, attempts) in expected_ends.items():
             stored = self.jobs[job]
             unexplained[job] = max(0, runs[job] - attempts - self.stalls[job])
             if stored:

@@ -1,6 +1,6 @@
 'use strict';
-// A shift: a worker that runs by itself until nothing is left to do, and everything its handler and its listeners saw.
-// tests/interop/shift.py is the same for our side.
+// A worker that runs by itself until nothing is left to do; records all that its handler and its listeners see.
+// tests/interop/worker_run.py is the same for our side.
 
 const { plain } = require('./plain');
 
@@ -19,7 +19,7 @@ async function isIdle(client, { prefix, queue }, delays) {
   return lengths.every(length => length === 0);
 }
 
-async function shift(session, { at, opts, delays }) {
+async function runWorker(session, { at, opts, delays }) {
   const client = session.connection(at.db);
   const saw = { runs: [], active: [], outcomes: [], progress: [], drained: [], errors: [] };
   const handler = (job, token) => {
@@ -43,4 +43,4 @@ async function shift(session, { at, opts, delays }) {
   return saw;
 }
 
-module.exports = { shift };
+module.exports = { runWorker };

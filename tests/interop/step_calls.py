@@ -1,7 +1,7 @@
-"""Turns drawn steps into calls that mean something in the state they meet: what is fetched gets finished, what failed gets retried.
+"""Turns random steps into calls that fit the current state: fetched jobs are finished, failed jobs are retried.
 
-Which job a step is about is drawn as a number. It chooses among the jobs that the step is meant for, and sometimes, or when there
-is none, among all jobs and one that never was: refusals belong to the comparison.
+A step names its job by a random number. The number chooses among the jobs that fit the step. Sometimes, or if no job fits, it chooses
+among all jobs and one that does not exist, so that refusals are compared too.
 """
 
 from collections import Counter, defaultdict
@@ -20,23 +20,23 @@ Where = tuple[str, str]
 
 
 @dataclass
-class Story:
-    """Plays steps on a pair. After each step it knows what real BullMQ has in Redis."""
+class StepCalls:
+    """Calls steps on a pair. After each step it knows what real BullMQ has in Redis."""
 
     pair: Pair
     state: State = field(default_factory=dict)
     fetches: int = 0
     flows: int = 0
-    #: How often each kind of step was played.
+    #: How often each kind of step was called.
     counts: Counter[str] = field(default_factory=Counter)
 
-    def play(self, step: tuple[Any, ...]) -> None:
+    def call(self, step: tuple[Any, ...]) -> None:
         name, *args = step
         self.state = self.pair.seen
-        play = getattr(self, f"_{name}", None)
+        method = getattr(self, f"_{name}", None)
         self.counts[name] += 1
-        if play is not None:
-            play(*args)
+        if method is not None:
+            method(*args)
         elif name in _OF_A_QUEUE:
             queue, *args = args
             getattr(self.pair, name)(*args, queue=queue)
@@ -234,7 +234,7 @@ class Story:
         queue, id = self._pick(number, "waiting-children", "failed", "completed", "delayed")
         self.pair.job(id, queue=queue)
         self.pair.state(id, queue=queue)
-        self.pair.family(id, queue=queue)
+        self.pair.dependencies(id, queue=queue)
         self.pair.logs(id, queue=queue)
 
 

@@ -1,6 +1,6 @@
-"""A shift of ours: a worker that runs by itself until nothing is left to do, and everything its handler and its listeners saw.
+"""A worker of ours that runs by itself until nothing is left to do; records all that its handler and its listeners see.
 
-node/shift.js is the same for real BullMQ.
+node/worker_run.js is the same for real BullMQ.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from redis import Redis
 
 from bullrush import Worker, aio
 
-from .node_side import FIELDS, MOMENTS, snaked
 from .queue_side import QueueSide
+from .results import FIELDS, MOMENTS, snaked
 from .scripted import Scripted
 
 POLL_SECONDS = 0.005
@@ -23,7 +23,7 @@ HUNG_SECONDS = 15
 
 
 class Watch:
-    """Notes what a handler and listeners see, each job as it is at that moment."""
+    """Records what a handler and listeners see, each job as it is at that moment."""
 
     def __init__(self) -> None:
         self.saw: dict[str, list[Any]] = {
@@ -34,7 +34,7 @@ class Watch:
         self.saw["runs"].append(seen(job))
 
     def listen(self, worker: Any) -> None:
-        """Note all local events of a worker."""
+        """Record all local events of a worker."""
         saw = self.saw
         worker.on("active", lambda job: saw["active"].append(seen(job)))
         worker.on("completed", lambda job, result: saw["outcomes"].append(["completed", seen(job), result]))
@@ -55,14 +55,14 @@ def seen(job: Any) -> dict[str, Any]:
     return copied
 
 
-class ShiftSide(QueueSide):
+class WorkerRunSide(QueueSide):
     """Our queue, and workers that run by themselves."""
 
     def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
         super().__init__(url, queue, prefix)
         self._client = Redis.from_url(url, decode_responses=True)
 
-    def shift(self, kind: str, delays: bool, **options: Any) -> Any:
+    def run_worker(self, kind: str, delays: bool, **options: Any) -> Any:
         """Let a worker of one kind run until nothing is left to do, later either with ``delays``; return what it saw."""
         watch, handler = Watch(), Scripted(self._queue)
         settings = {"url": self._url, "prefix": self._prefix, "skip_stalled_check": True, "max_backoff": None}

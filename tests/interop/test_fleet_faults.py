@@ -1,4 +1,4 @@
-"""A fleet of real BullMQ 5.62.0, 6.x and bullrush works while each kind of fault happens once: the books are right in the end.
+"""Real BullMQ 5.62.0, 6.x and bullrush work together while each kind of fault happens once: every job ends as it must.
 
 ``make fleet`` runs it; ``make test`` has `test_mixed_fleet.py`, in which processes are killed.
 """
@@ -14,11 +14,12 @@ from bullrush.embedded import EmbeddedRedis
 from tests.faults.proxy import Proxy
 
 from .fleet import ALL_EVENTS, KINDS, NODE_KINDS, Fleet
-from .fleet_books import Books, Production
+from .fleet_faults import ACL_RULES, PASSWORD, USER, FleetFaults
+from .fleet_final_state import FinalState
+from .fleet_producer import FleetProducer
 from .live import TheirQueue
 from .node_process import NodeProcess
-from .node_side import snaked
-from .trouble import ACL_RULES, PASSWORD, USER, Trouble
+from .results import snaked
 
 JOBS = int(os.environ.get("FLEET_JOBS", "0"))
 QUEUES = ["fleet", "fleet-b"]
@@ -81,7 +82,7 @@ def port_of(url: str) -> int:
     return int(url.rsplit(":", 1)[1].split("/")[0])
 
 
-def family(redis: Redis, job: str) -> list[object]:
+def children_of(redis: Redis, job: str) -> list[object]:
     """Return what a job knows of its children."""
     return [redis.smembers(f"{job}:dependencies"), redis.hgetall(f"{job}:processed"), redis.hgetall(f"{job}:failed")]
 
@@ -92,7 +93,7 @@ def undone(redis: Redis) -> list[object]:
     for base in (f"bull:{name}:" for name in QUEUES):
         for place in UNDONE:
             ids = redis.lrange(base + place, 0, 4) if place in LISTS else redis.zrange(base + place, 0, 4)
-            found += [(f"{base}{place} {id}", redis.hgetall(base + id), family(redis, base + id)) for id in ids]
+            found += [(f"{base}{place} {id}", redis.hgetall(base + id), children_of(redis, base + id)) for id in ids]
     return found
 
 
@@ -105,11 +106,11 @@ def test_every_job_has_one_outcome_whatever_happens(fleet, server, proxy, redis,
         queue.wait_until_ready() if isinstance(queue, Queue) else queue.call("count")
     for kind in KINDS * 2:
         fleet.start(kind)
-    trouble = Trouble(fleet, server, redis, proxy, ours[0], theirs)
-    production = Production(JOBS * share // 5, ours, theirs, QUEUES)
-    faults = getattr(trouble, kinds)()
+    fleet_faults = FleetFaults(fleet, server, redis, proxy, ours[0], theirs)
+    producer = FleetProducer(JOBS * share // 5, ours, theirs, QUEUES)
+    faults = getattr(fleet_faults, kinds)()
     made = 0
-    for progress in production.run():
+    for progress in producer.run():
         while made < progress * len(faults):
             began = time.monotonic()
             faults[made]()
@@ -122,4 +123,4 @@ def test_every_job_has_one_outcome_whatever_happens(fleet, server, proxy, redis,
         assert time.monotonic() < deadline, f"{left}\n{fleet.said()}"
         time.sleep(0.1)
     fleet.stop()
-    Books(redis, QUEUES).check({**production.fates, **trouble.fates}, fleet, redis)
+    FinalState(redis, QUEUES).check({**producer.expected_ends, **fleet_faults.expected_ends}, fleet, redis)

@@ -1,8 +1,8 @@
-"""Random jobs worked by workers that run: what hypothesis draws, and how one such story is played on both sides.
+"""Random jobs for running workers: what hypothesis draws, and how one sequence is played on both sides.
 
-A story adds jobs and flows to two queues, lets a worker of each run until nothing is left to do, promotes what is delayed, and
-so on. What a job does at each of its starts stands in its data, see `scripted.py`. The order of everything is determined when one
-job runs at a time, nothing is claimed ahead and delays are minutes, each job's its own; otherwise jobs are compared one by one.
+A sequence adds jobs and flows to two queues, lets a worker of each run until nothing is left to do, promotes what is delayed, and
+so on. What a job does at each start is in its data, see `scripted.py`. The order of everything is determined when one
+job runs at a time, nothing is claimed ahead and delays are minutes, each job's its own; otherwise each job is compared alone.
 """
 
 import json
@@ -18,7 +18,7 @@ from .state import State, by_job, unordered
 from .timeless import STEP_MS, without_times, without_wake_ups
 
 QUEUES = ("", "b")
-#: So often delayed jobs are promoted and workers run again, before a story ends.
+#: How often delayed jobs are promoted and workers run again before a sequence ends.
 ROUNDS = 4
 
 values = st.sampled_from([None, 0, False, "", "done", 1.5, [1, None], {"ok": {"deep": []}}, "ä\\u2028\\0"])
@@ -82,8 +82,8 @@ workers = st.fixed_dictionaries(
 
 
 @st.composite
-def stories(draw: Any) -> Any:
-    """Draw the worker's options and batches of jobs; the simplest story is none."""
+def worker_run_sequences(draw: Any) -> Any:
+    """Draw the worker's options and batches of jobs; the simplest is None."""
     if not draw(st.sampled_from(range(100))):
         return None
     return draw(workers), draw(st.lists(batches, min_size=1, max_size=2))
@@ -129,8 +129,8 @@ class Units:
         ]
 
 
-class ShiftStory:
-    """Plays one drawn story on a pair."""
+class WorkerRunSequence:
+    """Plays one drawn sequence on a pair."""
 
     def __init__(self, pair: Pair, worker: dict[str, Any]) -> None:
         self._pair = pair
@@ -143,7 +143,7 @@ class ShiftStory:
         self.pair_view()
 
     def pair_view(self) -> None:
-        """Compare what this story leaves determined."""
+        """Compare only what this sequence determines."""
         origin = time.time_ns() // 1_000_000
 
         def view(state: State) -> State:
@@ -193,8 +193,8 @@ class ShiftStory:
     def _work(self, queue: str) -> None:
         if not self._there(queue, "wait", "prioritized", *(["delayed"] if self._short else [])):
             return  # whether an idle worker has said "drained" before it is closed is a matter of luck
-        self.counts[f"shifts, {self._worker['kind']}"] += 1
-        self._pair.shift(delays=self._short, queue=queue, **self._worker)
+        self.counts[f"worker runs, {self._worker['kind']}"] += 1
+        self._pair.run_worker(delays=self._short, queue=queue, **self._worker)
 
 
 def without_claims(state: State) -> State:
@@ -242,7 +242,7 @@ def told(saw: Any) -> Any:
 
 
 def one_by_one(saw: Any) -> Any:
-    """Sort what a shift saw, where jobs run in an order of their own."""
+    """Sort what a worker run saw, where jobs run in an order of their own."""
     if not isinstance(saw, dict) or "runs" not in saw:
         return saw
 
@@ -252,9 +252,9 @@ def one_by_one(saw: Any) -> Any:
     return {name: in_order(found) for name, found in saw.items()}
 
 
-def tell_shifts(pair: Pair, drawn: tuple[dict[str, Any], list[Any]]) -> Counter[str]:
-    """Play one drawn story; return what it had."""
+def play_worker_runs(pair: Pair, drawn: tuple[dict[str, Any], list[Any]]) -> Counter[str]:
+    """Play one drawn sequence; return the counts of what it had."""
     worker, batches = drawn
-    story = ShiftStory(pair, worker)
-    story.play(batches)
-    return story.counts
+    sequence = WorkerRunSequence(pair, worker)
+    sequence.play(batches)
+    return sequence.counts
