@@ -137,8 +137,8 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt
 
-wheel-test: $(VENV)/.tools  ## the wheel built from the sdist works in a fresh environment
-	$(call say,sdist then wheel then fresh environment then one job)
+wheel-test: $(VENV)/.tools  ## the wheel built from the sdist adds and runs a job in a fresh environment
+	$(call say,sdist then wheel then fresh environment then one job in a process)
 	@VENV=$(VENV) .ci/wheel-test
 
 check:  ## everything CI runs
