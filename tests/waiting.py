@@ -12,7 +12,7 @@ def wait_until(condition: Callable[[], T], what: str = "", seconds: float = 30) 
     """Return the first true result of a condition.
 
     Args:
-        condition: Called every 10 ms.
+        condition: Called every 5 ms.
         what: What is awaited, for the error; by default the source of the condition.
         seconds: How long to wait.
 
@@ -23,7 +23,7 @@ def wait_until(condition: Callable[[], T], what: str = "", seconds: float = 30) 
     while not (result := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what or _source(condition)}\nlast result: {result!r}")
-        time.sleep(0.01)
+        time.sleep(0.005)
     return result
 
 

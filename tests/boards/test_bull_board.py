@@ -179,7 +179,7 @@ def test_a_queue_is_paused_and_resumed_by_clicks(board: BullBoard, queue: Queue,
     assert work().completed == 1
 
 
-def test_a_worker_of_ours_is_seen(board: BullBoard, queue: Queue) -> None:
+def test_a_worker_of_ours_is_listed(board: BullBoard, queue: Queue) -> None:
     queue.add("later", delay=DAY)
     with Worker(queue.name, render, url=queue.opts["url"], autorun=True):
         wait_until(lambda: queue.get_workers_count() == 1)

@@ -183,7 +183,7 @@ def test_tasks_that_take_too_long_are_cancelled(queue, server):
     assert queue.get_active_count() == 1, "left to the stalled check"
 
 
-def test_a_closing_worker_wakes_nobody_in_vain_and_swallows_no_wake_up(queue, own_redis, run, gate, ledger):
+def test_a_closing_worker_does_not_take_the_wake_up_of_another_worker(queue, own_redis, run, gate, ledger):
     """While one worker closes, slowly, another one hears of new jobs at once."""
     gated(queue, gate, 1)
     closing_worker = run(concurrency=2, drain_delay=60_000)
@@ -199,7 +199,7 @@ def test_a_closing_worker_wakes_nobody_in_vain_and_swallows_no_wake_up(queue, ow
     closing.join()
 
 
-def test_a_paused_worker_swallows_no_wake_up(queue, own_redis, run):
+def test_a_paused_worker_does_not_take_the_wake_up_of_another_worker(queue, own_redis, run):
     paused = run(drain_delay=60_000)
     wait_until(lambda: is_connected(own_redis), "it waits")
     paused.worker.pause()

@@ -190,7 +190,7 @@ def test_stalled_jobs_run(server, own_redis):
     assert Trial(own_redis, server.url, stalls=1).faults(lambda case: None, abandon) == {}
 
 
-def test_a_start_is_counted_though_it_could_not_be_put_on_record_at_once(server, own_redis):
+def test_a_start_is_counted_although_it_could_not_be_stored_at_once(server, own_redis):
     """The last of many jobs is claimed ahead; when its first attempt fails, nothing may be written into its hash."""
     denied = threading.Event()
 

@@ -57,7 +57,7 @@ def test_broken_connections_under_load_lose_nothing_and_repeat_nothing(queue, ow
     ledger.check(own_redis, queue.name, duplicates=0)
 
 
-def test_a_server_that_accepts_and_resets_is_waited_for_without_haste(queue, proxy, work, own_redis):
+def test_a_server_that_accepts_and_resets_is_retried_with_a_backoff(queue, proxy, work, own_redis):
     running = work()
     wait_until(lambda: is_connected(own_redis), "the worker waits")
     proxy.refuse(True)
@@ -96,7 +96,9 @@ def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis,
 
 
 @pytest.mark.timeout(90)
-def test_a_black_hole_is_left_and_held_jobs_are_kept(queue, proxy, work, ledger, tmp_path, caplog):
+def test_a_connection_that_swallows_everything_is_replaced_and_running_jobs_keep_their_locks(
+    queue, proxy, work, ledger, tmp_path, caplog
+):
     """Nothing gets through and nobody says so. The locks outlive it; the outcome is handed in on the next connection."""
     gate = tmp_path / "gate"
     running = work(lock_duration=60_000, drain_delay=500)

@@ -64,7 +64,7 @@ def test_a_restarted_server_loses_no_event(lasting_server: EmbeddedRedis, follow
     assert heard == added
 
 
-def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_server_comes_back(
+def test_a_reader_at_the_end_of_the_stream_misses_no_event_of_an_outage(
     queue: Queue, proxy: Proxy, follow, heard
 ) -> None:
     queue.add("before")
@@ -78,9 +78,7 @@ def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_ser
     assert heard == [missed]
 
 
-def test_a_full_server_is_followed_all_the_same(
-    queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard
-) -> None:
+def test_events_of_a_full_server_are_read(queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard) -> None:
     before = queue.add("n").id
     own_redis.config_set("maxmemory", 1)
     events = follow(server.url)
@@ -93,7 +91,7 @@ def test_a_full_server_is_followed_all_the_same(
     assert events.is_running()
 
 
-def test_a_user_who_may_not_read_the_stream_is_told_and_goes_on_once_he_may(
+def test_a_user_without_permission_gets_an_error_and_continues_when_it_is_granted(
     queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard
 ) -> None:
     own_redis.acl_setuser("reader", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all"])
@@ -131,7 +129,7 @@ def test_closing_takes_no_time_while_a_listener_runs(queue: Queue, server: Embed
     assert len(heard) == 1
 
 
-def test_closing_takes_no_time_while_the_server_is_silent(proxy: Proxy, follow) -> None:
+def test_closing_takes_no_time_while_the_server_does_not_answer(proxy: Proxy, follow) -> None:
     events = follow(proxy.url)
     proxy.swallow(True)
     began = time.monotonic()

@@ -83,7 +83,7 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
     assert ledger.begun == [job.id]
 
 
-def test_a_server_that_stands_still_beyond_the_locks_costs_one_run_per_job_at_most(
+def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_run_per_job(
     server, own_redis, queue, ledger, tmp_path
 ):
     gate = tmp_path / "gate"

@@ -77,7 +77,7 @@ def test_forks_in_the_middle_of_use_work_on_both_sides(parent, server, own_redis
     ledger.check(own_redis, "work", duplicates=0)
 
 
-def test_a_child_never_inherits_a_lock_that_nobody_will_open(parent):
+def test_a_child_never_inherits_a_held_mutex(parent):
     """Forks at any moment: also while a thread of the parent goes to sleep or wakes another one."""
 
     def add_from_three_threads() -> int:
@@ -119,7 +119,7 @@ def test_a_child_that_ends_or_collects_garbage_does_not_disturb_its_parent(paren
     wait_until(lambda: len(ledger.ended) > seen + 50, "the parent goes on")
 
 
-def test_what_a_parent_closes_is_closed_though_a_child_lives(server, own_redis):
+def test_a_connection_closed_by_the_parent_is_closed_although_a_child_lives(server, own_redis):
     """A child has copies of all sockets: closing the parent's alone would leave its wait for jobs pending at the server."""
     worker = Worker("work", lambda job: None, url=server.url, drain_delay=60_000)
     working = threading.Thread(target=worker.run)
@@ -161,7 +161,7 @@ print("both ended")
 
 
 @pytest.mark.parametrize("call", ["run", "close", "pause"])
-def test_a_worker_of_the_parent_says_so_in_the_child(parent, call):
+def test_a_running_worker_of_the_parent_raises_in_the_child(parent, call):
     def use() -> str:
         with pytest.raises(RuntimeError, match="belongs to the process that made it") as caught:
             getattr(parent.worker, call)()
@@ -170,7 +170,7 @@ def test_a_worker_of_the_parent_says_so_in_the_child(parent, call):
     assert "make a new Worker after the fork" in in_child(use)
 
 
-def test_a_worker_made_but_not_run_before_the_fork_says_so_or_runs(server, queue):
+def test_a_worker_that_did_not_run_before_the_fork_runs_in_the_child(server, queue):
     worker = Worker("work", lambda job: job.id, url=server.url)
     queue.add("quick")
     assert in_child(lambda: worker.run(until="drained").completed) == 1

@@ -91,7 +91,7 @@ def test_a_damaged_job_fails_with_a_reason_and_the_others_complete(wrong, queue,
 
 
 @pytest.mark.parametrize("odd", HARMLESS)
-def test_what_has_a_default_does_no_harm(odd, queue, redis_url, redis):
+def test_damaged_fields_that_have_a_default_do_not_fail_the_job(odd, queue, redis_url, redis):
     job_id, sound = surrounded(queue)
     HARMLESS[odd](redis, key(queue, job_id))
     assert drain(queue, redis_url) == sorted([job_id, *sound])
@@ -100,7 +100,7 @@ def test_what_has_a_default_does_no_harm(odd, queue, redis_url, redis):
 
 
 @pytest.mark.parametrize("kind", NO_HASH)
-def test_a_key_that_is_no_hash_is_left_alone_and_the_others_complete(kind, queue, redis_url, redis, caplog):
+def test_a_job_key_that_is_not_a_hash_is_not_changed_and_the_others_complete(kind, queue, redis_url, redis, caplog):
     damaged, sound = surrounded(queue)
     redis.delete(key(queue, damaged))
     NO_HASH[kind](redis, key(queue, damaged))
@@ -112,7 +112,7 @@ def test_a_key_that_is_no_hash_is_left_alone_and_the_others_complete(kind, queue
 
 
 @pytest.mark.parametrize("wrong", FATAL)
-def test_a_batch_handler_gets_the_sound_jobs_only(wrong, queue, redis_url, redis):
+def test_a_batch_handler_gets_only_the_undamaged_jobs(wrong, queue, redis_url, redis):
     damaged, sound = surrounded(queue)
     FATAL[wrong][0](redis, key(queue, damaged))
     seen: list[str] = []
@@ -127,7 +127,7 @@ def test_a_batch_handler_gets_the_sound_jobs_only(wrong, queue, redis_url, redis
 
 
 @pytest.mark.parametrize("wrong", FATAL)
-def test_a_worker_of_asyncio_goes_on_too(wrong, queue, redis_url, redis):
+def test_an_asyncio_worker_continues_after_a_damaged_job(wrong, queue, redis_url, redis):
     damaged, sound = surrounded(queue)
     FATAL[wrong][0](redis, key(queue, damaged))
     seen: list[str] = []

@@ -19,7 +19,7 @@ def make_room(redis) -> None:
     redis.config_set("maxmemory", "0")
 
 
-def test_a_producer_is_told_and_nothing_is_written(queue, own_redis):
+def test_a_producer_gets_an_error_and_nothing_is_written(queue, own_redis):
     queue.add("quick")
     before = {key: own_redis.dump(key) for key in own_redis.scan_iter()}
     fill(own_redis)
@@ -50,7 +50,7 @@ def gated(queue, gate) -> list[str]:
     return [job.id for job in jobs]
 
 
-def test_a_full_server_costs_no_lock_and_no_outcome(queue, own_redis, ledger, server, tmp_path):
+def test_locks_are_renewed_and_outcomes_stored_on_a_full_server(queue, own_redis, ledger, server, tmp_path):
     gate = tmp_path / "gate"
     ids = gated(queue, gate)
     waiting = [job.id for job in queue.add_bulk([{"name": "quick"}] * 20)]
@@ -107,8 +107,8 @@ def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, l
     assert [queue.get_job(job_id).attempts_made for job_id in ids] == [1, 2, 2]
 
 
-def test_a_full_server_can_be_looked_at_and_emptied(queue, own_redis, server):
-    """By someone who comes when it is full already, and to whom `meta` has nothing to say."""
+def test_a_full_server_can_be_read_and_emptied(queue, own_redis, server):
+    """By a queue object that is made when the server is already full and `meta` does not exist."""
     queue.add_bulk([{"name": "quick", "opts": {"job_id": f"job{n}"}} for n in range(10)])
     fill(own_redis)
     late = Queue(queue.name, url=server.url)
@@ -124,7 +124,7 @@ def test_a_full_server_can_be_looked_at_and_emptied(queue, own_redis, server):
     assert own_redis.keys() == []
 
 
-def test_who_only_looks_leaves_no_trace(server, own_redis):
+def test_getters_write_nothing(server, own_redis):
     late = Queue("other", url=server.url)
     assert late.get_waiting_count() == 0
     assert late.get_job("1") is None

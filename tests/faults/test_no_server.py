@@ -33,7 +33,7 @@ def url(port) -> str:
     return f"redis://127.0.0.1:{port}/0"
 
 
-def test_a_producer_without_a_server_is_told_after_its_deadline(url, port):
+def test_a_producer_without_a_server_gets_an_error_after_its_deadline(url, port):
     queue = Queue("work", url=url, timeout=300)
     began = time.monotonic()
     with pytest.raises(errors.ConnectionLostError) as caught:
@@ -68,7 +68,7 @@ def test_a_password_is_never_shown(port):
     assert "secret" not in f"{caught.value!r} {queue!r}"
 
 
-def test_a_producer_of_asyncio_is_told_after_its_deadline(url):
+def test_an_asyncio_producer_gets_an_error_after_its_deadline(url):
     async def add() -> None:
         await aio.Queue("work", url=url, timeout=200).add("quick")
 
@@ -88,7 +88,7 @@ def test_a_producer_that_waits_for_a_late_server_gets_it(url, port):
     assert added == ["1"]
 
 
-def test_a_worker_without_a_server_says_so_and_works_once_there_is_one(url, port, ledger, caplog):
+def test_a_worker_without_a_server_logs_it_and_works_once_there_is_one(url, port, ledger, caplog):
     worker = Worker("work", Handlers(ledger), url=url)
     ready = threading.Event()
     worker.on("ready", ready.set)
@@ -200,7 +200,7 @@ def test_a_worker_whose_server_is_gone_ends_at_its_deadline_with_outcomes_in_han
     assert not working.is_alive()
 
 
-def test_a_server_with_no_room_for_another_client_is_waited_for(server, own_redis, ledger):
+def test_a_worker_waits_for_a_server_that_accepts_no_more_clients(server, own_redis, ledger):
     own_redis.config_set("maxclients", 1)
     with pytest.raises(errors.ConnectionLostError):
         Queue("work", url=server.url, timeout=300).add("quick")

@@ -38,7 +38,7 @@ def watchers() -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
+def test_each_outage_emits_one_error(proxy: Proxy, kind: str) -> None:
     told: list[Exception] = []
     heard: list[Event] = []
     with KINDS[kind](Module, proxy.url) as handle, Queue("work", url=proxy.url) as queue:
@@ -61,7 +61,7 @@ def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_on_an_event_loop(proxy: Proxy, kind: str) -> None:
+def test_each_outage_emits_one_error_with_asyncio(proxy: Proxy, kind: str) -> None:
     told: list[tuple[Exception, bool]] = []
 
     async def listen() -> None:
@@ -95,7 +95,7 @@ def test_only_a_listener_of_error_costs_a_thread_and_closing_ends_it(queue: Queu
     assert watchers() == []
 
 
-def test_a_program_ends_that_closes_nothing(queue: Queue) -> None:
+def test_a_program_that_closes_nothing_ends(queue: Queue) -> None:
     program = (
         "import sys; from bullrush import Queue; q = Queue('work', url=sys.argv[1]); q.on('error', print); q.add('n')"
     )
@@ -105,7 +105,7 @@ def test_a_program_ends_that_closes_nothing(queue: Queue) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_a_listener_that_comes_during_an_outage_hears_of_it(proxy: Proxy) -> None:
+def test_a_listener_added_during_an_outage_gets_the_error(proxy: Proxy) -> None:
     told: list[Exception] = []
     proxy.refuse(True)
     with Queue("work", url=proxy.url, timeout=200) as queue:

@@ -32,7 +32,7 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
     )  # the first start may have been one of a job that was claimed ahead: it is not counted
 
 
-def test_handlers_that_become_slow_hold_nothing_ahead(queue, own_redis, ledger, start_worker, server):
+def test_handlers_that_become_slow_leave_few_jobs_prefetched(queue, own_redis, ledger, start_worker, server):
     queue.add_bulk([{"name": "quick"}] * 3000 + [{"name": "slow"}] * 600)
     start_worker(server.url, concurrency=2)
     wait_until(lambda: queue.get_completed_count() >= 3000, "the quick ones are done")
@@ -62,7 +62,7 @@ def test_only_the_job_that_ends_the_process_fails_and_soon(queue, own_redis, led
 
 
 @pytest.mark.parametrize("prefetch", [None, 30])
-def test_what_a_killed_worker_had_only_claimed_has_not_stalled(
+def test_prefetched_jobs_of_a_killed_worker_do_not_count_as_stalled(
     queue, own_redis, ledger, start_worker, server, prefetch
 ):
     ids = [job.id for job in queue.add_bulk([{"name": "brief"}] * 1500)]

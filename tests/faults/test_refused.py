@@ -59,7 +59,7 @@ def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_r
     assert {int(own_redis.hget(f"bull:{queue.name}:{n}", "ats")) for n in (1, 2, 3)} == {1}
 
 
-def test_a_lasting_refusal_is_told_once(queue, own_redis, server, caplog):
+def test_a_refusal_that_lasts_is_logged_once(queue, own_redis, server, caplog):
     """Locks are due many times meanwhile."""
     done = threading.Event()
     queue.add("held")

@@ -81,9 +81,7 @@ def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, wo
 
 
 @SHARES
-def test_jobs_that_came_with_a_lost_outcome_reply_are_not_stranded(
-    queue, own_redis, proxy, work, ledger, tmp_path, share
-):
+def test_jobs_fetched_by_a_finish_with_a_lost_reply_are_run(queue, own_redis, proxy, work, ledger, tmp_path, share):
     work(concurrency=1, prefetch=0)
     gate = tmp_path / "gate"
     first = queue.add("gated", {"gate": str(gate)})
@@ -121,7 +119,7 @@ def test_a_retry_whose_reply_got_lost_is_one_retry(queue, proxy, work, ledger, s
     assert len(stored.stacktrace) == 3
 
 
-def test_a_producer_is_told_when_it_cannot_know(queue, own_redis, proxy):
+def test_an_add_without_ids_whose_reply_got_lost_raises_outcome_unknown(queue, own_redis, proxy):
     treacherous = Queue(queue.name, url=proxy.url)
     treacherous.add("quick")
     proxy.lose_reply("add_jobs")
@@ -130,7 +128,7 @@ def test_a_producer_is_told_when_it_cannot_know(queue, own_redis, proxy):
     assert queue.get_waiting_count() == 2, "it was added all the same"
 
 
-def test_a_producer_that_names_its_jobs_adds_each_once(queue, proxy):
+def test_an_add_with_ids_whose_reply_got_lost_adds_each_job_once(queue, proxy):
     treacherous = Queue(queue.name, url=proxy.url)
     treacherous.add("quick")
     trap = proxy.lose_reply("add_jobs")
@@ -153,7 +151,7 @@ def test_a_flow_is_added_once(queue, own_redis, proxy):
     assert root.id in {job.id for job in queue.get_waiting_children()}
 
 
-def test_a_producer_is_told_when_it_cannot_know_about_a_child(queue, proxy):
+def test_a_child_added_without_an_id_whose_reply_got_lost_raises_outcome_unknown(queue, proxy):
     parent = {"id": queue.add("parent").id, "queue": queue.qualified_name}
     treacherous = Queue(queue.name, url=proxy.url)
     treacherous.add("child", parent=parent)

@@ -17,7 +17,7 @@ def worker_behind(proxy, ledger: Ledger, **options) -> Worker:
     return Worker("work", Handlers(ledger), url=proxy.url, skip_stalled_check=True, **options)
 
 
-def test_a_run_until_drained_ends_drained_though_connections_break(queue, own_redis, proxy, ledger):
+def test_a_run_until_drained_ends_drained_although_connections_break(queue, own_redis, proxy, ledger):
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "brief"}] * 400))
     outcome = []
     running = threading.Thread(
@@ -46,7 +46,7 @@ def test_a_run_does_not_end_while_a_fetch_is_missing(queue, own_redis, proxy, le
 
 @pytest.mark.parametrize("script", ["move_to_active", "move_to_finished"])
 @pytest.mark.parametrize("prefetch", [0, 50])
-def test_a_run_of_so_many_jobs_takes_exactly_so_many(queue, own_redis, proxy, ledger, script, prefetch):
+def test_a_run_with_max_jobs_takes_exactly_that_many(queue, own_redis, proxy, ledger, script, prefetch):
     queue.add("quick")
     worker_behind(proxy, ledger).run(until="empty")
     ids = [job.id for job in queue.add_bulk([{"name": "quick"}] * 30)]

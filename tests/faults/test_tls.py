@@ -62,7 +62,7 @@ def untrusted(tmp_path):
     thread.join()
 
 
-def test_a_certificate_that_cannot_be_trusted_is_told_at_once(untrusted):
+def test_a_certificate_that_cannot_be_trusted_is_an_error_at_once(untrusted):
     url = f"rediss://me:secret@localhost:{untrusted}/0"
     began = time.monotonic()
     with pytest.raises(errors.ConnectionLostError, match="no TLS connection.*certificate"):

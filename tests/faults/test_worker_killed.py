@@ -34,7 +34,9 @@ def test_workers_killed_one_after_another_under_load_lose_nothing(queue, own_red
     ledger.check(own_redis, queue.name, duplicates=kills * (concurrency + prefetch))
 
 
-def test_a_worker_suspended_beyond_its_lock_is_fenced(queue, own_redis, ledger, start_worker, server, tmp_path):
+def test_a_worker_suspended_for_longer_than_its_lock_cannot_finish_its_job(
+    queue, own_redis, ledger, start_worker, server, tmp_path
+):
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
@@ -55,7 +57,7 @@ def test_a_worker_suspended_beyond_its_lock_is_fenced(queue, own_redis, ledger, 
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
-def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(
+def test_an_outcome_after_another_worker_took_the_job_is_refused(
     queue, own_redis, ledger, start_worker, server, tmp_path
 ):
     """The sleeper's very first words after waking up are its outcome: the renewal that would tell it comes later."""
@@ -80,7 +82,7 @@ def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
-def test_a_worker_suspended_beyond_its_locks_begins_none_of_its_jobs(
+def test_a_worker_suspended_for_longer_than_its_locks_starts_none_of_its_jobs(
     queue, own_redis, ledger, start_worker, server, tmp_path
 ):
     gate = tmp_path / "gate"

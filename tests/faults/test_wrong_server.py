@@ -79,7 +79,7 @@ def test_a_queue_with_a_hash_tag_works_on_a_cluster(name, prefix, cluster):
 
 @pytest.mark.parametrize(("login", "code"), [(":wrong@", "WRONGPASS"), ("", "NOAUTH")])
 @USES
-def test_a_wrong_or_missing_password_is_told(use: Use, server, own_redis, login, code):
+def test_a_wrong_or_missing_password_is_an_error(use: Use, server, own_redis, login, code):
     own_redis.config_set("requirepass", "right")
     with pytest.raises(errors.RedisServerError) as caught:
         use("work", url=server.url.replace("://", f"://{login}"))
@@ -87,7 +87,7 @@ def test_a_wrong_or_missing_password_is_told(use: Use, server, own_redis, login,
     assert "wrong" not in str(caught.value)
 
 
-def test_a_server_that_is_no_redis_is_no_connection():
+def test_a_server_that_is_not_redis_is_a_connection_error():
     """A web server, say: it answers, but not in Redis' language."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         serving = threading.Thread(target=server.serve_forever)

@@ -48,7 +48,7 @@ def test_they_see_workers_of_ours_that_do_not_run(theirs, queue_name, redis_url)
     wait_until(lambda: theirs.call("getWorkers") == [])
 
 
-def test_we_see_those_who_listen(ours, theirs):
+def test_we_list_their_queue_events(ours, theirs):
     with theirs.listening():
         (listener,) = wait_until(ours.get_queue_events)
         assert listener["rawname"].endswith(":qe")
@@ -82,7 +82,7 @@ def test_prometheus_reads_the_same_text_of_both(ours, theirs, queue_name, redis_
         assert theirs.call("exportPrometheusMetrics", labels).splitlines() == without_paused
 
 
-def test_a_family_is_read_alike(ours, theirs, queue_name):
+def test_both_sides_read_the_same_dependencies(ours, theirs, queue_name):
     child = {"name": "c", "queueName": queue_name, "data": {}}
     theirs.add_flow(
         {

@@ -82,9 +82,7 @@ def test_their_stalled_pass_recovers_the_jobs_of_our_killed_process(theirs, ours
     assert_recovered(ours, read_events(redis, queue_name), ids)
 
 
-def test_a_job_that_kills_every_worker_fails_in_the_hands_of_the_other_side(
-    theirs, ours, doomed_worker, queue_name, redis_url
-):
+def test_a_job_that_kills_every_worker_of_ours_is_failed_by_node(theirs, ours, doomed_worker, queue_name, redis_url):
     job = ours.add("work", HELD_ALWAYS, attempts=5)
     for turn in range(2):
         process = doomed_worker(lock_duration=500, stalled_interval=200)
@@ -95,7 +93,7 @@ def test_a_job_that_kills_every_worker_fails_in_the_hands_of_the_other_side(
     assert theirs.job(job.id)["failedReason"] == "job stalled more than allowable limit"
 
 
-def test_a_job_that_kills_every_node_process_fails_in_our_hands(ours, queue_name, redis_url):
+def test_a_job_that_kills_every_node_process_is_failed_by_us(ours, queue_name, redis_url):
     job = ours.add("work", HELD_ALWAYS, attempts=5)
     for turn in range(2):
         process = NodeProcess("bullmq5", redis_url)

@@ -193,7 +193,7 @@ def parked_fields(redis: Any, queue: Queue) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("opts", [{}, {"priority": 3}, {"delay": 60_000}, {"attempts": 2, "lifo": True}])
-def test_the_last_job_is_parked_by_us_as_by_node(
+def test_keep_last_if_active_stores_the_last_job_as_node_does(
     redis: Any, ours: Queue, newest: TheirQueue, opts: dict[str, Any]
 ) -> None:
     both = []
@@ -218,7 +218,7 @@ def test_the_last_job_is_parked_by_us_as_by_node(
 @pytest.mark.parametrize("opts", [{}, {"priority": 3}, {"delay": 60_000}, {"attempts": 2, "lifo": True}])
 @pytest.mark.parametrize("parks", ["ours", "theirs"])
 @pytest.mark.parametrize("failed", [False, True])
-def test_a_parked_job_is_added_when_our_worker_ends_its_owner(
+def test_the_stored_last_job_is_added_when_our_worker_finishes_the_active_one(
     redis: Any, redis_url: str, ours: Queue, newest: TheirQueue, opts: dict[str, Any], parks: str, failed: bool
 ) -> None:
     owner = ours.add("owner", {}, deduplication=OUR_KEEP)

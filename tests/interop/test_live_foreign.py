@@ -71,7 +71,7 @@ def test_a_child_that_may_fail_releases_its_parent(theirs, children, queue_name,
     assert len(theirs.on_job("p", "getIgnoredChildrenFailures")) == ignored
 
 
-def test_a_series_of_theirs_goes_on_in_our_hands(theirs, ours, queue_name, redis_url):
+def test_a_scheduler_of_node_continues_with_our_worker(theirs, ours, queue_name, redis_url):
     with our_worker(queue_name, redis_url):
         theirs.call("upsertJobScheduler", "s1", {"every": 150, "limit": 4}, {"name": "tick", "data": {"n": 1}})
         wait_until(lambda: ours.get_completed_count() == 4)
@@ -80,7 +80,7 @@ def test_a_series_of_theirs_goes_on_in_our_hands(theirs, ours, queue_name, redis
     assert sorted(job.opts["repeat"]["count"] for job in jobs) == [1, 2, 3, 4]
 
 
-def test_a_series_is_not_doubled_when_both_work_it(theirs, ours, queue_name, redis_url):
+def test_a_scheduler_adds_each_job_once_when_both_sides_work_it(theirs, ours, queue_name, redis_url):
     with our_worker(queue_name, redis_url), theirs.worker():
         theirs.call("upsertJobScheduler", "s1", {"every": 100, "limit": 10}, {"name": "tick"})
         wait_until(lambda: ours.get_completed_count() == 10)
@@ -88,7 +88,7 @@ def test_a_series_is_not_doubled_when_both_work_it(theirs, ours, queue_name, red
     assert counts == [*range(1, 11)]
 
 
-def test_a_cron_series_goes_on_in_our_hands(theirs, ours, queue_name, redis_url):
+def test_a_cron_scheduler_of_node_continues_with_our_worker(theirs, ours, queue_name, redis_url):
     theirs.call("upsertJobScheduler", "s1", {"pattern": "* * * * * *", "limit": 2}, {"name": "tick"})
     with our_worker(queue_name, redis_url):
         wait_until(lambda: ours.get_completed_count() == 2)
@@ -98,7 +98,7 @@ def test_a_cron_series_goes_on_in_our_hands(theirs, ours, queue_name, redis_url)
 
 
 @pytest.mark.parametrize("data", [{"n": 1}, BOOM])
-def test_a_deduplication_key_is_free_again_when_our_job_is_done(theirs, queue_name, redis_url, data):
+def test_a_deduplication_key_is_removed_when_our_worker_finishes_the_job(theirs, queue_name, redis_url, data):
     first = theirs.add("work", data, deduplication={"id": "d"})
     assert theirs.add("work", data, deduplication={"id": "d"}) == first
     work_off(queue_name, redis_url)

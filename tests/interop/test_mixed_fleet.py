@@ -56,7 +56,7 @@ def fleet(redis_url, queues, tmp_path):
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_every_job_has_one_outcome_whoever_works_and_dies(fleet, ours, theirs, queues, redis):
+def test_every_job_has_one_outcome_when_workers_of_all_kinds_are_killed(fleet, ours, theirs, queues, redis):
     for queue in (*ours, *theirs):
         queue.wait_until_ready() if isinstance(queue, Queue) else queue.call("count")
     for name in queues:

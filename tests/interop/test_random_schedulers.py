@@ -23,7 +23,7 @@ TEMPLATES = [
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_random_life(stopped_pair, seed):
+def test_random_scheduler_steps_leave_the_same_state(stopped_pair, seed):
     chance = random.Random(seed)
     held = []
 

@@ -103,7 +103,7 @@ def test_moves_of_a_running_job(pair):
     assert pair.move_to_waiting_children("3", "t1") is False
 
 
-def test_a_silent_workers_jobs_come_back(pair):
+def test_jobs_of_a_worker_that_stopped_renewing_locks_come_back(pair):
     pair.add_bulk([{"name": "work", "data": n} for n in range(3)])
     pair.fetch_many(3, "t1")
     pair.stalled()

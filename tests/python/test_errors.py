@@ -27,11 +27,11 @@ def test_errors_of_handlers_have_bullmqs_texts() -> None:
     assert str(errors.UnrecoverableError("mine")) == "mine"
 
 
-def test_a_child_that_failed_is_no_reason_to_try_again() -> None:
+def test_failed_children_are_an_unrecoverable_error() -> None:
     assert issubclass(errors.FailedChildrenError, errors.UnrecoverableError)
 
 
-def test_errors_are_also_the_builtin_kind_that_callers_expect() -> None:
+def test_errors_are_also_builtin_errors() -> None:
     assert issubclass(errors.ConnectionLostError, ConnectionError)
     assert issubclass(errors.InvalidOptionError, ValueError)
     assert issubclass(errors.UnknownOptionError, TypeError)

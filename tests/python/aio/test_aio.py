@@ -36,7 +36,7 @@ def test_the_names_are_the_same_and_calls_are_coroutines(name: str) -> None:
         assert getattr(awaited, member).__doc__
 
 
-def test_add_work_and_look(redis_url: str, queue_name: str, run: Callable) -> None:
+def test_a_job_is_added_worked_and_read(redis_url: str, queue_name: str, run: Callable) -> None:
     async def handler(job: aio.Job) -> int:
         await job.update_progress(10)
         await asyncio.sleep(0.001)
@@ -56,7 +56,9 @@ def test_add_work_and_look(redis_url: str, queue_name: str, run: Callable) -> No
     run(main())
 
 
-def test_many_calls_at_once_share_a_connection_and_keep_apart(redis_url: str, queue_name: str, run: Callable) -> None:
+def test_concurrent_calls_share_a_connection_and_get_their_own_replies(
+    redis_url: str, queue_name: str, run: Callable
+) -> None:
     async def main() -> None:
         queue = aio.Queue(queue_name, url=redis_url)
         jobs = await asyncio.gather(*(queue.add("n", i) for i in range(300)))
@@ -68,7 +70,7 @@ def test_many_calls_at_once_share_a_connection_and_keep_apart(redis_url: str, qu
     run(main())
 
 
-def test_errors_are_raised_where_they_are_awaited_and_a_cancelled_call_harms_nobody(
+def test_errors_are_raised_at_the_await_and_a_cancelled_call_does_not_disturb_others(
     redis_url: str, queue_name: str, redis: Redis, run: Callable
 ) -> None:
     async def main() -> None:

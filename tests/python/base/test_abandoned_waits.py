@@ -20,7 +20,7 @@ async def give_up(wait: asyncio.Future) -> None:
 
 
 @pytest.mark.parametrize("waits", [1, 3])
-def test_an_event_that_nobody_waited_for_any_more_is_the_next_one(queue: Queue, redis_url: str, waits: int) -> None:
+def test_an_event_that_comes_after_a_cancelled_wait_is_the_next_one(queue: Queue, redis_url: str, waits: int) -> None:
     async def main() -> None:
         async with aio.QueueEvents(queue.name, url=redis_url, autorun=False) as following:
             await following.wait_until_ready()
@@ -53,7 +53,7 @@ def test_events_that_came_before_their_reader_was_cancelled_are_kept(queue: Queu
     asyncio.run(asyncio.wait_for(main(), 20))
 
 
-def test_a_job_that_nobody_waited_for_any_more_stays_in_the_queue(queue: Queue, redis_url: str) -> None:
+def test_a_job_that_comes_after_a_cancelled_wait_stays_in_the_queue(queue: Queue, redis_url: str) -> None:
     async def main() -> None:
         async with aio.Worker(queue.name, url=redis_url) as worker:
             await give_up(asyncio.ensure_future(worker.get_next_job("gone")))
@@ -64,7 +64,7 @@ def test_a_job_that_nobody_waited_for_any_more_stays_in_the_queue(queue: Queue, 
     asyncio.run(asyncio.wait_for(main(), 20))
 
 
-def test_a_job_that_was_taken_before_its_taker_was_cancelled_goes_back(
+def test_a_job_that_was_fetched_before_the_wait_was_cancelled_goes_back(
     queue: Queue, redis: Redis, redis_url: str
 ) -> None:
     async def main() -> None:
@@ -84,7 +84,7 @@ def test_a_job_that_was_taken_before_its_taker_was_cancelled_goes_back(
     assert not redis.llen(f"bull:{queue.name}:active")
 
 
-def test_the_next_job_of_a_finish_that_was_given_up_goes_back(queue: Queue, redis: Redis, redis_url: str) -> None:
+def test_the_next_job_of_a_cancelled_finish_goes_back(queue: Queue, redis: Redis, redis_url: str) -> None:
     async def main() -> None:
         async with aio.Worker(queue.name, url=redis_url) as worker:
             first, second = queue.add("n"), queue.add("n")

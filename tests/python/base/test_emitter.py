@@ -10,7 +10,7 @@ from bullrush import JobScheduler, Queue, QueueEvents, QueueEventsProducer, Work
 from tests.waiting import wait_until
 
 
-def test_a_queue_tells_what_it_did(queue: Queue) -> None:
+def test_a_queue_emits_an_event_for_each_change(queue: Queue) -> None:
     told: list[tuple] = []
     for event in ("waiting", "paused", "resumed", "removed", "progress"):
         queue.on(event, lambda *arguments, event=event: told.append((event, *arguments)))
@@ -53,7 +53,9 @@ def test_on_once_off_and_emit_follow_the_rules_of_an_emitter(queue: Queue) -> No
     assert told == [1, ("once", 1), 2]
 
 
-def test_a_listener_that_raises_is_logged_and_the_others_hear(queue: Queue, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_raises_is_logged_and_the_others_are_called(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
     told: list[str] = []
     queue.on("paused", lambda: 1 / 0)
     queue.on("paused", lambda: told.append("second"))
@@ -67,7 +69,7 @@ def test_an_event_that_does_not_exist_is_refused(queue: Queue) -> None:
         queue.on("pause", print)
 
 
-def test_listeners_stay_behind_when_a_queue_is_pickled(queue: Queue) -> None:
+def test_a_pickled_queue_has_no_listeners(queue: Queue) -> None:
     queue.on("paused", lambda: None)
     assert not pickle.loads(pickle.dumps(queue)).emit("paused")
 

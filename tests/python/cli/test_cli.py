@@ -21,7 +21,7 @@ def test_every_command_has_its_module() -> None:
     assert set(cli.COMMANDS) <= files
 
 
-def test_a_command_gets_its_words_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_gets_its_arguments_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     got: list[str] = []
     monkeypatch.setattr(bench, "run", lambda words: got.extend(words) or 7)
     assert cli.main(["bench", "--only", "process", "pick_up", "--rounds", "9", "--version"]) == 7
@@ -36,7 +36,7 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["juggle"], ["--juggle"]])
-def test_what_is_no_command_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(words)
     assert "usage: bullrush" in capsys.readouterr().err
@@ -54,7 +54,7 @@ def test_bench_runs_the_benchmarks_of_the_checkout(capsys: pytest.CaptureFixture
     assert "usage: bullrush bench" in capsys.readouterr().out
 
 
-def test_bench_outside_of_a_checkout_says_how_to_get_there(
+def test_bench_outside_of_a_checkout_says_how_to_get_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -41,7 +41,7 @@ def test_no_server_outlives_its_owner_although_a_forked_child_lives_on() -> None
         os.kill(child, signal.SIGKILL)
 
 
-def test_a_killed_supervisor_takes_its_server_along_and_the_owner_ends_in_peace() -> None:
+def test_a_killed_supervisor_ends_its_server_and_the_owner_exits_normally() -> None:
     process = owner()
     pid, watcher, url = started(process)
     os.kill(watcher, signal.SIGKILL)

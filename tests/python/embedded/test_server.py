@@ -36,7 +36,7 @@ def test_a_server_listens_on_a_free_local_port_when_asked() -> None:
         assert redis.config_get("maxmemory") == {"maxmemory": str(64 * 1024 * 1024)}
 
 
-def test_one_embedded_url_is_one_server_and_other_urls_are_left_alone(tmp_path: Path) -> None:
+def test_the_same_embedded_url_is_the_same_server_and_other_urls_do_not_change(tmp_path: Path) -> None:
     first = embedded.resolve(f"embedded://{tmp_path}/a")
     assert embedded.resolve(f"embedded://{tmp_path}/a") == first
     assert embedded.resolve(f"embedded://{tmp_path}/b") != first
@@ -89,7 +89,7 @@ def test_a_normal_exit_stops_the_server_before_the_process_ends() -> None:
     assert not socket_of(url).parent.exists()
 
 
-def test_the_server_is_out_of_reach_of_the_terminal_signals() -> None:
+def test_signals_of_the_terminal_do_not_reach_the_server() -> None:
     with EmbeddedRedis() as server:
         assert os.getsid(server.pid) != os.getsid(os.getpid())
 
@@ -129,7 +129,7 @@ def fake_server(folder: Path, name: str, says: str) -> Path:
     return path
 
 
-def test_the_newest_binary_wins_wherever_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_binary_is_used_wherever_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_server(tmp_path / "old", "redis-server", "Redis server v=6.2.99 sha=0")
     fake_server(tmp_path / "broken", "redis-server", "Segmentation fault")
     newest = fake_server(tmp_path / "new", "valkey-server", "Valkey server v=99.0.1 sha=0")

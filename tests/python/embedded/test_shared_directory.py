@@ -55,7 +55,7 @@ def test_the_server_stops_with_its_last_user_not_with_its_owner(tmp_path: Path, 
 
 
 @pytest.mark.faults
-def test_a_directory_whose_server_died_is_opened_anew_with_its_data(tmp_path: Path) -> None:
+def test_a_directory_whose_server_died_is_opened_again_with_its_data(tmp_path: Path) -> None:
     process = owner(make=f"EmbeddedRedis({str(tmp_path)!r})")
     _, watcher, _ = started(process)
     url = embedded.resolve(f"embedded://{tmp_path}")
@@ -94,7 +94,7 @@ def test_a_forked_child_does_not_keep_a_joined_server_running(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("option", ["?port=0", "?port=6399"])
-def test_a_server_that_does_not_listen_where_it_is_wanted_is_named(tmp_path: Path, option: str) -> None:
+def test_a_server_that_does_not_listen_on_the_wanted_port_is_named(tmp_path: Path, option: str) -> None:
     with EmbeddedRedis(tmp_path) as server:
         named = rf"is in use by the server at {server.url} \(pid {server.pid}\)"
         with pytest.raises(RuntimeError, match=named):

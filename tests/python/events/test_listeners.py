@@ -12,7 +12,7 @@ from bullrush import Event, Queue, Worker, errors
 from tests.waiting import wait_until
 
 
-def test_listeners_hear_of_all_jobs_or_of_one(queue: Queue, worker: Callable, follow: Callable) -> None:
+def test_listeners_get_the_events_of_all_jobs_or_of_one(queue: Queue, worker: Callable, follow: Callable) -> None:
     events = follow()
     all_jobs, one_job, once = [], [], []
     ids = [job.id for job in queue.add_bulk([{"name": "n"}] * 3)]
@@ -59,9 +59,7 @@ def test_without_autorun_listeners_wait_for_run(queue: Queue, follow: Callable) 
     assert not running.is_alive()
 
 
-def test_a_listener_that_blocks_holds_up_nobody_who_waits_for_a_job(
-    redis_url: str, queue: Queue, follow: Callable
-) -> None:
+def test_a_listener_that_blocks_does_not_delay_waits_for_jobs(redis_url: str, queue: Queue, follow: Callable) -> None:
     """The wait looks for itself once in 5 s: what is longer than the timeout, so that only an event can end it."""
     blocked, release = threading.Event(), threading.Event()
     events = follow()
@@ -76,7 +74,7 @@ def test_a_listener_that_blocks_holds_up_nobody_who_waits_for_a_job(
         release.set()
 
 
-def test_a_stream_that_cannot_be_read_is_told(
+def test_a_stream_that_cannot_be_read_is_an_error_event(
     redis: Redis, queue: Queue, follow: Callable, caplog: pytest.LogCaptureFixture
 ) -> None:
     events = follow()

@@ -8,7 +8,7 @@ from redis import Redis
 from bullrush import QueueEventsProducer, errors
 
 
-def test_an_event_of_ones_own_is_heard_with_its_fields(redis_url: str, queue_name: str, follow: Callable) -> None:
+def test_a_published_event_is_received_with_its_fields(redis_url: str, queue_name: str, follow: Callable) -> None:
     events = follow()
     with QueueEventsProducer(queue_name, url=redis_url) as producer:
         producer.publish_event("paid", jobId="7", amount=12.5, customer="Ada", tags=["a", "b"], none=None)

@@ -39,7 +39,9 @@ def test_a_loop_gets_every_event_from_the_moment_the_object_was_made(queue: Queu
     assert heard[3].prev == "wait"
 
 
-def test_results_and_numbers_are_decoded_and_all_else_is_text(queue: Queue, worker: Callable, follow: Callable) -> None:
+def test_results_and_numbers_are_decoded_and_other_fields_are_text(
+    queue: Queue, worker: Callable, follow: Callable
+) -> None:
     events = follow()
     queue.add("n", attempts=2)
     late = queue.add("later", delay=60_000)
@@ -56,7 +58,7 @@ def test_results_and_numbers_are_decoded_and_all_else_is_text(queue: Queue, work
         _ = heard["completed"].failed_reason
 
 
-def test_fields_go_by_their_name_here_and_by_their_name_in_redis(
+def test_fields_can_be_read_by_their_name_in_python_or_in_redis(
     queue: Queue, worker: Callable, follow: Callable
 ) -> None:
     def fail(job: object) -> None:
@@ -71,7 +73,7 @@ def test_fields_go_by_their_name_here_and_by_their_name_in_redis(
     assert exhausted.attempts_made == 1
 
 
-def test_a_loop_that_breaks_off_goes_on_where_it_stopped(queue: Queue, follow: Callable) -> None:
+def test_a_new_loop_continues_where_the_last_one_stopped(queue: Queue, follow: Callable) -> None:
     events = follow()
     added = [job.id for job in queue.add_bulk([{"name": "n"}] * 700)]
     heard = []
@@ -126,7 +128,7 @@ def test_closing_takes_no_time_without_a_server() -> None:
     assert not events.is_running()
 
 
-def test_a_slow_reader_holds_a_few_events_and_misses_none(queue: Queue, redis: Redis, follow: Callable) -> None:
+def test_a_slow_reader_buffers_few_events_and_misses_none(queue: Queue, redis: Redis, follow: Callable) -> None:
     def reads() -> int:
         return int(redis.info("commandstats").get("cmdstat_xread", {"calls": 0})["calls"])
 
@@ -141,7 +143,7 @@ def test_a_slow_reader_holds_a_few_events_and_misses_none(queue: Queue, redis: R
     assert reads() - before > 30
 
 
-def test_the_connection_is_named_as_others_look_for_it(redis: Redis, queue: Queue, follow: Callable) -> None:
+def test_the_connection_has_the_name_that_other_clients_look_for(redis: Redis, queue: Queue, follow: Callable) -> None:
     import base64
 
     follow()

@@ -110,7 +110,9 @@ def test_a_part_of_many_children_is_read(flows: FlowProducer, queue: Queue) -> N
     assert len(found.children) == 7
 
 
-def test_finished_and_removed_children(flows: FlowProducer, queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_finished_and_removed_children_are_read(
+    flows: FlowProducer, queue: Queue, worker: Callable[..., Worker]
+) -> None:
     policies = ["fail_parent", "ignore_dependency", "none"]
     children: list[Any] = [
         {"name": name, "queue_name": queue.name, "opts": {f"{name}_on_failure": True} if name != "none" else {}}
@@ -143,7 +145,7 @@ def test_prefixes_and_ids_with_colons_are_read(redis_url: str, queue_name: str) 
         assert {node.job.prefix for node in found.children} == {"my:own", "other"}
 
 
-def test_defaults_of_a_queue(flows: FlowProducer, queue: Queue) -> None:
+def test_queue_options_give_defaults_to_the_jobs_of_a_flow(flows: FlowProducer, queue: Queue) -> None:
     child: Any = {"name": "child", "queue_name": queue.name, "opts": {"attempts": 2}}
     options: Any = {queue.name: {"default_job_options": {"attempts": 7, "priority": 3}}}
     added = flows.add({"name": "root", "queue_name": queue.name, "children": [child]}, queues_options=options)
@@ -151,7 +153,7 @@ def test_defaults_of_a_queue(flows: FlowProducer, queue: Queue) -> None:
     assert (added.children[0].job.opts["attempts"], added.children[0].job.priority) == (2, 3)
 
 
-def test_many_flows_are_added_or_none(flows: FlowProducer, queue: Queue, redis: Redis, tree: Any) -> None:
+def test_all_flows_of_a_bulk_are_added_or_none(flows: FlowProducer, queue: Queue, redis: Redis, tree: Any) -> None:
     lost: Any = {**tree, "opts": {"parent": {"id": "gone", "queue": queue.qualified_name}}}
     with pytest.raises(ParentNotFoundError, match=f"Missing key for parent job bull:{queue.name}:gone. addJob"):
         flows.add_bulk([tree, lost])
@@ -160,7 +162,7 @@ def test_many_flows_are_added_or_none(flows: FlowProducer, queue: Queue, redis: 
     assert flows.add_bulk([]) == []
 
 
-def test_a_child_of_another_parent_keeps_it_and_the_producer_is_told(flows: FlowProducer, queue: Queue) -> None:
+def test_a_child_of_another_parent_keeps_it_and_the_producer_gets_an_error(flows: FlowProducer, queue: Queue) -> None:
     child: Any = {"name": "child", "queue_name": queue.name, "opts": {"job_id": "c"}}
     other: Any = {"name": "other", "queue_name": queue.name}
     first = flows.add({"name": "one", "queue_name": queue.name, "children": [child]})
@@ -179,7 +181,7 @@ def test_a_root_that_has_another_parent_is_refused(flows: FlowProducer, queue: Q
         flows.add(root)
 
 
-def test_a_deduplicated_child_is_not_waited_for(flows: FlowProducer, queue: Queue) -> None:
+def test_a_parent_does_not_wait_for_a_deduplicated_child(flows: FlowProducer, queue: Queue) -> None:
     first = queue.add("child", {}, deduplication={"id": "d"})
     child: Any = {"name": "child", "queue_name": queue.name, "opts": {"deduplication": {"id": "d"}}}
     added = flows.add({"name": "root", "queue_name": queue.name, "children": [child]})
@@ -187,7 +189,7 @@ def test_a_deduplicated_child_is_not_waited_for(flows: FlowProducer, queue: Queu
     assert added.job.get_state() == "waiting"
 
 
-def test_ten_thousand_children(flows: FlowProducer, queue: Queue) -> None:
+def test_a_flow_can_have_ten_thousand_children(flows: FlowProducer, queue: Queue) -> None:
     children: list[Any] = [{"name": "c", "queue_name": queue.name, "data": n} for n in range(10_000)]
     root = flows.add({"name": "root", "queue_name": queue.name, "children": children})
     assert queue.get_job_counts("waiting", "waiting-children") == {
@@ -198,14 +200,14 @@ def test_ten_thousand_children(flows: FlowProducer, queue: Queue) -> None:
     assert root.job.get_dependencies_count()["unprocessed"] == 10_000
 
 
-def test_a_flow_that_would_hold_redis_up_is_refused(flows: FlowProducer, queue: Queue, redis: Redis) -> None:
+def test_a_flow_that_would_block_redis_for_too_long_is_refused(flows: FlowProducer, queue: Queue, redis: Redis) -> None:
     children: list[Any] = [{"name": "c", "queue_name": queue.name}] * 20_000
     with pytest.raises(InvalidOptionError, match=r"A flow may have 20,000 jobs.*Queue.add_bulk\(\) with parent="):
         flows.add({"name": "root", "queue_name": queue.name, "children": children})
     assert not redis.exists(f"bull:{queue.name}:id")
 
 
-def test_a_long_chain(flows: FlowProducer, queue: Queue) -> None:
+def test_a_flow_can_be_a_long_chain(flows: FlowProducer, queue: Queue) -> None:
     chain: Any = {"name": "first", "queue_name": queue.name}
     for _ in range(2000):
         chain = {"name": "next", "queue_name": queue.name, "children": [chain]}
@@ -246,7 +248,7 @@ def test_a_long_chain(flows: FlowProducer, queue: Queue) -> None:
         ({"children": ["c"]}, InvalidOptionError, "A flow is a dict of name, queue_name, data..., not str"),
     ],
 )
-def test_what_is_no_flow_is_refused(
+def test_a_value_that_is_not_a_flow_is_refused(
     flows: FlowProducer, queue: Queue, redis: Redis, change: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -254,7 +256,7 @@ def test_what_is_no_flow_is_refused(
     assert not redis.exists(f"bull:{queue.name}:id")
 
 
-def test_a_closed_producer_says_so(redis_url: str, tree: Any) -> None:
+def test_a_closed_producer_raises_closed_error(redis_url: str, tree: Any) -> None:
     flows = FlowProducer(url=redis_url)
     flows.close()
     assert flows.closing is True
@@ -282,5 +284,5 @@ async def _awaited(url: str, tree: Any) -> None:
         assert shape(found) == shape(added)
 
 
-def test_the_same_awaited(redis_url: str, tree: Any) -> None:
+def test_flows_work_with_asyncio(redis_url: str, tree: Any) -> None:
     asyncio.run(_awaited(redis_url, tree))

@@ -53,13 +53,13 @@ def test_a_flow_with_such_a_job_is_refused_as_a_whole(queue: Queue, redis_url: s
     assert list(redis.scan_iter(queue.to_key("*"))) == []
 
 
-def test_the_latest_moment_itself_will_do_and_keeps_its_order(queue: Queue, redis: Redis) -> None:
+def test_the_latest_allowed_time_is_accepted_and_keeps_the_order(queue: Queue, redis: Redis) -> None:
     jobs = [queue.add("n", timestamp=LATEST - 5, delay=5) for _ in range(2)]
     stored = redis.zrange(queue.to_key("delayed"), 0, -1, withscores=True)
     assert stored == [(jobs[0].id, LATEST * 4096), (jobs[1].id, LATEST * 4096 + 1)]
 
 
-def test_a_delayed_job_cannot_be_put_off_for_too_long(queue: Queue, redis: Redis) -> None:
+def test_the_delay_of_a_delayed_job_cannot_be_changed_beyond_the_limit(queue: Queue, redis: Redis) -> None:
     job = queue.add("n", delay=60_000)
     before = redis.hgetall(queue.to_key(job.id)), redis.zrange(queue.to_key("delayed"), 0, -1, withscores=True)
     with pytest.raises(InvalidOptionError, match="cannot be due later"):
@@ -68,7 +68,7 @@ def test_a_delayed_job_cannot_be_put_off_for_too_long(queue: Queue, redis: Redis
     assert after == before
 
 
-def test_nor_can_a_running_one(queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_a_running_job_cannot_be_delayed_beyond_the_limit(queue: Queue, worker: Callable[..., Worker]) -> None:
     def handler(job: Job) -> None:
         if job.attempts_started == 1:
             with pytest.raises(InvalidOptionError, match="timestamp: a job cannot be due later"):
@@ -82,7 +82,7 @@ def test_nor_can_a_running_one(queue: Queue, worker: Callable[..., Worker]) -> N
 
 
 @pytest.mark.parametrize("backoff", [TOO_FAR, {"type": "exponential", "delay": 2**45}, {"type": "mine"}])
-def test_a_backoff_that_goes_too_far_ends_at_the_latest_moment(
+def test_a_backoff_beyond_the_limit_ends_at_the_latest_allowed_time(
     queue: Queue, worker: Callable[..., Worker], redis: Redis, backoff: Any
 ) -> None:
     job = queue.add("n", attempts=5, backoff=backoff)
@@ -91,7 +91,7 @@ def test_a_backoff_that_goes_too_far_ends_at_the_latest_moment(
     assert redis.zscore(queue.to_key("delayed"), job.id) // 4096 == LATEST
 
 
-def test_a_series_ends_where_its_next_job_would_be_too_late(
+def test_a_scheduler_ends_before_a_job_beyond_the_limit(
     queue: Queue, worker: Callable[..., Worker], redis: Redis
 ) -> None:
     queue.upsert_job_scheduler("s", {"every": 1000}, {"name": "n"})
@@ -103,7 +103,7 @@ def test_a_series_ends_where_its_next_job_would_be_too_late(
     assert queue.get_delayed_count() == 0
 
 
-def test_the_same_awaited(redis_url: str, queue_name: str) -> None:
+def test_the_limit_holds_with_asyncio(redis_url: str, queue_name: str) -> None:
     async def add() -> None:
         async with aio.Queue(queue_name, url=redis_url) as queue:
             await queue.add("n", delay=TOO_FAR)

@@ -64,7 +64,7 @@ def test_a_job_knows_its_state(queue: Queue) -> None:
     assert job.get_state() == "unknown"
 
 
-def test_calls_on_a_job_that_is_gone_say_so(queue: Queue) -> None:
+def test_calls_on_a_job_that_does_not_exist_raise_job_not_found(queue: Queue) -> None:
     job = queue.add("n")
     job.remove()
     for call in (lambda: job.update_data(1), lambda: job.update_progress(1), lambda: job.log("x"), job.retry):

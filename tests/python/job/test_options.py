@@ -51,7 +51,7 @@ def test_only_given_options_are_stored_and_under_their_short_names(
     assert stored(**options) == expected
 
 
-def test_default_options_are_merged_under_and_none_takes_one_away() -> None:
+def test_job_options_override_defaults_and_none_removes_one() -> None:
     compiler = OptionCompiler({"attempts": 5, "remove_on_complete": True, "backoff": {"type": "fixed", "delay": 1}})
     compiled, _ = compiler.compile({"attempts": 2, "backoff": None})
     assert orjson.loads(compiled.stored) == {"attempts": 2, "removeOnComplete": True}

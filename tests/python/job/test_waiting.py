@@ -25,7 +25,7 @@ def handle(job: Job) -> object:
 
 
 @pytest.mark.parametrize("following", [True, False], ids=["events", "polling"])
-def test_it_returns_the_result_or_raises_the_reason(
+def test_a_wait_returns_the_result_or_raises_the_reason(
     queue: Queue, worker: Callable, events: QueueEvents, following: bool
 ) -> None:
     worker(handle, autorun=True)
@@ -50,7 +50,7 @@ def test_the_result_of_a_job_that_is_removed_when_it_finishes_comes_from_the_eve
         bad.wait_until_finished(events, timeout=5_000)
 
 
-def test_the_event_is_waited_for_and_not_the_next_look(queue: Queue, worker: Callable, events: QueueEvents) -> None:
+def test_a_wait_ends_with_the_event_before_the_next_poll(queue: Queue, worker: Callable, events: QueueEvents) -> None:
     job = queue.add("good", 1)
     threading.Timer(0.3, lambda: worker(handle, autorun=True)).start()
     began = time.monotonic()
@@ -58,7 +58,7 @@ def test_the_event_is_waited_for_and_not_the_next_look(queue: Queue, worker: Cal
     assert time.monotonic() - began < 4
 
 
-def test_many_waits_share_one_follower(queue: Queue, worker: Callable, events: QueueEvents, redis: Redis) -> None:
+def test_many_waits_share_one_queue_events(queue: Queue, worker: Callable, events: QueueEvents, redis: Redis) -> None:
     jobs = queue.add_bulk([{"name": "good", "data": number} for number in range(50)])
     with ThreadPoolExecutor(50) as pool:
         results = [pool.submit(job.wait_until_finished, events, 20_000) for job in jobs]
@@ -80,7 +80,7 @@ def test_the_event_of_an_earlier_run_does_not_end_a_wait(queue: Queue, worker: C
 
 
 @pytest.mark.parametrize("following", [True, False], ids=["events", "polling"])
-def test_it_gives_up_in_time_and_the_job_goes_on(queue: Queue, events: QueueEvents, following: bool) -> None:
+def test_a_wait_ends_at_its_timeout_and_the_job_continues(queue: Queue, events: QueueEvents, following: bool) -> None:
     job = queue.add("n")
     message = rf"Job wait n timed out before finishing, no finish notification arrived after 50ms \(id={job.id}\)"
     with pytest.raises(TimeoutError, match=message):
@@ -89,7 +89,7 @@ def test_it_gives_up_in_time_and_the_job_goes_on(queue: Queue, events: QueueEven
 
 
 @pytest.mark.parametrize("following", [True, False], ids=["events", "polling"])
-def test_a_job_that_is_gone_or_goes_is_not_waited_for(queue: Queue, events: QueueEvents, following: bool) -> None:
+def test_a_wait_for_a_removed_job_ends_with_an_error(queue: Queue, events: QueueEvents, following: bool) -> None:
     queue_events = events if following else None
     gone = queue.add("n")
     gone.remove()
@@ -101,7 +101,7 @@ def test_a_job_that_is_gone_or_goes_is_not_waited_for(queue: Queue, events: Queu
         going.wait_until_finished(queue_events, timeout=20_000)
 
 
-def test_closing_the_follower_ends_the_waits(queue: Queue, events: QueueEvents) -> None:
+def test_closing_the_queue_events_ends_the_waits(queue: Queue, events: QueueEvents) -> None:
     job = queue.add("n")
     threading.Timer(0.1, events.close).start()
     began = time.monotonic()
@@ -110,7 +110,7 @@ def test_closing_the_follower_ends_the_waits(queue: Queue, events: QueueEvents) 
     assert time.monotonic() - began < 4
 
 
-def test_a_follower_of_another_queue_is_refused(queue: Queue, redis_url: str) -> None:
+def test_queue_events_of_another_queue_are_refused(queue: Queue, redis_url: str) -> None:
     with (
         QueueEvents("other", url=redis_url, autorun=False) as other,
         pytest.raises(errors.InvalidOptionError, match=f"follows bull:other, the job is in bull:{queue.name}"),

@@ -27,7 +27,7 @@ def test_clean_removes_the_jobs_that_are_old_enough(queue: Queue, worker: Callab
     assert queue.get_job_counts("completed") == {"completed": 0}
 
 
-def test_clean_tells_those_who_listen(queue: Queue, redis: Redis) -> None:
+def test_clean_emits_an_event(queue: Queue, redis: Redis) -> None:
     heard: list[Any] = []
     queue.on("cleaned", lambda *arguments: heard.append(arguments))
     queue.add("n")
@@ -36,7 +36,7 @@ def test_clean_tells_those_who_listen(queue: Queue, redis: Redis) -> None:
     assert redis.xrevrange(queue.to_key("events"), count=1)[0][1] == {"event": "cleaned", "count": "1"}
 
 
-def test_clean_says_what_it_can_clean(queue: Queue) -> None:
+def test_wrong_arguments_of_clean_are_refused(queue: Queue) -> None:
     with pytest.raises(errors.InvalidOptionError, match=r"no 'complete' jobs to clean\. Did you mean 'completed'"):
         queue.clean(0, 0, "complete")  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidOptionError, match="limit"):
@@ -45,7 +45,7 @@ def test_clean_says_what_it_can_clean(queue: Queue) -> None:
         queue.clean("1 day", 0)  # type: ignore[arg-type]
 
 
-def test_clean_goes_on_over_ten_thousand_jobs_with_an_event_for_each_of_them(queue: Queue, redis: Redis) -> None:
+def test_clean_removes_more_than_ten_thousand_jobs_with_an_event_for_each_call(queue: Queue, redis: Redis) -> None:
     queue.add_bulk([{"name": "n"} for _ in range(12_000)])
     ids = queue.clean(0, 0, "wait")
     assert len(ids) == len(set(ids)) == 12_000
@@ -120,7 +120,7 @@ def test_orphans_are_found_and_removed_and_nothing_else(
 
 
 @pytest.mark.parametrize("part", ["failed", "processed", "lock", "logs"])
-def test_an_id_that_ends_like_a_key_of_a_job_is_not_taken_for_one(queue: Queue, redis: Redis, part: str) -> None:
+def test_a_job_whose_id_ends_like_the_key_of_a_job_is_not_removed(queue: Queue, redis: Redis, part: str) -> None:
     queue.add("n", job_id=f"order:7:{part}")
     redis.rpush(queue.to_key(f"order:7:{part}:logs"), "row")
     assert queue.remove_orphaned_jobs() == 0
@@ -129,7 +129,7 @@ def test_an_id_that_ends_like_a_key_of_a_job_is_not_taken_for_one(queue: Queue, 
     assert list(redis.scan_iter(queue.to_key("order*"))) == []
 
 
-def test_a_prefix_with_the_signs_of_patterns_finds_only_its_own(redis_url: str, queue_name: str, redis: Redis) -> None:
+def test_a_prefix_with_glob_characters_matches_only_its_own_keys(redis_url: str, queue_name: str, redis: Redis) -> None:
     with Queue(queue_name, url=redis_url, prefix="{b*[l]}") as queue:
         queue.add("n")
         redis.hset(queue.to_key("50"), mapping={"name": "n", "timestamp": 1})
@@ -176,7 +176,7 @@ def test_retry_can_count_attempts_from_0_again(queue: Queue, worker: Callable[..
     assert (read.attempts_made, read.attempts_started) == (1, 0)
 
 
-def test_a_queue_object_tells_what_it_was_made_with(redis_url: str, queue_name: str) -> None:
+def test_a_queue_object_shows_its_options_and_metadata(redis_url: str, queue_name: str) -> None:
     with Queue(queue_name, url=redis_url, default_job_options={"attempts": 3}) as queue:
         assert queue.jobs_opts == queue.default_job_options == {"attempts": 3}
         assert queue.meta_values == {"opts.maxLenEvents": 10_000, "version": _core.BULLMQ_VERSION}
@@ -200,7 +200,7 @@ async def _awaited(url: str, name: str) -> None:
         assert await job.get_children_values() == {}
 
 
-def test_all_of_it_can_be_awaited(redis_url: str, queue_name: str, redis: Redis) -> None:
+def test_all_administration_calls_work_with_asyncio(redis_url: str, queue_name: str, redis: Redis) -> None:
     import asyncio
 
     asyncio.run(_awaited(redis_url, queue_name))

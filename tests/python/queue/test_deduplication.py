@@ -12,7 +12,7 @@ from bullrush import Queue, Worker
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 
 
-def test_a_second_job_of_the_same_id_is_the_first(queue: Queue) -> None:
+def test_a_second_add_with_the_same_deduplication_id_returns_the_first_job(queue: Queue) -> None:
     first = queue.add("work", {"n": 1}, deduplication={"id": "d"})
     second = queue.add("work", {"n": 2}, deduplication={"id": "d"})
     assert second.id == first.id
@@ -20,7 +20,7 @@ def test_a_second_job_of_the_same_id_is_the_first(queue: Queue) -> None:
     assert queue.get_deduplication_job_id("d") == queue.get_debounce_job_id("d") == first.id
 
 
-def test_a_job_knows_its_id(queue: Queue) -> None:
+def test_a_job_has_its_deduplication_id(queue: Queue) -> None:
     added = queue.add("work", {}, deduplication={"id": "d", "ttl": timedelta(minutes=1), "keep_last_if_active": True})
     read = queue.get_job(added.id)
     assert read is not None
@@ -29,7 +29,7 @@ def test_a_job_knows_its_id(queue: Queue) -> None:
         assert job.opts["deduplication"] == {"id": "d", "ttl": 60_000, "keep_last_if_active": True}
 
 
-def test_a_delayed_job_makes_way_for_the_last_one(queue: Queue) -> None:
+def test_a_delayed_job_is_replaced_by_the_last_one(queue: Queue) -> None:
     rule: Any = {"id": "d", "ttl": 60_000, "replace": True, "extend": True}
     jobs = [queue.add("work", {"n": n}, delay=5000, deduplication=rule) for n in range(3)]
     assert [job.data for job in queue.get_delayed()] == [{"n": 2}]
@@ -44,7 +44,7 @@ def test_the_ttl_outlives_the_job(queue: Queue, worker: Callable[..., Worker], r
     assert queue.get_deduplication_job_id("long") is not None
 
 
-def test_the_last_of_the_jobs_kept_away_runs_after_the_one_that_runs(
+def test_keep_last_if_active_runs_the_last_deduplicated_job_after_the_active_one(
     queue: Queue, worker: Callable[..., Worker]
 ) -> None:
     seen = []
@@ -107,12 +107,14 @@ def test_rows_of_a_table_are_deduplicated_and_have_parents(queue: Queue) -> None
         ({"deduplication": {"id": "d", "extend": 1}}, "deduplication.extend must be True or False"),
     ],
 )
-def test_what_is_no_deduplication_is_refused(queue: Queue, redis: Redis, options: Any, message: str) -> None:
+def test_a_value_that_is_not_a_deduplication_option_is_refused(
+    queue: Queue, redis: Redis, options: Any, message: str
+) -> None:
     with pytest.raises(InvalidOptionError, match=message):
         queue.add("work", {}, **options)
     assert not redis.exists(f"bull:{queue.name}:id")
 
 
-def test_an_unknown_member_names_the_nearest(queue: Queue) -> None:
+def test_the_error_for_an_unknown_member_names_the_nearest_one(queue: Queue) -> None:
     with pytest.raises(UnknownOptionError, match="use 'keep_last_if_active'"):
         queue.add("work", {}, deduplication={"id": "d", "keepLastIfActive": True})  # type: ignore[typeddict-unknown-key]

@@ -46,7 +46,7 @@ def parent(queue: Queue, child: Callable[..., Job], redis: Redis) -> Job:
     return job
 
 
-def test_a_job_knows_what_became_of_its_children(queue: Queue, parent: Job) -> None:
+def test_a_job_reads_the_results_and_failures_of_its_children(queue: Queue, parent: Job) -> None:
     assert parent.get_children_values() == {queue.to_key(f"done{n}"): {"n": n} for n in range(30)}
     ignored = {queue.to_key(f"ignored{n}"): f"no {n}" for n in range(30)}
     assert parent.get_ignored_children_failures() == parent.get_failed_children_values() == ignored
@@ -72,7 +72,7 @@ def test_every_page_of_children_can_be_read(parent: Job, kind: str) -> None:
     assert pages == 3 or kind != "failed"
 
 
-def test_a_first_page_has_about_twenty(parent: Job) -> None:
+def test_the_first_page_of_children_has_about_twenty(parent: Job) -> None:
     page = parent.get_dependencies(failed={}, unprocessed={})
     assert (len(page["failed"]), page["next_failed_cursor"]) == (20, 20)
     assert len(page["unprocessed"]) >= 20
@@ -97,7 +97,7 @@ def test_a_queue_reads_the_children_of_a_job(queue: Queue, parent: Job, redis: R
         queue.get_dependencies("p", "done", 0, -1)  # type: ignore[arg-type]
 
 
-def test_a_child_parts_from_its_parent(queue: Queue, child: Callable[..., Job]) -> None:
+def test_a_child_can_be_removed_from_its_parent(queue: Queue, child: Callable[..., Job]) -> None:
     first, last = child("a"), child("b")
     assert first.remove_child_dependency()
     assert (first.parent_key, first.parent) == (None, None)
@@ -193,7 +193,7 @@ def test_a_worker_has_its_name_again_after_its_connection_was_cut(
     assert queue.get_workers()[0]["rawname"] == first["rawname"]
 
 
-def test_a_worker_that_was_never_idle_is_among_them_too(queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_a_worker_that_was_never_idle_is_listed(queue: Queue, worker: Callable[..., Worker]) -> None:
     release = threading.Event()
     queue.add_bulk([{"name": "long"}] * 2)
     worker(lambda job: release.wait(20), prefetch=0, autorun=True)
@@ -206,7 +206,7 @@ def names(queue: Queue) -> list[str]:
     return [client["rawname"].rpartition(":w:")[2] for client in queue.get_workers()]
 
 
-def test_a_worker_that_is_ready_is_among_them_until_it_is_closed(queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_a_worker_that_is_ready_is_listed_until_it_is_closed(queue: Queue, worker: Callable[..., Worker]) -> None:
     ready = worker(lambda job: None, name="ready")
     assert names(queue) == []
     ready.wait_until_ready()
@@ -217,7 +217,7 @@ def test_a_worker_that_is_ready_is_among_them_until_it_is_closed(queue: Queue, w
         ready.wait_until_ready()
 
 
-def test_a_worker_that_works_by_hand_is_among_them(queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_a_manual_worker_is_listed(queue: Queue, worker: Callable[..., Worker]) -> None:
     queue.add("n")
     hand = worker(name="hand")
     job = hand.get_next_job("t", block=False)
@@ -241,7 +241,9 @@ def test_a_worker_that_was_ready_before_it_runs_is_listed_once(queue: Queue, wor
     wait_until(lambda: names(queue) == [])
 
 
-def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_workers_says_so_if_the_server_does_not_support_client_list(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refused(*arguments: object) -> None:
         raise errors.RedisServerError("ERR", "unknown command 'CLIENT'")
 
@@ -256,7 +258,7 @@ def test_a_server_that_does_not_list_its_clients(queue: Queue, monkeypatch: pyte
         queue.get_workers()
 
 
-def test_the_workers_of_another_queue_are_not_ours(redis_url: str, queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_workers_of_another_queue_are_not_listed(redis_url: str, queue: Queue, worker: Callable[..., Worker]) -> None:
     worker(lambda job: None, autorun=True)
     wait_until(lambda: queue.get_workers_count() == 1)
     with (
@@ -278,7 +280,7 @@ def test_a_job_can_be_made_and_found_by_its_class(queue: Queue) -> None:
     assert Job.add_job_log(queue, job.id, "row", 5) == 1
 
 
-def test_a_job_of_fields_that_are_at_hand(queue: Queue, redis: Redis) -> None:
+def test_a_job_can_be_made_from_its_stored_fields(queue: Queue, redis: Redis) -> None:
     job_id = queue.add("n", {"a": [1]}, priority=2, keep_logs=5).id
     redis.hset(queue.to_key(job_id), mapping={"ats": 2, "atm": 1, "stc": 3, "pb": "w", "nrjid": "x", "deid": "d"})
     read, made = queue.get_job(job_id), Job.from_json(queue, redis.hgetall(queue.to_key(job_id)), job_id)
@@ -307,7 +309,7 @@ def test_options_have_a_stored_form(queue: Queue) -> None:
         Job.opts_from_json("{")
 
 
-def test_reading_many_children_does_not_take_long(queue: Queue, redis: Redis) -> None:
+def test_many_children_are_read_quickly(queue: Queue, redis: Redis) -> None:
     """A page costs what its place costs, not a round trip per child."""
     redis.hset(queue.to_key("p:processed"), mapping={queue.to_key(str(n)): "1" for n in range(20_000)})
     started = time.monotonic()
@@ -315,7 +317,7 @@ def test_reading_many_children_does_not_take_long(queue: Queue, redis: Redis) ->
     assert time.monotonic() - started < 2
 
 
-def test_a_child_that_has_parted_does_not_remember_its_parent(queue: Queue, child: Callable[..., Job]) -> None:
+def test_a_child_removed_from_its_parent_has_no_parent(queue: Queue, child: Callable[..., Job]) -> None:
     """BullMQ 5.62.0 finds the parent again in the job's options once the job is read anew."""
     assert child("a").remove_child_dependency()
     again = queue.get_job("a")

@@ -29,7 +29,7 @@ def test_add_stores_the_job_and_returns_it(queue: Queue, redis: Redis) -> None:
     }  # fmt: skip
 
 
-def test_a_job_that_was_added_and_the_one_that_is_read_are_alike(queue: Queue) -> None:
+def test_the_added_job_equals_the_one_that_is_read(queue: Queue) -> None:
     added = queue.add("n", {"x": (1, 2)}, delay=60_000, priority=3)
     read = queue.get_job(added.id)
     assert read is not None
@@ -53,7 +53,7 @@ def test_add_bulk_keeps_the_order_and_default_options_apply(redis_url: str, queu
     assert queue.add_bulk([]) == []
 
 
-def test_jobs_of_a_bulk_are_alike_when_they_are_read(queue: Queue) -> None:
+def test_the_jobs_of_a_bulk_equal_the_ones_that_are_read(queue: Queue) -> None:
     parent = queue.add("parent", delay=60_000)
     options = {"delay": 60_000, "priority": 3, "job_id": 'an "id"'}
     belonging = {"parent": {"id": parent.id, "queue": queue.qualified_name}, "deduplication": {"id": "once"}}
@@ -67,7 +67,7 @@ def test_jobs_of_a_bulk_are_alike_when_they_are_read(queue: Queue) -> None:
             assert added.to_json() == read.to_json()
 
 
-def test_a_generator_may_hand_out_one_dict_again_and_again(queue: Queue) -> None:
+def test_a_generator_may_yield_the_same_dict_again(queue: Queue) -> None:
     def jobs() -> Iterator[dict]:
         job = {"name": "n", "data": None, "opts": {"priority": 0}}
         for number in range(3):
@@ -104,7 +104,7 @@ def test_threads_that_add_at_once_get_the_ids_of_their_own_jobs(queue: Queue) ->
         (("n", {}), errors.InvalidOptionError),
     ],
 )
-def test_one_bad_job_of_a_bulk_leaves_nothing_behind(queue: Queue, redis: Redis, bad: dict, error: type) -> None:
+def test_one_bad_job_of_a_bulk_adds_no_job_at_all(queue: Queue, redis: Redis, bad: dict, error: type) -> None:
     with pytest.raises(error):
         queue.add_bulk([{"name": "good"}, bad])
     assert list(redis.scan_iter(f"bull:{queue.name}:*")) == []
@@ -186,7 +186,7 @@ def test_promote_jobs_and_remove(queue: Queue) -> None:
     assert queue.get_job_state(delayed.id) == "unknown"
 
 
-def test_retry_jobs_runs_failed_jobs_once_more(queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_retry_jobs_moves_all_failed_jobs_back_to_wait(queue: Queue, worker: Callable[..., Worker]) -> None:
     queue.add_bulk([{"name": "n", "data": i} for i in range(5)])
     worker(lambda job: 1 / 0).run(until="drained")
     assert queue.get_failed_count() == 5
@@ -205,7 +205,7 @@ def test_global_limits_are_set_read_and_removed(queue: Queue) -> None:
     assert (queue.get_global_concurrency(), queue.get_global_rate_limit()) == (None, None)
 
 
-def test_a_queue_can_keep_next_to_no_events(redis_url: str, queue_name: str, redis: Redis) -> None:
+def test_a_queue_can_keep_almost_no_events(redis_url: str, queue_name: str, redis: Redis) -> None:
     with Queue(queue_name, url=redis_url, streams={"events": {"max_len": 0}}) as queue:
         for _ in range(200):
             queue.add("n")
@@ -240,13 +240,13 @@ def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert "redis://first" in repr(Queue("q"))
 
 
-def test_a_closed_queue_says_so(queue: Queue) -> None:
+def test_a_closed_queue_raises_closed_error(queue: Queue) -> None:
     queue.close()
     with pytest.raises(errors.ClosedError):
         queue.add("n")
 
 
-def test_no_redis_is_a_clear_error_after_the_deadline_and_nothing_secret_in_it(
+def test_without_redis_a_call_raises_after_its_deadline_and_the_error_has_no_password(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = Queue("q", url="redis://:secret@127.0.0.1:1/0", timeout=200)

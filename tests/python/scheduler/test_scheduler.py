@@ -45,13 +45,13 @@ def test_a_scheduler_makes_its_first_job_at_once(queue: Queue, clock: Any) -> No
     assert job.get_state() == "prioritized"
 
 
-def test_a_scheduler_of_defaults(queue: Queue, clock: Any) -> None:
+def test_a_template_is_optional(queue: Queue, clock: Any) -> None:
     job = queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
     assert job is not None
     assert (job.name, job.data, job.id) == ("nightly", {}, f"repeat:nightly:{1_800_068_400_000}")
 
 
-def test_default_job_options_are_under_those_of_the_template(redis_url: str, queue_name: str, stored: Any) -> None:
+def test_template_options_override_default_job_options(redis_url: str, queue_name: str, stored: Any) -> None:
     with Queue(queue_name, url=redis_url, default_job_options={"attempts": 5, "backoff": 100, "lifo": True}) as queue:
         queue.upsert_job_scheduler("s", {"every": 1000}, {"opts": {"attempts": 2}})
         scheduler = queue.get_job_scheduler("s")
@@ -76,7 +76,7 @@ def test_every_takes_a_timedelta(queue: Queue, stored: Any) -> None:
         "2030-01-01",
     ],
 )
-def test_a_moment_is_given_in_many_ways(queue: Queue, stored: Any, moment: Any) -> None:
+def test_a_date_can_be_given_in_many_ways(queue: Queue, stored: Any, moment: Any) -> None:
     queue.upsert_job_scheduler("s", {"pattern": "@daily", "start_date": moment, "end_date": 1_993_456_000_000})
     assert stored("s")["startDate"] == "1893456000000"
 
@@ -165,7 +165,7 @@ def test_a_bad_template_is_refused(queue: Queue, template: Any, error: type[Exce
 
 
 @pytest.mark.parametrize("scheduler_id", ["", None, 7, "a:b:c:d:e"])
-def test_an_id_that_others_would_misread_is_refused(queue: Queue, scheduler_id: Any) -> None:
+def test_an_id_that_bullmq_would_misread_is_refused(queue: Queue, scheduler_id: Any) -> None:
     with pytest.raises(InvalidOptionError, match="id of a job scheduler"):
         queue.upsert_job_scheduler(scheduler_id, {"every": 1000})
 
@@ -190,7 +190,7 @@ def test_an_update_changes_the_waiting_job_and_keeps_its_time(queue: Queue, cloc
     assert "limit" not in scheduler
 
 
-def test_a_job_that_has_the_slots_already_is_told(queue: Queue, clock: Any, redis: Redis, queue_name: str) -> None:
+def test_slots_that_another_job_has_taken_are_an_error(queue: Queue, clock: Any, redis: Redis, queue_name: str) -> None:
     for slot in (NOW, NOW + 1000):
         redis.hset(f"bull:{queue_name}:repeat:s:{slot}", "name", "squatter")
     with pytest.raises(SchedulerCollisionError) as refused:
@@ -236,7 +236,9 @@ def test_a_removed_scheduler_is_gone_with_its_delayed_job(queue: Queue) -> None:
     assert queue.get_job_schedulers() == []
 
 
-def test_the_class_is_the_same_as_the_queues_calls(queue: Queue, queue_name: str, redis_url: str, clock: Any) -> None:
+def test_the_class_does_the_same_as_the_calls_of_the_queue(
+    queue: Queue, queue_name: str, redis_url: str, clock: Any
+) -> None:
     with JobScheduler(queue_name, url=redis_url, default_job_options={"attempts": 4}) as schedulers:
         job = schedulers.upsert_job_scheduler("s", {"every": 1000}, {"name": "tick"})
         assert job is not None
@@ -250,7 +252,7 @@ def test_the_class_is_the_same_as_the_queues_calls(queue: Queue, queue_name: str
         JobScheduler(queue_name, url=redis_url, streams={})  # type: ignore[call-arg]
 
 
-def test_a_queue_lends_its_options_to_its_schedulers(redis_url: str, queue_name: str) -> None:
+def test_schedulers_of_a_queue_use_its_options(redis_url: str, queue_name: str) -> None:
     with Queue(queue_name, url=redis_url, default_job_options={"attempts": 4}, skip_metas_update=True) as made:
         queue = pickle.loads(pickle.dumps(made))
         job = queue.job_scheduler.upsert_job_scheduler("s", {"every": 1000})
@@ -258,7 +260,7 @@ def test_a_queue_lends_its_options_to_its_schedulers(redis_url: str, queue_name:
         assert queue.job_scheduler is queue.job_scheduler
 
 
-def test_the_same_is_awaited(redis_url: str, queue_name: str) -> None:
+def test_schedulers_work_with_asyncio(redis_url: str, queue_name: str) -> None:
     async def main() -> None:
         async with aio.Queue(queue_name, url=redis_url) as queue:
             job = await queue.upsert_job_scheduler("s", {"every": 1000}, {"name": "tick"})
@@ -274,7 +276,7 @@ def test_the_same_is_awaited(redis_url: str, queue_name: str) -> None:
 OLDEST = "nm:jid:123:Europe/Paris:0 12 * * *"
 
 
-def test_old_repeatables_are_listed_and_removed(queue: Queue, redis: Redis, queue_name: str) -> None:
+def test_legacy_repeatables_are_listed_and_removed(queue: Queue, redis: Redis, queue_name: str) -> None:
     base = f"bull:{queue_name}:"
     redis.zadd(f"{base}repeat", {OLDEST: NOW, "mine": NOW + 1})
     redis.hset(f"{base}repeat:mine", mapping={"name": "old", "every": "5000"})

@@ -61,7 +61,7 @@ def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], lis
 
 
 @pytest.mark.parametrize("repeat", [{"every": 60_000}, {"pattern": "* * * * *", "tz": "Asia/Tokyo"}], ids=str)
-def test_a_scheduler_without_its_job_goes_on(
+def test_a_scheduler_that_lost_its_job_continues(
     queue: Queue,
     watch: Any,
     an_hour_ago: Callable[..., str],
@@ -94,7 +94,7 @@ def test_a_scheduler_without_its_job_goes_on(
     assert queue.get_job(lost) is None
 
 
-def test_a_scheduler_whose_job_ran_elsewhere_without_a_successor_goes_on(
+def test_a_scheduler_whose_job_ran_without_a_next_job_continues(
     queue: Queue, watch: Any, an_hour_ago: Callable[..., str], redis: Redis, base: str
 ) -> None:
     ran = an_hour_ago({"every": 60_000}, lost=False)
@@ -108,7 +108,7 @@ def test_a_scheduler_whose_job_ran_elsewhere_without_a_successor_goes_on(
 
 
 @pytest.mark.parametrize("repeat", [{"every": 60_000, "limit": 1}, {"pattern": "* * * * *", "limit": 1}], ids=str)
-def test_a_series_that_is_over_stays_over(
+def test_a_scheduler_at_its_limit_is_not_repaired(
     queue: Queue, watch: Any, an_hour_ago: Callable[..., str], repeat: Any, redis: Redis, base: str
 ) -> None:
     an_hour_ago(repeat)
@@ -117,13 +117,15 @@ def test_a_series_that_is_over_stays_over(
     assert redis.exists(f"{base}ext:cronwd") == 0
 
 
-def test_a_series_beyond_its_end_date_stays_over(queue: Queue, watch: Any, an_hour_ago: Callable[..., str]) -> None:
+def test_a_scheduler_after_its_end_date_is_not_repaired(
+    queue: Queue, watch: Any, an_hour_ago: Callable[..., str]
+) -> None:
     an_hour_ago({"every": 60_000, "end_date": _core.now_ms() - 60_000})
     assert watch(0) == ([], [])
     assert queue.count() == 0
 
 
-def test_a_job_that_only_waits_is_left_to_itself(
+def test_a_scheduler_whose_job_waits_is_not_repaired(
     queue: Queue, watch: Any, an_hour_ago: Callable[..., str], redis: Redis, base: str
 ) -> None:
     waits = an_hour_ago({"every": 60_000}, lost=False)
@@ -133,7 +135,7 @@ def test_a_job_that_only_waits_is_left_to_itself(
     assert redis.exists(f"{base}ext:cronwd") == 0
 
 
-def test_old_repeatables_are_left_to_themselves(queue: Queue, watch: Any, redis: Redis, base: str) -> None:
+def test_legacy_repeatables_are_not_repaired(queue: Queue, watch: Any, redis: Redis, base: str) -> None:
     redis.zadd(f"{base}repeat", {"nm:jid:::* * * * *": 1, "0af3": 1})
     redis.hset(f"{base}repeat:nm:jid:::* * * * *", mapping={"name": "n", "every": "1000", "ic": "1"})
     redis.hset(f"{base}repeat:0af3", mapping={"name": "n", "every": "1000"})
@@ -141,7 +143,7 @@ def test_old_repeatables_are_left_to_themselves(queue: Queue, watch: Any, redis:
     assert queue.count() == 0
 
 
-def test_a_pattern_that_nobody_can_read_keeps_no_other_from_being_repaired(
+def test_an_invalid_pattern_does_not_stop_the_repair_of_other_schedulers(
     watch: Any, an_hour_ago: Callable[..., str], redis: Redis, base: str
 ) -> None:
     an_hour_ago({"pattern": "* * * * *"}, scheduler_id="broken")
@@ -165,7 +167,7 @@ def test_many_workers_repair_once(queue: Queue, worker: Callable[..., Worker], a
     assert {scheduler["iteration_count"] for scheduler in queue.get_job_schedulers()} == {2}
 
 
-def test_a_repaired_scheduler_makes_its_further_jobs_itself(
+def test_a_repaired_scheduler_adds_its_next_jobs_itself(
     queue: Queue, watch: Any, an_hour_ago: Callable[..., str]
 ) -> None:
     an_hour_ago({"every": 100}, {"data": {"n": 1}})

@@ -110,7 +110,7 @@ def test_a_reader_that_stops_early_stops_the_worker_and_nothing_is_lost(
     assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 0, 20_000)
 
 
-def test_what_is_wrong_shows_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+def test_wrong_arguments_are_refused_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     wrong = (
         {"until": None},
         {"concurrency": 0},

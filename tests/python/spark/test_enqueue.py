@@ -137,7 +137,7 @@ def test_a_frame_without_rows_adds_nothing(spark: SparkSession, queue: Queue, re
     assert enqueue(empty, queue.name, url=redis_url)[:2] == (0, 0)
 
 
-def test_what_is_wrong_shows_before_anything_is_written(
+def test_wrong_arguments_are_refused_before_anything_is_written(
     spark: SparkSession, queue: Queue, redis_url: str, redis
 ) -> None:
     rows = spark.range(5)

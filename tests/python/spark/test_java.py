@@ -42,7 +42,7 @@ def test_a_java_home_that_is_new_enough_stays(tmp_path: Path, monkeypatch: pytes
     assert os.environ["JAVA_HOME"] == str(tmp_path / "jdk")
 
 
-def test_an_old_java_home_gives_way_to_a_newer_java_on_the_path(
+def test_a_newer_java_on_the_path_is_used_instead_of_an_old_java_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_java(tmp_path / "old", "1.8.0_402")

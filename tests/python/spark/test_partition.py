@@ -26,14 +26,14 @@ def add(queue: Queue, count: int) -> None:
     assert writer.added == count
 
 
-def test_rows_in_give_job_results_out(queue: Queue, redis_url: str) -> None:
+def test_rows_return_job_results(queue: Queue, redis_url: str) -> None:
     add(queue, 20)
     results = list(worker(queue.name, lambda job: {"n": job.data["n"]}, url=redis_url)(iter(["any row"])))
     assert {type(result) for result in results} == {JobResult}
     assert sorted(result.result["n"] for result in results) == list(range(20))
 
 
-def test_batches_in_give_batches_out(queue: Queue, redis_url: str) -> None:
+def test_batches_return_batches(queue: Queue, redis_url: str) -> None:
     add(queue, 20)
     seed = pa.RecordBatch.from_pydict({"id": [1]})
     batches = list(worker(queue.name, lambda job: job.data["n"], url=redis_url)(iter([seed])))

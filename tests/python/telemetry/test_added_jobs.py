@@ -85,7 +85,7 @@ def test_a_wrong_option_is_refused(redis_url: str, queue_name: str, bad: Any, te
 
 
 @pytest.mark.parametrize("make", [Queue, aio.Queue, lambda name, **options: Worker(name, print, **options)])
-def test_something_that_is_no_telemetry_is_refused(make: Any, queue_name: str) -> None:
+def test_a_value_that_is_not_telemetry_is_refused(make: Any, queue_name: str) -> None:
     with pytest.raises(errors.InvalidOptionError, match=r"bullrush\.otel\.OpenTelemetry\(\)"):
         make(queue_name, telemetry="otel")
 

@@ -51,7 +51,7 @@ def test_an_awaited_queue_has_the_same_spans(redis_url: str, queue_name: str, sp
     assert all(span.parent is None for span in spans.all())
 
 
-def test_a_block_of_the_users_is_a_span_of_the_handle(traced: Queue, spans: Spans) -> None:
+def test_a_trace_block_of_the_user_is_a_span(traced: Queue, spans: Spans) -> None:
     with traced.trace("reconcile", attributes={"rows": 3}) as span:
         span.add_event("half way", {})
         traced.add("work")

@@ -90,7 +90,7 @@ def test_a_failed_attempt_is_a_failed_span(traced: Queue, work: Callable[..., No
     assert "tracing.py" not in read.stacktrace[0], "the trace begins in the handler"
 
 
-def test_a_job_that_was_moved_has_not_failed(traced: Queue, work: Callable[..., None], spans: Spans) -> None:
+def test_the_span_of_a_moved_job_is_not_an_error(traced: Queue, work: Callable[..., None], spans: Spans) -> None:
     def handler(job: Any) -> None:
         job.move_to_delayed(job.timestamp + 100_000)
         raise errors.DelayedError
@@ -137,7 +137,7 @@ def test_a_batch_is_one_span_with_links_to_the_producers(
     ]
 
 
-def test_a_job_taken_by_hand_runs_in_a_span(traced: Queue, redis_url: str, spans: Spans) -> None:
+def test_a_job_of_a_manual_worker_runs_in_a_span(traced: Queue, redis_url: str, spans: Spans) -> None:
     traced.add("work")
     with Worker(traced.name, lambda job: 1, url=redis_url, telemetry=OpenTelemetry()) as worker:
         job = worker.get_next_job("token")

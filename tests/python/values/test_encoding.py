@@ -45,7 +45,7 @@ def test_json_values_are_encoded_without_spaces_as_utf8(value: object, encoded: 
         (["\ud800"], "data[0]: str with a lone surrogate"),
     ],
 )
-def test_what_is_not_json_is_refused_and_its_path_is_named(value: object, message: str) -> None:
+def test_a_value_that_is_not_json_is_refused_and_its_path_is_named(value: object, message: str) -> None:
     with pytest.raises(DataError) as refused:
         encode(value, "data")
     assert str(refused.value).startswith(message)

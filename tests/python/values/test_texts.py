@@ -48,7 +48,7 @@ def test_a_lone_surrogate_is_refused_before_anything_is_written(queue: Queue, re
     assert not set(redis.scan_iter(f"bull:{queue.name}:*")) - {f"bull:{queue.name}:meta"}
 
 
-def test_it_is_refused_on_an_event_loop_as_well(redis_url: str, queue_name: str) -> None:
+def test_a_lone_surrogate_is_refused_with_asyncio(redis_url: str, queue_name: str) -> None:
     async def main() -> None:
         async with aio.Queue(queue_name, url=redis_url) as queue:
             with pytest.raises(InvalidOptionError, match="surrogate"):
@@ -85,13 +85,13 @@ def test_data_with_lone_surrogates_is_read_as_node_reads_it(
 
 
 @pytest.mark.parametrize("stored", [r'["\ud800",NaN]', r'"\ud800', r'{"a":"\ud800"}}', r'"\ud8"'])
-def test_what_is_no_json_either_way_is_still_malformed(stored: str) -> None:
+def test_data_that_is_not_json_is_malformed(stored: str) -> None:
     with pytest.raises(MalformedJobError):
         decode(stored, "data", "1")
 
 
 @pytest.mark.parametrize("seconds", [1e19, 1e30, float("inf"), float("nan")])
-def test_a_run_longer_than_time_is_refused(worker: Callable[..., Worker], seconds: float) -> None:
+def test_a_max_seconds_that_no_clock_can_count_to_is_refused(worker: Callable[..., Worker], seconds: float) -> None:
     with pytest.raises(InvalidOptionError, match="max_seconds"):
         worker(lambda job: None).run(max_seconds=seconds)
 

@@ -56,7 +56,9 @@ def test_an_unknown_strategy_fails_the_job_and_says_so(queue: Queue, worker: Mak
     ("answer", "delay"),
     [(150.7, 151), (None, 0), (math.nan, 0), (-5, 0), (0, 0), (timedelta(milliseconds=20), 20)],
 )
-def test_what_a_strategy_answers_counts_as_in_node(answer: Any, delay: int, queue: Queue, worker: Make) -> None:
+def test_the_result_of_a_strategy_means_the_same_as_in_node(
+    answer: Any, delay: int, queue: Queue, worker: Make
+) -> None:
     w = worker(fails_once, backoff_strategy=lambda *_: answer)
     delays = delays_of(w)
     queue.add("n", attempts=2, backoff={"type": "mine"})
@@ -65,7 +67,7 @@ def test_what_a_strategy_answers_counts_as_in_node(answer: Any, delay: int, queu
 
 
 @pytest.mark.parametrize("answer", ["5", True, math.inf, object()])
-def test_rubbish_from_a_strategy_loses_no_attempt(answer: Any, queue: Queue, worker: Make) -> None:
+def test_an_invalid_result_of_a_strategy_does_not_lose_an_attempt(answer: Any, queue: Queue, worker: Make) -> None:
     w = worker(fails_once, backoff_strategy=lambda *_: answer)
     delays, told = delays_of(w), []
     w.on("error", told.append)
@@ -75,7 +77,7 @@ def test_rubbish_from_a_strategy_loses_no_attempt(answer: Any, queue: Queue, wor
     assert [type(error) for error in told] == [errors.InvalidOptionError]
 
 
-def test_a_strategy_that_raises_loses_no_attempt(queue: Queue, worker: Make) -> None:
+def test_a_strategy_that_raises_does_not_lose_an_attempt(queue: Queue, worker: Make) -> None:
     w = worker(fails_once, backoff_strategy=lambda *_: 1 / 0)
     told: list[BaseException] = []
     w.on("error", told.append)
@@ -113,7 +115,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_strategy_may_be_awaited(kind: dict[str, Any], queue: Queue, worker: Make) -> None:
+def test_a_strategy_may_be_a_coroutine_function(kind: dict[str, Any], queue: Queue, worker: Make) -> None:
     w = worker(**kind, backoff_strategy=slowly)
     delays = delays_of(w)
     queue.add_bulk([{"name": "n", "opts": {"attempts": 2, "backoff": {"type": "mine"}}}] * 2)
@@ -142,7 +144,7 @@ def test_a_strategy_is_awaited_on_the_loop_of_an_asyncio_worker(handler: Any, re
     asyncio.run(main())
 
 
-def test_a_strategy_may_be_awaited_for_a_job_failed_by_hand(queue: Queue, worker: Make) -> None:
+def test_a_strategy_may_be_a_coroutine_function_for_a_manual_worker(queue: Queue, worker: Make) -> None:
     w = worker(backoff_strategy=slowly)
     queue.add("n", attempts=2, backoff={"type": "mine"})
     job = w.get_next_job("token")

@@ -51,7 +51,7 @@ def test_an_exception_that_cannot_be_read_fails_its_attempt_and_nothing_else(
     assert all(job.failed_reason for job in queue.get_failed())
 
 
-def test_such_an_exception_is_told_by_a_constant_text_and_retried(queue: Queue, worker: Make) -> None:
+def test_an_exception_that_cannot_be_read_has_a_constant_text_and_is_retried(queue: Queue, worker: Make) -> None:
     job = queue.add("n", [type(error) for error in broken.errors()].index(broken.Untraceable), attempts=2)
     stats = worker(broken.plain).run(until="drained")
     assert (stats.failed, stats.retried) == (1, 1)
@@ -59,7 +59,7 @@ def test_such_an_exception_is_told_by_a_constant_text_and_retried(queue: Queue, 
     assert failed is not None and failed.failed_reason == UNTOLD
 
 
-def test_an_exception_that_looks_attributes_up_keeps_its_text_and_traceback(queue: Queue, worker: Make) -> None:
+def test_an_exception_with_a_broken_getattr_keeps_its_text_and_traceback(queue: Queue, worker: Make) -> None:
     job = queue.add("n", 0)
     worker(broken.plain).run(until="drained")
     failed = queue.get_job(job.id)
@@ -69,7 +69,7 @@ def test_an_exception_that_looks_attributes_up_keeps_its_text_and_traceback(queu
 
 
 @pytest.mark.parametrize("number", range(len(broken.errors())))
-def test_a_job_worked_by_hand_is_settled_as_well(queue: Queue, worker: Make, number: int) -> None:
+def test_a_manual_worker_fails_the_job_as_well(queue: Queue, worker: Make, number: int) -> None:
     job = queue.add("n", number)
     by_hand = worker(broken.plain)
     taken = by_hand.get_next_job("token")
@@ -114,7 +114,7 @@ def test_a_listener_on_a_handler_thread_that_ends_the_program_fails_the_attempt(
 
 
 @pytest.mark.parametrize("handler", [broken.plain, broken.coroutine], ids=["thread", "loop"])
-def test_without_threads_run_says_so_and_what_was_claimed_goes_back(
+def test_if_no_thread_can_start_run_raises_and_claimed_jobs_go_back(
     queue: Queue, worker: Make, no_threads: Callable, handler: Any
 ) -> None:
     jobs = queue.add_bulk([{"name": "n"}] * 10)
@@ -127,7 +127,7 @@ def test_without_threads_run_says_so_and_what_was_claimed_goes_back(
     assert [job.get_state() for job in jobs] == ["waiting"] * 10
 
 
-def test_a_thread_too_few_ends_the_run_after_the_jobs_of_the_others(
+def test_if_one_thread_cannot_start_the_run_ends_after_the_jobs_of_the_others(
     queue: Queue, worker: Make, no_threads: Callable
 ) -> None:
     queue.add_bulk([{"name": "n"}] * 10)
@@ -149,7 +149,9 @@ def test_more_slots_than_threads_can_be_had_are_refused(queue: Queue, worker: Ma
 
 
 @pytest.mark.parametrize("name", ["bullrush-run", "bullrush"])
-def test_without_threads_a_run_on_a_loop_says_so(queue: Queue, no_threads: Callable, name: str, redis_url: str) -> None:
+def test_if_no_thread_can_start_a_run_with_asyncio_raises(
+    queue: Queue, no_threads: Callable, name: str, redis_url: str
+) -> None:
     async def main() -> None:
         async with aio.Worker(queue.name, broken.plain, url=redis_url) as worker:
             with pytest.raises(RuntimeError, match="can't start new thread"):

@@ -93,7 +93,7 @@ def test_what_the_handler_raises_decides_on_a_retry(queue: Queue, start: Callabl
     assert stored is not None and stored.failed_reason == "undone: stop"
 
 
-def test_a_handler_may_finish_all_the_same(queue: Queue, start: Callable) -> None:
+def test_a_handler_may_finish_although_its_job_was_cancelled(queue: Queue, start: Callable) -> None:
     started = threading.Event()
 
     def handler(job: Job) -> str:
@@ -147,7 +147,7 @@ def test_a_request_does_not_hit_a_later_run_of_the_job(queue: Queue, redis: Any,
     worker.cancel_job(job.id)
 
 
-def test_a_batch_is_cancelled_when_none_of_its_jobs_is_wanted(queue: Queue, start: Callable) -> None:
+def test_a_batch_is_cancelled_when_all_its_jobs_are_cancelled(queue: Queue, start: Callable) -> None:
     async def batch(jobs: list[aio.Job]) -> list[None]:
         await asyncio.Event().wait()
         return [None] * len(jobs)

@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 Make = Callable[..., Worker]
 
 
-def test_every_step_of_a_job_is_told(queue: Queue, worker: Make) -> None:
+def test_every_step_of_a_job_emits_an_event(queue: Queue, worker: Make) -> None:
     def handler(job: Job) -> str:
         if job.attempts_made == 0:
             raise ValueError("first")
@@ -41,7 +41,7 @@ def test_every_step_of_a_job_is_told(queue: Queue, worker: Make) -> None:
     assert ("drained",) in told
 
 
-def test_once_is_called_once_and_off_no_more(queue: Queue, worker: Make) -> None:
+def test_a_once_listener_is_called_once_and_a_removed_one_never(queue: Queue, worker: Make) -> None:
     w = worker(lambda job: None)
     once, often, never = [], [], []
 
@@ -57,7 +57,7 @@ def test_once_is_called_once_and_off_no_more(queue: Queue, worker: Make) -> None
     assert (len(once), len(often), never) == (1, 3, [])
 
 
-def test_a_listener_that_raises_is_logged_and_stops_nobody(
+def test_a_listener_that_raises_is_logged_and_the_others_are_called(
     queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     w = worker(lambda job: None)
@@ -75,7 +75,7 @@ def test_an_event_that_does_not_exist_is_refused(worker: Make) -> None:
         worker(print).on("complete", print)
 
 
-def test_who_listens_during_a_run_hears_of_the_jobs_that_end_from_then_on(queue: Queue, worker: Make) -> None:
+def test_a_listener_added_during_a_run_gets_the_jobs_that_end_later(queue: Queue, worker: Make) -> None:
     told: list[str] = []
 
     def handler(job: Job) -> None:
@@ -89,7 +89,7 @@ def test_who_listens_during_a_run_hears_of_the_jobs_that_end_from_then_on(queue:
     assert "before" not in told
 
 
-def test_a_lost_lock_is_told_and_cancels_the_job(
+def test_a_lost_lock_emits_an_event_and_cancels_the_job(
     queue: Queue, worker: Make, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[BaseException] = []
@@ -119,7 +119,7 @@ def test_logs_and_events_never_show_payloads(queue: Queue, worker: Make, caplog:
     assert "secret" not in caplog.text
 
 
-def test_a_worker_without_redis_keeps_trying_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_without_redis_logs_it_and_keeps_trying(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         w = Worker("q", print, url="redis://:secret@127.0.0.1:1/0", autorun=True)
         wait_until(lambda: caplog.text.count("of 'q' at redis://:***@127.0.0.1:1/0>: ") >= 2)

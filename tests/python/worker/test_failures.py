@@ -186,7 +186,7 @@ def test_max_started_attempts_and_max_stalled_count_fail_without_running(
 
 
 @pytest.mark.parametrize("size", [None, 1000])
-def test_of_a_huge_error_the_middle_is_left_out(queue: Queue, worker: Make, size: int | None) -> None:
+def test_the_middle_of_a_huge_error_is_left_out(queue: Queue, worker: Make, size: int | None) -> None:
     def handler(job: Job) -> None:
         raise ValueError("begin" + "x" * 300_000 + "end")
 
@@ -202,7 +202,7 @@ def test_of_a_huge_error_the_middle_is_left_out(queue: Queue, worker: Make, size
     assert failed.failed_reason.endswith("end")
 
 
-def test_large_results_go_to_redis_a_few_at_a_time(queue: Queue, worker: Make, redis: Redis) -> None:
+def test_large_results_are_sent_to_redis_in_small_groups(queue: Queue, worker: Make, redis: Redis) -> None:
     """Everybody else on that Redis waits for a call: about 1 MB of results is the most."""
     queue.add_bulk([{"name": "n"}] * 40)
     calls = redis.info("commandstats")["cmdstat_evalsha"]["calls"]

@@ -95,7 +95,7 @@ def test_a_handler_in_a_process_of_its_own_gets_the_token_too(queue: Queue, work
 
 
 @pytest.mark.parametrize("handler", [both, both_async])
-def test_a_job_by_hand_comes_with_its_token(handler: Any, queue: Queue, worker: Make) -> None:
+def test_a_handler_called_by_process_job_gets_the_token(handler: Any, queue: Queue, worker: Make) -> None:
     w = worker(handler)
     added = queue.add("n")
     job = w.get_next_job("mine")

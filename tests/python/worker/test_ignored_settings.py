@@ -5,7 +5,7 @@ import threading
 from bullrush import Queue, Worker
 
 
-def test_a_worker_tells_of_settings_that_are_ignored_and_works(redis, redis_url, queue_name):
+def test_a_worker_emits_an_error_for_ignored_settings_and_works(redis, redis_url, queue_name):
     with Queue(queue_name, url=redis_url) as queue:
         queue.add("n")
         settings = {"concurrency": "many", "max": "10.5", "duration": "Infinity", "opts.maxLenEvents": "1e3"}

@@ -53,7 +53,7 @@ def test_a_listener_for_one_event_gets_the_first_that_it_missed(queue: Queue, wo
     assert told == [jobs[0].id]
 
 
-def test_an_asyncio_worker_begins_when_its_creator_first_waits(redis_url: str, queue_name: str) -> None:
+def test_an_asyncio_worker_with_autorun_starts_at_the_first_await(redis_url: str, queue_name: str) -> None:
     async def main() -> None:
         async with aio.Queue(queue_name, url=redis_url) as queue:
             await queue.add_bulk([{"name": "n"}] * 10)
@@ -66,7 +66,7 @@ def test_an_asyncio_worker_begins_when_its_creator_first_waits(redis_url: str, q
     asyncio.run(main())
 
 
-def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
+def test_a_worker_without_listeners_does_not_keep_events(
     queue: Queue, worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullrush.base.emitter._MOST_MISSED", 10)
@@ -80,7 +80,7 @@ def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
     assert told == ["completed"]
 
 
-def test_a_worker_forgets_what_was_missed_when_nobody_came_in_time(
+def test_a_worker_drops_kept_events_if_no_listener_comes_in_time(
     queue: Queue, worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullrush.base.emitter._SOON", 0.05)
@@ -90,7 +90,7 @@ def test_a_worker_forgets_what_was_missed_when_nobody_came_in_time(
     wait_until(lambda: not any(w.has_listeners(event) for event in EVENTS))
 
 
-def test_pausing_and_resuming_are_told_only_when_something_changes(worker: Make) -> None:
+def test_paused_and_resumed_are_emitted_only_if_something_changes(worker: Make) -> None:
     w = worker(lambda job: None, autorun=True)
     told = notes_of(w, "paused", "resumed")
     w.resume()
@@ -122,7 +122,7 @@ def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make)
     assert not w.is_running()
 
 
-def test_closed_is_told_before_close_returns(worker: Make) -> None:
+def test_closed_is_emitted_before_close_returns(worker: Make) -> None:
     for _ in range(20):
         w = worker(lambda job: None, autorun=True)
         told = notes_of(w, "closing", "closed")
@@ -130,7 +130,7 @@ def test_closed_is_told_before_close_returns(worker: Make) -> None:
         assert told == ["closing", "closed"]
 
 
-def test_closed_is_told_before_close_of_an_asyncio_worker_returns(redis_url: str, queue_name: str) -> None:
+def test_closed_is_emitted_before_close_of_an_asyncio_worker_returns(redis_url: str, queue_name: str) -> None:
     async def handler(job: aio.Job) -> None: ...
 
     async def main() -> None:
@@ -159,7 +159,7 @@ def test_a_worker_that_never_ran_is_closed_like_any_other(worker: Make) -> None:
         w.run()
 
 
-def test_trouble_with_the_connection_reaches_error_listeners() -> None:
+def test_connection_errors_reach_error_listeners() -> None:
     told: list[BaseException] = []
     with Worker("q", print, url="redis://127.0.0.1:1/0", autorun=True) as w:
         w.on("error", told.append)
@@ -178,7 +178,7 @@ def test_a_worker_without_a_name_shows_one_in_logs_only(queue: Queue, worker: Ma
     assert job.wait_until_finished(timeout=5_000) is None
 
 
-def test_a_drain_delay_meant_in_seconds_is_told_and_does_not_keep_redis_busy(
+def test_a_drain_delay_that_looks_like_seconds_is_logged_and_raised_to_100_ms(
     worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert worker(print, drain_delay=5)._settings.drain_delay == 100
@@ -188,7 +188,7 @@ def test_a_drain_delay_meant_in_seconds_is_told_and_does_not_keep_redis_busy(
     assert not caplog.text
 
 
-def test_a_late_result_of_a_job_that_timed_out_is_no_news(
+def test_a_late_result_of_a_timed_out_job_is_not_logged(
     queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     over = threading.Event()

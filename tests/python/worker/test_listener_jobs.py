@@ -86,7 +86,7 @@ def test_outcomes_come_with_the_job_as_it_is_stored(kind: str, queue: Queue, wor
 
 @pytest.mark.parametrize("handler", [change, change_async])
 @pytest.mark.parametrize("name", ["good", "bad", "later"])
-def test_jobs_run_by_hand_are_told_in_the_same_way(
+def test_listeners_of_a_manual_worker_get_the_same(
     name: str, handler: Callable[..., Any], queue: Queue, worker: Make
 ) -> None:
     told: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ def test_jobs_run_by_hand_are_told_in_the_same_way(
     assert len(told) == 1
 
 
-def test_an_asyncio_worker_tells_the_same(redis_url: str, queue_name: str) -> None:
+def test_listeners_of_an_asyncio_worker_get_the_same(redis_url: str, queue_name: str) -> None:
     async def main() -> None:
         told: dict[str, dict[str, Any]] = {}
         async with (
@@ -124,7 +124,7 @@ def test_an_asyncio_worker_tells_the_same(redis_url: str, queue_name: str) -> No
     asyncio.run(main())
 
 
-def test_the_error_told_is_the_object_that_this_attempt_raised(queue: Queue, worker: Make) -> None:
+def test_listeners_get_the_error_object_that_this_attempt_raised(queue: Queue, worker: Make) -> None:
     raised: list[BaseException] = []
     told: list[BaseException] = []
 
@@ -140,7 +140,9 @@ def test_the_error_told_is_the_object_that_this_attempt_raised(queue: Queue, wor
     assert all(one is other for one, other in zip(told, raised, strict=True))
 
 
-def test_an_attempt_that_lost_its_job_leaves_no_error_to_the_next_one(queue: Queue, worker: Make, redis: Redis) -> None:
+def test_the_error_of_an_attempt_that_lost_its_job_is_not_given_to_the_next_attempt(
+    queue: Queue, worker: Make, redis: Redis
+) -> None:
     told: list[str] = []
     lost = threading.Event()
 
@@ -159,7 +161,7 @@ def test_an_attempt_that_lost_its_job_leaves_no_error_to_the_next_one(queue: Que
     assert told == ["attempt 2"]
 
 
-def test_a_job_that_timed_out_is_told_with_a_timeout_error(queue: Queue, worker: Make) -> None:
+def test_listeners_get_a_timeout_error_for_a_job_that_timed_out(queue: Queue, worker: Make) -> None:
     told: list[BaseException] = []
     w = worker(lambda job: wait_until(lambda: job.cancelled), timeout=50)
     w.on("failed", lambda job, error: told.append(error))
@@ -168,7 +170,7 @@ def test_a_job_that_timed_out_is_told_with_a_timeout_error(queue: Queue, worker:
     assert [repr(error) for error in told] == ["TimeoutError('timed out after 50 ms')"]
 
 
-def test_jobs_that_must_not_run_are_told_as_active_and_failed(queue: Queue, worker: Make, redis: Redis) -> None:
+def test_jobs_that_must_not_run_emit_active_and_failed(queue: Queue, worker: Make, redis: Redis) -> None:
     told: list[tuple[str, ...]] = []
     w = worker(lambda job: told.append(("ran", job.id)), max_started_attempts=1)
     w.on("active", lambda job: told.append(("active", job.id)))
@@ -188,7 +190,7 @@ def test_jobs_that_must_not_run_are_told_as_active_and_failed(queue: Queue, work
         assert of_job == [("active", job.id), ("failed", job.id, "UnrecoverableError", reason)]
 
 
-def test_a_job_that_cannot_complete_is_told_with_what_keeps_it(queue: Queue, worker: Make) -> None:
+def test_a_job_that_cannot_complete_is_given_with_the_reason(queue: Queue, worker: Make) -> None:
     told: list[BaseException] = []
 
     def handler(job: Job) -> None:
@@ -202,7 +204,7 @@ def test_a_job_that_cannot_complete_is_told_with_what_keeps_it(queue: Queue, wor
     assert isinstance(error, errors.PendingDependenciesError)
 
 
-def test_jobs_that_must_not_run_by_hand_are_told_in_the_same_way(queue: Queue, worker: Make, redis: Redis) -> None:
+def test_jobs_that_must_not_run_emit_the_same_in_a_manual_worker(queue: Queue, worker: Make, redis: Redis) -> None:
     told: list[tuple[str, ...]] = []
     w = worker(lambda job: told.append(("ran", job.id)), max_started_attempts=1)
     w.on("active", lambda job: told.append(("active", job.id)))
@@ -219,7 +221,7 @@ def test_jobs_that_must_not_run_by_hand_are_told_in_the_same_way(queue: Queue, w
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_job_discarded_by_hand_is_not_retried(asynchronous: bool, queue: Queue, worker: Make) -> None:
+def test_a_job_discarded_in_a_manual_worker_is_not_retried(asynchronous: bool, queue: Queue, worker: Make) -> None:
     def handler(job: Job) -> None:
         job.discard()
         raise ValueError
@@ -235,6 +237,6 @@ def test_a_job_discarded_by_hand_is_not_retried(asynchronous: bool, queue: Queue
     assert added.get_state() == "failed"
 
 
-def test_no_allowed_starts_are_no_limit_as_in_node(queue: Queue, worker: Make) -> None:
+def test_max_started_attempts_of_zero_is_no_limit_as_in_node(queue: Queue, worker: Make) -> None:
     queue.add("n")
     assert worker(lambda job: None, max_started_attempts=0).run(until="drained").completed == 1

@@ -104,7 +104,7 @@ def test_a_task_cancelled_by_others_gives_its_job_back_and_the_worker_goes_on(qu
     assert len(tasks) == 2
 
 
-def test_a_handler_that_lets_out_the_end_of_another_task_has_failed(
+def test_a_handler_that_raises_the_cancellation_of_another_task_has_failed(
     queue: Queue, worker: Callable[..., Worker]
 ) -> None:
     async def handler(_job: aio.Job) -> None:
@@ -119,7 +119,7 @@ def test_a_handler_that_lets_out_the_end_of_another_task_has_failed(
 
 
 @pytest.mark.parametrize("end", ["closed", "stopped"])
-def test_jobs_of_a_loop_that_is_gone_go_back_and_the_program_ends(queue: Queue, redis_url: str, end: str) -> None:
+def test_jobs_of_a_closed_loop_go_back_and_the_program_ends(queue: Queue, redis_url: str, end: str) -> None:
     jobs = queue.add_bulk([{"name": "n"} for _ in range(3)])
     program = [sys.executable, "-W", "ignore", "-c", ABANDONED, redis_url, queue.name, end]
     subprocess.run(program, check=True, timeout=30, capture_output=True)
@@ -143,7 +143,7 @@ def test_ctrl_c_in_a_coroutine_on_the_main_thread_gives_the_job_back_and_leaves_
     assert job.get_state() == "waiting"
 
 
-def test_ctrl_c_in_a_handler_called_by_hand_gives_the_job_back(queue: Queue, worker: Callable[..., Worker]) -> None:
+def test_ctrl_c_in_process_job_gives_the_job_back(queue: Queue, worker: Callable[..., Worker]) -> None:
     def handler(_job: object) -> None:
         raise KeyboardInterrupt
 

@@ -22,7 +22,7 @@ def new_worker(redis_url: str, queue_name: str) -> Callable[..., Worker]:
     return lambda handler=None, **options: Worker(queue_name, handler, url=redis_url, **options)
 
 
-def test_a_loop_by_hand(queue: Queue, worker: Worker) -> None:
+def test_jobs_are_fetched_and_finished_in_a_loop(queue: Queue, worker: Worker) -> None:
     queue.add_bulk([{"name": "n", "data": n} for n in range(5)])
     job, results = worker.get_next_job("t"), []
     while job is not None:
@@ -35,14 +35,14 @@ def test_a_loop_by_hand(queue: Queue, worker: Worker) -> None:
     assert queue.get_completed_count() == 5
 
 
-def test_without_a_handler_it_does_not_run(worker: Worker) -> None:
+def test_a_worker_without_a_handler_cannot_run(worker: Worker) -> None:
     with pytest.raises(RuntimeError, match="No process function is defined"):
         worker.run()
     with pytest.raises(RuntimeError, match="No process function is defined"):
         worker.process_job(worker)  # type: ignore[arg-type]
 
 
-def test_it_waits_for_a_job_up_to_the_drain_delay(queue: Queue, worker: Worker, new_worker: Callable) -> None:
+def test_get_next_job_waits_up_to_the_drain_delay(queue: Queue, worker: Worker, new_worker: Callable) -> None:
     began = time.monotonic()
     assert worker.get_next_job("t", block=False) is None
     assert worker.get_next_job("t") is None
@@ -74,7 +74,7 @@ def test_a_paused_worker_takes_nothing(queue: Queue, worker: Worker) -> None:
     assert worker.get_next_job("t") is not None
 
 
-def test_a_rate_limit_holds_here_too(queue: Queue, new_worker: Callable) -> None:
+def test_a_rate_limit_holds_for_get_next_job(queue: Queue, new_worker: Callable) -> None:
     queue.add_bulk([{"name": "n"}] * 3)
     with new_worker(limiter={"max": 2, "duration": 300}, drain_delay=5_000) as limited:
         began = time.monotonic()
@@ -103,7 +103,7 @@ def test_a_failure_is_decided_as_in_a_running_worker(queue: Queue, new_worker: C
     assert calls == [(1, "mine", "boom")]
 
 
-def test_a_lost_lock_is_told(queue: Queue, worker: Worker, redis: Any) -> None:
+def test_a_lost_lock_emits_an_event(queue: Queue, worker: Worker, redis: Any) -> None:
     queue.add("n")
     job = worker.get_next_job("t")
     assert job is not None and not job.cancelled
@@ -127,7 +127,7 @@ def test_a_job_of_a_queue_object_can_be_finished(queue: Queue, worker: Worker) -
     assert queue.get_job(job.id) is None
 
 
-def test_process_job_runs_the_handler_and_settles_the_job(queue: Queue, new_worker: Callable) -> None:
+def test_process_job_runs_the_handler_and_finishes_the_job(queue: Queue, new_worker: Callable) -> None:
     def handler(job: Job) -> Any:
         if job.data == "bad":
             raise ValueError("boom")
@@ -165,7 +165,7 @@ def test_process_job_fails_what_must_not_run(queue: Queue, new_worker: Callable,
     assert reasons == ["child failed", "job started more than allowable limit"]
 
 
-def test_the_same_awaited(queue: Queue, redis_url: str, queue_name: str) -> None:
+def test_manual_work_with_asyncio(queue: Queue, redis_url: str, queue_name: str) -> None:
     async def handler(job: aio.Job) -> Any:
         await job.log("ran")
         return job.data
@@ -241,7 +241,7 @@ def test_a_parent_with_a_failed_child_fails_without_a_retry(queue: Queue, redis_
     assert heard == [message]
 
 
-def test_errors_count_by_their_names_and_texts(queue: Queue, new_worker: Callable) -> None:
+def test_errors_are_recognized_by_their_names_and_texts_as_in_node(queue: Queue, new_worker: Callable) -> None:
     class WaitingError(Exception):
         """As another library may have it."""
 
@@ -260,7 +260,9 @@ def test_errors_count_by_their_names_and_texts(queue: Queue, new_worker: Callabl
     assert (stats.completed, stats.failed, stats.retried) == (2, 0, 0)
 
 
-def test_jobs_of_silent_workers_are_looked_for(queue: Queue, new_worker: Callable, redis: Any) -> None:
+def test_jobs_of_workers_that_stopped_renewing_locks_are_recovered(
+    queue: Queue, new_worker: Callable, redis: Any
+) -> None:
     queue.add("n")
     heard: list[str] = []
     with new_worker(stalled_interval=100, max_stalled_count=5) as worker:
@@ -275,7 +277,7 @@ def test_jobs_of_silent_workers_are_looked_for(queue: Queue, new_worker: Callabl
     assert heard == [job.id]
 
 
-def test_other_members(queue: Queue, worker: Worker, new_worker: Callable) -> None:
+def test_other_members_of_a_manual_worker_work(queue: Queue, worker: Worker, new_worker: Callable) -> None:
     assert len(worker.id) == 36 and worker.id == worker.id != new_worker().id
     assert isinstance(worker.RateLimitError(), errors.RateLimitError)
     assert worker.minimum_block_timeout in (0.001, 0.002)
@@ -300,7 +302,7 @@ def test_tokens_begin_with_the_workers_id(queue: Queue, new_worker: Callable) ->
     assert all(token.startswith(worker.id) for token in tokens)
 
 
-def test_a_flow_waits_by_hand(queue: Queue, redis_url: str, worker: Worker) -> None:
+def test_a_parent_waits_for_children_in_a_manual_worker(queue: Queue, redis_url: str, worker: Worker) -> None:
     with FlowProducer(url=redis_url) as flows:
         flows.add(
             {

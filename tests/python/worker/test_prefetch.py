@@ -65,7 +65,7 @@ def one_slow_among_quick(queue: Queue, before: int = 300, behind: int = 200) -> 
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_a_most_of_one_start_fails_no_job_that_never_ran(queue: Queue, worker: Make, workers: int) -> None:
+def test_max_started_attempts_of_one_fails_no_job_that_never_ran(queue: Queue, worker: Make, workers: int) -> None:
     def handler(job: Job) -> None:
         if job.name == "slow":
             time.sleep(0.06)
@@ -132,7 +132,7 @@ def test_a_job_given_back_is_as_it_was(
         assert found == expected
 
 
-def test_the_start_of_a_job_that_was_claimed_ahead_is_soon_on_record(
+def test_the_start_of_a_prefetched_job_is_soon_stored(
     queue: Queue, worker: Make, redis: Redis, gated: Gated, running: Running
 ) -> None:
     """Whether it runs on, ends, or is moved by its handler: its hash tells when it started, how often, and where."""
@@ -222,7 +222,7 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
 
 
 @pytest.mark.parametrize("how", ["pause", "rate limit", "concurrency"])
-def test_what_others_change_holds_from_the_next_reply_on(
+def test_changes_by_other_clients_hold_from_the_next_reply_on(
     queue: Queue, worker: Make, gated: Gated, running: Running, how: str
 ) -> None:
     """The slow job's own outcome brings that reply: nothing starts before it, as nothing is left in hand."""
@@ -252,7 +252,7 @@ def test_what_others_change_holds_from_the_next_reply_on(
     assert len(gated.starts) == started
 
 
-def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
+def test_after_a_pause_by_another_client_few_prefetched_jobs_start(
     queue: Queue, worker: Make, running: Running
 ) -> None:
     """Those that start before the next reply; here each takes 5 ms, and a reply a fraction of it."""
@@ -273,7 +273,7 @@ def test_a_pause_from_elsewhere_lets_few_of_the_claimed_jobs_start(
 # who goes first, and who gets what
 
 
-def test_what_waits_behind_a_slow_job_is_back_in_the_queue_at_once(
+def test_prefetched_jobs_behind_a_slow_job_go_back_to_the_queue_at_once(
     queue: Queue, worker: Make, gated: Gated, running: Running
 ) -> None:
     """Within 20 ms of its start and a round trip; the bound here is that of a busy machine."""
@@ -285,7 +285,9 @@ def test_what_waits_behind_a_slow_job_is_back_in_the_queue_at_once(
     assert time.monotonic() - began < 0.12
 
 
-def test_an_urgent_job_goes_before_what_waits_behind_a_slow_one(queue: Queue, worker: Make, gated: Gated) -> None:
+def test_a_job_with_priority_runs_before_prefetched_jobs_behind_a_slow_one(
+    queue: Queue, worker: Make, gated: Gated
+) -> None:
     queue.add_bulk([{"name": "quick", "opts": {"priority": 2}}] * 300)
     queue.add("slow", priority=3)
     queue.add_bulk([{"name": "quick", "opts": {"priority": 4}}] * 20)

@@ -23,7 +23,7 @@ def worker(redis_url: str, queue_name: str) -> Callable[..., Worker]:
     return lambda handler=None, **options: Worker(queue_name, handler, url=redis_url, isolation="process", **options)
 
 
-def test_a_process_serves_many_jobs(queue: Queue, worker: Callable) -> None:
+def test_one_process_runs_many_jobs(queue: Queue, worker: Callable) -> None:
     jobs = queue.add_bulk([{"name": "n", "data": "pid"} for _ in range(20)])
     assert worker(act).run(until="drained").completed == 20
     (pid,) = {job.wait_until_finished() for job in jobs}
@@ -51,7 +51,7 @@ def test_a_handler_calls_its_job(queue: Queue, worker: Callable) -> None:
         ("exit", "Unexpected exit code: 3 signal: null"),
     ],
 )
-def test_a_crash_takes_one_job_and_the_process_is_replaced(
+def test_a_crash_fails_one_job_and_the_process_is_replaced(
     queue: Queue, worker: Callable, death: str, reason: str
 ) -> None:
     crash = queue.add("n", death, attempts=2)
@@ -73,7 +73,9 @@ def test_a_crash_takes_one_job_and_the_process_is_replaced(
         ("not json", "returnvalue: ", 2),
     ],
 )
-def test_what_a_handler_raises_comes_back(queue: Queue, worker: Callable, data: str, reason: str, made: int) -> None:
+def test_the_exception_of_a_handler_is_stored_as_the_failed_reason(
+    queue: Queue, worker: Callable, data: str, reason: str, made: int
+) -> None:
     job = queue.add("n", data, attempts=2)
     worker(act).run(until="drained")
     stored = queue.get_job(job.id)
@@ -146,7 +148,7 @@ def test_a_handler_that_cannot_be_imported_is_refused(worker: Callable) -> None:
         worker(lambda job: None)
 
 
-def test_a_handler_may_be_named(queue: Queue, worker: Callable) -> None:
+def test_a_handler_may_be_given_by_its_import_path(queue: Queue, worker: Callable) -> None:
     job = queue.add("n", {"return": 5})
     worker("tests.python.worker.process_handlers:act").run(until="drained")
     assert job.wait_until_finished() == 5

@@ -35,7 +35,7 @@ def started(worker: Worker) -> threading.Thread:
 
 
 @pytest.mark.parametrize("how", [{"timeout": 200}, {"force": True}], ids=["timeout", "force"])
-def test_closing_keeps_its_time_though_a_listener_never_returns(
+def test_closing_ends_at_its_deadline_although_a_listener_never_returns(
     queue: Queue, worker: Make, gate: threading.Event, how: dict
 ) -> None:
     busy = worker(lambda job: None)
@@ -50,7 +50,7 @@ def test_closing_keeps_its_time_though_a_listener_never_returns(
     thread.join()
 
 
-def test_what_is_not_told_when_the_time_is_over_is_counted(
+def test_events_not_delivered_at_the_deadline_are_counted(
     queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[str | None] = []
@@ -95,7 +95,7 @@ def test_a_worker_takes_no_more_jobs_while_its_listeners_are_far_behind(
     thread.join()
 
 
-def test_coroutines_that_listen_are_not_started_without_end(queue: Queue, redis_url: str) -> None:
+def test_the_number_of_running_listener_coroutines_is_limited(queue: Queue, redis_url: str) -> None:
     async def main() -> None:
         go_on, most, told = asyncio.Event(), 0, 0
 

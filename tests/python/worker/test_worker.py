@@ -72,7 +72,7 @@ def test_slow_jobs_behind_quick_ones_run_at_the_same_time(queue: Queue, worker: 
     assert (stats.completed, stats.failed) == (524, 0)
 
 
-def test_large_jobs_come_few_at_a_time_so_that_nobody_else_on_that_redis_waits(queue: Queue, worker: Make) -> None:
+def test_large_jobs_are_fetched_in_small_groups_so_that_redis_is_not_blocked(queue: Queue, worker: Make) -> None:
     fetches: Counter[str | None] = Counter()
 
     async def handler(job: aio.Job) -> None:
@@ -102,7 +102,7 @@ def test_functions_that_hide_a_coroutine_function_are_awaited(queue: Queue, work
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_batch_handler_gets_many_jobs_and_answers_for_each(queue: Queue, worker: Make, kind: str) -> None:
+def test_a_batch_handler_gets_many_jobs_and_returns_a_result_for_each(queue: Queue, worker: Make, kind: str) -> None:
     sizes = []
 
     def batch(jobs: list) -> list:
@@ -281,7 +281,7 @@ def test_concurrency_can_grow_while_it_runs(queue: Queue, worker: Make) -> None:
         w.concurrency = 0
 
 
-def test_named_workers_sign_their_jobs(queue: Queue, worker: Make) -> None:
+def test_jobs_have_the_name_of_the_worker_that_ran_them(queue: Queue, worker: Make) -> None:
     job = queue.add("n")
     worker(lambda job: job.processed_by, name="w1").run(until="drained")
     assert job.wait_until_finished() == "w1"
