@@ -108,7 +108,7 @@ def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, l
 
 
 def test_a_full_server_can_be_read_and_emptied(queue, own_redis, server):
-    """By a queue object that is made when the server is already full and `meta` does not exist."""
+    """By a queue object that is made when the server is already full."""
     queue.add_bulk([{"name": "quick", "opts": {"job_id": f"job{n}"}} for n in range(10)])
     fill(own_redis)
     late = Queue(queue.name, url=server.url)
