@@ -1,4 +1,4 @@
-"""A worker closes: what has not begun goes back, what runs may finish, and what is too late is left to the stalled check."""
+"""A worker closes: jobs that have not started go back, running jobs may finish until the deadline, others are left to stall."""
 
 import asyncio
 import threading
@@ -34,7 +34,7 @@ class Running:
 def gate(tmp_path) -> Iterator[Path]:
     path = tmp_path / "gate"
     yield path
-    path.touch()  # threads of handlers that were left behind
+    path.touch()  # handler threads that did not end before the deadline
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_locks_are_renewed_until_the_last_job_has_finished(queue, own_redis, run
     closing = threading.Thread(target=running.close)
     closing.start()
     lock = f"bull:work:{job_id}:lock"
-    for _ in range(6):  # by 100 ms each: together longer than the lock lasts
+    for _ in range(6):  # 100 ms each: together longer than the lock lasts
         low = own_redis.pttl(lock)
         wait_until(lambda low=low: own_redis.pttl(lock) < low, "the lock runs down")
         low = own_redis.pttl(lock)
@@ -126,7 +126,7 @@ def test_locks_are_renewed_until_the_last_job_has_finished(queue, own_redis, run
 @pytest.mark.parametrize("how", [{"timeout": 300}, {"force": True}], ids=["after_a_deadline", "by_force"])
 def test_jobs_that_take_too_long_are_left_to_the_stalled_check(queue, own_redis, run, gate, ledger, how):
     ids = gated(queue, gate, 2)
-    # Of three stalls one is not the last: the jobs may run side by side again.
+    # After one stall of three allowed, the jobs may run at the same time again.
     impatient = {"lock_duration": 500, "stalled_interval": 200, "max_stalled_count": 2}
     running = run(concurrency=2, **impatient)
     wait_until(lambda: len(ledger.begun) == 2, "both run")
@@ -184,7 +184,7 @@ def test_tasks_that_take_too_long_are_cancelled(queue, server):
 
 
 def test_a_closing_worker_does_not_take_the_wake_up_of_another_worker(queue, own_redis, run, gate, ledger):
-    """While one worker closes, slowly, another one hears of new jobs at once."""
+    """While one worker closes slowly, another one gets new jobs at once."""
     gated(queue, gate, 1)
     closing_worker = run(concurrency=2, drain_delay=60_000)
     wait_until(lambda: ledger.begun and is_connected(own_redis), "it runs a job and waits for another")

@@ -1,4 +1,4 @@
-"""Connections end, are reset, or fall silent while they look alive: workers and producers repair them by themselves."""
+"""Connections end, are reset, or stop answering while they look open: workers and producers reconnect by themselves."""
 
 import threading
 import time
@@ -79,13 +79,13 @@ def test_a_worker_whose_connections_an_operator_kills_goes_on(queue, own_redis, 
     for number in range(5):
         wait_until(lambda: is_connected(own_redis), "the worker waits")
         own_redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        job = queue.add("quick", job_id=f"job-{number}")  # its connection was killed, too
+        job = queue.add("quick", job_id=f"job-{number}")  # its connection was killed too
         wait_until(lambda job=job: job.get_state() == "completed", "it works", seconds=5)
     assert ledger.duplicates == 0
 
 
 def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis, proxy, work):
-    """The relay swallows what the marker connection carries, and only that: the server thinks that all is well."""
+    """The proxy swallows only the connection that waits for jobs, so the server does not notice it."""
     work(drain_delay=500)
     wait_until(lambda: is_connected(own_redis), "the worker waits")
     proxy.swallow_waits(True)
@@ -99,7 +99,7 @@ def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis,
 def test_a_connection_that_swallows_everything_is_replaced_and_running_jobs_keep_their_locks(
     queue, proxy, work, ledger, tmp_path, caplog
 ):
-    """Nothing gets through and nobody says so. The locks outlive it; the outcome is handed in on the next connection."""
+    """Nothing gets through, no connection is closed. The locks last longer; the next connection sends the outcome."""
     gate = tmp_path / "gate"
     running = work(lock_duration=60_000, drain_delay=500)
     job = queue.add("gated", {"gate": str(gate)})

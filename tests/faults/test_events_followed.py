@@ -1,4 +1,4 @@
-"""Who follows a queue's events hears of each one, whatever happens to connections and servers."""
+"""A reader of a queue's events gets each one, whatever happens to connections and servers."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ def heard() -> list[str]:
 
 @pytest.fixture
 def follow(heard: list[str]) -> Iterator[object]:
-    """Follow the events of the queue; collects the ids of jobs that were added."""
+    """Read the events of the queue; collect the ids of added jobs."""
     made: list[QueueEvents] = []
 
     def start(url: str) -> QueueEvents:
@@ -55,7 +55,7 @@ def test_cut_connections_lose_no_event(queue: Queue, proxy: Proxy, follow, heard
 
 def test_a_restarted_server_loses_no_event(lasting_server: EmbeddedRedis, follow, heard) -> None:
     queue = Queue("work", url=lasting_server.url)
-    follow(lasting_server.url)  # nothing was told yet: the end of the stream is all it knows
+    follow(lasting_server.url)  # it has read no event yet: it only knows the end of the stream
     added = [queue.add("n").id]
     lasting_server.kill()
     lasting_server.restart()
@@ -99,7 +99,7 @@ def test_a_user_without_permission_gets_an_error_and_continues_when_it_is_grante
     told: list[Exception] = []
     events.on("error", told.append)
     own_redis.acl_setuser("reader", commands=["-xread"])
-    added = [queue.add("n").id for _ in range(2)]  # the first one ends the read that is under way
+    added = [queue.add("n").id for _ in range(2)]  # the first one ends the pending read
     wait_until(lambda: told, "it was told")
     assert isinstance(told[0], errors.RedisServerError)
     assert told[0].code == "NOPERM"

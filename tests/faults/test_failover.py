@@ -1,4 +1,4 @@
-"""Another server takes over: connections that lead to the old one are left, scripts are loaded anew, nothing is lost."""
+"""Another server takes over: connections to the old one are closed, scripts are loaded again, nothing is lost."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def port(server: EmbeddedRedis) -> int:
 
 
 def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_of, proxy, ledger):
-    """The address leads to the new primary from some moment on; the old one stays up and refuses writes."""
+    """The address leads to the new primary after a while; the old one stays up and refuses writes."""
     worker = Worker("work", Handlers(ledger), url=proxy.url, concurrency=4, skip_stalled_check=True)
     producer = Queue("work", url=proxy.url, timeout=30_000)
     enough = threading.Event()
@@ -89,7 +89,7 @@ def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_r
     gate = tmp_path / "gate"
     ids = [job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3)]
     ledger.acknowledge(ids)
-    # Of three stalls one is not the last: the jobs may run side by side again.
+    # After one stall of three allowed, the jobs may run at the same time again.
     impatient = {"lock_duration": 600, "stalled_interval": 200, "max_stalled_count": 2}
     worker = Worker("work", Handlers(ledger), url=server.url, concurrency=6, **impatient)
     lost: list[str] = []

@@ -1,4 +1,4 @@
-"""A process forks in the middle of its work: the child starts clean, the parent notices nothing."""
+"""A process forks in the middle of its work: the child starts clean, the parent is not disturbed."""
 
 import asyncio
 import gc
@@ -78,7 +78,7 @@ def test_forks_in_the_middle_of_use_work_on_both_sides(parent, server, own_redis
 
 
 def test_a_child_never_inherits_a_held_mutex(parent):
-    """Forks at any moment: also while a thread of the parent goes to sleep or wakes another one."""
+    """Forks at any moment, also while a thread of the parent blocks or wakes another one."""
 
     def add_from_three_threads() -> int:
         adding = [threading.Thread(target=parent.queue.add, args=("quick",)) for _ in range(3)]
@@ -120,7 +120,7 @@ def test_a_child_that_ends_or_collects_garbage_does_not_disturb_its_parent(paren
 
 
 def test_a_connection_closed_by_the_parent_is_closed_although_a_child_lives(server, own_redis):
-    """A child has copies of all sockets: closing the parent's alone would leave its wait for jobs pending at the server."""
+    """A child has copies of all sockets: if the parent only closed its own, its wait for jobs would stay pending."""
     worker = Worker("work", lambda job: None, url=server.url, drain_delay=60_000)
     working = threading.Thread(target=worker.run)
     working.start()
@@ -139,7 +139,7 @@ def test_a_connection_closed_by_the_parent_is_closed_although_a_child_lives(serv
 
 
 def test_a_child_may_exit_like_any_program(server):
-    """Exit handlers, non-daemon threads and destructors of what was inherited neither hang nor fail."""
+    """Exit handlers, non-daemon threads and destructors of inherited objects neither hang nor fail."""
     program = f"""
 import os, sys, threading
 from bullrush import Queue, Worker

@@ -1,4 +1,4 @@
-"""A handler may keep the interpreter to itself: the locks of its worker's jobs are renewed all the same."""
+"""A handler may hold the GIL: the locks of its worker's jobs are still renewed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a queue holds may be damaged by anybody: such a job fails with a reason, the worker and the other jobs go on."""
+"""Other clients may damage the keys of a job: it fails with a reason, the worker and the other jobs continue."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ def lose(*fields: str) -> Damage:
     return lambda redis, key: redis.hdel(key, *fields)
 
 
-#: What is wrong, and what the reason must say.
+#: The damage, and the text that the reason must have.
 FATAL: dict[str, tuple[Damage, str]] = {
     "data that is not JSON": (put(data="{oops"), "its data is not valid JSON"),
     "data cut in the middle of a character": (put(data=b'"\xc3'), "its data is not valid JSON"),
@@ -33,7 +33,7 @@ FATAL: dict[str, tuple[Damage, str]] = {
     "no hash": (lambda redis, key: redis.delete(key), "Missing key for job|no name"),
 }
 
-#: What Node reads with a default, and so do we.
+#: Damage that Node replaces by a default, and so do we.
 HARMLESS: dict[str, Damage] = {
     "no data": lose("data"),
     "no opts": lose("opts"),
@@ -64,7 +64,7 @@ def key(queue: Queue, name: str) -> str:
 
 
 def surrounded(queue: Queue) -> tuple[str, list[str]]:
-    """Add a job that will be damaged between two sound ones, all for one fetch; return its id and the others'."""
+    """Add a job that will be damaged between two undamaged ones, all for one fetch; return its id and the other two."""
     first, middle, last = queue.add_bulk([{"name": "work", "data": n} for n in range(3)])
     return middle.id, [first.id, last.id]
 
@@ -141,7 +141,7 @@ def test_an_asyncio_worker_continues_after_a_damaged_job(wrong, queue, redis_url
 
 
 def test_a_job_damaged_while_it_runs_does_not_stop_the_worker(queue, redis_url, redis):
-    """Its hash is gone, or something else is in its place, when the outcome comes."""
+    """Its hash is missing, or has another type, when the outcome comes."""
     jobs = queue.add_bulk([{"name": "work", "data": n} for n in range(4)])
     places = [key(queue, job.id) for job in jobs]
 
@@ -166,7 +166,7 @@ def test_a_result_that_is_no_json_fails_the_job_and_names_the_place(queue, redis
 
 @pytest.mark.parametrize("key", ["completed", "failed", "active"])
 def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, server, key: str) -> None:
-    """Whoever mends it finds each job run once: its outcome was kept, and nothing of it was stored before."""
+    """After the repair each job has run once: its outcome was kept, and no part of it was stored before."""
     runs: list[str] = []
     kept: dict[str, list[str]] = {"active": []}
     all_run = threading.Barrier(4)

@@ -1,4 +1,4 @@
-"""A server that answers nonsense: whoever asked gets an error of ours, and nothing grows or hangs."""
+"""A server that sends malformed replies: the caller gets a bullrush error, and nothing grows or hangs."""
 
 import contextlib
 
@@ -32,7 +32,7 @@ REPLIES = {
 
 
 class Babbling(FakeServer):
-    """Sane until it is asked for something of the queue."""
+    """Replies correctly until it is asked for a key of the queue."""
 
     def __init__(self, reply: bytes) -> None:
         super().__init__("7.0.0")

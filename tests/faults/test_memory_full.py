@@ -1,4 +1,4 @@
-"""The server has reached its maxmemory: producers are told, running work is not lost, and all goes on once there is room."""
+"""The server has reached its maxmemory: producers get an error, running work is not lost, and all continues later."""
 
 import threading
 
@@ -11,7 +11,7 @@ from .handlers import Handlers
 
 
 def fill(redis) -> None:
-    """Let the server refuse whatever takes memory."""
+    """Let the server refuse all commands that take memory."""
     redis.config_set("maxmemory", 1)
 
 
@@ -62,7 +62,7 @@ def test_locks_are_renewed_and_outcomes_stored_on_a_full_server(queue, own_redis
     try:
         wait_until(lambda: len(ledger.begun) == 3, "all slots are taken")
         fill(own_redis)
-        for _ in range(6):  # by 200 ms each: together longer than the locks last
+        for _ in range(6):  # 200 ms each: together longer than the locks last
             low = own_redis.pttl("bull:work:1:lock")
             wait_until(lambda low=low: own_redis.pttl("bull:work:1:lock") > low, "a lock is renewed")
             wait_until(lambda: own_redis.pttl("bull:work:1:lock") < 700, "it runs down")
@@ -81,7 +81,7 @@ def test_locks_are_renewed_and_outcomes_stored_on_a_full_server(queue, own_redis
 
 
 def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, ledger, server, tmp_path, caplog):
-    """Then not even a lock can be renewed."""
+    """Then no lock can be renewed either."""
     gate = tmp_path / "gate"
     worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, lock_duration=60_000)
     ids = gated(queue, gate)

@@ -1,4 +1,4 @@
-"""There is no Redis, not yet or no more: producers are told in time, workers keep trying, and nothing hangs."""
+"""Redis does not run yet, or no longer: producers get an error in time, workers keep trying, and nothing hangs."""
 
 import asyncio
 import random
@@ -17,7 +17,7 @@ from .handlers import Handlers
 
 @pytest.fixture
 def port() -> int:
-    """Return a port where nobody listens; below the range of outgoing connections, so that none takes it."""
+    """Return a port without a listener, below the range of outgoing connections, so that none of them takes it."""
     while True:
         port = random.SystemRandom().randrange(7000, 10000)
         with socket.socket() as knock:

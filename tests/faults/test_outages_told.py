@@ -1,4 +1,4 @@
-"""Who listens to `error` hears that there is no connection, whichever object it is and whether it is used just then or not."""
+"""Listeners of `error` get one error per outage, on every class, also while the object is not used."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 
 
 class Module:
-    """The blocking classes, as `aio` has the awaited ones."""
+    """The blocking classes, in the same form as `aio` has the asyncio ones."""
 
     Queue, FlowProducer, JobScheduler = Queue, FlowProducer, JobScheduler
     QueueEvents, QueueEventsProducer = QueueEvents, QueueEventsProducer

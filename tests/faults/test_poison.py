@@ -1,4 +1,4 @@
-"""A job that kills whoever runs it must not take its neighbours with it."""
+"""A job that kills its worker must not make the other jobs of that worker fail."""
 
 import threading
 
@@ -13,7 +13,7 @@ IMPATIENT = {"lock_duration": 500, "stalled_interval": 200}
 
 
 def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, start_worker, server):
-    """Its neighbours were claimed together with it, often; they have never stalled by their own doing."""
+    """Other jobs were often fetched together with it; they never stalled because of themselves."""
     jobs = queue.add_bulk([{"name": "deadly" if n == 300 else "quick"} for n in range(600)])
     poison = jobs[300].id
 
@@ -27,9 +27,7 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
     wait_until(attended, "all jobs are finished", seconds=40)
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert queue.get_job(poison).failed_reason == "job stalled more than allowable limit"
-    assert (
-        ledger.begun.count(poison) <= 3
-    )  # the first start may have been one of a job that was claimed ahead: it is not counted
+    assert ledger.begun.count(poison) <= 3  # the first start may have been one of a prefetched job: it is not counted
 
 
 def test_handlers_that_become_slow_leave_few_jobs_prefetched(queue, own_redis, ledger, start_worker, server):
@@ -45,7 +43,7 @@ def test_handlers_that_become_slow_leave_few_jobs_prefetched(queue, own_redis, l
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("slots", [{"concurrency": 10}, {"batch_size": 50}], ids=["slots", "batches"])
 def test_only_the_job_that_ends_the_process_fails_and_soon(queue, own_redis, ledger, start_worker, server, slots, most):
-    """Those that ran beside it, or in its batch, stalled as often as it did until then: they get a run of their own."""
+    """Jobs that ran beside it, or in its batch, stalled as often as it did: each of them then runs alone."""
     jobs = queue.add_bulk([{"name": "exiting" if n == 37 else "brief"} for n in range(100)])
     poison = jobs[37].id
     workers = []

@@ -1,4 +1,4 @@
-"""Redis refuses us for a while: outcomes wait for it, and whoever comes with a mistake is told at once."""
+"""Redis refuses commands for a while: outcomes wait, and callers whose mistake it is get the error at once."""
 
 import threading
 import time
@@ -60,7 +60,7 @@ def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_r
 
 
 def test_a_refusal_that_lasts_is_logged_once(queue, own_redis, server, caplog):
-    """Locks are due many times meanwhile."""
+    """Locks must be renewed many times meanwhile."""
     done = threading.Event()
     queue.add("held")
     worker = Worker(queue.name, lambda job: done.wait(30), url=server.url, lock_duration=30_000, lock_renew_time=20)
@@ -85,7 +85,7 @@ def test_a_refusal_that_lasts_is_logged_once(queue, own_redis, server, caplog):
 
 @pytest.fixture
 def silent(queue, server, proxy):
-    """Return a queue that has been used, whose server then swallows everything."""
+    """Return a queue that was used before, and whose server then answers nothing."""
     through = Queue(queue.name, url=proxy.url, timeout=300)
     through.add("quick")
     proxy.swallow(True)

@@ -1,4 +1,4 @@
-"""A script is executed and its reply never comes: the worker asks Redis what happened and never does anything twice."""
+"""A script is executed and its reply is lost: the worker asks Redis what happened and does nothing twice."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,12 +11,12 @@ from tests.waiting import wait_until
 from .handlers import Handlers
 from .ledger import completions
 
-#: Of a reply: nothing, or a part that a careless reader would take for something.
+#: How much of the reply is delivered: nothing, or a part that a careless parser would accept.
 SHARES = pytest.mark.parametrize("share", [0.0, 0.6], ids=["none_of_it", "a_part_of_it"])
 
 
 class Reporting(Worker):
-    """A worker that keeps which jobs it reported as completed."""
+    """A worker that records which jobs it reported as completed."""
 
     def __init__(self, *arguments, **options) -> None:
         super().__init__(*arguments, **options)
@@ -26,11 +26,11 @@ class Reporting(Worker):
 
 @pytest.fixture
 def work(proxy, ledger, queue) -> Iterator[Callable[..., Reporting]]:
-    """Return a function that starts a worker behind the relay and waits until it is idle, its scripts loaded."""
+    """Return a function that starts a worker behind the proxy and waits until it is idle and its scripts are loaded."""
     running: list[tuple[Reporting, threading.Thread]] = []
 
     def start(**options) -> Reporting:
-        # No lock expires and no check runs in this time: what was lost is found by asking, or not at all.
+        # No lock expires and no stalled check runs in this time: only a question to Redis finds what was lost.
         worker = Reporting(
             queue.name, Handlers(ledger), url=proxy.url, lock_duration=60_000, skip_stalled_check=True, **options
         )

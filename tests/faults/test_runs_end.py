@@ -1,4 +1,4 @@
-"""A run that ends by itself ends at the right moment, also when connections break and replies get lost on the way."""
+"""A run that ends by itself ends at the right moment, also when connections break and replies are lost."""
 
 import threading
 from collections import Counter
@@ -13,7 +13,7 @@ from .ledger import Ledger
 
 
 def worker_behind(proxy, ledger: Ledger, **options) -> Worker:
-    # No check brings back what got lost: it is found by asking, or the run would hang.
+    # No stalled check recovers lost jobs: the worker must ask Redis, or the run would hang.
     return Worker("work", Handlers(ledger), url=proxy.url, skip_stalled_check=True, **options)
 
 
@@ -36,7 +36,7 @@ def test_a_run_until_drained_ends_drained_although_connections_break(queue, own_
 @pytest.mark.parametrize("until_", ["empty", "drained"])
 def test_a_run_does_not_end_while_a_fetch_is_missing(queue, own_redis, proxy, ledger, script, until_):
     queue.add("quick")
-    worker_behind(proxy, ledger).run(until="empty")  # so that the relay knows the scripts
+    worker_behind(proxy, ledger).run(until="empty")  # so that the proxy knows the scripts
     ids = [job.id for job in queue.add_bulk([{"name": "quick"}] * 2)]
     trap = proxy.lose_reply(script, when=lambda _: own_redis.llen("bull:work:wait") > 0)
     assert worker_behind(proxy, ledger, prefetch=0).run(until=until_).completed == 2

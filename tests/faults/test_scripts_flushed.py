@@ -1,4 +1,4 @@
-"""The server forgets all scripts, again and again, under load: nobody notices."""
+"""The server loses all scripts, again and again, under load: no caller notices it."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The server is killed in mid-load and comes back with what it acknowledged (append-only file, appendfsync always)."""
+"""The server is killed under load and comes back with all acknowledged writes (append-only file, appendfsync always)."""
 
 import threading
 
@@ -14,7 +14,7 @@ CONCURRENCY = 4
 
 
 class Load:
-    """A producer and a worker that nobody helps."""
+    """A producer and a worker that have to recover by themselves."""
 
     def __init__(self, url: str, ledger, *, named: bool) -> None:
         self.queue = Queue("work", url=url, timeout=30_000)
@@ -75,6 +75,6 @@ def test_a_killed_server_comes_back_and_every_acknowledged_job_completes(lasting
         load.end()
     assert expected <= completed
     ledger.check(redis, "work", duplicates=CRASHES * CONCURRENCY)
-    # A producer that names its jobs may repeat what got no answer; without names it says so and adds nothing twice.
+    # With job ids, an add without a reply is repeated; without ids it raises an error and adds nothing twice.
     assert load.unknown == 0 if named else load.unknown <= CRASHES
     assert len(completed) <= len(expected) + load.unknown

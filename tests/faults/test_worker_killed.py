@@ -1,4 +1,4 @@
-"""A worker dies, or seems to: another one does its jobs, and what the dead one still says does not count."""
+"""A worker dies, or seems to: another one runs its jobs, and later outcomes of the first one are refused."""
 
 from tests.waiting import wait_until
 
@@ -30,7 +30,7 @@ def test_workers_killed_one_after_another_under_load_lose_nothing(queue, own_red
         workers.pop(0).kill()
         workers.append(start_worker(server.url, **options))
     wait_until(lambda: queue.get_completed_count() == 1500, "all jobs are done")
-    # Counted by finished runs: what was only claimed ahead has not run.
+    # Only finished runs count: prefetched jobs have not run.
     ledger.check(own_redis, queue.name, duplicates=kills * (concurrency + prefetch))
 
 
@@ -60,7 +60,7 @@ def test_a_worker_suspended_for_longer_than_its_lock_cannot_finish_its_job(
 def test_an_outcome_after_another_worker_took_the_job_is_refused(
     queue, own_redis, ledger, start_worker, server, tmp_path
 ):
-    """The sleeper's very first words after waking up are its outcome: the renewal that would tell it comes later."""
+    """The first call of the suspended worker after it continues is its outcome; the lock renewal comes later."""
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])

@@ -1,4 +1,4 @@
-"""A server or a queue that cannot be used: producers and workers are told why, by type, and nothing is written."""
+"""A server or a queue that cannot be used: producers and workers get an error of a clear type, and nothing is written."""
 
 import http.server
 import threading
@@ -88,7 +88,7 @@ def test_a_wrong_or_missing_password_is_an_error(use: Use, server, own_redis, lo
 
 
 def test_a_server_that_is_not_redis_is_a_connection_error():
-    """A web server, say: it answers, but not in Redis' language."""
+    """For example a web server: it answers, but not with the Redis protocol."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 NODE_KINDS = ("bullmq5", "bullmq6")
 KINDS = (*NODE_KINDS, "sync", "aio")
 
-#: A killed worker's jobs come back after this and two stalled checks; too short, and a busy machine makes living ones stall.
+#: A killed worker's jobs come back after this and two stalled checks. If it is too short, jobs stall on a busy machine.
 LOCK_MS = 5000
 STALLED_INTERVAL_MS = 1500
 CONCURRENCY = 10

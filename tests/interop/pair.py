@@ -177,7 +177,7 @@ class Pair:
             raise StateDiffers("after\n" + "\n".join([*self.history, *(f"    {line}" for line in found)]))
 
     def _agree_on_order(self) -> None:
-        """Accept what the last step did in another order: our side goes on with the lists of real BullMQ, both with no events."""
+        """Accept another order of the last step: our side continues with the lists of real BullMQ, both without events."""
         before, after = self.states()
         if before == after or unordered(by_job(before)) != unordered(by_job(after)):
             return

@@ -1,8 +1,8 @@
 """Random jobs for running workers: what hypothesis draws, and how one sequence is played on both sides.
 
-A sequence adds jobs and flows to two queues, lets a worker of each run until nothing is left to do, promotes what is delayed, and
+A sequence adds jobs and flows to two queues, lets a worker of each run until no job is left, promotes delayed jobs, and
 so on. What a job does at each start is in its data, see `scripted.py`. The order of everything is determined when one
-job runs at a time, nothing is claimed ahead and delays are minutes, each job's its own; otherwise each job is compared alone.
+job runs at a time, nothing is prefetched and each job has its own delay in minutes; otherwise each job is compared alone.
 """
 
 import json

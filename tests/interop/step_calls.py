@@ -1,7 +1,7 @@
 """Turns random steps into calls that fit the current state: fetched jobs are finished, failed jobs are retried.
 
-A step names its job by a random number. The number chooses among the jobs that fit the step. Sometimes, or if no job fits, it chooses
-among all jobs and one that does not exist, so that refusals are compared too.
+A step names its job by a random number. The number chooses among the jobs that fit the step. Sometimes, or if no job
+fits, it chooses among all jobs and one that does not exist, so that refusals are compared too.
 """
 
 from collections import Counter, defaultdict
@@ -78,7 +78,7 @@ class StepCalls:
         self.pair.add("work", data, **opts, queue=queue)
 
     def _add_bulk(self, queue: str, all_opts: list[dict[str, Any]]) -> None:
-        # A delayed job that a later one of the same call replaces leaves a wake-up behind in BullMQ only. docs/interop.md, "Differences".
+        # BullMQ leaves a wake-up of a delayed job that the same call replaces. docs/interop.md, "Differences".
         if any(opts.get("delay") and "deduplication" in opts for opts in all_opts):
             all_opts = [opts for opts in all_opts if not opts.get("deduplication", {}).get("replace")]
         self.pair.add_bulk([{"name": "work", "data": {}, "opts": opts} for opts in all_opts], queue=queue)

@@ -1,4 +1,4 @@
-"""Real BullMQ 5.62.0, 6.x and bullrush work the same queues at once and some of them are killed: every job ends as it must.
+"""BullMQ 5.62.0, 6.x and bullrush work the same queues at once and some of them are killed: every job ends as it must.
 
 More with FLEET_JOBS=50000. ``make fleet`` adds every kind of fault, see `test_fleet_faults.py`.
 """

@@ -16,7 +16,7 @@ def queue(redis_url: str, queue_name: str) -> Iterator[Queue]:
 
 @pytest.fixture
 def worker(redis_url: str, queue_name: str) -> Iterator[Callable[..., Worker]]:
-    """Make workers of the test's queue; what still runs is closed after the test."""
+    """Make workers of the test's queue; those that still run are closed after the test."""
     made: list[Worker] = []
 
     def make(handler: Any = None, **options: Any) -> Worker:

@@ -1,4 +1,4 @@
-"""The same for asyncio."""
+"""bullrush.aio: the same calls as the blocking API, awaited."""
 
 import asyncio
 import inspect

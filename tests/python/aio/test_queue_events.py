@@ -30,7 +30,7 @@ def test_asyncio_iterates_and_listens(redis_url: str, queue_name: str) -> None:
                     break
             events.on("custom", note)
             assert events.is_running()
-            # It runs once the loop waits: the listener alone would take the event.
+            # The task runs when the loop waits; before that only the listener would get the event.
             publishing = asyncio.create_task(producer.publish_event("custom", n=1))
             async for event in events:
                 looped.append(event.event)

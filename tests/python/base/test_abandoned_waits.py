@@ -1,4 +1,4 @@
-"""A wait that is given up takes nothing along: the next caller gets what it would have brought."""
+"""A cancelled wait loses nothing: the next caller gets the job or event that it would have returned."""
 
 import asyncio
 import signal
@@ -95,13 +95,13 @@ def test_the_next_job_of_a_cancelled_finish_goes_back(queue: Queue, redis: Redis
             wait.cancel()
             (brought,) = await asyncio.gather(wait, return_exceptions=True)
             if not isinstance(brought, asyncio.CancelledError):
-                assert brought.id == second.id  # the reply was quicker
+                assert brought.id == second.id  # the reply came before the cancellation
                 return
             following = await worker.get_next_job("next")
             while following is None:
                 following = await worker.get_next_job("next")
             assert following.id == second.id
-            while first.get_state() != "completed":  # it may still be on its way
+            while first.get_state() != "completed":  # it may not have reached Redis yet
                 await asyncio.sleep(0.01)
 
     asyncio.run(asyncio.wait_for(main(), 20))

@@ -1,4 +1,4 @@
-"""Local events, and the members that every class has."""
+"""Local events, and the members that all classes share."""
 
 import asyncio
 import pickle

@@ -1,4 +1,4 @@
-"""The command ``bullrush``: finds its commands, hands them their words, and costs nobody anything who does not call it."""
+"""The command ``bullrush``: finds its commands, passes them their arguments, and costs nothing if nobody calls it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that own or join an embedded server, for the tests to end in every way."""
+"""Processes that own or join an embedded server; the tests end them in every way."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process works; one that ended and whose parent has not looked yet does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
         stat = Path(f"/proc/{pid}/stat")
@@ -17,7 +17,7 @@ def runs(pid: int) -> bool:
 
 
 def owner(code: str = "sys.stdin.read()", make: str = "EmbeddedRedis()") -> "subprocess.Popen[str]":
-    """Start a process that prints the pid, the supervisor's pid and the URL of a server of its own and then does ``code``."""
+    """Start a process that starts a server, prints its pid, its supervisor's pid and its URL, and then runs ``code``."""
     return _python(f"""
 import os, signal, sys, threading
 from bullrush.embedded import EmbeddedRedis
@@ -28,7 +28,7 @@ print(server.pid, server._supervisor.pid, server.url, flush=True)
 
 
 def user(directory: Path) -> "subprocess.Popen[str]":
-    """Start a process that opens ``embedded://directory``, prints the URL it got and works until its standard input ends."""
+    """Start a process that opens ``embedded://directory``, prints the URL it got and runs until its stdin ends."""
     return _python(f"""
 import sys
 from bullrush import embedded

@@ -73,7 +73,7 @@ def test_a_server_outlives_the_thread_that_started_it() -> None:
 
 GUARDED = """
 from bullrush.embedded import supervisor
-supervisor._signal_on_death = lambda: None  # as on a system that cannot do it
+supervisor._signal_on_death = lambda: None  # like a system without this feature
 supervisor.supervise({scratch!r}, "", ["sleep", "60"])
 """
 

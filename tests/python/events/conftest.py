@@ -1,4 +1,4 @@
-"""Readers of the test's queue events."""
+"""QueueEvents objects of the test's queue."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +9,7 @@ from bullrush import QueueEvents
 
 @pytest.fixture
 def follow(redis_url: str, queue_name: str) -> Iterator[Callable[..., QueueEvents]]:
-    """Make followers of the test's queue that miss nothing from then on."""
+    """Make QueueEvents of the test's queue that are ready, so they miss no later event."""
     made: list[QueueEvents] = []
 
     def make(**options: object) -> QueueEvents:

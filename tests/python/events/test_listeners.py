@@ -60,7 +60,7 @@ def test_without_autorun_listeners_wait_for_run(queue: Queue, follow: Callable) 
 
 
 def test_a_listener_that_blocks_does_not_delay_waits_for_jobs(redis_url: str, queue: Queue, follow: Callable) -> None:
-    """The wait looks for itself once in 5 s: what is longer than the timeout, so that only an event can end it."""
+    """The wait polls every 5 s, which is longer than the timeout, so only an event can end it."""
     blocked, release = threading.Event(), threading.Event()
     events = follow()
     events.on("active", lambda event: (blocked.set(), release.wait(30)))

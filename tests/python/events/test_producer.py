@@ -1,4 +1,4 @@
-"""Publishing events of one's own."""
+"""Publishing custom events."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Reading the events of a queue in a loop: which come, in what form, and how a loop ends."""
+"""Reading the events of a queue in a loop: which events come, their fields, and how a loop ends."""
 
 import threading
 import time

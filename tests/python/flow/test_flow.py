@@ -1,4 +1,4 @@
-"""Flows as users meet them: trees of jobs, what holds them together, and what is refused."""
+"""Flows: trees of jobs are added, read back and refused."""
 
 import asyncio
 import pickle

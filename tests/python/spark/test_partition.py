@@ -1,4 +1,4 @@
-"""The partition function without Spark: it gets an iterator and gives one."""
+"""The partition function without Spark: it takes an iterator and returns one."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""A queue and workers with OpenTelemetry, and the spans they end."""
+"""A queue and workers with OpenTelemetry, and the spans that ended."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

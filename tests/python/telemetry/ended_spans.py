@@ -1,4 +1,4 @@
-"""The spans that ended in a test, and what jobs carry of them."""
+"""The spans that ended in a test, and the telemetry fields of jobs."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class Spans:
 
 
 def origin(span: ReadableSpan) -> str:
-    """Return what a job of this span carries."""
+    """Return the trace context that a job of this span has."""
     assert span.context is not None
     carrier = orjson.loads(ELSEWHERE)["traceparent"].split("-")
     return f"{carrier[0]}-{span.context.trace_id:032x}-{span.context.span_id:016x}"

@@ -1,4 +1,4 @@
-"""What may be in a job, and how the path to what may not is named."""
+"""Which values a job can have, and how an error names the path to a wrong one."""
 
 import datetime
 import math

@@ -1,4 +1,4 @@
-"""Texts that UTF-8 cannot carry, and numbers that no clock can count to: clear errors before anything is written."""
+"""Texts that UTF-8 cannot encode, and durations that are too long: clear errors before anything is written."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Handlers that raise what nothing can be asked about."""
+"""Handlers that raise exceptions whose attributes cannot be read."""
 
 from typing import Any, NoReturn
 

@@ -1,4 +1,4 @@
-"""Handlers that run in processes of their own, and what goes wrong in them."""
+"""Handlers for the process runner, with everything that can go wrong in a child process."""
 
 import asyncio
 import ctypes

@@ -1,4 +1,4 @@
-"""A program whose handler lives in the program itself. Arguments: queue name, URL."""
+"""A program whose handler is defined in its main module. Arguments: queue name, URL."""
 
 import sys
 import time

@@ -24,7 +24,7 @@ def fails_once(job: Job) -> int:
 
 
 def delays_of(w: Worker) -> list[int]:
-    """Return the delays that the worker tells with its failures."""
+    """Return the delays that the worker reports for failed attempts."""
     delays: list[int] = []
     w.on("failed", lambda job, error: delays.append(job.delay))
     return delays

@@ -1,4 +1,4 @@
-"""A worker settles its jobs and ends, whatever the code it was given does."""
+"""A worker finishes its jobs and ends, whatever its handlers and listeners raise."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ KINDS = {
 
 @pytest.fixture
 def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Let the system have no thread left for those of a name."""
+    """Let the start of threads with this name fail."""
     start = threading.Thread.start
 
     def refuse(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Handlers that are told to stop, from this process and from others."""
+"""Cancelling jobs, from this process and from others."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""What becomes of jobs whose handler fails, and of jobs that cannot be run at all."""
+"""Jobs whose handler fails, and jobs that cannot run at all."""
 
 import time
 from collections.abc import Callable
@@ -203,7 +203,7 @@ def test_the_middle_of_a_huge_error_is_left_out(queue: Queue, worker: Make, size
 
 
 def test_large_results_are_sent_to_redis_in_small_groups(queue: Queue, worker: Make, redis: Redis) -> None:
-    """Everybody else on that Redis waits for a call: about 1 MB of results is the most."""
+    """A call blocks all other clients of Redis, so it has at most about 1 MB of results."""
     queue.add_bulk([{"name": "n"}] * 40)
     calls = redis.info("commandstats")["cmdstat_evalsha"]["calls"]
     worker(batch_handler=lambda jobs: ["r" * 400_000] * len(jobs), batch_size=40).run(until="empty")

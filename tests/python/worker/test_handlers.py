@@ -1,4 +1,4 @@
-"""What a handler is given: the job, and the lock token if it asks for both."""
+"""The arguments of a handler: the job, and the lock token if it takes two."""
 
 import asyncio
 import functools

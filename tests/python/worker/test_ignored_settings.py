@@ -1,4 +1,4 @@
-"""Settings of a queue that no script can use: a worker says which, and works."""
+"""Queue settings with invalid values: a worker reports and ignores them."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What a worker says of itself: beginning, pausing, trouble and end, each told once and in time."""
+"""Events of a worker's life: start, pause, errors and end, each emitted once and in time."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Listeners get a job as its handler left it and as Redis has it, and the error of that very attempt."""
+"""Listeners get the job as its handler left it and as Redis has it, and the error of that attempt."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ from . import process_handlers
 
 Make = Callable[..., Worker]
 
-#: What a listener must see as Redis has it.
+#: Fields that a listener must see as Redis has them.
 SEEN = (
     "data", "progress", "delay", "stacktrace", "attempts_made", "attempts_started", "failed_reason", "returnvalue",
     "finished_on",

@@ -1,4 +1,4 @@
-"""A loop or a task that ends gives back the jobs that ran there: they have not failed."""
+"""When a loop or a task ends, the jobs that ran there go back to wait: they have not failed."""
 
 import asyncio
 import subprocess
@@ -34,7 +34,7 @@ if sys.argv[3] == "closed":
 
 
 class Started:
-    """A handler that tells when so many of it run, and then runs on."""
+    """A handler that signals when this many of it run, and then keeps running."""
 
     def __init__(self, count: int = 1) -> None:
         self.left = count

@@ -1,4 +1,4 @@
-"""Jobs fetched, run and finished by hand, and the other members of a worker."""
+"""Manual work: jobs are fetched, run and finished by the caller; and the other members of a worker."""
 
 import asyncio
 import threading
@@ -188,18 +188,18 @@ def test_manual_work_with_asyncio(queue: Queue, redis_url: str, queue_name: str)
 
 
 @pytest.fixture
-def family(queue: Queue, redis_url: str) -> Callable[..., Any]:
-    """Add a running parent's children: ``family(parent_id)``; the worker of ``<queue>-c`` runs them."""
+def add_children(queue: Queue, redis_url: str) -> Callable[..., Any]:
+    """Add children to a running parent: ``add_children(parent)``; the worker of ``<queue>-c`` runs them."""
     return lambda parent: Queue(f"{queue.name}-c", url=redis_url).add(
         "child", {}, delay=300, parent={"id": parent.id, "queue": queue.qualified_name}
     )
 
 
 @pytest.mark.parametrize("kind", ["thread", "coroutine"])
-def test_a_step_job_waits_for_its_children(queue: Queue, redis_url: str, family: Callable, kind: str) -> None:
+def test_a_step_job_waits_for_its_children(queue: Queue, redis_url: str, add_children: Callable, kind: str) -> None:
     def step(job: Job) -> Any:
         if job.attempts_started == 1:
-            family(job)
+            add_children(job)
             assert job.move_to_waiting_children(job.token)
             raise errors.WaitingChildrenError
         assert not job.move_to_waiting_children()
@@ -207,7 +207,7 @@ def test_a_step_job_waits_for_its_children(queue: Queue, redis_url: str, family:
 
     async def step_async(job: aio.Job) -> Any:
         if job.attempts_started == 1:
-            await asyncio.to_thread(family, job)
+            await asyncio.to_thread(add_children, job)
             assert await job.move_to_waiting_children(job.token)
             raise errors.WaitingChildrenError
         return await job.get_children_values()
@@ -243,7 +243,7 @@ def test_a_parent_with_a_failed_child_fails_without_a_retry(queue: Queue, redis_
 
 def test_errors_are_recognized_by_their_names_and_texts_as_in_node(queue: Queue, new_worker: Callable) -> None:
     class WaitingError(Exception):
-        """As another library may have it."""
+        """An exception class with the same name in another library."""
 
     def handler(job: Job) -> str:
         if job.attempts_started > 1:

@@ -1,4 +1,4 @@
-"""A worker claims jobs ahead to be quick. Nobody can tell: not by counters, not by limits, pauses and priorities, not by who gets what."""
+"""A worker prefetches jobs to be fast. Counters, limits, pauses, priorities and fair shares stay as without it."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ Running = Callable[[Worker], threading.Thread]
 
 
 class Gated:
-    """Notes every start; the job named ``slow`` runs until the gate is opened."""
+    """Records every start; the job named ``slow`` runs until the gate is opened."""
 
     def __init__(self) -> None:
         self.starts: list[str] = []
@@ -40,7 +40,7 @@ def gated() -> Iterator[Gated]:
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    """Run workers in the background; they are closed by the time their threads are waited for."""
+    """Run workers in the background; they are closed before their threads are joined."""
     threads: list[tuple[Worker, threading.Thread]] = []
 
     def run(worker: Worker) -> threading.Thread:
@@ -56,12 +56,12 @@ def running() -> Iterator[Running]:
 
 
 def one_slow_among_quick(queue: Queue, before: int = 300, behind: int = 200) -> None:
-    """Add quick jobs, from which a worker learns that it may claim many, then a slow one, then more quick ones."""
+    """Add quick jobs, so that a worker prefetches many, then a slow one, then more quick ones."""
     quick: list[dict[str, Any]] = [{"name": "quick"}]
     queue.add_bulk(quick * before + [{"name": "slow"}] + quick * behind)
 
 
-# what counters tell
+# counters
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -81,7 +81,7 @@ def test_max_started_attempts_of_one_fails_no_job_that_never_ran(queue: Queue, w
 
 
 def test_attempts_started_counts_starts(queue: Queue, worker: Make) -> None:
-    """Whatever is claimed, given back by a slow job or a closing worker, and claimed again."""
+    """Also when jobs are prefetched, given back by a slow job or a closing worker, and fetched again."""
     first: dict[str, int] = {}
 
     def handler(job: Job) -> None:
@@ -135,7 +135,7 @@ def test_a_job_given_back_is_as_it_was(
 def test_the_start_of_a_prefetched_job_is_soon_stored(
     queue: Queue, worker: Make, redis: Redis, gated: Gated, running: Running
 ) -> None:
-    """Whether it runs on, ends, or is moved by its handler: its hash tells when it started, how often, and where."""
+    """Whether it keeps running, ends, or is moved by its handler: its hash has when it started, how often, and where."""
     one_slow_among_quick(queue)
     running(worker(gated, name="somebody"))
     assert gated.began.wait(20)
@@ -164,7 +164,7 @@ def test_a_quick_job_that_its_handler_moves_has_started(queue: Queue, worker: Ma
     assert all(job.processed_on for job in queue.get_delayed() + queue.get_failed())
 
 
-# what limits, pauses and closing stop
+# limits, pauses and closing
 
 
 @pytest.mark.parametrize("limiter", [None, {"max": 1_000_000, "duration": 60_000}], ids=["no limiter", "a limiter"])
@@ -225,7 +225,7 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
 def test_changes_by_other_clients_hold_from_the_next_reply_on(
     queue: Queue, worker: Make, gated: Gated, running: Running, how: str
 ) -> None:
-    """The slow job's own outcome brings that reply: nothing starts before it, as nothing is left in hand."""
+    """That reply is the one to the slow job's outcome: nothing starts before it, since no job is prefetched."""
     one_slow_among_quick(queue)
     running(worker(gated))
     assert gated.began.wait(20)
@@ -255,7 +255,7 @@ def test_changes_by_other_clients_hold_from_the_next_reply_on(
 def test_after_a_pause_by_another_client_few_prefetched_jobs_start(
     queue: Queue, worker: Make, running: Running
 ) -> None:
-    """Those that start before the next reply; here each takes 5 ms, and a reply a fraction of it."""
+    """Only jobs that start before the next reply; here each takes 5 ms, and a reply much less."""
     starts: list[str] = []
 
     def handler(job: Job) -> None:
@@ -270,13 +270,13 @@ def test_after_a_pause_by_another_client_few_prefetched_jobs_start(
     assert len(starts) <= 60
 
 
-# who goes first, and who gets what
+# order of jobs, and how workers share them
 
 
 def test_prefetched_jobs_behind_a_slow_job_go_back_to_the_queue_at_once(
     queue: Queue, worker: Make, gated: Gated, running: Running
 ) -> None:
-    """Within 20 ms of its start and a round trip; the bound here is that of a busy machine."""
+    """After 20 ms and a round trip; the limit here allows for a busy machine."""
     one_slow_among_quick(queue)
     running(worker(gated))
     assert gated.began.wait(20)

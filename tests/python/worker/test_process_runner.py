@@ -1,4 +1,4 @@
-"""Handlers in processes of their own."""
+"""The process runner: handlers in child processes."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Signals, exits, forks and a handler that keeps the GIL: a worker as a process among others."""
+"""A worker as part of a program: signals, exit, imports, fork and a handler that holds the GIL."""
 
 import os
 import signal
@@ -144,7 +144,7 @@ def test_a_queue_works_on_both_sides_of_a_fork(queue: Queue) -> None:
 
 
 def test_a_handler_that_keeps_the_gil_keeps_its_job(queue: Queue, worker: Make, redis: Redis) -> None:
-    # One C call that never lets go of the GIL: no Python code runs anywhere meanwhile.
+    # One C call that holds the GIL: no other Python code runs meanwhile.
     import ctypes
 
     def handler(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""Signals belong to the program: a run takes them only where nobody else wants them, and one signal closes all workers."""
+"""Signals: a run handles them only if the program does not, and one signal closes all workers."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ def handler(job):
 url, name = sys.argv[1:]
 background = []
 worker = Worker(name, handler, url=url)
-# Not before the signals are taken.
+# Not before the worker handles the signals.
 worker.on("ready", lambda: background.append(Worker(name, handler, url=url, autorun=True)))
 worker.run()
 while background[0].is_running():
@@ -98,7 +98,7 @@ async def app(scope, receive, send):
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start Python programs; what still runs is killed after the test."""
+    """Start Python programs; those that still run are killed after the test."""
     programs = []
 
     def run(*arguments: object, **options: object) -> subprocess.Popen[str]:
@@ -110,12 +110,12 @@ def start() -> Iterator[Start]:
     yield run
     for program in programs:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)  # what it has started holds its output
+            os.killpg(program.pid, signal.SIGKILL)  # its child processes keep its output open
         program.communicate()
 
 
 def line(program: subprocess.Popen[str], expected: str) -> None:
-    """Read what a program prints until it is this."""
+    """Read the output of a program until this line."""
     assert program.stdout is not None
     for text in program.stdout:
         if text.strip() == expected:
@@ -166,7 +166,7 @@ def test_a_web_server_with_a_worker_in_its_lifespan_reloads(queue: Queue, web: C
     reloaded = threading.Event()
 
     def change() -> None:
-        # The server looks at times of change, from a moment on that it does not tell.
+        # The server compares modification times; when it starts to do so is not known.
         (tmp_path / "web.py").write_text(WEB.replace('"worked"', '"worked anew"'))
         while not reloaded.wait(0.1):
             os.utime(tmp_path / "web.py")
@@ -185,7 +185,7 @@ def test_a_web_server_with_a_worker_in_its_lifespan_reloads(queue: Queue, web: C
 
 @contextlib.contextmanager
 def handled(handler: Callable[..., None]) -> Iterator[None]:
-    """Handle SIGTERM as the program does that a worker is part of."""
+    """Handle SIGTERM as a program with a worker does."""
     before = signal.signal(signal.SIGTERM, handler)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Listeners may be slow, or never return: the worker keeps its time and its memory, and loses none of what they want to hear."""
+"""Listeners may be slow or never return: the worker keeps its deadlines and its memory limit, and loses no event."""
 
 import asyncio
 import logging
@@ -12,13 +12,13 @@ from bullrush import Job, Queue, Worker, aio
 from tests.waiting import wait_until
 
 Make = Callable[..., Worker]
-#: So many outcomes may wait for listeners before no more jobs are taken.
+#: When this many outcomes wait for listeners, the worker takes no more jobs.
 MANY = 10_000
 
 
 @pytest.fixture
 def gate() -> Iterator[threading.Event]:
-    """What a listener waits for; opened after the test at the latest."""
+    """An event that a listener waits for; set after the test at the latest."""
     gate = threading.Event()
     yield gate
     gate.set()
