@@ -1,4 +1,4 @@
-"""The harness of the benchmarks: it has to notice work that was not done, name who is missing, and compute what it prints."""
+"""The harness of the benchmarks: it must notice work that was not done, name missing contenders, and compute correctly."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
     machine = {"cpu": "a CPU", "cores": 2, "system": "Linux", "python": "3.11", "server": "Redis"}
     missed, met = answered(peer=[100], ours=[150]), answered(peer=[100], ours=[250])
     met.question = replace(met.question, name="another")
-    for answer in (missed, met):  # as a run does that may be cut short after each of them
+    for answer in (missed, met):  # like a run that may be interrupted after each of them
         write_json(tmp_path / "results.json", {"machine": machine, "rounds": 1, "jobs": 10}, [answer])
     page = tmp_path / "benchmarks.md"
     page.write_text(f"{BEGIN}\n{END}\n")
@@ -156,7 +156,7 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
 
 
 def test_a_single_call_is_compared_by_its_ratio_to_a_reference_call_not_by_seconds() -> None:
-    """A machine that is a third as fast makes no call slower, and one that got slower is noticed on any."""
+    """On a machine with a third of the speed no call counts as slower; a call that got slower is noticed on any machine."""
     before = {"add": 1.5, "get_job": 1.2}
     slow_machine = {"add": calls.Call(450e-6, 300e-6), "get_job": calls.Call(360e-6, 300e-6)}
     assert calls.slower(slow_machine, before) == []

@@ -1,4 +1,4 @@
-"""The one way in which tests wait: for a state, never for a time."""
+"""The one way to wait in tests: for a state, never for a time."""
 
 import inspect
 import time

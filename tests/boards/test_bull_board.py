@@ -1,4 +1,4 @@
-"""bull-board over queues that bullrush fills: what it shows, and what its buttons leave in the queue."""
+"""bull-board over queues of bullrush: what it shows, and what its buttons change in the queue."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ DAY = 86_400_000
 
 
 def counts(queue: Queue, **expected: int) -> Callable[[], bool]:
-    """Tell whether so many jobs are in these states."""
+    """Return a check that this many jobs are in these states."""
     return lambda: queue.get_job_counts(*expected).items() >= expected.items()
 
 
@@ -31,7 +31,7 @@ def render(job: Job) -> dict[str, int]:
 
 @pytest.fixture
 def work(queue: Queue) -> Callable[[], Any]:
-    """Work off what can be fetched now."""
+    """Run all jobs that can be fetched now."""
 
     def run() -> Any:
         with Worker(queue.name, render, url=queue.opts["url"]) as worker:
@@ -130,7 +130,7 @@ def test_all_failed_jobs_are_retried_by_a_click(board: BullBoard, queue: Queue, 
 
 
 def test_all_failed_jobs_are_removed_by_a_click(board: BullBoard, queue: Queue, work: Callable[[], Any]) -> None:
-    _core.stop_clock(_core.now_ms() - DAY)  # bull-board spares the jobs of the last seconds
+    _core.stop_clock(_core.now_ms() - DAY)  # bull-board keeps the jobs of the last seconds
     try:
         jobs = queue.add_bulk([{"name": "broken"}, {"name": "fine"}])
         work()

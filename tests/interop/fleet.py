@@ -30,7 +30,7 @@ CRASHED = 13
 
 @dataclass
 class Fleet:
-    """Starts, kills and stops worker processes, and knows which jobs their handlers began."""
+    """Starts, kills and stops worker processes, and counts which jobs their handlers started."""
 
     url: str
     queues: list[str]
@@ -64,12 +64,12 @@ class Fleet:
         process.wait()
 
     def suspend(self, kind: str) -> None:
-        """Stop the oldest process of a kind as a suspended machine does, until `go_on`."""
+        """Stop the oldest process of a kind like a suspended machine, until `go_on`."""
         self.cut_off += 1
         self.processes[kind][0].send_signal(signal.SIGSTOP)
 
     def go_on(self, kind: str) -> None:
-        """Let it go on."""
+        """Continue it."""
         self.processes[kind][0].send_signal(signal.SIGCONT)
 
     def replace_crashed(self) -> None:
@@ -118,7 +118,7 @@ class Fleet:
         return counts
 
     def runs_cut_off(self) -> int:
-        """Return how many runs there can be at most of which Redis was not told: those of processes in their last 5 ms."""
+        """Return the largest possible number of runs that Redis does not know: those of the last 5 ms of each process."""
         return self.cut_off * CONCURRENCY * len(self.queues)
 
     def said(self) -> str:
@@ -135,7 +135,7 @@ JOBS_PER_FLOW = 6
 
 
 def plain_job(n: int) -> dict[str, Any]:
-    """Return a job as BullMQ takes it; its data tells handlers what to do."""
+    """Return a job in the form of BullMQ; its data tells handlers what to do."""
     data: dict[str, Any] = {"n": n, "ms": n % 7}
     opts: dict[str, Any] = {}
     match n % 10:
@@ -168,7 +168,7 @@ def expected_end_of_plain(n: int) -> ExpectedEnd:
 
 
 def flow(n: int, queues: list[str]) -> dict[str, Any]:
-    """Return a tree of six jobs over both queues; a risky child fails in every other one, under each policy by turns."""
+    """Return a tree of six jobs over both queues; its risky child fails in every second flow, with each policy in turn."""
     policy = (
         "failParentOnFailure",
         "ignoreDependencyOnFailure",
@@ -193,7 +193,7 @@ def expected_ends_of_flow(n: int, queues: list[str]) -> dict[str, ExpectedEnd]:
     if n % 8 == 0:
         root = FAILED
     if n % 8 == 3:
-        # It goes on as soon as the child has failed, and then fails if others are still on their way.
+        # It continues as soon as the child has failed, and then fails if other children are not done.
         root = ({"completed", "failed"}, 1)
     done = dict.fromkeys([f"{first}leaf1", f"{first}leaf3", f"{second}leaf2", f"{second}middle"], COMPLETED)
     return {**done, f"{second}risky": risky, f"{first}root": root}

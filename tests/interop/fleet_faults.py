@@ -27,7 +27,7 @@ MOMENT = 0.5
 
 @dataclass
 class FleetFaults:
-    """Makes faults, each as a method that returns when it has passed."""
+    """Makes faults; each method returns when its fault is over."""
 
     fleet: Fleet
     server: EmbeddedRedis

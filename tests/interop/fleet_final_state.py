@@ -1,4 +1,4 @@
-"""What Redis has of all jobs when a fleet is done, and whether it is right."""
+"""The final state of all jobs in Redis, and whether it is right."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -7,7 +7,7 @@ from .fleet import ExpectedEnd, Fleet
 
 
 class FinalState:
-    """What Redis tells of all jobs, by ``queue:id``."""
+    """The state of all jobs in Redis, by ``queue:id``."""
 
     def __init__(self, redis: Any, queues: list[str]) -> None:
         self._queues = queues

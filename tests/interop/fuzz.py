@@ -1,6 +1,6 @@
 """Any number of random sequences, in parallel processes: ``python -m tests.interop.fuzz --sequences 20000 --seed 1 --workers 2``.
 
-``--play workers`` lets workers of both sides run instead of calling every step by hand.
+``--play workers`` runs workers of both sides instead of calling single steps.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
@@ -25,7 +25,7 @@ from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
 ENOUGH_DIFFERENCES = 5
-#: Who plays what beside real BullMQ: steps by hand, the same by another BullMQ, or jobs for workers that run.
+#: What is compared with real BullMQ: single steps, the same steps by another BullMQ, or running workers.
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
     "twins": lambda node, url: Player(twin_pair(node, url, "fuzz")),
@@ -35,7 +35,7 @@ PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
 
 @dataclass
 class Tally:
-    """What has been played until now."""
+    """What has been played so far."""
 
     sequences: int = 0
     counts: Counter[str] = field(default_factory=Counter)

@@ -13,7 +13,7 @@ class NodeSide:
     """Real BullMQ on one queue of one Redis database.
 
     ``worker`` options in a step are BullMQ's (``name``, ``lockDuration``, ``limiter``, ``metrics``, keep rules).
-    Without ``words`` a refusal is told by its code alone.
+    Without ``words`` a refusal has only its code.
     """
 
     node: NodeProcess
@@ -221,7 +221,7 @@ class NodeSide:
 
     def remove_job(self, id: str, remove_children: bool = True) -> Any:
         result = self._job(id, "remove", {"removeChildren": remove_children})
-        # BullMQ has only words for it.
+        # BullMQ has only an error text for it, no code.
         return Failed(-6, result.message) if isinstance(result, Failed) and "locked" in result.message else result
 
     def remove_child_dependency(self, id: str) -> Any:
@@ -238,7 +238,7 @@ class NodeSide:
         return {name: value for name, value in fields.items() if value is not None} or None
 
     def dependencies(self, id: str) -> Any:
-        """Return all that a job knows of its children."""
+        """Return the dependencies of a job: counts, results and ignored failures of its children."""
         counts = self.call("job", jobId=id, method="getDependenciesCount", args=[])
         values = self.call("job", jobId=id, method="getChildrenValues", args=[])
         ignored = self.call("job", jobId=id, method="getIgnoredChildrenFailures", args=[])

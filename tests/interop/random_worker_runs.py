@@ -23,7 +23,7 @@ ROUNDS = 4
 
 values = st.sampled_from([None, 0, False, "", "done", 1.5, [1, None], {"ok": {"deep": []}}, "ä\\u2028\\0"])
 progresses = st.sampled_from([0, 50, 100, {"pct": 1}, "half", [1]])
-#: None is empty, as for an exception without a text bullrush stores its type.
+#: None is empty, since bullrush stores the type of an exception without a text.
 messages = st.sampled_from(["boom", "two\nlines", "ä"])
 middles = st.one_of(
     st.tuples(st.just("progress"), progresses),
@@ -56,7 +56,7 @@ job_options = st.fixed_dictionaries(
         "priority": st.integers(0, 2),
         "lifo": st.booleans(),
         "delay": st.sampled_from([0, 1]),
-        # Rules by count choose by the moment of the end, and jobs of ours end in the same ms.
+        # Rules by count depend on the end time, and many jobs of ours end in the same ms.
         "removeOnComplete": st.sampled_from([True, False, {"age": 3600}]),
         "removeOnFail": st.sampled_from([True, False, {"age": 3600}]),
         "keepLogs": st.integers(1, 2),
@@ -89,7 +89,7 @@ def worker_run_sequences(draw: Any) -> Any:
     return draw(workers), draw(st.lists(batches, min_size=1, max_size=2))
 
 
-#: Whether a child is done by then is a matter of order; so is who fails or goes on before its other children are done.
+#: Their effect depends on the order of jobs: whether a child is done, and whether a parent ends before its other children.
 FAMILY_ACTIONS = ("add_child", "wait_children", "children_values")
 HASTY_POLICIES = ("failParentOnFailure", "continueParentOnFailure")
 
@@ -103,7 +103,7 @@ class Units:
 
     @property
     def ms(self) -> int:
-        """An odd number of minutes, so that doubling it never gives another job's; or a moment."""
+        """An odd number of minutes, so that no other job has it or its double; or a few ms."""
         return 7 if self.short else (2 * self.number + 1) * STEP_MS
 
     def of(self, value: Any) -> Any:
@@ -115,7 +115,7 @@ class Units:
         timed = {name: self.of(value) if name in ("delay", "backoff") else value for name, value in opts.items()}
         if determined:
             return timed
-        # Which one of two is there first is a matter of order.
+        # Which of two jobs is first is not determined.
         return {name: value for name, value in timed.items() if name != "deduplication"}
 
     def actions(self, runs: list[list[Any]], determined: bool) -> list[Any]:
@@ -179,7 +179,7 @@ class WorkerRunSequence:
         return any(self._pair.stem(queue) + place in self._pair.seen for place in places)
 
     def _node(self, queue: str, runs: Any, opts: dict[str, Any], policy: dict[str, bool] | None = None) -> Any:
-        """Build a job; in a flow it has a policy, and an id, as those drawn at random would differ."""
+        """Build a job; in a flow it has a policy, and a fixed id, since random ids would differ."""
         self._made += 1
         units = Units(self._made, self._short)
         opts = units.options(opts, self.determined)
@@ -192,13 +192,13 @@ class WorkerRunSequence:
 
     def _work(self, queue: str) -> None:
         if not self._there(queue, "wait", "prioritized", *(["delayed"] if self._short else [])):
-            return  # whether an idle worker has said "drained" before it is closed is a matter of luck
+            return  # whether an idle worker emits "drained" before it is closed is not determined
         self.counts[f"worker runs, {self._worker['kind']}"] += 1
         self._pair.run_worker(delays=self._short, queue=queue, **self._worker)
 
 
 def without_claims(state: State) -> State:
-    """Leave out the events of jobs that were claimed ahead and given back."""
+    """Leave out the events of jobs that were prefetched and given back."""
     return {
         key: {**entry, "value": {job: _started(events) for job, events in entry["value"].items()}}
         if entry["type"] == "stream"
@@ -237,12 +237,12 @@ def told(saw: Any) -> Any:
         [event, job(seen, "returnvalue" if event == "failed" else ""), value] for event, seen, value in saw["outcomes"]
     ]
     progress = [[job(seen), value] for seen, value in saw["progress"]]
-    # How often it is said depends on when somebody looks, at least while a rate is limited.
+    # How often it is emitted depends on the time of the fetches, at least during a rate limit.
     return {**saw, **starts, "outcomes": outcomes, "progress": progress, "drained": bool(saw["drained"])}
 
 
 def one_by_one(saw: Any) -> Any:
-    """Sort what a worker run saw, where jobs run in an order of their own."""
+    """Sort what a worker run saw, since the order of jobs is not determined."""
     if not isinstance(saw, dict) or "runs" not in saw:
         return saw
 

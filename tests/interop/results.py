@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Failed:
-    """The result of a step that was refused. Our scripts know only codes; in words it is compared at the API."""
+    """The result of a step that was refused. Our scripts have only codes; the texts are compared at the API."""
 
     code: int | None
     message: str = ""
@@ -21,8 +21,8 @@ class Batch:
     fetched: list[str]
 
 
-#: Fields of a job that every client shows, by their names there and here. Not its parent: of a job that has parted, BullMQ still
-#: shows the one named in the options.
+#: Fields of a job that every client shows: name in BullMQ, name in Python. Its parent is left out: for a child removed
+#: from its parent, BullMQ still shows the parent of the options.
 FIELDS = {
     "id": "id",
     "name": "name",
@@ -58,7 +58,7 @@ def snaked(value: Any) -> Any:
     return {snake(name): item if name == "data" else snaked(item) for name, item in value.items()}
 
 
-#: Of which only the presence is compared where both sides run on real clocks.
+#: Fields of which only the presence is compared on real clocks.
 MOMENTS = ("timestamp", "processed_on", "finished_on")
 
 
@@ -74,7 +74,7 @@ def job_fields(job: dict[str, Any]) -> dict[str, Any]:
     fields = {FIELDS[name]: value for name, value in job.items() if name in FIELDS and value is not None}
     moments = {name: True for name in MOMENTS if name in fields}
     if not job.get("returnvalue"):
-        # Of those that are false in JavaScript, BullMQ forgets some.
+        # BullMQ does not keep all results that are falsy in JavaScript.
         fields.pop("returnvalue", None)
     return {**fields, **moments, "stacktrace": len(job.get("stacktrace") or [])}
 

@@ -11,7 +11,7 @@ WAKE_UP = 9007199254740991
 
 
 class ScriptManagement:
-    """The steps beside adding, fetching and finishing, for a side that runs scripts."""
+    """All steps except adding, fetching and finishing, for a side that runs scripts."""
 
     _base: str
     _client: Any
@@ -48,7 +48,7 @@ class ScriptManagement:
         self.pause()
         while (reply := self._run("manage/obliterate", count, force)) == 1:
             pass
-        # BullMQ refuses in words only, without a code.
+        # BullMQ refuses with a text only, without a code.
         return Failed(None) if reply < 0 else None
 
     def retry_jobs(self, state: str = "failed", count: int = 1000, timestamp: int | None = None) -> Any:

@@ -26,12 +26,12 @@ from .results import Batch, Failed
 from .script_management import ScriptManagement
 from .state import coarse_ttl
 
-#: Gets a moment in ms and the repeat options; returns when the pattern fires next, or None.
+#: Gets a time in ms and the repeat options; returns when the pattern fires next, or None.
 Cron = Callable[[int, dict[str, Any]], int | None]
 
 
 class ScriptSide(LinkedJobs, ScriptManagement):
-    """Our scripts on one queue, called through a plain client. ``cron`` tells when a pattern fires next."""
+    """Our scripts on one queue, called with a plain client. ``cron`` returns when a pattern fires next."""
 
     def __init__(self, client: "redis.Redis[str]", prefix: str, queue: str, cron: Cron) -> None:
         self._client = client
@@ -127,7 +127,7 @@ class ScriptSide(LinkedJobs, ScriptManagement):
         return self._taken(reply[3:], worker)
 
     def _taken(self, packed: list[str], worker: dict[str, Any]) -> list[str]:
-        """Do the worker's duty for jobs just fetched, if any, given as one MessagePack string; return the ids."""
+        """Do what a worker does with the jobs just fetched (one MessagePack string); return the ids."""
         pairs = msgpack.unpackb(packed[0].encode(errors="surrogateescape")) if packed and packed[0] else []
         stamps = 3 if worker.get("name") else 2
         for id, job in zip(pairs[::2], pairs[1::2], strict=True):

@@ -22,10 +22,10 @@ from .timeless import without_traces
 from .worker_run import WorkerRunSide
 
 LONGEST = 40
-#: One in so many sequences ends before the longest after each step.
+#: After each step one in this many sequences ends early.
 ENDS = 100
 
-#: How long a difference is made smaller.
+#: How long to search for a smaller sequence with the same difference.
 SHRINK_SECONDS = 30.0
 
 META: dict[Any, Any] = {"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"}
@@ -46,7 +46,7 @@ def numbers(seed: int, sequences: int) -> range:
 
 
 def twin_pair(node: NodeProcess, url: str, queue: str) -> Pair:
-    """Return real BullMQ beside itself: what differs then is a fault of the comparison."""
+    """Return real BullMQ beside itself: a difference is then a fault of the comparison."""
     return _pair(node, url, queue, lambda db, prefix, name: NodeSide(node, db, prefix, name, words=True))
 
 
@@ -77,7 +77,7 @@ def _pair(node: NodeProcess, url: str, queue: str, make_side: MakeSide, **option
 
 @st.composite
 def sequences(draw: Any, step: Strategy) -> list[Any]:
-    """Draw up to 40 steps. Plain lists would be short ones for the most part."""
+    """Draw up to 40 steps. Plain lists would mostly be short."""
     sequence: list[Any] = []
     while len(sequence) < LONGEST and draw(st.sampled_from(range(ENDS))):
         sequence.append(draw(step))
@@ -97,7 +97,7 @@ def play_steps(pair: Pair, sequence: list[Any]) -> Counter[str]:
 
 
 class _ShrunkEnough(BaseException):
-    """Ends the search for a smaller sequence; no `Exception`, which would be a find."""
+    """Ends the search for a smaller sequence. It is no `Exception`, which would count as a difference."""
 
 
 class Player:
@@ -120,7 +120,7 @@ class Player:
         Raises:
             StateDiffers: for the shortest sequence found that shows the difference.
         """
-        # The first example of every seed is the empty sequence, the second is random. More would be variations of it.
+        # The first example of every seed is the empty sequence, the second is random. More would be variants of it.
         once = settings(
             max_examples=2,
             deadline=None,
@@ -162,7 +162,7 @@ class Player:
             raise
 
     def begin(self) -> None:
-        """Start anew, with empty queues."""
+        """Start again with empty queues."""
         pair = self.pair
         for client in pair.clients:
             remove_state(client, pair.queue)

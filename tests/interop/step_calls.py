@@ -141,7 +141,7 @@ class StepCalls:
     def _remove_child_dependency(self, number: int) -> None:
         queue, id = self._pick(number, *_MEANT_FOR["remove_child_dependency"])
         job = self._value(queue, id, {})
-        # One that has parted already still names its parent in its options, which BullMQ believes. docs/interop.md, "Differences".
+        # A child without a parent still has the parent in its options, which BullMQ uses. docs/interop.md, "Differences".
         if "parentKey" in job or "parent" not in job.get("opts", {}):
             self.pair.remove_child_dependency(id, queue=queue)
 
@@ -149,7 +149,7 @@ class StepCalls:
         queue, id = self._pick(number, *_MEANT_FOR["retry"])
         parent = self._value(queue, id, {}).get("parentKey", "")
         known = parent.removeprefix(f"bull:{self.pair.queue}").removeprefix(":")
-        # BullMQ breaks off half-way when the parent ignored the child's failure. docs/interop.md, "Differences".
+        # BullMQ stops half-way when the parent ignored the child's failure. docs/interop.md, "Differences".
         if state == "completed" or f"{known}:failed" not in self.state:
             self.pair.retry(id, state, queue=queue)
 
@@ -166,11 +166,11 @@ class StepCalls:
         self.pair.add_flows(self._with_free_children(flows))
 
     def _with_free_children(self, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Give nodes that another parent has or had, or that are completed, an id of their own.
+        """Give a new id to nodes that another parent has or had, or that are completed.
 
-        BullMQ leaves the first out without a word, where our flows are added as a whole or refused; removing the old parent
-        of the second it forgets to tell the new one; for the third it may let the parent go before its other children are
-        there. docs/interop.md, "Differences".
+        BullMQ leaves the first out without an error, while our flows are added as a whole or refused. When the old parent
+        of the second is removed, BullMQ does not update the new one. With the third it may release the parent before its
+        other children are there. docs/interop.md, "Differences".
         """
         self.flows += 1
         completed = self._in("completed")
@@ -191,7 +191,7 @@ class StepCalls:
         return [free(flow, None) for flow in flows]
 
     def _former_parents(self) -> dict[str, set[str]]:
-        """Return which jobs still know of the end of each child, all by their keys."""
+        """Return the jobs that still have the outcome of each child, all by their keys."""
         found: dict[str, set[str]] = defaultdict(set)
         for key, entry in self.state.items():
             job, _, group = key.rpartition(":")
@@ -201,7 +201,7 @@ class StepCalls:
         return found
 
     def _upsert_scheduler(self, queue: str, id: str, repeat: dict[str, Any], template: dict[str, Any]) -> None:
-        # A series that has ended is refused in words; see test_refusals.py.
+        # A scheduler after its end date is refused with a text; see test_refusals.py.
         if repeat.get("endDate", self.pair.now) >= self.pair.now:
             self.pair.upsert_scheduler(id, repeat, template, queue=queue)
 
@@ -219,7 +219,7 @@ class StepCalls:
         queue, id = self._pick(number)
         self.pair.add_log(id, "a row", keep, queue=queue)
 
-    # looks: what a client sees, compared as results
+    # getters: what a client sees, compared as results
     def _look(self, queue: str) -> None:
         self.pair.counts("waiting", "active", "delayed", "failed", "completed", "waiting-children", queue=queue)
         self.pair.ranges(["wait", "paused", "active", "delayed", "prioritized"], 0, 2, True, queue=queue)
@@ -254,7 +254,7 @@ _OF_A_QUEUE = {
     "trim_events",
     "remove_deduplication_key",
 }
-#: In which places a step looks for its job first.
+#: The lists and sets where a step looks for its job first.
 _MEANT_FOR = {
     "retry": ("failed", "completed"),
     "promote": ("delayed",),

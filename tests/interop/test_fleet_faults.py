@@ -67,7 +67,7 @@ def theirs(server):
 
 @pytest.fixture
 def fleet(server, proxy, tmp_path):
-    """One kind of each side goes through the relay; ours are a user of their own."""
+    """One kind of each side connects through the proxy; our workers are another Redis user."""
 
     def as_user(url: str) -> str:
         return url.replace("redis://", f"redis://{USER}:{PASSWORD}@")
@@ -83,7 +83,7 @@ def port_of(url: str) -> int:
 
 
 def children_of(redis: Redis, job: str) -> list[object]:
-    """Return what a job knows of its children."""
+    """Return the children keys of a job."""
     return [redis.smembers(f"{job}:dependencies"), redis.hgetall(f"{job}:processed"), redis.hgetall(f"{job}:failed")]
 
 

@@ -1,4 +1,4 @@
-"""The comparison itself: it must find nothing between equal sides, and everything that was broken on purpose."""
+"""The comparison itself: it must find no difference between equal sides, and every fault made on purpose."""
 
 import pytest
 

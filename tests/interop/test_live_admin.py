@@ -1,4 +1,4 @@
-"""What either side tells of workers, metrics and families, and queues that version 6 paused."""
+"""Workers, metrics and dependencies as both sides read them, and queues that version 6 paused."""
 
 import re
 from collections.abc import Callable
@@ -205,7 +205,7 @@ def test_obliterate_leaves_nothing_behind(paused_by_both, redis):
 
 @pytest.mark.parametrize("turns", list(permutations(["old", "new", "ours"])), ids="-".join)
 def test_three_kinds_of_clients_pause_and_resume_in_turn(ours, old, new, redis, queue_name, redis_url, turns):
-    """Each adds, and the next one pauses or resumes. The old one overwrites lists, so that it only acts when that does no harm."""
+    """Each client adds, and the next one pauses or resumes. 5.62.0 overwrites lists, so it acts only when it loses no job."""
     add = {"old": lambda: old.add("n"), "new": lambda: new.add("n"), "ours": lambda: ours.add("n")}
     call = {"old": old.call, "new": new.call, "ours": lambda method: getattr(ours, method)()}
     added = 0
@@ -223,7 +223,7 @@ def test_three_kinds_of_clients_pause_and_resume_in_turn(ours, old, new, redis, 
 
 
 def test_orphans_of_either_side(ours, new, redis):
-    """Version 6 also takes keys that are no job's; ours also looks at ids with a colon."""
+    """Version 6 also removes keys that are not a job's; ours also checks ids with a colon."""
     ours.add("n")
     for lost in ("50", "51"):
         redis.hset(ours.to_key(lost), mapping={"name": "n", "timestamp": 1, "data": "{}", "opts": "{}"})

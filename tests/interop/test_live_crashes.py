@@ -1,4 +1,4 @@
-"""A worker process of one side is killed with jobs in its hands; the other side brings them to their end."""
+"""A worker process of one side is killed while it runs jobs; the other side finishes them."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from .node_process import NodeProcess
 
 ROOT = Path(__file__).parents[2]
 
-#: Held for ever by the first worker, done by the second.
+#: The first worker never finishes it, the second one does.
 HELD_ONCE = {"runs": [[["hold"]], [["return", "recovered"]]]}
 HELD_ALWAYS = {"runs": [[["hold"]]]}
 JOBS = 5
@@ -108,7 +108,7 @@ def test_a_job_that_kills_every_node_process_is_failed_by_us(ours, queue_name, r
 
 
 def test_a_frozen_worker_of_theirs_cannot_finish_what_we_took_over(theirs, ours, queue_name, redis_url):
-    """The lock is taken away from a running Node worker; its outcome is refused and ours counts."""
+    """A running Node worker loses its lock; its outcome is refused and ours is stored."""
     job = ours.add("work", {"runs": [[["sleep", 1500], ["return", "too late"]], [["return", "in time"]]]})
     with theirs.worker(lockDuration=300, skipLockRenewal=True, skipStalledCheck=True) as worker:
         wait_until(lambda: ours.get_active_count() == 1)

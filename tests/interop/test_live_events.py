@@ -1,4 +1,4 @@
-"""Node's QueueEvents hears everything that we do, with the fields that it hears from Node, and ours hears what Node does."""
+"""Node's QueueEvents gets our events with the same fields as those of Node, and ours gets the events of Node."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def names(heard):
 
 
 def of_job(heard, id):
-    """The events of one job; version 6 hands the delay out as a number, 5.62.0 as text."""
+    """The events of one job; version 6 returns the delay as a number, 5.62.0 as text."""
     mine = [(name, fields) for name, fields in heard if fields.get("jobId") == id]
     return [(name, {**fields, "delay": int(fields["delay"])} if "delay" in fields else fields) for name, fields in mine]
 

@@ -1,4 +1,4 @@
-"""Flows and deduplication with both sides alive: what one adds, the other works, with old and new BullMQ."""
+"""Flows and deduplication: one side adds, the other one works, with old and new BullMQ."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def our_children(redis_url: str, child_name: str) -> Iterator[Queue]:
 
 @pytest.fixture
 def newest(node_fleet: Any, queue_name: str) -> Iterator[TheirQueue]:
-    """The test's queue in the hands of the newest 6.x."""
+    """The test's queue, used by the newest 6.x."""
     queue = TheirQueue(node_fleet.get("bullmq6"), queue_name)
     yield queue
     queue.close()

@@ -1,4 +1,4 @@
-"""What only Node can make yet, worked by us beside Node: flows, schedulers, deduplication."""
+"""Flows, schedulers and deduplicated jobs of Node, worked by us beside Node."""
 
 import pytest
 

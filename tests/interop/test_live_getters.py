@@ -126,7 +126,7 @@ def test_delayed_jobs_by_their_due_time(ours, theirs):
     for delay in (1000, 2000, 3000):
         theirs.add("later", {}, delay=delay, timestamp=moment)
     for due in (moment + 1000, moment + 1001, moment + 2500, 0):
-        # Before version 6 the argument means nothing.
+        # Before version 6 the argument has no effect.
         expected = theirs.call("getDelayedCount", due) if theirs.node.library == "bullmq6" else None
         assert ours.get_delayed_count(due) == expected or expected is None
     assert ours.get_delayed_count() == theirs.call("getDelayedCount") == 3

@@ -1,4 +1,4 @@
-"""Jobs that cross over: added by one side, worked by the other, whatever their data and options."""
+"""Jobs added by one side and worked by the other, with all kinds of data and options."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a worker's own listeners see of a job is the same in Node and here, whatever became of the job."""
+"""A worker's own listeners see the same job in Node and here, whatever its outcome."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ LATER = {"attempts": 3, "backoff": {"type": "fixed", "delay": 50}}
 
 
 def noted(worker: Worker) -> list[list[Any]]:
-    """Note what listeners see, as ``noteJobs`` in node/live.js does."""
+    """Record what listeners see, like ``noteJobs`` in node/live.js."""
     seen: list[list[Any]] = []
 
     def note(event: str, job: Any, detail: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""Job schedulers of one side in the hands of the other, and of both at once: no slot lost, none made twice."""
+"""Job schedulers of one side worked by the other, and by both at once: no slot is lost, none is added twice."""
 
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ def slots(ours, scheduler_id="s"):
 def assert_complete_series(ours, every, scheduler_id="s"):
     times = slots(ours, scheduler_id)
     gaps = {later - earlier for earlier, later in pairwise(times)}
-    # A worker that was late skips slots, but keeps to the grid.
+    # A late worker skips slots, but stays on the grid.
     assert all(gap > 0 and gap % every == 0 for gap in gaps), times
     scheduler = ours.get_job_scheduler(scheduler_id)
     assert scheduler["iteration_count"] == len(times) + 1

@@ -28,7 +28,7 @@ def test_two_fleets_run_each_job_exactly_once(theirs, ours, queue_name, redis_ur
     assert {job.processed_by for job in jobs} == {"their-fleet", "our-fleet"}
     assert {(job.attempts_started, job.attempts_made, job.stalled_counter) for job in jobs} == {(1, 1, 0)}
     events = Counter((told["event"], told.get("prev")) for _, told in redis.xrange(f"bull:{queue_name}:events"))
-    # What was claimed ahead and not started in time went back.
+    # Prefetched jobs that did not start in time went back.
     assert events["active", "waiting"] - events["waiting", "active"] == JOBS
     assert events["completed", "active"] == JOBS
     assert not redis.keys(f"bull:{queue_name}:*:lock")

@@ -33,14 +33,14 @@ def queues(queue_name, redis):
 
 @pytest.fixture
 def ours(queues, redis_url):
-    """Both queues in our hands."""
+    """Both queues, used by us."""
     with Queue(queues[0], url=redis_url) as first, Queue(queues[1], url=redis_url) as second:
         yield [first, second]
 
 
 @pytest.fixture
 def theirs(node_fleet, queues):
-    """Both queues in the hands of 5.62.0, then in those of 6.x."""
+    """Both queues, used by 5.62.0, then by 6.x."""
     handles = [TheirQueue(node_fleet.get(library), queue) for library in ("bullmq5", "bullmq6") for queue in queues]
     yield handles
     for queue in handles:
@@ -82,7 +82,7 @@ def test_every_job_has_one_outcome_when_workers_of_all_kinds_are_killed(fleet, o
     assert len(iterations) == SCHEDULERS * ITERATIONS
     expected_ends = {**producer.expected_ends, **dict.fromkeys(iterations, COMPLETED)}
     assert len(expected_ends) == JOBS
-    # A small fleet may be idle in the very moment of a kill.
+    # A small fleet may be idle at the moment of a kill.
     assert final.stalls or OF_EACH_KIND == 1, "nobody had a job in hand when it was killed"
     final.check(expected_ends, fleet, redis)
 

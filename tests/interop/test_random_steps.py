@@ -57,7 +57,7 @@ steps = st.one_of(
 
 @dataclass
 class ScriptStepCalls:
-    """Turns drawn steps into calls: knows which ids exist and which are held under which token."""
+    """Turns drawn steps into calls: it records which ids exist and which are active under which token."""
 
     pair: Pair
     ids: list[str] = field(default_factory=lambda: ["77"])
@@ -79,7 +79,7 @@ class ScriptStepCalls:
         return self.ids[number % len(self.ids)]
 
     def _may_fetch_next(self, id: str, token: str) -> bool:
-        """Our scripts fetch also after a refusal, since the other outcomes of a batch count; BullMQ then does not."""
+        """Our scripts fetch also after a refusal, since the other outcomes of a batch count; BullMQ does not."""
         client = self.pair.clients[0]
         base = f"bull:{self.pair.queue}:"
         return client.get(f"{base}{id}:lock") == token and client.lpos(f"{base}active", id) is not None

@@ -1,4 +1,4 @@
-"""Cleaning a queue and parting families, as BullMQ 5.62.0 leaves them."""
+"""Cleaning a queue and removing children from parents: the state of BullMQ 5.62.0."""
 
 import pytest
 
@@ -8,7 +8,7 @@ TYPES = ("completed", "failed", "wait", "waiting", "active", "paused", "prioriti
 
 
 def fill(pair, *, apart=0):
-    """Put three jobs into each state that can be cleaned but paused, so many ms apart."""
+    """Put three jobs into each state that can be cleaned, except paused, with this many ms between them."""
 
     def each():
         for n in range(3):
@@ -104,7 +104,7 @@ def test_a_parent_whose_last_child_is_cleaned_away(any_pair, parent):
 
 
 def parent_with_children(pair, *, extra=()):
-    """Add a parent in the queue and children in another one, a child of each kind that there is."""
+    """Add a parent in the queue and a child of each kind in another one."""
 
     def job(id, *children, **opts):
         queue = pair.name("child")
@@ -173,7 +173,7 @@ def test_a_child_whose_parent_is_gone_cannot_part_from_it(any_pair):
 
 
 def test_retry_of_an_ignored_child_makes_its_parent_wait_again(pair):
-    """BullMQ's own retry breaks off half-way here; ours is compared with what it means to do."""
+    """BullMQ's own retry stops half-way here; ours is compared with the intended state."""
     parent_with_children(pair)
     ours = pair.clients[1]
     side = pair.on("child").actual

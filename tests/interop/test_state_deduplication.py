@@ -1,4 +1,4 @@
-"""Deduplication: who keeps the id, who is left out, and what frees it, as BullMQ 5.62.0 has it."""
+"""Deduplication: which job owns the id, which is left out, and what frees it, as in BullMQ 5.62.0."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Flows: added and worked by us, they leave what BullMQ 5.62.0 leaves, across queues and prefixes."""
+"""Flows added and worked by us leave the state of BullMQ 5.62.0, across queues and prefixes."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def either(request: pytest.FixtureRequest) -> Pair:
 
 
 def node(id: str, queue: str, *children: Any, **opts: Any) -> dict[str, Any]:
-    """A job of a flow in the pair's queue of that name, such as ``child`` or ``other/child``, which is of another prefix."""
+    """A job of a flow in this queue of the pair, such as ``child``, or ``other/child`` with another prefix."""
     flow = {"name": f"job {id}", "queueName": f"@{queue}", "data": {"of": id}, "opts": {"jobId": id, **opts}}
     return {**flow, "children": list(children)} if children else flow
 

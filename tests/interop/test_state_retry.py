@@ -1,4 +1,4 @@
-"""Going back: retries, backoff, manual moves and stalled recovery, as BullMQ 5.62.0 leaves them."""
+"""Retries, backoff, manual moves and stalled recovery leave the state of BullMQ 5.62.0."""
 
 import pytest
 

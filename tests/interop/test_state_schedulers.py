@@ -1,4 +1,4 @@
-"""Jobs of a foreign job scheduler, taken and finished by us: the next iteration is produced as BullMQ 5.62.0 does."""
+"""Jobs of Node's job scheduler, fetched and finished by us: the next iteration is added as by BullMQ 5.62.0."""
 
 import pytest
 

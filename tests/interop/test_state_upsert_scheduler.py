@@ -1,4 +1,4 @@
-"""Job schedulers created, updated and removed: the state that BullMQ 5.62.0 leaves."""
+"""Job schedulers created, updated and removed leave the state of BullMQ 5.62.0."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whole workers: the same jobs worked off by BullMQ 5.62.0 and by ours leave the same state."""
+"""Workers: the same jobs run by BullMQ 5.62.0 and by ours leave the same state."""
 
 import time
 
@@ -140,7 +140,7 @@ def test_a_global_limit(pair):
 
 
 def test_many_jobs_on_many_slots(pair):
-    """Batches interleave independent jobs in another order than single calls do; nothing else may differ."""
+    """Batches interleave independent jobs in another order than single calls; nothing else may differ."""
     jobs = [{"name": "good", "data": {"n": n}} for n in range(150)]
     jobs += [
         {"name": "bad", "data": runs([["throw", "boom"]], [["return", n]]), "opts": {"attempts": 2}} for n in range(50)
