@@ -9,7 +9,7 @@ const HUNG_MS = 15000;
 
 const seen = job => job && JSON.parse(JSON.stringify(plain(job)));
 
-/** Tells whether the queue has nothing to do now, or, with `delays`, nothing later either. */
+/** Returns whether no job is left, with `delays` no delayed one either. */
 async function isIdle(client, { prefix, queue }, delays) {
   const key = name => `${prefix}:${queue}:${name}`;
   const lengths = await Promise.all([
