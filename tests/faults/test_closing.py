@@ -60,7 +60,7 @@ def gated(queue: Queue, gate: Path, count: int, **options) -> list[str]:
 def test_jobs_claimed_ahead_go_back_to_the_front_in_their_order(queue, own_redis, run, gate, ledger, prefetch):
     ids = gated(queue, gate, 1 + prefetch)
     running = run(prefetch=prefetch)
-    wait_until(lambda: own_redis.llen("bull:work:active") == 1 + prefetch, "all are claimed")
+    wait_until(lambda: own_redis.llen("bull:work:active") == 1 + prefetch, "all are fetched")
     wait_until(lambda: ledger.begun == ids[:1], "one runs")
     later = [job.id for job in queue.add_bulk([{"name": "quick"}] * 3)]
     closing = threading.Thread(target=running.close)
@@ -190,11 +190,11 @@ def test_a_closing_worker_does_not_take_the_wake_up_of_another_worker(queue, own
     wait_until(lambda: ledger.begun and is_connected(own_redis), "it runs a job and waits for another")
     closing = threading.Thread(target=closing_worker.close)
     closing.start()
-    wait_until(lambda: not is_connected(own_redis), "its wait is given up")
+    wait_until(lambda: not is_connected(own_redis), "its wait has ended")
     run(drain_delay=60_000)
     wait_until(lambda: is_connected(own_redis), "the other one waits")
     job = queue.add("quick")
-    wait_until(lambda: job.get_state() == "completed", "it hears of the job", seconds=5)
+    wait_until(lambda: job.get_state() == "completed", "it gets the job", seconds=5)
     gate.touch()
     closing.join()
 
@@ -205,7 +205,7 @@ def test_a_paused_worker_does_not_take_the_wake_up_of_another_worker(queue, own_
     paused.worker.pause()
     job = queue.add("quick")
     run(drain_delay=60_000)
-    wait_until(lambda: job.get_state() == "completed", "the other one hears of the job", seconds=5)
+    wait_until(lambda: job.get_state() == "completed", "the other one gets the job", seconds=5)
 
 
 def test_closing_twice_or_before_the_run_is_harmless(queue, server, run):

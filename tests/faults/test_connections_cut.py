@@ -67,7 +67,7 @@ def test_a_server_that_accepts_and_resets_is_retried_with_a_backoff(queue, proxy
     began = time.monotonic()
     before = proxy.accepted
     wait_until(lambda: proxy.accepted >= before + 2, "it goes on trying")
-    assert time.monotonic() - began > 0.3, "it hammers"
+    assert time.monotonic() - began > 0.3, "it retries too fast"
     proxy.refuse(False)
     wait_until(lambda: running.connections > 0, "it is back")
     job = queue.add("quick")
@@ -89,7 +89,7 @@ def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis,
     work(drain_delay=500)
     wait_until(lambda: is_connected(own_redis), "the worker waits")
     proxy.swallow_waits(True)
-    wait_until(lambda: proxy.swallowed >= 2, "it has given up and waits anew", seconds=15)
+    wait_until(lambda: proxy.swallowed >= 2, "it has reconnected and waits", seconds=15)
     proxy.swallow_waits(False)
     job = queue.add("quick")
     wait_until(lambda: job.get_state() == "completed", "it works")
@@ -107,7 +107,7 @@ def test_a_connection_that_swallows_everything_is_replaced_and_running_jobs_keep
     proxy.swallow(True)
     gate.touch()
     wait_until(lambda: ledger.ended == [job.id], "the handler has returned")
-    wait_until(lambda: "the server fell silent" in caplog.text, "the link is given up", seconds=45)
+    wait_until(lambda: "the server fell silent" in caplog.text, "the link is closed", seconds=45)
     proxy.swallow(False)
     proxy.cut()
     wait_until(lambda: job.get_state() == "completed", "the outcome is stored")

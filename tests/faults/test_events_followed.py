@@ -49,7 +49,7 @@ def test_cut_connections_lose_no_event(queue: Queue, proxy: Proxy, follow, heard
             proxy.reset()
         else:
             proxy.cut()
-    wait_until(lambda: len(heard) >= len(added), "all events are told")
+    wait_until(lambda: len(heard) >= len(added), "all events are received")
     assert heard == added
 
 
@@ -60,7 +60,7 @@ def test_a_restarted_server_loses_no_event(lasting_server: EmbeddedRedis, follow
     lasting_server.kill()
     lasting_server.restart()
     added += [queue.add("n").id for _ in range(3)]
-    wait_until(lambda: len(heard) >= len(added), "all events are told")
+    wait_until(lambda: len(heard) >= len(added), "all events are received")
     assert heard == added
 
 
@@ -74,7 +74,7 @@ def test_a_reader_at_the_end_of_the_stream_misses_no_event_of_an_outage(
     missed = queue.add("meanwhile").id
     time.sleep(0.2)
     proxy.refuse(False)
-    wait_until(lambda: heard, "the event is told")
+    wait_until(lambda: heard, "the event is received")
     assert heard == [missed]
 
 
@@ -86,7 +86,7 @@ def test_events_of_a_full_server_are_read(queue: Queue, own_redis: Redis, server
         assert next(iter(other)).job_id == before
     own_redis.config_set("maxmemory", 0)
     added = queue.add("n").id
-    wait_until(lambda: heard, "the event is told")
+    wait_until(lambda: heard, "the event is received")
     assert heard == [added]
     assert events.is_running()
 
@@ -100,11 +100,11 @@ def test_a_user_without_permission_gets_an_error_and_continues_when_it_is_grante
     events.on("error", told.append)
     own_redis.acl_setuser("reader", commands=["-xread"])
     added = [queue.add("n").id for _ in range(2)]  # the first one ends the pending read
-    wait_until(lambda: told, "it was told")
+    wait_until(lambda: told, "the error event came")
     assert isinstance(told[0], errors.RedisServerError)
     assert told[0].code == "NOPERM"
     own_redis.acl_setuser("reader", commands=["+xread"])
-    wait_until(lambda: len(heard) == len(added), "all events are told")
+    wait_until(lambda: len(heard) == len(added), "all events are received")
     assert heard == added
     assert len(told) < 4
 

@@ -32,22 +32,23 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
             ledger.acknowledge([producer.add("brief", job_id=f"job-{number}").id])
 
     threads = [threading.Thread(target=worker.run), threading.Thread(target=produce)]
-    with EmbeddedRedis(port=0) as heir:
-        new = client_of(heir)
+    with EmbeddedRedis(port=0) as replica:
+        new = client_of(replica)
         for thread in threads:
             thread.start()
         try:
-            wait_until(lambda: len(ledger.ended) > 100, "the load is on")
+            wait_until(lambda: len(ledger.ended) > 100, "the worker is under load")
             own_redis.config_set("repl-diskless-sync-delay", 0)
             new.execute_command("REPLICAOF", "127.0.0.1", port(server))
             wait_until(
-                lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online", "the heir is in step"
+                lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online",
+                "the replica is in sync",
             )
-            proxy.lead_to(port(heir))
-            own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(heir))
-            wait_until(lambda: new.info("replication")["role"] == "master", "the heir is the primary")
+            proxy.lead_to(port(replica))
+            own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(replica))
+            wait_until(lambda: new.info("replication")["role"] == "master", "the replica is the primary")
             seen = len(ledger.ended)
-            wait_until(lambda: len(ledger.ended) > seen + 100, "both go on by themselves")
+            wait_until(lambda: len(ledger.ended) > seen + 100, "both continue by themselves")
             enough.set()
             threads[1].join()
             count = len(ledger.acknowledged)
@@ -99,7 +100,7 @@ def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_r
     try:
         wait_until(lambda: len(ledger.begun) == 3, "all run")
         os.kill(server.pid, signal.SIGSTOP)
-        wait_until(lambda: sorted(lost) == ids, "the worker gives its locks up")
+        wait_until(lambda: sorted(lost) == ids, "the worker has reported its lost locks")
         os.kill(server.pid, signal.SIGCONT)
         wait_until(lambda: len(ledger.begun) == 6, "they run again")
         gate.touch()

@@ -71,7 +71,7 @@ def test_forks_in_the_middle_of_use_work_on_both_sides(parent, server, own_redis
         added.append(job_id)
         assert completed == 10
     seen = len(ledger.ended)
-    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent goes on")
+    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent continues")
     ledger.acknowledge(added)
     parent.end()
     ledger.check(own_redis, "work", duplicates=0)
@@ -116,7 +116,7 @@ def test_a_child_that_ends_or_collects_garbage_does_not_disturb_its_parent(paren
 
     in_child(collect)
     seen = len(ledger.ended)
-    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent goes on")
+    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent continues")
 
 
 def test_a_connection_closed_by_the_parent_is_closed_although_a_child_lives(server, own_redis):

@@ -189,7 +189,7 @@ def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, ser
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        wait_until(lambda: any("WRONGTYPE" in text for text in told), "the worker says that outcomes wait")
+        wait_until(lambda: any("WRONGTYPE" in text for text in told), "the worker logs that outcomes wait")
         own_redis.delete(f"bull:work:{key}")
         if key == "active":
             own_redis.rpush("bull:work:active", *kept["active"])

@@ -94,7 +94,7 @@ def test_a_worker_without_a_server_logs_it_and_works_once_there_is_one(url, port
     worker.on("ready", ready.set)
     working = threading.Thread(target=worker.run)
     working.start()
-    wait_until(lambda: "refused" in caplog.text, "it says what is wrong")
+    wait_until(lambda: "refused" in caplog.text, "it logs the error")
     assert f"127.0.0.1:{port}" in caplog.text
     with EmbeddedRedis(port=port) as server:
         assert ready.wait(20)
@@ -142,7 +142,7 @@ def test_a_worker_without_a_server_ends_after_its_time(url):
 
 def test_a_terminated_worker_without_a_server_ends(url, start_worker):
     process = start_worker(url)
-    wait_until(lambda: process.said("refused"), "it says what is wrong")
+    wait_until(lambda: process.said("refused"), "it logs the error")
     process.terminate()
     assert process.wait(10) == 0
 

@@ -52,7 +52,7 @@ def test_each_outage_emits_one_error(proxy: Proxy, kind: str) -> None:
             proxy.refuse(True)
             before = proxy.accepted
             proxy.cut()
-            wait_until(lambda outages=outages: len(told) == outages, "it was told")
+            wait_until(lambda outages=outages: len(told) == outages, "the error event came")
             wait_until(lambda before=before: proxy.accepted > before + 2, "it tried again and again")
             proxy.refuse(False)
     assert len(told) == 2
@@ -112,7 +112,7 @@ def test_a_listener_added_during_an_outage_gets_the_error(proxy: Proxy) -> None:
         with pytest.raises(ConnectionLostError):
             queue.add("n")
         queue.on("error", told.append)
-        wait_until(lambda: told, "it was told")
+        wait_until(lambda: told, "the error event came")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -34,7 +34,7 @@ def test_handlers_that_become_slow_leave_few_jobs_prefetched(queue, own_redis, l
     queue.add_bulk([{"name": "quick"}] * 3000 + [{"name": "slow"}] * 600)
     start_worker(server.url, concurrency=2)
     wait_until(lambda: queue.get_completed_count() >= 3000, "the quick ones are done")
-    wait_until(lambda: own_redis.llen("bull:work:active") <= 4, "few are claimed", seconds=5)
+    wait_until(lambda: own_redis.llen("bull:work:active") <= 4, "few are fetched", seconds=5)
     for _ in range(20):
         assert own_redis.llen("bull:work:active") <= 4
 
@@ -65,13 +65,13 @@ def test_prefetched_jobs_of_a_killed_worker_do_not_count_as_stalled(
 ):
     ids = [job.id for job in queue.add_bulk([{"name": "brief"}] * 1500)]
     killed = start_worker(server.url, concurrency=2, prefetch=prefetch, **IMPATIENT)
-    wait_until(lambda: len(ledger.ended) > 300, "the load is on")
+    wait_until(lambda: len(ledger.ended) > 300, "the worker is under load")
     killed.kill()
     begun = set(ledger.begun)
-    heir = start_worker(server.url, concurrency=2, max_stalled_count=0, **IMPATIENT)
+    successor = start_worker(server.url, concurrency=2, max_stalled_count=0, **IMPATIENT)
     wait_until(lambda: queue.get_completed_count() + queue.get_failed_count() == 1500, "all are finished")
-    heir.terminate()
-    assert heir.wait() == 0
+    successor.terminate()
+    assert successor.wait() == 0
     assert set(own_redis.zrange("bull:work:failed", 0, -1)) <= begun
     stalls = {job_id: own_redis.hget(f"bull:work:{job_id}", "stc") for job_id in ids}
     assert [job_id for job_id, stalled in stalls.items() if stalled not in (None, "0") and job_id not in begun] == []

@@ -47,7 +47,7 @@ def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_r
         refuse(own_redis)
         gate.touch()
         wait_until(lambda: len(ledger.ended) >= 3, "the handlers have returned")
-        wait_until(lambda: code in caplog.text, "the refusal is told")
+        wait_until(lambda: code in caplog.text, "the refusal is reported")
         assert own_redis.zcard(f"bull:{queue.name}:completed") == 0
         allow(own_redis)
         wait_until(lambda: own_redis.zcard(f"bull:{queue.name}:completed") == 3, "all jobs are done")
@@ -69,7 +69,7 @@ def test_a_refusal_that_lasts_is_logged_once(queue, own_redis, server, caplog):
     try:
         wait_until(lambda: own_redis.llen(f"bull:{queue.name}:active"), "the job runs")
         take_right(own_redis)
-        wait_until(lambda: "could not renew locks: NOPERM" in caplog.text, "it is told")
+        wait_until(lambda: "could not renew locks: NOPERM" in caplog.text, "it is logged")
         refused = int(own_redis.info("commandstats")["cmdstat_evalsha"]["rejected_calls"])
         wait_until(
             lambda: int(own_redis.info("commandstats")["cmdstat_evalsha"]["rejected_calls"]) > refused + 10,

@@ -77,7 +77,7 @@ def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, wo
     assert completions(own_redis, queue.name)[job.id] == 1
     assert own_redis.hget("bull:work:metrics:completed", "count") == "2"
     after = queue.add("quick")
-    wait_until(lambda: after.get_state() == "completed", "the worker goes on")
+    wait_until(lambda: after.get_state() == "completed", "the worker continues")
 
 
 @SHARES
@@ -120,19 +120,19 @@ def test_a_retry_whose_reply_got_lost_is_one_retry(queue, proxy, work, ledger, s
 
 
 def test_an_add_without_ids_whose_reply_got_lost_raises_outcome_unknown(queue, own_redis, proxy):
-    treacherous = Queue(queue.name, url=proxy.url)
-    treacherous.add("quick")
+    through_proxy = Queue(queue.name, url=proxy.url)
+    through_proxy.add("quick")
     proxy.lose_reply("add_jobs")
     with pytest.raises(errors.OutcomeUnknownError, match="may or may not"):
-        treacherous.add("quick")
-    assert queue.get_waiting_count() == 2, "it was added all the same"
+        through_proxy.add("quick")
+    assert queue.get_waiting_count() == 2, "it was added nevertheless"
 
 
 def test_an_add_with_ids_whose_reply_got_lost_adds_each_job_once(queue, proxy):
-    treacherous = Queue(queue.name, url=proxy.url)
-    treacherous.add("quick")
+    through_proxy = Queue(queue.name, url=proxy.url)
+    through_proxy.add("quick")
     trap = proxy.lose_reply("add_jobs")
-    treacherous.add_bulk([{"name": "quick", "opts": {"job_id": f"mine-{n}"}} for n in range(10)])
+    through_proxy.add_bulk([{"name": "quick", "opts": {"job_id": f"mine-{n}"}} for n in range(10)])
     assert trap.sprung.is_set()
     assert queue.get_waiting_count() == 11
 
@@ -153,9 +153,9 @@ def test_a_flow_is_added_once(queue, own_redis, proxy):
 
 def test_a_child_added_without_an_id_whose_reply_got_lost_raises_outcome_unknown(queue, proxy):
     parent = {"id": queue.add("parent").id, "queue": queue.qualified_name}
-    treacherous = Queue(queue.name, url=proxy.url)
-    treacherous.add("child", parent=parent)
+    through_proxy = Queue(queue.name, url=proxy.url)
+    through_proxy.add("child", parent=parent)
     proxy.lose_reply("add_linked_jobs")
     with pytest.raises(errors.OutcomeUnknownError, match="either all or none of the next 1"):
-        treacherous.add("child", parent=parent)
-    assert queue.get_waiting_count() == 3, "it was added all the same"
+        through_proxy.add("child", parent=parent)
+    assert queue.get_waiting_count() == 3, "it was added nevertheless"

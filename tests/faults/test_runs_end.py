@@ -25,7 +25,7 @@ def test_a_run_until_drained_ends_drained_although_connections_break(queue, own_
     )
     running.start()
     for count in (100, 200, 300):
-        wait_until(lambda count=count: len(ledger.ended) > count, "the work goes on")
+        wait_until(lambda count=count: len(ledger.ended) > count, "the work continues")
         proxy.reset()
     running.join(30)
     assert outcome[0].completed == 400

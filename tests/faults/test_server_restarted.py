@@ -61,11 +61,11 @@ def test_a_killed_server_comes_back_and_every_acknowledged_job_completes(lasting
     try:
         for crash in range(1, CRASHES + 1):
             enough = 150 * crash
-            wait_until(lambda enough=enough: len(ledger.ended) > enough, "the load is on")
+            wait_until(lambda enough=enough: len(ledger.ended) > enough, "the worker is under load")
             lasting_server.kill()
             lasting_server.restart()
         seen = len(ledger.ended)
-        wait_until(lambda: len(ledger.ended) > seen + 100, "both go on by themselves")
+        wait_until(lambda: len(ledger.ended) > seen + 100, "both continue by themselves")
         load.end_producing()
         expected = set(ledger.acknowledged)
         redis = client_of(lasting_server)

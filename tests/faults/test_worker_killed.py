@@ -11,9 +11,9 @@ IMPATIENT = {"lock_duration": 600, "stalled_interval": 250}
 def test_a_killed_workers_jobs_are_done_by_another(queue, own_redis, ledger, start_worker, server, tmp_path):
     gate = tmp_path / "gate"
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3))
-    doomed = start_worker(server.url, concurrency=3, **IMPATIENT)
+    killed = start_worker(server.url, concurrency=3, **IMPATIENT)
     wait_until(lambda: len(ledger.begun) == 3, "all jobs run")
-    doomed.kill()
+    killed.kill()
     gate.touch()
     start_worker(server.url, concurrency=3, **IMPATIENT)
     wait_until(lambda: queue.get_completed_count() == 3, "all jobs are done")
@@ -26,7 +26,7 @@ def test_workers_killed_one_after_another_under_load_lose_nothing(queue, own_red
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "brief"}] * 1500))
     workers = [start_worker(server.url, **options) for _ in range(2)]
     for kill in range(1, kills + 1):
-        wait_until(lambda kill=kill: len(ledger.ended) > 300 * kill, "the load is on")
+        wait_until(lambda kill=kill: len(ledger.ended) > 300 * kill, "the worker is under load")
         workers.pop(0).kill()
         workers.append(start_worker(server.url, **options))
     wait_until(lambda: queue.get_completed_count() == 1500, "all jobs are done")
@@ -40,20 +40,23 @@ def test_a_worker_suspended_for_longer_than_its_lock_cannot_finish_its_job(
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
-    sleeper = start_worker(server.url, name="sleeper", skip_stalled_check=True, **IMPATIENT)
+    suspended = start_worker(server.url, name="suspended", skip_stalled_check=True, **IMPATIENT)
     wait_until(lambda: ledger.begun == [job.id], "the job runs")
-    sleeper.stop()
-    start_worker(server.url, name="heir", **IMPATIENT)
+    suspended.stop()
+    start_worker(server.url, name="successor", **IMPATIENT)
     wait_until(lambda: ledger.begun == [job.id] * 2, "it runs again elsewhere")
-    sleeper.go_on()
-    wait_until(lambda: sleeper.said(f"could not renew lock for job {job.id}"), "the sleeper learns of its loss")
+    suspended.go_on()
+    wait_until(
+        lambda: suspended.said(f"could not renew lock for job {job.id}"),
+        "the suspended worker knows that it lost its lock",
+    )
     gate.touch()
     wait_until(lambda: ledger.ended == [job.id] * 2, "both have finished it")
-    sleeper.terminate()
-    assert sleeper.wait() == 0
-    assert sleeper.said("outcome RunStats(completed=0, failed=0, retried=0")
-    wait_until(lambda: queue.get_completed_count() == 1, "the heir's outcome is stored")
-    assert queue.get_job(job.id).processed_by == "heir"
+    suspended.terminate()
+    assert suspended.wait() == 0
+    assert suspended.said("outcome RunStats(completed=0, failed=0, retried=0")
+    wait_until(lambda: queue.get_completed_count() == 1, "the outcome of the successor is stored")
+    assert queue.get_job(job.id).processed_by == "successor"
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
@@ -64,21 +67,21 @@ def test_an_outcome_after_another_worker_took_the_job_is_refused(
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
-    sleeper = start_worker(
-        server.url, name="sleeper", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600
+    suspended = start_worker(
+        server.url, name="suspended", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600
     )
     wait_until(lambda: ledger.begun == [job.id], "the job runs")
-    sleeper.stop()
-    heir = start_worker(server.url, name="heir", **IMPATIENT)
+    suspended.stop()
+    successor = start_worker(server.url, name="successor", **IMPATIENT)
     wait_until(lambda: ledger.begun == [job.id] * 2, "it runs again elsewhere")
-    heir.stop()
+    successor.stop()
     gate.touch()
-    sleeper.go_on()
-    wait_until(lambda: sleeper.said(f"for job {job.id}. "), "the sleeper's outcome was refused")
+    suspended.go_on()
+    wait_until(lambda: suspended.said(f"for job {job.id}. "), "the outcome of the suspended worker was refused")
     assert completions(own_redis, queue.name) == {}
-    heir.go_on()
-    wait_until(lambda: queue.get_completed_count() == 1, "the heir's outcome is stored")
-    assert queue.get_job(job.id).processed_by == "heir"
+    successor.go_on()
+    wait_until(lambda: queue.get_completed_count() == 1, "the outcome of the successor is stored")
+    assert queue.get_job(job.id).processed_by == "successor"
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
@@ -89,17 +92,17 @@ def test_a_worker_suspended_for_longer_than_its_locks_starts_none_of_its_jobs(
     first = queue.add("gated", {"gate": str(gate)}).id
     rest = [job.id for job in queue.add_bulk([{"name": "quick"}] * 200)]
     ledger.acknowledge([first, *rest])
-    sleeper = start_worker(server.url, prefetch=200, skip_stalled_check=True, **IMPATIENT)
-    wait_until(lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201, "all are claimed")
-    sleeper.stop()
+    suspended = start_worker(server.url, prefetch=200, skip_stalled_check=True, **IMPATIENT)
+    wait_until(lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201, "all are fetched")
+    suspended.stop()
     gate.touch()
     start_worker(server.url, **IMPATIENT)
     wait_until(lambda: queue.get_completed_count() == 201, "another worker has done them")
-    sleeper.go_on()
-    wait_until(lambda: sleeper.said("could not renew lock"), "the sleeper learns of its loss")
+    suspended.go_on()
+    wait_until(lambda: suspended.said("could not renew lock"), "the suspended worker knows that it lost its lock")
     wait_until(lambda: ledger.ended.count(first) == 2, "its handler has returned")
-    sleeper.terminate()
-    assert sleeper.wait() == 0
+    suspended.terminate()
+    assert suspended.wait() == 0
     ledger.check(own_redis, queue.name, duplicates=1)
 
 

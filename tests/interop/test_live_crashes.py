@@ -21,7 +21,7 @@ JOBS = 5
 
 
 @pytest.fixture(params=["bullmq5", "bullmq6"])
-def doomed_node(request, redis_url):
+def node_to_kill(request, redis_url):
     """A Node process that only this test uses."""
     process = NodeProcess(request.param, redis_url)
     yield process
@@ -30,7 +30,7 @@ def doomed_node(request, redis_url):
 
 
 @pytest.fixture
-def doomed_worker(redis_url, queue_name):
+def worker_to_kill(redis_url, queue_name):
     """Start a worker process of ours; options as keyword arguments."""
     started = []
 
@@ -61,20 +61,20 @@ def read_events(redis, queue_name):
     return [fields for _, fields in redis.xrange(f"bull:{queue_name}:events")]
 
 
-def test_our_stalled_pass_recovers_the_jobs_of_a_killed_node_process(doomed_node, ours, queue_name, redis_url, redis):
-    theirs = TheirQueue(doomed_node, queue_name)
+def test_our_stalled_pass_recovers_the_jobs_of_a_killed_node_process(node_to_kill, ours, queue_name, redis_url, redis):
+    theirs = TheirQueue(node_to_kill, queue_name)
     ids = [theirs.add("work", HELD_ONCE) for _ in range(JOBS)]
     theirs.start_worker(concurrency=JOBS, lockDuration=1000, stalledInterval=300)
     wait_until(lambda: ours.get_active_count() == JOBS)
-    doomed_node.kill()
+    node_to_kill.kill()
     with our_worker(queue_name, redis_url, stalled_interval=300, concurrency=2):
         wait_until(lambda: ours.get_completed_count() == JOBS)
     assert_recovered(ours, read_events(redis, queue_name), ids)
 
 
-def test_their_stalled_pass_recovers_the_jobs_of_our_killed_process(theirs, ours, doomed_worker, queue_name, redis):
+def test_their_stalled_pass_recovers_the_jobs_of_our_killed_process(theirs, ours, worker_to_kill, queue_name, redis):
     ids = [ours.add("work", HELD_ONCE).id for _ in range(JOBS)]
-    process = doomed_worker(concurrency=JOBS, lock_duration=1000, stalled_interval=300)
+    process = worker_to_kill(concurrency=JOBS, lock_duration=1000, stalled_interval=300)
     wait_until(lambda: ours.get_active_count() == JOBS)
     process.kill()
     with theirs.worker(stalledInterval=300):
@@ -82,10 +82,10 @@ def test_their_stalled_pass_recovers_the_jobs_of_our_killed_process(theirs, ours
     assert_recovered(ours, read_events(redis, queue_name), ids)
 
 
-def test_a_job_that_kills_every_worker_of_ours_is_failed_by_node(theirs, ours, doomed_worker, queue_name, redis_url):
+def test_a_job_that_kills_every_worker_of_ours_is_failed_by_node(theirs, ours, worker_to_kill, queue_name, redis_url):
     job = ours.add("work", HELD_ALWAYS, attempts=5)
     for turn in range(2):
-        process = doomed_worker(lock_duration=500, stalled_interval=200)
+        process = worker_to_kill(lock_duration=500, stalled_interval=200)
         wait_until(lambda turn=turn: ours.get_job(job.id).attempts_started == turn + 1)
         process.kill()
     with theirs.worker(stalledInterval=200):

@@ -64,14 +64,14 @@ def test_every_job_has_one_outcome_when_workers_of_all_kinds_are_killed(fleet, o
     for queue in theirs[:SCHEDULERS]:
         queue.call("upsertJobScheduler", "every", EVERY, {"data": {"n": 0}})
     producer = FleetProducer(JOBS - SCHEDULERS * ITERATIONS, ours, theirs, queues)
-    doomed = list(KINDS)
+    not_killed = list(KINDS)
     for progress in producer.run():
         if progress > 0.3 and not fleet.started:
             for kind in KINDS * OF_EACH_KIND:
                 fleet.start(kind)
             wait_until(lambda: set(fleet.runs_by_kind()) == set(KINDS), seconds=60)
-        if fleet.started and doomed and progress > 1 - len(doomed) * 0.15:
-            kind = doomed.pop(0)
+        if fleet.started and not_killed and progress > 1 - len(not_killed) * 0.15:
+            kind = not_killed.pop(0)
             fleet.kill(kind)
             fleet.start(kind)
     wait_until(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)

@@ -192,7 +192,7 @@ def test_an_update_changes_the_waiting_job_and_keeps_its_time(queue: Queue, cloc
 
 def test_slots_that_another_job_has_taken_are_an_error(queue: Queue, clock: Any, redis: Redis, queue_name: str) -> None:
     for slot in (NOW, NOW + 1000):
-        redis.hset(f"bull:{queue_name}:repeat:s:{slot}", "name", "squatter")
+        redis.hset(f"bull:{queue_name}:repeat:s:{slot}", "name", "other")
     with pytest.raises(SchedulerCollisionError) as refused:
         queue.upsert_job_scheduler("s", {"every": 1000})
     assert refused.value.code == -11
