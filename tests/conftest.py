@@ -60,11 +60,14 @@ def redis(_client: Redis, queue_name: str) -> Redis:
     return _client
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all Spark tests in one test process: a second session would cost more than it saves."""
+    """Run all Spark tests in one test process, since a session costs a gigabyte, and give them more time."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(180))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

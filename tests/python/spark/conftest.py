@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bullrush import Queue
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -27,16 +25,6 @@ SETTINGS = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give Spark tests more time, and run all of them on one worker: a session costs a gigabyte."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-            if not item.get_closest_marker("timeout"):
-                item.add_marker(pytest.mark.timeout(180))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """Return a session with two slots, whose tasks may fail twice."""
@@ -53,9 +41,3 @@ def spark() -> Iterator["SparkSession"]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
-
-
-@pytest.fixture
-def queue(queue_name: str, redis_url: str) -> Queue:
-    """Return the test's queue."""
-    return Queue(queue_name, url=redis_url)
