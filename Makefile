@@ -94,11 +94,11 @@ boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in 
 	@$(BIN)/pytest -q tests/boards $(ARGS)
 
 SEQUENCES ?= 2000
-SHIFTS ?= 200
+WORKER_RUNS ?= 200
 SEED := $(or $(SEED),$(shell date +%s))
-fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 SHIFTS=200 SEED=1
+fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1
 	@$(PY) -m tests.interop.fuzz --play steps --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
-	@$(PY) -m tests.interop.fuzz --play workers --sequences $(SHIFTS) --seed $(SEED) --workers $(WORKERS) $(ARGS)
+	@$(PY) -m tests.interop.fuzz --play workers --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
 ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \
@@ -116,8 +116,8 @@ denied: $(VENV)/.built $(VENV)/.dev  ## Redis denies scripts and workers one com
 
 FLEET_JOBS ?= 12000
 fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens
-	$(call say,$(FLEET_JOBS) jobs for a mixed fleet in trouble)
-	@FLEET_JOBS=$(FLEET_JOBS) $(BIN)/pytest -q tests/interop/test_fleet_in_trouble.py
+	$(call say,$(FLEET_JOBS) jobs for a mixed fleet with every kind of fault)
+	@FLEET_JOBS=$(FLEET_JOBS) $(BIN)/pytest -q tests/interop/test_fleet_faults.py
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench
@@ -137,8 +137,8 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt
 
-wheel-test: $(VENV)/.tools  ## the wheel built from the sdist works in a fresh environment
-	$(call say,sdist then wheel then fresh environment then one job)
+wheel-test: $(VENV)/.tools  ## the wheel built from the sdist adds and runs a job in a fresh environment
+	$(call say,sdist then wheel then fresh environment then one job in a process)
 	@VENV=$(VENV) .ci/wheel-test
 
 check:  ## everything CI runs

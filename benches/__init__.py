@@ -1,1 +1,1 @@
-"""Benchmarks of bullrush against its peers: one file per question, `harness` asks it, `peers` answer it."""
+"""Benchmarks of bullrush and its peers: one file per question; `harness` measures, `peers` are the measured programs."""

@@ -1,4 +1,4 @@
-"""``python -m benches``: asks the questions and prints the answers; ``--help`` shows what can be chosen."""
+"""``python -m benches``: runs the benchmarks and prints the results; ``--help`` shows the options."""
 
 import sys
 

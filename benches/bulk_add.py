@@ -1,8 +1,8 @@
 """How fast do many jobs get into a queue, from one process?
 
-Knobs: how many jobs go into one ``addBulk``, which sends them as one pipeline. Each peer has what is fastest for it: of 50, 100, 250, 500,
-1,000, 5,000 and 30,000 that is 50 to 250 for Node and makes little difference for Python. bullrush gets all jobs in one call and cuts them
-itself.
+Knobs: how many jobs go into one ``addBulk``, which sends them as one pipeline. Each peer has its fastest size: of 50,
+100, 250, 500, 1,000, 5,000 and 30,000 that is 50 to 250 for Node and makes little difference for Python. bullrush gets
+all jobs in one call and cuts them itself.
 """
 
 from __future__ import annotations

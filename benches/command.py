@@ -1,4 +1,4 @@
-"""The one command: starts the servers, asks the questions, prints, draws and writes down the answers."""
+"""The command: starts the servers, runs the questions, and prints, draws and writes the answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESULTS = Path(__file__).with_name("results")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    0; 1 bullrush failed at something; 2 something is not here; 3 a goal is missed or a call got slower; 130 it was cut short.
+    0; 1 bullrush failed; 2 something is not installed; 3 a goal is missed or a call got slower; 130 interrupted.
     """
     options = _options(arguments)
     if options.render:
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ask_all(answers: list[Answer], progress: Progress, options: argparse.Namespace) -> None:
-    """Ask the questions; the servers start when they are needed for the first time and stay."""
+    """Run the questions; each server starts at its first use and keeps running."""
     servers: dict[Setup, BenchServer] = {}
     with ExitStack() as running:
         for question in options.questions:
@@ -137,7 +137,7 @@ def _positive(text: str) -> int:
 
 
 def _known(options: argparse.Namespace) -> dict[str, float]:
-    """Return how long questions took in the run before, if that was as large as this one will be."""
+    """Return how long questions took in the last run, if it had the same size."""
     if not options.json.exists():
         return {}
     asked = read_json(options.json)["questions"].items()

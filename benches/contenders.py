@@ -1,4 +1,4 @@
-"""Who is compared: how the peers start, and what they are called in all tables."""
+"""The contenders: how the peers start, and their names in all tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BULLRUSH = (sys.executable, "-m", "benches.peers", "bullrush_peer")
 
 
 def node(task: str, share: float = 1.0, **options: object) -> Contender:
-    """Return BullMQ 5.62.0 for Node, what all others are compared with."""
+    """Return BullMQ 5.62.0 for Node, with which all others are compared."""
     return Contender(NODE, _NODE, task, options, share)
 
 
@@ -37,7 +37,7 @@ def official_python(task: str, share: float = 1.0, **options: object) -> Contend
 
 
 def bullmq(task: str, python_share: float = 1.0, **options: object) -> tuple[Contender, ...]:
-    """Return BullMQ's own clients that are asked in most questions: both for Node and the port to Python."""
+    """Return BullMQ's own clients of most questions: both for Node and the port to Python."""
     return (node(task, 1.0, **options), node_6(task, 1.0, **options), official_python(task, python_share, **options))
 
 
@@ -52,7 +52,7 @@ def bullrush_worker(variant: str, handler: str = "def", share: float = 1.0, **wo
 
 
 def bullrush_workers(concurrency: int) -> tuple[Contender, ...]:
-    """Return the two kinds of workers that most questions ask."""
+    """Return the two kinds of workers of most questions."""
     return (
         bullrush_worker("def", concurrency=concurrency),
         bullrush_worker("async def", "async def", concurrency=concurrency),
@@ -60,7 +60,7 @@ def bullrush_workers(concurrency: int) -> tuple[Contender, ...]:
 
 
 def variant(contender: Contender, addition: str, **changes: object) -> Contender:
-    """Return a contender that differs in something that its name tells."""
+    """Return a contender with one difference, which its name has."""
     return replace(contender, name=f"{contender.name}, {addition}", **changes)  # type: ignore[arg-type]
 
 
@@ -70,11 +70,11 @@ def limit(task: str, share: float = 1.0, **options: object) -> Contender:
 
 
 def rust(task: str, share: float = 1.0, **options: object) -> Contender:
-    """Return BullMQ's own port to Rust. Its ``add_bulk`` adds jobs side by side, so it does not keep their order."""
+    """Return BullMQ's own port to Rust. Its ``add_bulk`` adds jobs concurrently, so it does not keep their order."""
     return Contender("BullMQ for Rust", (str(RUST),), task, options, share, ordered=False, extra=True)
 
 
-#: Queues with a key layout of their own: module, and how fast about, so that a round lasts about as long for all.
+#: Queues with another key layout: module and rough speed, so that a round takes about the same time for all.
 _OTHERS = {
     "RQ": ("rq", 0.02),
     "Celery": ("celery", 0.05),

@@ -1,4 +1,4 @@
-"""How do several worker processes share one queue, and how do they fare with a queue each?"""
+"""How do several worker processes share one queue, and how fast are they with a queue each?"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Does a job cost more when many others wait? From 1,000 to a million waiting jobs, adding one at a time and processing.
 
-And again with the server's data on small pages, of which a million jobs fill more than a processor keeps track of.
+And again with the server's data on small pages: a million jobs fill more pages than the TLB of a processor has entries.
 """
 
 from __future__ import annotations

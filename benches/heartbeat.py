@@ -1,7 +1,7 @@
 """What does it cost the server, and the worker, to keep the locks of 10,000 jobs alive?
 
-Renewals are counted at a lock duration of 10 seconds, so that there is something to count. A share of a core is what the same renewals cost
-with the default: all locks every 15 seconds.
+Renewals are measured with a lock duration of 10 seconds, so that there are enough of them. A share of a core is what
+the same renewals cost with the default: all locks every 15 seconds.
 """
 
 from __future__ import annotations

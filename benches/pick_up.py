@@ -1,7 +1,8 @@
 """How long after ``add`` does the handler start, when the queue is idle?
 
-Open loop: 200 jobs per second, whatever becomes of them; each finds the worker asleep. Producer and worker are two processes of the same
-contender, and the time is taken by a clock they share, so neither Redis's nor the harness's eyes are in it.
+Open loop: 200 jobs per second, without waiting for their results; the worker is idle before each. Producer and worker
+are two processes of the same contender with a common clock, so neither Redis nor the harness takes part in the
+measurement.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How fast does one worker process get through a full queue when its handler does nothing?
 
-So this is what the queue itself costs per job. Knobs: concurrency; for bullrush the kind of handler. ``batch_handler`` has as many jobs in
-hand as the others: at concurrency 100 that is 2 batches of 50. ``prefetch=0`` is BullMQ's own rule, never to claim a job before a handler is
-free.
+So this is the cost of the queue per job. Knobs: concurrency; for bullrush the kind of handler. ``batch_handler`` has as
+many running jobs as the others: at concurrency 100 that is 2 batches of 50. ``prefetch=0`` is BullMQ's own rule: fetch
+a job only when a handler is free.
 """
 
 from __future__ import annotations

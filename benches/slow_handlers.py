@@ -1,6 +1,6 @@
 """How close does a worker come to its concurrency, when handlers take 10 ms or 1 s?
 
-100 at a time is 10,000 or 100 jobs per second and no more; what is missing is what the queue costs.
+100 at a time is at most 10,000 or 100 jobs per second; the difference is the cost of the queue.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How fast do jobs get from Spark into a queue, and from a queue through Spark's executors?
 
-Spark runs with two local cores in one process tree. What it is compared with has no Spark: Node, which adds and works the same jobs.
+Spark runs with two local cores in one process tree. What it is compared with has no Spark: Node, which adds and works
+the same jobs.
 """
 
 from __future__ import annotations

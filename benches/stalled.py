@@ -1,6 +1,6 @@
-"""What does the look for stalled jobs cost the server with 10,000 active jobs: all in good hands, and all abandoned?
+"""What does the stalled check cost the server with 10,000 active jobs: all with locks, and all without?
 
-What counts is the longest script call, since everybody else waits meanwhile. The worker does nothing else: the queue is paused.
+The longest script call counts, since it blocks all other clients. The worker does nothing else: the queue is paused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How long after a job was due is it finished, at 50 % and at 80 % of the load that BullMQ for Node can carry here?
 
-One load generator for all, in an open loop, so that a slow worker cannot slow down the load that it is measured with. The time is
-``finishedOn`` less the moment when the job was due. The port to Python is not asked: a tenth of that load is all it carries.
+One load generator for all, in an open loop, so that a slow worker cannot slow down the load that it is measured with.
+The time is ``finishedOn`` less the moment when the job was due. The port to Python is left out: it can process only a
+tenth of that load.
 """
 
 from __future__ import annotations

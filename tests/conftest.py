@@ -1,4 +1,4 @@
-"""What every test gets: a private real Redis per test process, a queue of its own, and a client to look inside."""
+"""Fixtures of all tests: a private real Redis per test process, a queue per test, and a plain client."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def queue_name(request: pytest.FixtureRequest, _client: Redis) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def span_exporter() -> Any:
-    """Return where all spans of OpenTelemetry end up: a process has one tracer provider, so all tests share it."""
+    """Return the exporter of all OpenTelemetry spans: a process has one tracer provider, so all tests share it."""
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -56,15 +56,18 @@ def span_exporter() -> Any:
 
 @pytest.fixture
 def redis(_client: Redis, queue_name: str) -> Redis:
-    """Return a plain client (answers as str) on the test's server; the keys of ``queue_name`` are removed after the test."""
+    """Return a plain client (replies as str) of the test's server; the keys of ``queue_name`` are removed after the test."""
     return _client
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all Spark tests to one test process: a second session would cost more than it saves."""
+    """Run all Spark tests in one test process, since a session costs a gigabyte, and give them more time."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(180))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,4 +1,4 @@
-"""The harness of the benchmarks: it has to notice work that was not done, name who is missing, and compute what it prints."""
+"""The harness of the benchmarks: it must notice work that was not done, name missing contenders, and compute correctly."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_ratio_is_above_one_for_the_better_also_where_less_is_better() -> None
     assert ratio(answer, "ours", "peer") == 2.0
 
 
-def test_a_missed_goal_is_told() -> None:
+def test_a_missed_goal_is_reported() -> None:
     summary = summarize(answered(peer=[100], ours=[150]))
     assert [verdict.met for verdict in summary.verdicts] == [False]
     assert "ours: at least 2x peer" in table(summary) and " NO" in table(summary)
@@ -102,13 +102,13 @@ def test_a_bound_may_be_that_of_another_machine() -> None:
     assert not replace(goal, where=26).judge(answer).met  # type: ignore[union-attr]
 
 
-def test_a_goal_of_somebody_who_did_not_answer_is_neither_met_nor_missed() -> None:
+def test_a_goal_of_a_contender_without_a_result_is_neither_met_nor_missed() -> None:
     assert Times("ours", "peer", 2.0).judge(answered(ours=[1])) is None
     assert AtMost("ours", LONGEST_CALL, 10).judge(answered(peer=[1])) is None
     assert AtMost("ours", SERVER_US, 10, beside="peer", where=25).judge(answered(ours=[1])) is None
 
 
-def test_who_is_missing_stands_in_the_table() -> None:
+def test_a_missing_contender_is_named_in_the_table() -> None:
     answer = answered(peer=[100], ours=[150])
     answer.silent["Celery"] = "is not here: could not be installed"
     for text in (table(summarize(answer)), markdown(summarize(answer))):
@@ -121,7 +121,7 @@ def test_results_are_read_back_as_they_were(tmp_path: Path) -> None:
     assert read_summaries(tmp_path / "results.json") == [summarize(answer)]
 
 
-def test_results_of_several_runs_gather_in_one_file(tmp_path: Path) -> None:
+def test_results_of_several_runs_are_merged_in_one_file(tmp_path: Path) -> None:
     first, second = answered(peer=[100], ours=[150]), answered(peer=[10], ours=[15])
     second.question = replace(second.question, name="another")
     write_json(tmp_path / "results.json", {}, [first])
@@ -145,7 +145,7 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
     machine = {"cpu": "a CPU", "cores": 2, "system": "Linux", "python": "3.11", "server": "Redis"}
     missed, met = answered(peer=[100], ours=[150]), answered(peer=[100], ours=[250])
     met.question = replace(met.question, name="another")
-    for answer in (missed, met):  # as a run does that may be cut short after each of them
+    for answer in (missed, met):  # like a run that may be interrupted after each of them
         write_json(tmp_path / "results.json", {"machine": machine, "rounds": 1, "jobs": 10}, [answer])
     page = tmp_path / "benchmarks.md"
     page.write_text(f"{BEGIN}\n{END}\n")
@@ -155,8 +155,8 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
     assert "| another | ours: at least 2x peer | 2.50x | yes |" in goals
 
 
-def test_a_single_call_is_compared_by_the_yardstick_not_by_seconds() -> None:
-    """A machine that is a third as fast makes no call slower, and one that got slower is noticed on any."""
+def test_a_single_call_is_compared_by_its_ratio_to_a_reference_call_not_by_seconds() -> None:
+    """On a machine with a third of the speed no call counts as slower; a call that got slower is noticed on any machine."""
     before = {"add": 1.5, "get_job": 1.2}
     slow_machine = {"add": calls.Call(450e-6, 300e-6), "get_job": calls.Call(360e-6, 300e-6)}
     assert calls.slower(slow_machine, before) == []
@@ -166,7 +166,7 @@ def test_a_single_call_is_compared_by_the_yardstick_not_by_seconds() -> None:
     assert (add[-2:], get_job[-2:], new[-2:]) == (["+133%", "SLOWER"], ["+0%", ""], ["-", ""])
 
 
-def test_the_remaining_time_is_what_the_turns_left_will_take() -> None:
+def test_the_remaining_time_is_the_time_of_the_remaining_turns() -> None:
     contenders = tuple(Contender(name, ("true",), "add") for name in "ab")
     questions = [Question(name, name, Add(), contenders) for name in ("first", "second")]
     progress = Progress(questions, 4, {"first": 1_000.0, "second": 600.0})
@@ -191,7 +191,7 @@ def test_jobs_that_were_not_added_are_noticed(bench_server: BenchServer) -> None
         check_added(bench_server, "few", 10)
 
 
-def test_a_lock_that_stays_behind_is_noticed_and_what_another_peer_leaves_is_not(bench_server: BenchServer) -> None:
+def test_a_lock_that_remains_is_noticed_and_keys_of_another_peer_are_not(bench_server: BenchServer) -> None:
     bench_server.empty()
     bench_server.command("SET", "heartbeat:of:another", "1")
     check_processed(bench_server, ["none"], Expected(jobs=0, handled=0))
@@ -240,7 +240,7 @@ def test_a_peer_that_is_not_installed_does_not_end_the_run(bench_server: BenchSe
     assert list(answer.rounds) == ["bullrush, add_bulk"]
 
 
-def test_a_peer_that_hangs_is_given_up_with_all_that_it_started(bench_server: BenchServer) -> None:
+def test_a_peer_that_hangs_is_killed_with_all_its_processes(bench_server: BenchServer) -> None:
     program = (
         'import subprocess, sys; print(\'{"identity": "a sleeper"}\', flush=True); input(); '
         "print('ready', flush=True); subprocess.run(['sleep', '600'])"

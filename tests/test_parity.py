@@ -1,4 +1,4 @@
-"""Every public member of BullMQ 5.62.0 is here, in both APIs, or stands on the list of those that make no sense in Python."""
+"""Every public member of BullMQ 5.62.0 is here, in both APIs, or on the list of those that make no sense in Python."""
 
 import inspect
 import re

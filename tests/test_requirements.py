@@ -1,4 +1,4 @@
-"""What the project says it needs is what it needs."""
+"""The stated versions of Rust and Python are the ones that the project needs."""
 
 import json
 import re

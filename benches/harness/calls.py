@@ -1,7 +1,7 @@
-"""Runs the benchmarks of single calls: of the public ones, beside the stored baseline, and of the core.
+"""Runs the benchmarks of single calls: the public ones, compared with the stored baseline, and those of the core.
 
-A baseline in seconds would say more about the machine than about bullrush. So what is stored is how many times as long as a yardstick a call
-takes: a bare round trip and some JSON, measured right before and after it.
+A baseline in seconds would say more about the machine than about bullrush. So the baseline has the ratio of a call to a
+yardstick: a bare round trip and some JSON, measured right before and after it.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from benches.harness.report import aligned
 
 _FOLDER = ROOT / "benches" / "micro"
 BASELINE = _FOLDER / "baseline.json"
-#: So many times as slow as in the baseline is slower. On a machine with noisy neighbours what a call takes varies by half.
+#: From this ratio to the baseline on a call is slower. On a machine with noisy neighbours its time varies by half.
 BOUND = 2.0
-#: So often all calls are measured before one is believed to be slow.
+#: How often all calls are measured before one is reported as slower.
 _TRIES = 3
 
 
 @dataclass(frozen=True)
 class Call:
-    """What a call takes when nothing disturbs it: the shortest of many."""
+    """The time of a call without disturbance: the shortest of many."""
 
     seconds: float
     yardstick: float
 
     @property
     def cost(self) -> float:
-        """How many times as long as the yardstick."""
+        """The ratio to the yardstick."""
         return self.seconds / self.yardstick
 
 
@@ -46,7 +46,7 @@ def _cost(call: Call) -> float:
 
 
 def measure_calls(*, save: bool) -> bool:
-    """Print what public calls take, beside the baseline if there is one; ``save`` makes these figures the new one.
+    """Print the times of public calls and of the baseline, if there is one; ``save`` stores these as the new baseline.
 
     Returns:
         False if some call got slower or could not be measured.
@@ -70,7 +70,7 @@ def measure_calls(*, save: bool) -> bool:
 
 
 def _run() -> dict[str, Call] | None:
-    """Measure all calls once; None: that did not work, and why is printed."""
+    """Measure all calls once; None: it failed, and the reason is printed."""
     with TemporaryDirectory() as folder:
         results = Path(folder) / "calls.json"
         command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-W", "default", "-p", "no:cacheprovider"]
@@ -84,7 +84,7 @@ def _run() -> dict[str, Call] | None:
 
 
 def read_calls(content: Mapping[str, Any]) -> dict[str, Call]:
-    """Return what pytest-benchmark has written."""
+    """Return the results that pytest-benchmark wrote."""
     return {
         one["name"].removeprefix("test_"): Call(one["stats"]["min"], one["extra_info"]["yardstick"])
         for one in content["benchmarks"]
@@ -97,7 +97,7 @@ def slower(found: Mapping[str, Call], before: Mapping[str, float]) -> list[str]:
 
 
 def changes(found: Mapping[str, Call], before: Mapping[str, float]) -> list[list[str]]:
-    """Return the table of all calls, beside the baseline."""
+    """Return the table of all calls with the baseline."""
     rows = [["call", "us", "yardsticks", "baseline", "change", ""]]
     late = slower(found, before)
     for name, call in found.items():
@@ -107,10 +107,10 @@ def changes(found: Mapping[str, Call], before: Mapping[str, float]) -> list[list
 
 
 def measure_core() -> bool:
-    """Print what the core's codecs and script arguments take."""
+    """Print the times of the core's codecs and script arguments."""
     command = ["cargo", "bench", "--quiet", "--manifest-path", str(_FOLDER / "Cargo.toml")]
     options = ["--", "--quiet", "--warm-up-time", "1", "--measurement-time", "2"]
-    # By the environment: criterion, too, looks there for the place of what it writes.
+    # By the environment, since criterion finds its output folder there too.
     target = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target" / "micro"), "CARGO_PROFILE_BENCH_DEBUG": "0"}
     if shutil.which("cargo") is None:
         return False

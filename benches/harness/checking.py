@@ -1,4 +1,4 @@
-"""Checks in Redis that a peer did what it was asked to: no figure counts without it."""
+"""Checks in Redis that a peer did its work: without this no figure counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
 
 @dataclass(frozen=True)
 class Expected:
-    """What has to be in each queue after processing.
+    """The expected content of each queue after processing.
 
     Attributes:
         jobs: how many jobs.
@@ -38,17 +38,17 @@ class Expected:
 
 
 def check_added(server: BenchServer, queue: str, jobs: int, size: int = SMALL, ordered: bool = True) -> None:
-    """Check that just these jobs wait in a queue, with their data, and that nothing else is there.
+    """Check that exactly these jobs wait in a queue, with their data, and that there is nothing else.
 
     Args:
         server: where.
         queue: the queue's name.
         jobs: how many.
         size: bytes of data in each, about.
-        ordered: ids and data have to be in the order of adding; otherwise any order and any ids will do.
+        ordered: ids and data must be in the order of adding; otherwise any order and any ids are right.
 
     Raises:
-        PeerError: that is not so.
+        PeerError: the check fails.
     """
     _check_counts(server, queue, {"wait": jobs})
     ids = [str(job_id, "utf-8") for job_id in server.command("LRANGE", f"bull:{queue}:wait", 0, -1)]
@@ -66,7 +66,7 @@ def check_flows_added(server: BenchServer, queue: str, flows: int, children: int
     """Check that all parents wait for their children, and all children wait.
 
     Raises:
-        PeerError: that is not so.
+        PeerError: the check fails.
     """
     _check_counts(server, queue, {"waiting-children": flows, "wait": flows * children})
     parents = server.command("ZRANGE", f"bull:{queue}:waiting-children", 0, _SAMPLE)
@@ -76,16 +76,16 @@ def check_flows_added(server: BenchServer, queue: str, flows: int, children: int
 
 
 def check_processed(server: BenchServer, queues: Sequence[str], expected: Expected, *, finished: bool = True) -> None:
-    """Check that all jobs of the queues have run once and are completed, and that no claim is left.
+    """Check that all jobs of the queues have run once and are completed, and that no job is locked or active.
 
     Args:
         server: where.
         queues: all of them.
         expected: what each has to have.
-        finished: no job may be left; otherwise some may still wait, but none may be claimed.
+        finished: no job may be left; otherwise some may still wait, but none may be active.
 
     Raises:
-        PeerError: that is not so.
+        PeerError: the check fails.
     """
     completed = sum(int(server.command("ZCARD", f"bull:{queue}:completed")) for queue in queues)
     _check(queues[0], "runs of the handler", expected.handled, completed)
@@ -120,10 +120,10 @@ def _check_counts(server: BenchServer, queue: str, expected: Mapping[str, int]) 
 
 
 def _check_keys(server: BenchServer, queues: Sequence[str], jobs: int) -> None:
-    """A lock or a list that stays behind shows here: every key is one of a queue's, a job's hash or a parent's `processed`."""
+    """Find locks or lists that remain: every key must be a queue's own, a job's hash or a parent's `processed`."""
     own = sum(server.command("EXISTS", f"bull:{queue}:{name}") for queue in queues for name in _QUEUE_KEYS)
     if server.command("DBSIZE") != own + jobs:
-        # A process of another peer, idle by now, may have written of its own.
+        # An idle process of another peer may have written its own keys.
         _check(queues[0], "keys", server.count("bull:*"), own + jobs)
 
 

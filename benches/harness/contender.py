@@ -1,4 +1,4 @@
-"""Who is asked, and the figures by which answers are compared."""
+"""Contenders, and the figures by which they are compared."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class Contender:
     """One way to do the work.
 
     Attributes:
-        name: as it stands in the tables.
+        name: its name in the tables.
         command: starts the peer's process.
-        task: what the peer is told to do; its own word for it.
-        options: more about the task, as the peer understands it.
-        share: how many of the question's jobs it gets: slow peers get less, so that a round lasts about as long for all.
+        task: the name of the task in the peer.
+        options: options of the task, in the form of the peer.
+        share: its share of the question's jobs: slow peers get less, so that a round takes about the same time for all.
         processes: how many processes do the work together.
-        waiting: how many more jobs wait in the queue beforehand.
-        foreign: it keeps its jobs in its own way, so that it fills the queue and counts by itself.
+        waiting: how many more jobs wait in the queue before the start.
+        foreign: it has another key layout, so it fills the queue and counts by itself.
         ordered: it keeps the order in which jobs are added.
-        limit: no product, but what Redis itself can do; the others are told how close they come to it.
-        extra: asked only with ``--all``.
+        limit: not a product but the limit of Redis itself; tables show how close the others come.
+        extra: measured only with ``--all``.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Figure:
     Attributes:
         name: what a `Measurement` calls it.
         title: the column's heading, with the unit.
-        digits: behind the point.
+        digits: after the decimal point.
         rising: more is better.
     """
 
@@ -54,7 +54,7 @@ class Figure:
     rising: bool = False
 
     def shown(self, value: float) -> str:
-        """Return a value as it stands in the tables."""
+        """Return a value its name in the tables."""
         return f"{value:,.{self.digits}f}"
 
 

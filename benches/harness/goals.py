@@ -1,4 +1,4 @@
-"""Goals: so many times as good as somebody else, or not more of something than a bound. Whether one is met is a rule, not an opinion."""
+"""Goals: a minimum ratio to another contender, or an upper bound of a figure. A rule decides whether one is met."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ EVERY_PEER = "every peer"
 
 @dataclass(frozen=True)
 class Times:
-    """One has to be so many times as good as another.
+    """A minimum ratio of one contender to another.
 
     Attributes:
-        subject: who.
-        base: than whom; `EVERY_PEER`: than the best of them.
-        at_least: how many times.
-        figure: by which figure; None: the question's first one.
-        beside: two others, whose ratio is shown beside; None: nobody's.
+        subject: which contender.
+        base: compared with which; `EVERY_PEER`: with the best of them.
+        at_least: the ratio.
+        figure: which figure; None: the question's first one.
+        beside: two others, whose ratio is also shown; None: no ratio.
     """
 
     subject: str
@@ -49,11 +49,11 @@ class AtMost:
     """A figure must not exceed a bound.
 
     Attributes:
-        subject: whose.
+        subject: which contender.
         figure: which.
         bound: how much.
-        beside: whose figure is shown beside it, since how fast the machine is today is in both; None: nobody's.
-        where: what that one takes on the machine for which the bound was set: what is measured here is converted by it. None:
+        beside: the contender whose figure is also shown, since the speed of the machine is in both; None: none.
+        where: the figure of that contender on the machine for which the bound was set; it converts the measured one. None:
             the bound is the same on every machine.
     """
 

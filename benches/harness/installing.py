@@ -1,4 +1,4 @@
-"""Installs the peers for ``--all``: each in an environment of its own, since what they need clashes."""
+"""Installs the peers for ``--all``: each in its own environment, since their requirements conflict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benches.harness.peer import ROOT
 
-#: What pip installs for each peer: the newest there is, as its users get it.
+#: What pip installs for each peer: the newest release.
 PYTHON_PEERS = {
     "rq": ("rq",),
     "celery": ("celery[redis]",),
@@ -36,7 +36,7 @@ def python_of(peer: str) -> Path:
 
 
 def install_peers(progress: Callable[[str], None]) -> None:
-    """Install what is missing. What cannot be installed is found missing when it is asked, and reported there."""
+    """Install missing peers. A peer that cannot be installed is reported as missing when it is measured."""
     HOME.mkdir(parents=True, exist_ok=True)
     for peer, packages in PYTHON_PEERS.items():
         interpreter = _interpreter(_NEWER.get(peer, (3, 10)))
@@ -54,7 +54,7 @@ def install_peers(progress: Callable[[str], None]) -> None:
 
 
 def _interpreter(version: tuple[int, int]) -> str | None:
-    """Return a Python that is new enough: this one, one of the path, or one that pyenv keeps."""
+    """Return a Python that is new enough: this one, one on PATH, or one of pyenv."""
     if sys.version_info >= version:
         return sys.executable
     names = [f"python3.{minor}" for minor in range(14, version[1] - 1, -1)]
@@ -63,7 +63,7 @@ def _interpreter(version: tuple[int, int]) -> str | None:
 
 
 def _starts(interpreter: str) -> bool:
-    """A name that pyenv puts into the path may stand for nothing."""
+    """Return whether it runs: a name that pyenv puts on PATH may have no Python."""
     return subprocess.run([interpreter, "-c", ""], check=False, capture_output=True).returncode == 0
 
 

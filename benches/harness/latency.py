@@ -1,4 +1,4 @@
-"""How long jobs take: from `add` to the handler on an idle queue, and from when they were due to `finishedOn` under load."""
+"""Latencies of jobs: from `add` to the handler on an idle queue, and from the due time to `finishedOn` under load."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from benches.harness.stage import Stage
 P50 = Figure("p50_ms", "p50 ms", digits=2)
 P99 = Figure("p99_ms", "p99 ms", digits=2)
 P999 = Figure("p999_ms", "p99.9 ms", digits=2)
-#: The decisive one first.
+#: The first one decides.
 TAIL_FIRST = (P99, P50, P999)
-#: Seconds until a worker that has started is asleep.
+#: Seconds until a started worker is idle.
 _SETTLE = 1.5
-#: So many jobs at least tell how much a worker can carry.
+#: The least number of jobs to measure the throughput of a worker.
 _CAPACITY_JOBS = 15_000
-#: Seconds of load are enough, also where the machine is slow.
+#: Seconds of load, enough on a slow machine too.
 _LOAD_SECONDS = 5
 _GENERATOR = (sys.executable, "-m", "benches.peers", "load_generator")
 
 
 @dataclass(frozen=True)
 class PickUp:
-    """One process of the contender adds jobs at a fixed rate, another one has a worker that is idle in between.
+    """One process of the contender adds jobs at a fixed rate, another one has a worker that is idle between them.
 
     Attributes:
-        rate: jobs per second; so few that each finds an idle queue.
+        rate: jobs per second; so few that the queue is always idle.
     """
 
     rate: float = 200.0
 
     def measure(self, stage: Stage) -> Measurement:
-        """Add jobs in an open loop; the handlers tell how long after `add` was called they started."""
+        """Add jobs in an open loop; the handlers record how long after the call of `add` they started."""
         worker, producer = stage.peers
         with stage.limited():
             stage.prepare(worker, {"task": "process", "act": "record"})
@@ -64,17 +64,17 @@ class PickUp:
 
 @dataclass
 class UnderLoad:
-    """One load generator for all adds jobs in an open loop; the contender only works them.
+    """One common load generator adds jobs in an open loop; the contender only works them.
 
     Attributes:
-        share: of what the first contender got through in a closed run, so that the load is the same for everybody.
+        share: share of the throughput of the first contender in a closed run, so that the load is the same for all.
     """
 
     share: float
     _capacity: list[float] = field(default_factory=list)
 
     def measure(self, stage: Stage) -> Measurement:
-        """Load the contender's worker and read from each job how long after it was due it was finished."""
+        """Load the contender's worker and read from each job the time from its due time to its end."""
         rate = self._capacity_of_first(stage) * self.share
         stage = replace(stage, jobs=min(stage.jobs, round(rate * _LOAD_SECONDS)))
         with Peer("the load generator", _GENERATOR) as generator, stage.limited(), generator.limited(60):
@@ -93,7 +93,7 @@ class UnderLoad:
         return found
 
     def _capacity_of_first(self, stage: Stage) -> float:
-        """Measured before the first contender's first round: the better of twice, as a cold one carries much less."""
+        """Measured before the first contender's first round: the better of two, since a cold worker is much slower."""
         if not self._capacity:
             closed = replace(stage, jobs=max(stage.jobs, _CAPACITY_JOBS))
             for _ in range(2):

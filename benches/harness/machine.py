@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine on which the figures were measured."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Machine:
 
 
 def describe(server: BenchServer) -> Machine:
-    """Return what this machine is."""
+    """Return this machine."""
     return Machine(
         cpu=_cpu_model(),
         cores=os.cpu_count() or 1,

@@ -1,4 +1,4 @@
-"""What a round takes: time, the server's CPU and memory, the contender's CPU and memory."""
+"""The cost of a round: time, the server's CPU and memory, the contender's CPU and memory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from benches.harness.server import BenchServer, CommandStats
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one round of one contender took.
+    """The measurement of one round of one contender.
 
     Attributes:
         jobs: how many.
         seconds: how long it took them all.
         server_us: CPU time of the server's main thread per job.
         client_us: CPU time of the peer's processes per job.
-        others: CPU time that neither of them nor the harness used, as a share of the machine: what disturbed the round.
+        others: CPU time of all other programs, as a share of the machine: the disturbance of the round.
         commands: calls and microseconds by command.
-        more: what else the question is about, by name.
+        more: further figures of the question, by name.
     """
 
     jobs: int
@@ -60,7 +60,7 @@ class Meter:
         self._began = time.perf_counter()
 
     def steady(self) -> None:
-        """The contender's memory has reached its size: growth counts from here."""
+        """Mark the base of the contender's memory: growth counts from here."""
         self._rss = self._client_rss()
 
     def read(self, jobs: int, **more: float) -> Measurement:
@@ -71,7 +71,7 @@ class Meter:
         known = client + load.cpu_us / 1e6 + time.process_time() - self._own
         others = _busy_seconds() - self._machine - known
         more.setdefault("longest_call_ms", self._server.longest_call_ms())
-        self._server.forget_slow_calls()  # what the server remembers of them is no job's memory
+        self._server.forget_slow_calls()  # what the server keeps about them is not memory of jobs
         more.setdefault("server_bytes", (self._server.used_memory() - self._memory) / jobs)
         more.setdefault("rss_growth_mb", (self._client_rss() - self._rss) / 1e6)
         more.setdefault("rss_mb", self._client_rss() / 1e6)

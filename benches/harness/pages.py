@@ -1,4 +1,4 @@
-"""Puts tables and plots of a file of results into docs/benchmarks.md, between its two marks. All that is said of them follows from rules."""
+"""Puts tables and plots of a result file into docs/benchmarks.md, between its two marks. Rules make the sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benches.harness.summary import Summary
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: begin, written by `make bench ARGS=--docs` -->", "<!-- figures: end -->"
-#: A lead of less than this is none.
+#: A smaller lead does not count.
 _LEAD = 1.005
 
 
@@ -91,7 +91,7 @@ def _identities(questions: Iterable[dict[str, Any]], summaries: Sequence[Summary
 
 
 def _behind(summaries: Iterable[Summary]) -> str:
-    """Say where a peer is ahead: found by rule, so that nobody has to admit it."""
+    """Return where a peer is ahead, found by a rule."""
     rows = []
     for summary in summaries:
         best, peer = summary.best(ours=True), summary.best(ours=False)

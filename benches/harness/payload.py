@@ -1,4 +1,4 @@
-"""The jobs that are added and worked: 100 bytes of data or more, different in each job. The peers make the same ones."""
+"""The jobs of all questions: 100 bytes of data or more, different in each job. The peers make the same ones."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 NAME = "order"
 NOTE = "a small payload of about a hundred"
-#: What a payload without padding has, about.
+#: The rough size of a payload without padding.
 SMALL = 100
 
 
 def note(size: int) -> str:
-    """Return the text that makes a payload about so many bytes large."""
+    """Return the text that gives a payload about this size in bytes."""
     return NOTE + "x" * max(0, size - SMALL)
 
 
@@ -21,7 +21,7 @@ def payload(index: int, size: int = SMALL) -> dict[str, object]:
 
 
 def payloads(jobs: int, size: int = SMALL) -> list[dict[str, object]]:
-    """Return the data of so many jobs."""
+    """Return the data of this many jobs."""
     text = note(size)
     return [
         {"order": index, "customer": f"c-{index:06}", "amount": index % 997 + 0.5, "note": text}

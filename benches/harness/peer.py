@@ -1,9 +1,10 @@
 """One contender's process.
 
-It says who it is in one line of JSON. Then, for each task: the harness sends an order (JSON), the peer gets ready (connects, makes the
-data) and says ``ready``; at ``go`` it starts. A producer says ``done`` when all jobs are acknowledged. A worker goes on until ``stop``
-and says ``done`` when it has closed. ``done`` is followed by a JSON object. The end of its input ends the peer. A worker whose jobs
-Redis keeps in a way the harness does not know also says ``handled`` when it has run the last job.
+It first sends its name and versions as a line of JSON. Then, for each task: the harness sends an order (JSON), the peer
+gets ready (connects, makes the data) and says ``ready``; at ``go`` it starts. A producer says ``done`` when all jobs
+are acknowledged. A worker goes on until ``stop`` and says ``done`` when it has closed. ``done`` is followed by a JSON
+object. The end of its input ends the peer. A worker whose jobs Redis keeps in a way the harness does not know also says
+``handled`` when it has run the last job.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ NODE_MODULES = ROOT / "tests" / "interop" / "node_modules"
 
 
 _PYTHONPATH = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-#: The kind of clock that ``clock_getcpuclockid`` makes of a process id.
+#: The clock type that ``clock_getcpuclockid`` combines with a process id.
 _CPU_CLOCK = 2
-#: Seconds until a peer has to be there; Spark takes its time.
+#: Seconds within which a peer must be ready; Spark is slow.
 _START = 120.0
-#: Seconds that a peer has to end when there are no more orders.
+#: Seconds within which a peer must end after its last order.
 _END = 10.0
 
 
 class PeerError(Exception):
-    """A peer broke down, hung or did not do its work."""
+    """A peer failed, hung or did not do its work."""
 
 
 class MissingPeerError(PeerError):
@@ -106,7 +107,7 @@ class Peer:
         self._expect("handled")
 
     def done(self) -> dict[str, Any]:
-        """Wait for the end of the work and return what the peer tells about it."""
+        """Wait for the end of the work and return the peer's report."""
         found: dict[str, Any] = json.loads(self._expect("done"))
         return found
 
@@ -119,7 +120,7 @@ class Peer:
         return float(sum(process.memory_info().rss for process in self._family()))
 
     def kill(self) -> None:
-        """End the process and its children at once: what it had to do is lost."""
+        """Kill the process and its children; unfinished work is lost."""
         for process in reversed(self._family()):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -132,7 +133,7 @@ class Peer:
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
-        """Kill the peer when a block lasts too long, so that whoever waits for it gets a `PeerError`."""
+        """Kill the peer if a block takes too long, so that code that waits for it gets a `PeerError`."""
         timer = threading.Timer(seconds, self.kill)
         timer.start()
         try:
@@ -182,12 +183,12 @@ class Peer:
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
-    """What a process and its children that have ended have used."""
+    """The CPU time of a process and of its ended children."""
     try:
         times = process.cpu_times()
         ended = float(times.children_user + times.children_system) if hasattr(times, "children_user") else 0.0
         if platform.system() == "Linux":
-            # The process's CPU clock counts nanoseconds, and threads that have ended; its times come in ticks of 10 ms.
+            # The process's CPU clock counts nanoseconds and includes ended threads; its times are in ticks of 10 ms.
             return ended + time.clock_gettime((~process.pid << 3) | _CPU_CLOCK)
         return ended + float(times.user + times.system)
     except (OSError, psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""One picture per run: for each question the first figure of everybody, bars for medians, whiskers for worst and best round."""
+"""One picture per run: for each question the first figure of all, bars for medians, whiskers for worst and best round."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from benches.harness.summary import Summary
 
-#: Somebody so many times the middle would leave nothing to see of the others.
+#: A contender this many times above the median would hide the others.
 _FAR = 20
 _OURS, _PEERS, _LIMIT = "#c2410c", "#64748b", "#cbd5e1"
 
 
 def draw(summaries: Sequence[Summary], folder: Path, name: str = "benchmarks") -> list[Path]:
-    """Write the picture as PNG and SVG; without matplotlib there is none."""
+    """Write the picture as PNG and SVG; without matplotlib write none."""
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError:

@@ -1,4 +1,4 @@
-"""Processing: timed until Redis has the last job in `completed`, whatever the worker may say; then every job is checked."""
+"""Processing: timed until Redis has the last job in `completed`, not until the worker says so; then every job is checked."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from benches.harness.peer import PeerError
 from benches.harness.stage import Stage
 from bullrush import FlowProducer
 
-#: Looking for the end: seldom at first, often towards the end, so that it costs the server nothing and is exact.
+#: Polling for the end: rare at first, frequent near the end, so that it is cheap for the server and exact.
 _SHORTEST_LOOK = 0.001
 _LONGEST_LOOK = 0.05
 
 
 @dataclass(frozen=True)
 class Process:
-    """Workers get through what waits.
+    """Workers run the waiting jobs.
 
     Attributes:
         queues: in how many queues the jobs are; each process works one of them.
         delay: milliseconds by which the jobs are delayed; they are due when the workers start. 0: they wait.
         children: how many each job has; 0: it is no flow.
-        memory: by how much the workers grow counts from a tenth of the jobs on.
+        memory: the growth of the workers is measured, from a tenth of the jobs on.
     """
 
     queues: int = 1
@@ -86,7 +86,7 @@ class Process:
 
 
 def wait_until_completed(stage: Stage, queues: list[str], jobs: int) -> int:
-    """Wait until so many jobs are completed and return how many are."""
+    """Wait until this many jobs are completed and return how many are."""
     began = time.perf_counter()
     while (completed := sum(int(stage.server.command("ZCARD", f"bull:{queue}:completed")) for queue in queues)) < jobs:
         for peer in stage.peers:

@@ -1,4 +1,4 @@
-"""Says what is going on, and for how long it still will: on a terminal in one line that changes, elsewhere in a line per question."""
+"""Prints the progress and the remaining time: on a terminal in one line that changes, elsewhere one line per question."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Progress:
     Args:
         questions: what will be asked.
         rounds: how many rounds each question gets.
-        known: seconds that questions took before, by name; of others the mean turn of this run is expected.
+        known: seconds that questions took before, by name; for others the mean turn of this run is used.
     """
 
     def __init__(self, questions: Sequence[Question], rounds: int, known: Mapping[str, float]) -> None:
@@ -38,14 +38,14 @@ class Progress:
         self._done[question] = done + 1
 
     def say(self, text: str = "") -> None:
-        """Show a line; without text: remove the one that is there."""
+        """Show a line; without text: remove the current one."""
         if self._terminal:
             print(f"\r\x1b[K{text.strip()}", end="", file=sys.stderr, flush=True)
         elif text:
             print(text.strip(), file=sys.stderr, flush=True)
 
     def remaining(self) -> str:
-        """Return how long the rest will take, for people."""
+        """Return the remaining time as text."""
         seconds = self._expected()
         return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
 
@@ -55,16 +55,16 @@ class Progress:
         pace = passed / finished if finished else _GUESS
         whole = {name: self._known.get(name, turns * pace) for name, turns in self._turns.items()}
         left = {name: 1 - min(1.0, self._done.get(name, 0) / turns) for name, turns in self._turns.items()}
-        # Once the next question has begun, nobody of the one before has a turn any more.
+        # After the start of the next question the one before has no turns left.
         started = [name for name in self._turns if name in self._done]
         return sum(whole[name] * left[name] for name in self._turns if name not in started[:-1])
 
 
 def _turns(question: Question, rounds: int) -> int:
-    """The warm-up is a turn, too."""
+    """Count all turns; the warm-up is one too."""
     return len(question.contenders) * (1 + rounds_of(question, rounds))
 
 
 def rounds_of(question: Question, rounds: int) -> int:
-    """Return how many rounds a question gets when so many are asked for."""
+    """Return how many rounds a question gets if this many are asked for."""
     return min(rounds, question.rounds or rounds)

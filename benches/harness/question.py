@@ -1,4 +1,4 @@
-"""What a benchmark asks, whom, and which answer would be good enough."""
+"""A question of the benchmarks: the work, the contenders and the goals."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class Goal(Protocol):
-    """What an answer should be."""
+    """A goal for an answer."""
 
     def judge(self, answer: Answer) -> Verdict | None:
-        """Return whether it is; None: those it is about did not answer."""
+        """Return whether it is met; None: its contenders have no result."""
         ...
 
 
 class Work(Protocol):
-    """What is done, and so how it is timed and checked."""
+    """The work: how it is done, timed and checked."""
 
     def measure(self, stage: Stage) -> Measurement:
-        """Let the contender on the stage do the work once.
+        """Let the contender of the stage do the work once.
 
         Raises:
-            PeerError: it broke down, hung, or the work is not what was asked for.
+            PeerError: it failed, hung, or did not do the work.
         """
         ...
 
@@ -51,15 +51,15 @@ class Question:
         name: for the command line and the results.
         title: for people.
         work: what is done.
-        contenders: who is asked; the first one is what the others are compared with.
+        contenders: the first one is the base of all ratios.
         goals: what the answer should be.
-        figures: what is compared; the first one decides.
+        figures: the compared figures; the first one decides.
         share: how many jobs it takes, in relation to the number asked for on the command line.
         payload: bytes of data in each job, about.
         setup: how Redis is set up.
-        core: asked without ``--all``, too.
-        rounds: more than these are not needed, as the answer hardly varies; None: as many as for the others.
-        patience: seconds that a contender may take for one round; who takes longer is given up.
+        core: measured without ``--all`` too.
+        rounds: the most rounds needed, if the answer hardly varies; None: as many as the others.
+        patience: the most seconds for one round; a slower contender is left out.
     """
 
     name: str
@@ -86,11 +86,11 @@ class Answer:
 
     Attributes:
         question: the question.
-        rounds: by contender's name; only of those who answered.
-        identities: what each contender says of itself: versions.
-        silent: why a contender gave no answer.
-        failed: bullrush did not do its work, and so the run has failed.
-        seconds: how long it took to ask.
+        rounds: by contender's name; only those with a result.
+        identities: name and versions of each contender.
+        silent: why a contender has no result.
+        failed: bullrush did not do its work, so the run has failed.
+        seconds: how long it took.
     """
 
     question: Question

@@ -1,4 +1,4 @@
-"""How many times as good one contender is as another."""
+"""Ratios between contenders."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def middle(answer: Answer, name: str, figure: Figure) -> float:
 
 
 def ratio(answer: Answer, subject: str, base: str, figure: Figure | None = None) -> float:
-    """Return how many times as good one contender is as another: the median over rounds, each compared within itself.
+    """Return the ratio of one contender to another: the median of the ratios within each round.
 
-    Above 1 is better, also where less is better. Without a figure it is the question's first one.
+    Above 1 is better, also if less of the figure is better. Without a figure it is the question's first one.
     """
     figure = figure or answer.question.figures[0]
     pairs = zip(answer.rounds[subject], answer.rounds[base], strict=True)

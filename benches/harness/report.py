@@ -11,7 +11,7 @@ from typing import Any
 from benches.harness.question import Answer
 from benches.harness.summary import Line, Summary, summarize
 
-#: Columns that every table has: where a figure of the question is one of them, it stands there once.
+#: Columns of every table: a figure of the question that is one of them is shown once.
 _ALWAYS = {"server_us", "client_us"}
 
 
@@ -27,7 +27,7 @@ def table(summary: Summary) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Return rows as lines of text: so many columns to the left, the others to the right."""
+    """Return rows as lines of text: the first columns left-aligned, the others right-aligned."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -53,25 +53,25 @@ def goals(summaries: Iterable[Summary]) -> str:
 
 
 def piped(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Return rows as a table in Markdown: so many columns to the left, the others to the right."""
+    """Return rows as a Markdown table: the first columns left-aligned, the others right-aligned."""
     header, *body = rows
     rule = f"|{'|'.join(['-'] * left + ['-:'] * (len(header) - left))}|"
     return [f"| {' | '.join(header)} |", rule, *(f"| {' | '.join(row)} |" for row in body)]
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read what was measured before."""
+    """Read the last measurements."""
     content: dict[str, Any] = json.loads(path.read_text())
     return content
 
 
 def read_summaries(path: Path) -> list[Summary]:
-    """Read the answers a file of results has."""
+    """Read the answers of a result file."""
     return [Summary.from_json(content["summary"]) for content in read_json(path)["questions"].values()]
 
 
 def write_json(path: Path, run: dict[str, Any], answers: Sequence[Answer]) -> None:
-    """Write everything that was measured; what a file has of other questions stays."""
+    """Write all measurements; other questions of the file stay."""
     path.parent.mkdir(parents=True, exist_ok=True)
     before = read_json(path) if path.exists() else {"run": run, "questions": {}}
     questions = {**before["questions"], **{answer.question.name: _content(answer, run) for answer in answers}}

@@ -1,4 +1,4 @@
-"""All rounds of a question, the contenders in turn: A B C, A B C, so that what disturbs the machine disturbs them all."""
+"""All rounds of a question, the contenders in turn: A B C, A B C, so that a disturbance affects all of them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class _Entrant:
 
 
 def ask(server: BenchServer, question: Question, jobs: int, rounds: int, progress: Callable[[str], None]) -> Answer:
-    """Ask all contenders. Each keeps its processes for all its rounds, idle while others have their turn.
+    """Measure all contenders. Each keeps its processes for all rounds; they are idle during the turns of others.
 
-    Whoever fails is given up and reported as silent; all are compared with the first who answers.
+    A contender that fails is left out and reported; all are compared with the first one that has a result.
     """
     answer = Answer(question)
     began = time.monotonic()
@@ -66,7 +66,7 @@ def _start(running: ExitStack, contender: Contender) -> tuple[Peer, ...]:
 
 
 def _warming(entrant: _Entrant) -> _Entrant:
-    """A million jobs that only wait warm up nobody."""
+    """Return the contender of the warm-up: a million waiting jobs are not needed for it."""
     waiting = min(entrant.contender.waiting, _WARM_UP_WAITING)
     return replace(entrant, contender=replace(entrant.contender, waiting=waiting))
 
@@ -78,13 +78,13 @@ def _measure(server: BenchServer, question: Question, entrant: _Entrant, queue: 
     try:
         return question.work.measure(stage)
     except PeerError:
-        for peer in entrant.peers:  # it may still be at work, which would disturb the others
+        for peer in entrant.peers:  # it may still be working, which would disturb the others
             peer.kill()
         raise
 
 
 def _excuse(answer: Answer, contender: Contender, error: PeerError) -> None:
-    """A peer that is not here or breaks down is part of the answer; what the project answers for must not fail."""
+    """A missing or failed peer is part of the answer; bullrush itself must not fail."""
     missing = isinstance(error, MissingPeerError)
     answer.failed |= contender.name.startswith("bullrush") and not missing
     answer.rounds.pop(contender.name, None)

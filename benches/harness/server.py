@@ -1,4 +1,4 @@
-"""The server of a run: private, and asked how much it had to work."""
+"""The private server of a run, and its CPU time and commands."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CommandStats = dict[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Load:
-    """What the server had done at some moment."""
+    """The server's counters at one time."""
 
     cpu_us: float
     commands: CommandStats
 
     def until(self, later: Load) -> Load:
-        """Return what it did from this moment to a later one."""
+        """Return the difference to a later time."""
         commands: CommandStats = {}
         for name, (calls, microseconds) in later.commands.items():
             calls_before, microseconds_before = self.commands.get(name, (0, 0))
@@ -66,7 +66,7 @@ class BenchServer:
         self.url = self._embedded.url
         self.pid = self._embedded.pid
         self.setup = setup
-        # redis-py types every answer as something that might be awaitable.
+        # redis-py types every reply as possibly awaitable.
         self._client: Any = redis.Redis.from_url(self.url, socket_timeout=None)
 
     def __enter__(self) -> Self:
@@ -80,11 +80,11 @@ class BenchServer:
 
     @property
     def version(self) -> str:
-        """What the server says of itself."""
+        """The server's INFO."""
         return str(self._info("server")["redis_version"])
 
     def load(self) -> Load:
-        """Return what the server has done so far: CPU time of the thread that runs commands, and commands."""
+        """Return the counters of the server: CPU time of the thread that runs commands, and commands."""
         cpu = self._info("cpu")
         main = "_main_thread" if "used_cpu_user_main_thread" in cpu else ""
         seconds = float(cpu[f"used_cpu_user{main}"]) + float(cpu[f"used_cpu_sys{main}"])
@@ -95,7 +95,7 @@ class BenchServer:
         )
 
     def used_memory(self) -> int:
-        """Return the bytes that the data take."""
+        """Return the size of the data in bytes."""
         return int(self._info("memory")["used_memory"])
 
     def longest_call_ms(self) -> float:
@@ -104,11 +104,11 @@ class BenchServer:
         return max((call["duration"] / 1000 for call in slow if b"EVAL" in call["command"].upper()), default=0.5)
 
     def forget_slow_calls(self) -> None:
-        """Start anew to look for the longest call."""
+        """Reset the search for the longest call."""
         self.command("SLOWLOG", "RESET")
 
     def empty(self) -> None:
-        """Remove all keys, outside of what is measured."""
+        """Remove all keys; this is not measured."""
         self.command("FLUSHALL", "SYNC")
         self.command("CONFIG", "SET", "slowlog-log-slower-than", 500)
         self.command("CONFIG", "SET", "slowlog-max-len", _SLOW_CALLS)
@@ -119,7 +119,7 @@ class BenchServer:
         return self._client.execute_command(*words)
 
     def count(self, pattern: str) -> int:
-        """Return how many keys have such a name."""
+        """Return how many keys match a pattern."""
         return sum(1 for _ in self._client.scan_iter(match=pattern, count=10_000))
 
     def hashes(self, keys: Iterable[str]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Where one contender does its work once: the server, its processes, an empty queue."""
+"""The place of one contender's round: the server, its processes, an empty queue."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Stage:
         contender: who does the work.
         peers: its processes.
         queue: the queue to use.
-        jobs: how many jobs there are to do.
+        jobs: how many jobs it has.
         payload: bytes of data in each job, about.
-        patience: seconds until the contender is given up.
+        patience: seconds until the contender is left out.
     """
 
     server: BenchServer
@@ -39,23 +39,23 @@ class Stage:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Kill the contender's processes when a block lasts too long."""
+        """Kill the contender's processes if a block takes too long."""
         with ExitStack() as limits:
             for peer in self.peers:
                 limits.enter_context(peer.limited(self.patience))
             yield
 
     def prepare(self, peer: Peer, order: Mapping[str, object] | None = None) -> None:
-        """Tell a process what to do, and wait until it is ready for it."""
+        """Give a process its order, and wait until it is ready."""
         own = {"task": self.contender.task, "queue": self.queue, "jobs": self.jobs, **self.contender.options}
         peer.prepare({**own, "url": self.server.url, "payload": self.payload, **(order or {})})
 
     def meter(self) -> Meter:
-        """Start to count."""
+        """Start the measurement."""
         return Meter(self.server, self.peers)
 
     def fill(self, queue: str, jobs: int, opts: Mapping[str, object] | None = None) -> None:
-        """Add the jobs that are to be worked. Who adds them makes no difference to those that share the key layout."""
+        """Add the jobs to be worked. Contenders with the same key layout all get them from the same producer."""
         if self.contender.foreign:
             self.ask("add_bulk", jobs=jobs)
             self.check_waiting(jobs)
@@ -68,12 +68,12 @@ class Stage:
                 producer.add_arrow(table(jobs, self.payload), name=NAME)
 
     def check_waiting(self, jobs: int) -> None:
-        """Let a contender with a key layout of its own count what waits."""
+        """Let a contender with another key layout count its waiting jobs."""
         if (found := self.ask("count")["waiting"]) != jobs:
             raise PeerError(f"{self.contender.name}: {found} jobs wait instead of {jobs}")
 
     def ask(self, task: str, **order: object) -> dict[str, Any]:
-        """Let the first process do something that is not measured."""
+        """Let the first process do a task that is not measured."""
         peer = self.peers[0]
         with self.limited():
             self.prepare(peer, {"task": task, **order})

@@ -16,7 +16,7 @@ from benches.harness.ratio import middle, ratio
 class Line:
     """One contender's medians over all rounds; of the first figure also the worst and the best round.
 
-    ``ratio`` says how many times as good as the first line it is, ``of_limit`` which part of the limit it reaches.
+    ``ratio`` is the ratio to the first line, ``of_limit`` the share of the limit.
     """
 
     name: str
@@ -37,15 +37,15 @@ class Line:
 
     @property
     def peer(self) -> bool:
-        """True for somebody else's product."""
+        """True for other products."""
         return not self.ours and not self.name.startswith("limit")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The answer to a question as it stands in tables and plots.
+    """The answer to a question, for tables and plots.
 
-    ``others`` is the part of the machine that other programs used meanwhile.
+    ``others`` is the share of the machine that other programs used.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Summary:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Summary:
-        """Read what `to_json` made."""
+        """Read the output of `to_json`."""
         plain = {name: value for name, value in content.items() if name not in {"figures", "lines", "verdicts"}}
         return cls(
             **plain,
@@ -75,7 +75,7 @@ class Summary:
         return asdict(self)
 
     def best(self, *, ours: bool) -> Line | None:
-        """Return the best of bullrush or of its peers; None: nobody answered."""
+        """Return the best of bullrush or of its peers; None: none has a result."""
         return max((line for line in self.lines if (line.ours if ours else line.peer)), key=_goodness, default=None)
 
 

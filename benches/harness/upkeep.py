@@ -1,4 +1,4 @@
-"""What workers do beside their jobs: looking for stalled jobs and renewing locks. Counted on the server, which is what it costs others."""
+"""The upkeep of workers: stalled checks and lock renewals. Measured on the server, where they delay others."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class StalledCheck:
     """A worker looks for stalled jobs while all jobs are active and it takes none itself: the queue is paused.
 
     Attributes:
-        stalled: nobody holds the jobs; otherwise all are in good hands.
-        passes: how many checks are watched when there is nothing to recover.
+        stalled: no worker has the jobs; otherwise all have valid locks.
+        passes: how many checks are measured if there is nothing to recover.
     """
 
     stalled: bool
     passes: int = 4
 
     def measure(self, stage: Stage) -> Measurement:
-        """Let the contender check, and read from the server what that took."""
+        """Let the contender check, and read the cost from the server."""
         self._claim(stage)
         worker = stage.peers[0]
         with stage.limited():
@@ -92,14 +92,14 @@ class Heartbeat:
 
     Attributes:
         lock_duration: milliseconds; BullMQ renews after half of it.
-        beats: how many renewals of all locks are watched.
+        beats: how many renewals of all locks are measured.
     """
 
     lock_duration: int = 10_000
     beats: int = 2
 
     def measure(self, stage: Stage) -> Measurement:
-        """Wait until the worker holds everything, then watch the server for some renewals."""
+        """Wait until the worker has all jobs, then measure the server during some renewals."""
         stage.fill(stage.queue, stage.jobs)
         worker = stage.peers[0]
         with stage.limited():

@@ -1,4 +1,4 @@
-"""What the public calls take, one at a time, on a private Redis. `benches.harness.calls` compares them with the stored baseline."""
+"""The times of the public calls, one at a time, on a private Redis. `benches.harness.calls` compares them with the baseline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def yardstick(benchmark: BenchmarkFixture, redis_url: str) -> Iterator[None]:
-    """What a call is measured by, right before and after it: a round trip to the same server without any client, and some JSON."""
+    """The yardstick of a call, measured before and after it: a round trip to the server without a client, and JSON."""
     address = urlsplit(redis_url)
     with socket.create_connection((address.hostname, address.port or 6379)) as wire:
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -37,7 +37,7 @@ def yardstick(benchmark: BenchmarkFixture, redis_url: str) -> Iterator[None]:
 
 
 def _shortest(wire: socket.socket) -> float:
-    """Return the seconds that it takes when nothing disturbs it."""
+    """Return its time in seconds without disturbance."""
     some, found = payload(0), []
     end = time.perf_counter() + 0.1
     while (began := time.perf_counter()) < end:

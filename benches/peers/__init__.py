@@ -1,1 +1,1 @@
-"""The programs that are compared, each a process of its own that talks with the harness in lines of text."""
+"""The compared programs, each its own process that exchanges lines of text with the harness."""

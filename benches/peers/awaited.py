@@ -1,4 +1,4 @@
-"""The tasks of peers whose ``add`` is awaited: all they have to say is how one job is added."""
+"""The tasks of peers with an awaited ``add``: a peer only gives the function that adds one job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INFLIGHT = 100
 
 
 async def add_inflight(order: Order, opened: Opened, inflight: int) -> None:
-    """Add jobs with so many calls in flight."""
+    """Add jobs with this many concurrent calls."""
     data = iter(payloads(order["jobs"], order["payload"]))
     async with opened(order) as add_one:
 
@@ -34,7 +34,7 @@ async def add_inflight(order: Order, opened: Opened, inflight: int) -> None:
 
 
 async def add_paced(order: Order, opened: Opened) -> None:
-    """Add jobs at fixed times, whatever becomes of them."""
+    """Add jobs at fixed times, without waiting for their results."""
     async with opened(order) as add_one:
         channel.ready()
         began = time.monotonic()
@@ -45,7 +45,7 @@ async def add_paced(order: Order, opened: Opened) -> None:
 
 
 async def run_until_stop(working: Coroutine[Any, Any, Any]) -> None:
-    """Run a worker until the harness has seen enough."""
+    """Run a worker until the harness sends ``stop``."""
     channel.ready()
     running = asyncio.ensure_future(working)
     await asyncio.to_thread(channel.wait_for_stop)

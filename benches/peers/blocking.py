@@ -1,4 +1,4 @@
-"""The tasks of peers whose ``add`` blocks: all they have to say is how one job is added and how many wait."""
+"""The tasks of peers with a blocking ``add``: a peer only gives functions that add one job and count waiting ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_each(order: Order, add_one: AddOne) -> None:
 
 
 def add_threads(order: Order, add_one: AddOne) -> None:
-    """Add jobs from as many threads as calls are to be in flight."""
+    """Add jobs with one thread per concurrent call."""
     data = iter(payloads(order["jobs"], order["payload"]))  # a list's iterator: safe to share
 
     def add_next() -> None:
@@ -39,7 +39,7 @@ def add_threads(order: Order, add_one: AddOne) -> None:
 
 
 def add_paced(order: Order, add_one: AddOne) -> None:
-    """Add jobs at fixed times, whatever becomes of them."""
+    """Add jobs at fixed times, without waiting for their results."""
     channel.ready()
     began = time.monotonic()
     for index in range(order["jobs"]):

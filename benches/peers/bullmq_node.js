@@ -1,6 +1,6 @@
 'use strict';
 // BullMQ for Node as a peer. The argument names the package: bullmq5 or bullmq6.
-// The conversation with the harness is described in benches/harness/peer.py.
+// The protocol with the harness is described in benches/harness/peer.py.
 
 const readline = require('node:readline');
 const library = process.argv[2];
@@ -143,7 +143,7 @@ async function processJobs(order) {
   say(`done ${JSON.stringify({ handled, latencies })}`);
 }
 
-// Takes all jobs and holds them until it is stopped.
+// Takes all jobs and keeps them until the stop.
 async function hold({ concurrency, lock_duration: lockDuration, ...rest }) {
   const order = { ...rest, worker: { concurrency, lockDuration } };
   let release;

@@ -97,7 +97,7 @@ async def process(order: Order) -> None:
     channel.ready()
     running = asyncio.ensure_future(worker.run())
     await asyncio.to_thread(channel.wait_for_stop)
-    # Now and then close() never returns, although no job is left to wait for.
+    # Sometimes close() never returns, although no job is left.
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(worker.close(), _PATIENCE)
     running.cancel()

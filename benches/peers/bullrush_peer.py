@@ -42,7 +42,7 @@ def add(order: Order) -> None:
 
 
 def add_async(order: Order) -> None:
-    """Add with so many calls in flight; 1: one after another."""
+    """Add with this many concurrent calls; 1: one after another."""
 
     async def run() -> None:
         queue = aio.Queue(order["queue"], url=order["url"])
@@ -62,7 +62,7 @@ def add_async(order: Order) -> None:
 
 
 def add_threads(order: Order) -> None:
-    """Add with so many threads, each with one call in flight."""
+    """Add with this many threads, each with one call at a time."""
     from concurrent.futures import ThreadPoolExecutor
 
     with Queue(order["queue"], url=order["url"]) as queue, ThreadPoolExecutor(order["inflight"]) as threads:

@@ -1,4 +1,4 @@
-"""bullrush as a peer: workers. A worker runs until the harness has seen what it waits for in Redis."""
+"""bullrush as a peer: workers. A worker runs until the harness finds the expected state in Redis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bullrush.job import Job
 
 
 class Handlers:
-    """The handlers by kind and act. They count their jobs, and that is all they cost."""
+    """The handlers by kind and action. They only count their jobs."""
 
     def __init__(self, order: Order) -> None:
         self.count = itertools.count()
@@ -71,7 +71,7 @@ def process(order: Order) -> None:
 
 
 def hold(order: Order) -> None:
-    """Take all jobs and hold them until it is stopped."""
+    """Take all jobs and keep them until the stop."""
     count = itertools.count()
     released = concurrent.futures.Future[None]()
 

@@ -1,6 +1,7 @@
 """Celery as a peer: its own worker command with one process per core, results ignored, 100 messages prefetched per process.
 
-The worker starts before the jobs' queue is given to it, so that its start is not measured. Its processes write a byte per job into a pipe.
+The worker starts before it gets the queue of the jobs, so that its start is not measured. Its processes write a byte
+per job into a pipe.
 """
 
 from __future__ import annotations

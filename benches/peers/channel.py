@@ -1,4 +1,4 @@
-"""A Python peer's side of the conversation with the harness (see `benches.harness.peer`)."""
+"""A Python peer's side of the protocol with the harness (see `benches.harness.peer`)."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ Order = Mapping[str, Any]
 
 
 def introduce(identity: str) -> None:
-    """Say who this is: name and versions."""
+    """Send name and versions."""
     _say(json.dumps({"identity": identity}))
 
 
 def next_order() -> dict[str, Any] | None:
-    """Wait for an order; None: there are no more."""
+    """Wait for an order; None: there is no other."""
     line = sys.stdin.readline()
     order: dict[str, Any] | None = json.loads(line) if line else None
     return order
 
 
 def ready() -> None:
-    """Say that all is prepared, and wait for the start."""
+    """Send ``ready``, and wait for the start."""
     _say("ready")
     _hear("go")
 
 
 def wait_for_stop() -> None:
-    """Wait until a worker is to close."""
+    """Wait for ``stop``."""
     _hear("stop")
 
 
 def done(**facts: object) -> None:
-    """Say that the work is done."""
+    """Send ``done``."""
     _say(f"done {json.dumps(facts)}")
 
 
 def handled() -> None:
-    """Say that the last job has run."""
+    """Send ``handled``: the last job has run."""
     _say("handled")
 
 
 def serve(package: str, tasks: Mapping[str, Callable[[Order], Any]]) -> None:
-    """Introduce a package and do its tasks."""
+    """Send the versions of a package and run its tasks."""
     work(f"{package} {importlib.metadata.version(package)}", tasks)
 
 
 def work(identity: str, tasks: Mapping[str, Callable[[Order], Any]]) -> None:
-    """Introduce whoever this is and do the tasks, plain or awaited, until there are no more orders."""
+    """Send name and versions and run the tasks, plain or async, until there is no other order."""
     introduce(f"{identity}, Python {platform.python_version()}")
     while (order := next_order()) is not None:
         working = tasks[order["task"]](order)
@@ -64,7 +64,7 @@ def work(identity: str, tasks: Mapping[str, Callable[[Order], Any]]) -> None:
 
 
 class Run:
-    """What the handlers of one order have done. They call it with a job's data, and that is all they do."""
+    """Counts the runs of one order's handlers. They call it with a job's data and do nothing else."""
 
     def __init__(self, order: Order) -> None:
         self._jobs: int = order["jobs"]
@@ -79,12 +79,12 @@ class Run:
             handled()
 
     def done(self) -> None:
-        """Say that the worker is closed."""
+        """Send ``done``: the worker is closed."""
         done(handled=next(self._count) - 1, latencies=self.latencies)
 
 
 def stamped() -> dict[str, float]:
-    """Return the data of a job whose handler tells how long it took to get there."""
+    """Return the data of a job whose handler records its latency."""
     return {"sent": time.monotonic_ns() / 1000}
 
 

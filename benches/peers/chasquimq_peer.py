@@ -46,7 +46,7 @@ async def process(order: Order) -> None:
 
 
 async def count(order: Order) -> None:
-    """Its stream has just what is not acknowledged yet."""
+    """Count the stream: it only has jobs that are not acknowledged."""
     async with Redis.from_url(order["url"]) as client:
         streams = [key async for key in client.scan_iter(f"*{order['queue']}*", _type="stream")]
         lengths = [await client.xlen(key) for key in streams if not key.endswith((b":events", b":dlq"))]
@@ -55,7 +55,7 @@ async def count(order: Order) -> None:
 
 
 def checked(task: Callable[[Order], Awaitable[None]]) -> Callable[[Order], Awaitable[None]]:
-    """Say what is missing before the server refuses a command."""
+    """Raise an error for a missing feature before the server refuses a command."""
 
     async def run(order: Order) -> None:
         async with Redis.from_url(order["url"]) as client:

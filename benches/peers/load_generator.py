@@ -1,6 +1,7 @@
-"""The load that all workers get: jobs are added at fixed times, in an open loop, whatever becomes of them.
+"""The load of all workers: jobs are added at fixed times, in an open loop, without waiting for their results.
 
-Jobs that are due go into one call, every millisecond, so that the generator needs little of the machine. Each says when it was due.
+Jobs that are due go into one call, every millisecond, so that the generator needs little of the machine. Each has its
+due time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The limit: bullrush's own scripts, called with commands that were encoded before the clock started, over one plain socket.
 
-There is no client left to be slow, so what remains is Redis. No product can be faster with these scripts; how close one comes is the question.
+The client takes almost no time, so this is the speed of Redis. No product can be faster with these scripts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INCLUDE = re.compile(r"^( *)--- @include (\w+)$", re.MULTILINE)
 _BATCH = 250
 _WINDOW = 2
 _TOKEN = "raw"
-#: What the hash of a job that was just fetched for the first time has.
+#: The number of hash fields of a job that was just fetched for the first time.
 _PLAIN_FIELDS = 6
 
 
@@ -40,7 +40,7 @@ class Wire:
         self._replies = self._socket.makefile("rb", buffering=1 << 18)
 
     def run(self, commands: Iterable[bytes], window: int) -> None:
-        """Send all commands, so many ahead of their replies."""
+        """Send all commands, with this many ahead of their replies."""
         waiting = iter(commands)
         in_flight = 0
         for command in islice(waiting, window):

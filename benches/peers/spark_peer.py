@@ -43,7 +43,7 @@ def _rows(spark: SparkSession, order: Order) -> DataFrame:
 
 
 def main() -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # what executors run is what this process runs
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # executors run the same code as this process
     builder: Any = SparkSession.builder
     session = builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -43,7 +43,7 @@ async def process(order: Order) -> None:
 
 
 async def count(order: Order) -> None:
-    """What was not delivered or not acknowledged yet; the stream itself keeps what is done."""
+    """Count jobs that are not delivered or not acknowledged; the stream itself keeps finished jobs."""
     async with Redis.from_url(order["url"]) as client:
         groups = await client.xinfo_groups(order["queue"])
     channel.ready()

@@ -1,5 +1,5 @@
 'use strict';
-// A headless Chromium that obeys JSON lines: each input line is [method, ...args], each output line what came of it.
+// A headless Chromium controlled by JSON lines: each input line is [method, ...args], each output line its result.
 // usage: node browser.js <executable> <profile folder>
 
 const readline = require('node:readline');

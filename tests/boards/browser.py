@@ -1,4 +1,4 @@
-"""A headless Chromium for the tests, spoken to in JSON lines, and bull-board on a port of its own."""
+"""A headless Chromium for the tests, controlled by JSON lines, and bull-board on its own port."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-#: What every page looked like at the end of its test; not part of the repository.
+#: A picture of every page at the end of its test; not part of the repository.
 SCREENSHOTS = HERE / "screenshots"
 
 
@@ -87,7 +87,7 @@ class BullBoard(_Lines):
         return text
 
     def click(self, text: str) -> None:
-        """Click on what bears this text."""
+        """Click on the element with this text."""
         self._browser("click", f"text={json.dumps(text)}")
 
     def click_action(self, number: int) -> None:

@@ -1,5 +1,5 @@
 'use strict';
-// bull-board over queues given by name, as an operator sets it up. Prints its port, ends with its input.
+// bull-board over queues given by name, as an operator sets it up. Prints its port and ends when its input ends.
 // usage: node server.js <redis url> <queue>...
 
 const { createBullBoard } = require('@bull-board/api');

@@ -1,28 +1,21 @@
-"""bull-board over queues that bullrush fills: what it shows, and what its buttons leave in the queue."""
+"""bull-board over queues of bullrush: what it shows, and what its buttons change in the queue."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from bullrush import FlowProducer, Job, Queue, Worker, _core
+from tests.waiting import wait_until
 
 from .browser import BullBoard
 
 DAY = 86_400_000
 
 
-def eventually(look: Callable[[], Any], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not look():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
-
-
 def counts(queue: Queue, **expected: int) -> Callable[[], bool]:
-    """Tell whether so many jobs are in these states."""
+    """Return a check that this many jobs are in these states."""
     return lambda: queue.get_job_counts(*expected).items() >= expected.items()
 
 
@@ -38,7 +31,7 @@ def render(job: Job) -> dict[str, int]:
 
 @pytest.fixture
 def work(queue: Queue) -> Callable[[], Any]:
-    """Work off what can be fetched now."""
+    """Run all jobs that can be fetched now."""
 
     def run() -> Any:
         with Worker(queue.name, render, url=queue.opts["url"]) as worker:
@@ -53,7 +46,7 @@ def busy(queue: Queue) -> Iterator[None]:
     held = threading.Event()
     queue.add("active-job")
     with Worker(queue.name, lambda job: held.wait(30), url=queue.opts["url"], autorun=True, prefetch=0):
-        eventually(lambda: queue.get_job_counts("active")["active"])
+        wait_until(lambda: queue.get_job_counts("active")["active"])
         yield
         held.set()
 
@@ -119,7 +112,7 @@ def test_a_failed_job_is_retried_by_a_click(board: BullBoard, queue: Queue, work
     board.see("broken")
     board.click_action(1)
     board.confirm()
-    eventually(lambda: job.get_state() == "waiting")
+    wait_until(lambda: job.get_state() == "waiting")
     assert work().failed == 1
     read = queue.get_job(job.id)
     assert read is not None
@@ -132,12 +125,12 @@ def test_all_failed_jobs_are_retried_by_a_click(board: BullBoard, queue: Queue, 
     board.open_jobs(queue.name, "failed")
     board.click("Retry all")
     board.confirm()
-    eventually(counts(queue, waiting=3, failed=0))
+    wait_until(counts(queue, waiting=3, failed=0))
     assert work().failed == 3
 
 
 def test_all_failed_jobs_are_removed_by_a_click(board: BullBoard, queue: Queue, work: Callable[[], Any]) -> None:
-    _core.stop_clock(_core.now_ms() - DAY)  # bull-board spares the jobs of the last seconds
+    _core.stop_clock(_core.now_ms() - DAY)  # bull-board keeps the jobs of the last seconds
     try:
         jobs = queue.add_bulk([{"name": "broken"}, {"name": "fine"}])
         work()
@@ -146,7 +139,7 @@ def test_all_failed_jobs_are_removed_by_a_click(board: BullBoard, queue: Queue, 
     board.open_jobs(queue.name, "failed")
     board.click("Clean all")
     board.confirm()
-    eventually(counts(queue, completed=1, failed=0))
+    wait_until(counts(queue, completed=1, failed=0))
     assert [queue.get_job(job.id) is None for job in jobs] == [True, False]
 
 
@@ -156,7 +149,7 @@ def test_a_delayed_job_is_promoted_by_a_click(board: BullBoard, queue: Queue, wo
     board.see("later")
     board.click_action(1)
     board.confirm()
-    eventually(lambda: job.get_state() == "waiting")
+    wait_until(lambda: job.get_state() == "waiting")
     assert work().completed == 1
 
 
@@ -165,7 +158,7 @@ def test_all_delayed_jobs_are_promoted_by_a_click(board: BullBoard, queue: Queue
     board.open_jobs(queue.name, "delayed")
     board.click("Promote all")
     board.confirm()
-    eventually(counts(queue, waiting=3, delayed=0))
+    wait_until(counts(queue, waiting=3, delayed=0))
     assert work().completed == 3
 
 
@@ -175,21 +168,21 @@ def test_a_queue_is_paused_and_resumed_by_clicks(board: BullBoard, queue: Queue,
     board.open_menu()
     board.click("Pause")
     board.confirm()
-    eventually(queue.is_paused)
+    wait_until(queue.is_paused)
     assert work().completed == 0
     board.open_jobs(queue.name, "paused")
     board.see("work")
     board.open_menu()
     board.click("Resume")
     board.confirm()
-    eventually(lambda: not queue.is_paused())
+    wait_until(lambda: not queue.is_paused())
     assert work().completed == 1
 
 
-def test_a_worker_of_ours_is_seen(board: BullBoard, queue: Queue) -> None:
+def test_a_worker_of_ours_is_listed(board: BullBoard, queue: Queue) -> None:
     queue.add("later", delay=DAY)
     with Worker(queue.name, render, url=queue.opts["url"], autorun=True):
-        eventually(lambda: queue.get_workers_count() == 1)
+        wait_until(lambda: queue.get_workers_count() == 1)
         board.open_jobs(queue.name, "delayed")
         board.see("later")
         assert "No workers" not in board.text()

@@ -1,4 +1,4 @@
-"""What fault tests get: a server of their own that may be killed, a ledger, worker processes and a treacherous relay."""
+"""Fixtures of the fault tests: a server that may be killed, a ledger, worker processes and a proxy that breaks connections."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def server() -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def lasting_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
-    """Return a server that has what it acknowledged on disk, and so survives being killed."""
+    """Return a server that writes to disk before it acknowledges, so no acknowledged write is lost when it is killed."""
     with EmbeddedRedis(tmp_path / "data", port=0, args=["--appendfsync", "always"]) as own:
         yield own
 

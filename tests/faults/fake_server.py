@@ -1,4 +1,4 @@
-"""Something that answers like a Redis of another version: no such server can be installed everywhere."""
+"""A fake Redis of another version, since such a server cannot be installed everywhere."""
 
 import socketserver
 import threading
@@ -21,7 +21,7 @@ class _Answers(socketserver.BaseRequestHandler):
 
 
 class FakeServer(socketserver.ThreadingTCPServer):
-    """Tells a version, and notes every command that would have touched a key."""
+    """Reports a version and records every command that would have touched a key."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Running a function in a forked child, as PySpark's daemon runs its tasks, and hearing what became of it."""
+"""Runs a function in a forked child, as PySpark's daemon runs its tasks, and returns its result."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""What jobs of the fault tests do, by the name of the job."""
+"""Handlers of the fault tests; the name of a job selects what it does."""
 
 import ctypes
 import os
@@ -39,7 +39,7 @@ class Handlers:
         return f"result-of-{job.id}"
 
     def brief(self, _job: Job) -> None:
-        """Take a moment, so that there is always a job in hand."""
+        """Take 2 ms, so that there is always a running job."""
         time.sleep(0.002)
 
     def slow(self, _job: Job) -> None:
@@ -57,7 +57,7 @@ class Handlers:
         raise ValueError(f"failure-of-{job.id}")
 
     def gated(self, job: Job) -> str:
-        """Run until the test opens the gate; then fail the first time if asked to."""
+        """Run until the gate file exists; then fail the first time if the data says so."""
         gate = Path(job.data["gate"])
         while not gate.exists():
             time.sleep(0.01)
@@ -74,7 +74,7 @@ class Handlers:
 
 
 class Ticker:
-    """A thread that would run all the time if it could."""
+    """A thread that measures for how long it cannot run."""
 
     def __init__(self) -> None:
         self._longest = 0.0

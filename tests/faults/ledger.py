@@ -1,4 +1,4 @@
-"""The ledger of a fault test: what was acknowledged to the producer, and what handlers ran, in whichever process."""
+"""The ledger of a fault test: which jobs were acknowledged to the producer, and which handlers ran, in any process."""
 
 import os
 from collections import Counter
@@ -9,26 +9,26 @@ from redis import Redis
 
 
 class Ledger:
-    """One line per fact, appended in one write, so that lines of killed processes are whole and none is lost."""
+    """One line per fact, appended in one write, so that a killed process leaves only whole lines."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.path.touch()
 
     def acknowledge(self, ids: Iterable[str]) -> None:
-        """Note jobs whose add has returned: Redis owes them to us."""
+        """Record jobs whose add has returned: they must not get lost."""
         self._append("".join(f"added {job_id}\n" for job_id in ids))
 
     def begin(self, job_id: str) -> None:
-        """Note that a handler has got a job."""
+        """Record that a handler has started a job."""
         self._append(f"began {job_id}\n")
 
     def end(self, job_id: str) -> None:
-        """Note that a handler has returned."""
+        """Record that a handler has returned."""
         self._append(f"ended {job_id}\n")
 
     def note(self, fact: str) -> None:
-        """Note anything else a test wants to know, as a word and a value."""
+        """Record any other fact, as a word and a value."""
         self._append(f"{fact}\n")
 
     @property
@@ -37,7 +37,7 @@ class Ledger:
 
     @property
     def begun(self) -> list[str]:
-        """The job of every run, in order of their beginnings."""
+        """The job of every run, in the order in which they started."""
         return self.values("began")
 
     @property
@@ -46,14 +46,14 @@ class Ledger:
 
     @property
     def duplicates(self) -> int:
-        """How many runs there were beyond the first one of each job."""
+        """The number of runs after the first one of each job."""
         return len(self.begun) - len(set(self.begun))
 
     def values(self, fact: str) -> list[str]:
         return [value for word, value in self._facts() if word == fact]
 
     def check(self, redis: Redis, queue: str, *, duplicates: int) -> None:
-        """Assert that every acknowledged job is completed, once, that nothing is left over, and how often jobs ran again."""
+        """Assert that each acknowledged job is completed once, that no other is left, and how often jobs ran again."""
         key = f"bull:{queue}:"
         completed = set(redis.zrange(key + "completed", 0, -1))
         assert set(self.acknowledged) - completed == set(), "acknowledged, but not completed"
@@ -78,6 +78,6 @@ class Ledger:
 
 
 def completions(redis: Redis, queue: str) -> Counter[str]:
-    """Return how often each job was completed, as everybody who reads the queue's events heard it."""
+    """Return how often each job was completed according to the queue's events."""
     entries = redis.xrange(f"bull:{queue}:events")
     return Counter(fields["jobId"] for _, fields in entries if fields["event"] == "completed")

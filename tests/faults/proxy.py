@@ -1,4 +1,4 @@
-"""A relay in front of Redis that can be told to misbehave: cut, reset, swallow, lose or cut the reply to one script."""
+"""A proxy in front of Redis that breaks connections: it cuts, resets or swallows them, or loses the reply to one script."""
 
 import asyncio
 import contextlib
@@ -21,19 +21,19 @@ _RESET = struct.pack("ii", 1, 0)
 
 @dataclass
 class Trap:
-    """Waits for a call of one script, lets it be executed, and breaks the connection instead of delivering the reply."""
+    """Waits for a call of one script, lets Redis execute it, and breaks the connection instead of delivering the reply."""
 
     script: str
-    #: How much of the reply gets through.
+    #: How much of the reply is delivered.
     share: float
     when: Callable[[list[bytes]], bool]
     sprung: threading.Event = field(default_factory=threading.Event)
-    #: Sent behind the call: its echo proves that the call was executed.
+    #: Sent after the call: its echo proves that the call was executed.
     mark: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode())
 
 
 class Proxy:
-    """Relays connections to a local server, on a thread of its own."""
+    """Forwards connections to a local server, on its own thread."""
 
     def __init__(self, port: int) -> None:
         self._server_port = port
@@ -78,32 +78,32 @@ class Proxy:
         self._refuses = on
 
     def swallow(self, on: bool) -> None:
-        """Let nothing through, new connections included, and say nothing about it."""
+        """Forward nothing, on new connections too, and keep all connections open."""
         self._swallows = on
 
     def swallow_waits(self, on: bool) -> None:
-        """Let no wait for jobs through, as if only that connection were half open."""
+        """Forward no wait for jobs, as if only that connection were half open."""
         self._swallows_waits = on
 
     def lose_reply(self, script: str, share: float = 0.0, when: Callable[[list[bytes]], bool] = lambda _: True) -> Trap:
         """Break the connection after the next execution of a script.
 
         Args:
-            script: its name; it must have been loaded through this relay before the call.
-            share: how much of the reply gets through, 0 to 1.
-            when: looks at the arguments of a call and tells whether it is the one.
+            script: its name; it must have been loaded through this proxy before the call.
+            share: how much of the reply is delivered, 0 to 1.
+            when: gets the arguments of a call and returns whether to break this one.
         """
         trap = Trap(script, share, when)
         self._trap = trap
         return trap
 
     def learn(self, command: list[bytes]) -> None:
-        """Note the name of a script that a client loads."""
+        """Record the name of a script that a client loads."""
         if command[:2] == [b"SCRIPT", b"LOAD"] and (name := _NAME.search(command[2])):
             self._scripts[hashlib.sha1(command[2]).hexdigest().encode()] = name[1].decode()
 
     def springs(self, command: list[bytes]) -> Trap | None:
-        """Tell whether a command is the one that the trap waits for."""
+        """Return whether the trap waits for this command."""
         trap = self._trap
         if trap is None or command[0] != b"EVALSHA" or self._scripts.get(command[1]) != trap.script:
             return None
@@ -113,7 +113,7 @@ class Proxy:
         return trap
 
     def swallows(self, command: list[bytes] | None = None) -> bool:
-        """Tell whether a command, or whatever comes, gets through."""
+        """Return whether this data is forwarded."""
         if self._swallows_waits and command is not None and command[0] == b"BZPOPMIN":
             self.swallowed += 1
             return True
@@ -158,7 +158,7 @@ class _Connection:
     def end(self, *, reset: bool = False) -> None:
         client = self._client[1]
         if reset:
-            with contextlib.suppress(OSError):  # it was closed meanwhile
+            with contextlib.suppress(OSError):  # it was closed in the meantime
                 client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         for writer in (client, self._server):
             if writer is not None:
@@ -184,7 +184,7 @@ class _Connection:
             done = 0
             for command, end in commands(buffer):
                 self._proxy.learn(command)
-                # Asked before the server gets the command: a trap may look at the state that the command meets.
+                # Before the server gets the command, since a trap may look at the state before it runs.
                 self._trap = self._proxy.springs(command)
                 if not self._proxy.swallows(command):
                     server.write(buffer[done:end])

@@ -1,4 +1,4 @@
-"""A worker closes: what has not begun goes back, what runs may finish, and what is too late is left to the stalled check."""
+"""A worker closes: jobs that have not started go back, running jobs may finish until the deadline, others are left to stall."""
 
 import asyncio
 import threading
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bullrush import Queue, Worker, aio
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 from .worker_process import is_connected
 
 
@@ -34,7 +34,7 @@ class Running:
 def gate(tmp_path) -> Iterator[Path]:
     path = tmp_path / "gate"
     yield path
-    path.touch()  # threads of handlers that were left behind
+    path.touch()  # handler threads that did not end before the deadline
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def gated(queue: Queue, gate: Path, count: int, **options) -> list[str]:
 def test_jobs_claimed_ahead_go_back_to_the_front_in_their_order(queue, own_redis, run, gate, ledger, prefetch):
     ids = gated(queue, gate, 1 + prefetch)
     running = run(prefetch=prefetch)
-    until("all are claimed", lambda: own_redis.llen("bull:work:active") == 1 + prefetch)
-    until("one runs", lambda: ledger.begun == ids[:1])
+    wait_until(lambda: own_redis.llen("bull:work:active") == 1 + prefetch, "all are fetched")
+    wait_until(lambda: ledger.begun == ids[:1], "one runs")
     later = [job.id for job in queue.add_bulk([{"name": "quick"}] * 3)]
     closing = threading.Thread(target=running.close)
     closing.start()
-    until("they are back", lambda: own_redis.lrange("bull:work:active", 0, -1) == ids[:1])
+    wait_until(lambda: own_redis.lrange("bull:work:active", 0, -1) == ids[:1], "they are back")
     assert own_redis.lrange("bull:work:wait", 0, -1)[::-1] == ids[1:] + later
     assert not any(own_redis.exists(f"bull:work:{job_id}:lock") for job_id in ids[1:])
     gate.touch()
@@ -79,10 +79,10 @@ def test_jobs_with_a_priority_go_back_to_the_front_of_it(queue, own_redis, run, 
     ids = gated(queue, gate, 4, priority=5)
     later = queue.add("quick", priority=5).id
     running = run(prefetch=3)
-    until("one runs", lambda: ledger.begun == ids[:1])
+    wait_until(lambda: ledger.begun == ids[:1], "one runs")
     closing = threading.Thread(target=running.close)
     closing.start()
-    until("they are back", lambda: own_redis.zcard("bull:work:prioritized") == 4)
+    wait_until(lambda: own_redis.zcard("bull:work:prioritized") == 4, "they are back")
     gate.touch()
     closing.join()
     handed: list[str] = []
@@ -94,10 +94,10 @@ def test_jobs_with_a_priority_go_back_to_the_front_of_it(queue, own_redis, run, 
 def test_running_jobs_finish_and_the_worker_waits_for_them(queue, run, gate, ledger):
     ids = gated(queue, gate, 3)
     running = run(concurrency=3)
-    until("all run", lambda: len(ledger.begun) == 3)
+    wait_until(lambda: len(ledger.begun) == 3, "all run")
     closing = threading.Thread(target=running.close)
     closing.start()
-    until("it is closing", lambda: running.worker.closing)
+    wait_until(lambda: running.worker.closing, "it is closing")
     assert not running.outcome
     gate.touch()
     closing.join()
@@ -108,15 +108,15 @@ def test_running_jobs_finish_and_the_worker_waits_for_them(queue, run, gate, led
 def test_locks_are_renewed_until_the_last_job_has_finished(queue, own_redis, run, gate, ledger):
     (job_id,) = gated(queue, gate, 1)
     running = run(lock_duration=400, stalled_interval=100)
-    until("it runs", lambda: ledger.begun)
+    wait_until(lambda: ledger.begun, "it runs")
     closing = threading.Thread(target=running.close)
     closing.start()
     lock = f"bull:work:{job_id}:lock"
-    for _ in range(6):  # by 100 ms each: together longer than the lock lasts
+    for _ in range(6):  # 100 ms each: together longer than the lock lasts
         low = own_redis.pttl(lock)
-        until("the lock runs down", lambda low=low: own_redis.pttl(lock) < low)
+        wait_until(lambda low=low: own_redis.pttl(lock) < low, "the lock runs down")
         low = own_redis.pttl(lock)
-        until("the lock is renewed", lambda low=low: own_redis.pttl(lock) > low)
+        wait_until(lambda low=low: own_redis.pttl(lock) > low, "the lock is renewed")
     gate.touch()
     closing.join()
     assert queue.get_job(job_id).get_state() == "completed"
@@ -126,18 +126,18 @@ def test_locks_are_renewed_until_the_last_job_has_finished(queue, own_redis, run
 @pytest.mark.parametrize("how", [{"timeout": 300}, {"force": True}], ids=["after_a_deadline", "by_force"])
 def test_jobs_that_take_too_long_are_left_to_the_stalled_check(queue, own_redis, run, gate, ledger, how):
     ids = gated(queue, gate, 2)
-    # Of three stalls one is not the last: the jobs may run side by side again.
+    # After one stall of three allowed, the jobs may run at the same time again.
     impatient = {"lock_duration": 500, "stalled_interval": 200, "max_stalled_count": 2}
     running = run(concurrency=2, **impatient)
-    until("both run", lambda: len(ledger.begun) == 2)
+    wait_until(lambda: len(ledger.begun) == 2, "both run")
     assert running.close(**how) < 5
     assert sorted(own_redis.lrange("bull:work:active", 0, -1)) == ids
-    until("their locks expire", lambda: not any(own_redis.exists(f"bull:work:{job_id}:lock") for job_id in ids))
+    wait_until(lambda: not any(own_redis.exists(f"bull:work:{job_id}:lock") for job_id in ids), "their locks expire")
     run(concurrency=2, **impatient)
-    until("they run again", lambda: len(ledger.begun) == 4)
+    wait_until(lambda: len(ledger.begun) == 4, "they run again")
     gate.touch()
-    until("they are completed", lambda: queue.get_completed_count() == 2)
-    until("all handlers have returned", lambda: len(ledger.ended) == 4)
+    wait_until(lambda: queue.get_completed_count() == 2, "they are completed")
+    wait_until(lambda: len(ledger.ended) == 4, "all handlers have returned")
     assert [queue.get_job(job_id).stalled_counter for job_id in ids] == [1, 1]
     ledger.check(own_redis, "work", duplicates=2)
 
@@ -148,14 +148,14 @@ def test_a_handler_sees_that_its_time_is_over(queue, server):
 
     def handle(job) -> None:
         runs.set()
-        until("it is cancelled", lambda: job.cancelled)
+        wait_until(lambda: job.cancelled, "it is cancelled")
         cancelled.append(True)
 
     queue.add("work")
     running = Running(Worker("work", handle, url=server.url))
     assert runs.wait(10)
     running.close(timeout=100)
-    until("the handler has noticed", lambda: cancelled)
+    wait_until(lambda: cancelled, "the handler has noticed")
 
 
 def test_tasks_that_take_too_long_are_cancelled(queue, server):
@@ -183,29 +183,29 @@ def test_tasks_that_take_too_long_are_cancelled(queue, server):
     assert queue.get_active_count() == 1, "left to the stalled check"
 
 
-def test_a_closing_worker_wakes_nobody_in_vain_and_swallows_no_wake_up(queue, own_redis, run, gate, ledger):
-    """While one worker closes, slowly, another one hears of new jobs at once."""
+def test_a_closing_worker_does_not_take_the_wake_up_of_another_worker(queue, own_redis, run, gate, ledger):
+    """While one worker closes slowly, another one gets new jobs at once."""
     gated(queue, gate, 1)
     closing_worker = run(concurrency=2, drain_delay=60_000)
-    until("it runs a job and waits for another", lambda: ledger.begun and is_connected(own_redis))
+    wait_until(lambda: ledger.begun and is_connected(own_redis), "it runs a job and waits for another")
     closing = threading.Thread(target=closing_worker.close)
     closing.start()
-    until("its wait is given up", lambda: not is_connected(own_redis))
+    wait_until(lambda: not is_connected(own_redis), "its wait has ended")
     run(drain_delay=60_000)
-    until("the other one waits", lambda: is_connected(own_redis))
+    wait_until(lambda: is_connected(own_redis), "the other one waits")
     job = queue.add("quick")
-    until("it hears of the job", lambda: job.get_state() == "completed", seconds=5)
+    wait_until(lambda: job.get_state() == "completed", "it gets the job", seconds=5)
     gate.touch()
     closing.join()
 
 
-def test_a_paused_worker_swallows_no_wake_up(queue, own_redis, run):
+def test_a_paused_worker_does_not_take_the_wake_up_of_another_worker(queue, own_redis, run):
     paused = run(drain_delay=60_000)
-    until("it waits", lambda: is_connected(own_redis))
+    wait_until(lambda: is_connected(own_redis), "it waits")
     paused.worker.pause()
     job = queue.add("quick")
     run(drain_delay=60_000)
-    until("the other one hears of the job", lambda: job.get_state() == "completed", seconds=5)
+    wait_until(lambda: job.get_state() == "completed", "the other one gets the job", seconds=5)
 
 
 def test_closing_twice_or_before_the_run_is_harmless(queue, server, run):

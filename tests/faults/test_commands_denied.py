@@ -1,4 +1,4 @@
-"""Redis denies a worker one command, and allows it again: every job completes, and none stalls.
+"""Redis denies a worker one command and allows it again later: every job completes, and none stalls.
 
 Each command that the work needs has its own queue, user and worker, all at the same time.
 """
@@ -10,10 +10,9 @@ from collections import Counter
 from redis import Redis
 
 from bullrush import Job, Queue, Worker
+from tests.waiting import wait_until
 
-from .waiting import until
-
-# What a connection does by itself.
+# Commands that a connection sends by itself.
 NOT_OF_WORK = {
     "hello",
     "auth",
@@ -113,7 +112,7 @@ class Trial:
         self.redis, self.url, self.fails, self.runs, self.stalls = redis, url, fails, runs, stalls
 
     def faults(self, before, after) -> dict[str, str]:
-        """Return what went wrong, by command. `before` makes what is there when the denial begins, `after` what comes then."""
+        """Return what went wrong, by command. `before` runs before the denial begins, `after` right after it."""
         self.redis.config_resetstat()
         self._told([""], before, after)
         used = {name.removeprefix("cmdstat_") for name in self.redis.info("commandstats")}
@@ -122,13 +121,13 @@ class Trial:
     def _told(self, commands: list[str], before, after) -> dict[str, str]:
         cases = [Case(self.redis, self.url, command, self.fails) for command in commands]
         try:
-            until("all are ready", lambda: all(case.ready.is_set() for case in cases))
+            wait_until(lambda: all(case.ready.is_set() for case in cases), "all are ready")
             for case in cases:
                 before(case)
             for case in cases:
                 case.deny()
                 after(case)
-            ends = time.monotonic() + 2  # some commands nobody misses for so long
+            ends = time.monotonic() + 2  # some denied commands have no effect within this time
             while time.monotonic() < ends and not all(case.errors or case.done for case in cases):
                 time.sleep(0.01)
             for case in cases:
@@ -146,7 +145,7 @@ class Trial:
 
 def begun(case: Case, **opts: object) -> None:
     case.add(**opts)
-    until("all jobs have begun", lambda: sum(case.runs.values()) == JOBS)
+    wait_until(lambda: sum(case.runs.values()) == JOBS, "all jobs have begun")
 
 
 def release(case: Case) -> None:
@@ -176,7 +175,7 @@ def test_jobs_are_retried_later(server, own_redis):
 
 
 def test_stalled_jobs_run(server, own_redis):
-    """Each has stalled once, and by no fault of this worker's."""
+    """The jobs look like those of a killed worker, so each counts one stall."""
 
     def abandon(case: Case) -> None:
         case.gate.set()
@@ -191,8 +190,8 @@ def test_stalled_jobs_run(server, own_redis):
     assert Trial(own_redis, server.url, stalls=1).faults(lambda case: None, abandon) == {}
 
 
-def test_a_start_is_counted_though_it_could_not_be_put_on_record_at_once(server, own_redis):
-    """The last of many jobs is claimed ahead; when its first attempt fails, nothing may be written into its hash."""
+def test_a_start_is_counted_although_it_could_not_be_stored_at_once(server, own_redis):
+    """The last of many jobs is prefetched. When its first attempt fails, HSET is denied, so its hash cannot be written."""
     denied = threading.Event()
 
     def user(*rules: str) -> None:
@@ -210,5 +209,5 @@ def test_a_start_is_counted_though_it_could_not_be_put_on_record_at_once(server,
         queue.add_bulk([{"name": "n", "opts": {"attempts": 2}}] * MANY)
         with Worker("starts", work, url=url, autorun=True) as worker:
             worker.on("error", lambda error: user("+hset"))
-            until("all are completed", lambda: own_redis.zcard("bull:starts:completed") == MANY)
+            wait_until(lambda: own_redis.zcard("bull:starts:completed") == MANY, "all are completed")
     assert own_redis.hget(f"bull:starts:{MANY}", "ats") == "2"

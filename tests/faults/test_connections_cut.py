@@ -1,4 +1,4 @@
-"""Connections end, are reset, or fall silent while they look alive: workers and producers repair them by themselves."""
+"""Connections end, are reset, or stop answering while they look open: workers and producers reconnect by themselves."""
 
 import threading
 import time
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bullrush import Queue, Worker
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 from .worker_process import is_connected
 
 
@@ -53,61 +53,63 @@ def test_broken_connections_under_load_lose_nothing_and_repeat_nothing(queue, ow
             ledger.acknowledge([producer.add("quick", job_id=f"job-{round_}-{number}").id])
             if number == 10 + round_:
                 getattr(proxy, break_)()
-    until("all jobs are done", lambda: queue.get_completed_count() == 300)
+    wait_until(lambda: queue.get_completed_count() == 300, "all jobs are done")
     ledger.check(own_redis, queue.name, duplicates=0)
 
 
-def test_a_server_that_accepts_and_resets_is_waited_for_without_haste(queue, proxy, work, own_redis):
+def test_a_server_that_accepts_and_resets_is_retried_with_a_backoff(queue, proxy, work, own_redis):
     running = work()
-    until("the worker waits", lambda: is_connected(own_redis))
+    wait_until(lambda: is_connected(own_redis), "the worker waits")
     proxy.refuse(True)
     proxy.reset()
     before = proxy.accepted
-    until("it has tried again", lambda: proxy.accepted >= before + 5)
+    wait_until(lambda: proxy.accepted >= before + 5, "it has tried again")
     began = time.monotonic()
     before = proxy.accepted
-    until("it goes on trying", lambda: proxy.accepted >= before + 2)
-    assert time.monotonic() - began > 0.3, "it hammers"
+    wait_until(lambda: proxy.accepted >= before + 2, "it goes on trying")
+    assert time.monotonic() - began > 0.3, "it retries too fast"
     proxy.refuse(False)
-    until("it is back", lambda: running.connections > 0)
+    wait_until(lambda: running.connections > 0, "it is back")
     job = queue.add("quick")
-    until("it works", lambda: job.get_state() == "completed")
+    wait_until(lambda: job.get_state() == "completed", "it works")
 
 
 def test_a_worker_whose_connections_an_operator_kills_goes_on(queue, own_redis, work, ledger):
     work(drain_delay=60_000)
     for number in range(5):
-        until("the worker waits", lambda: is_connected(own_redis))
+        wait_until(lambda: is_connected(own_redis), "the worker waits")
         own_redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        job = queue.add("quick", job_id=f"job-{number}")  # its connection was killed, too
-        until("it works", lambda job=job: job.get_state() == "completed", seconds=5)
+        job = queue.add("quick", job_id=f"job-{number}")  # its connection was killed too
+        wait_until(lambda job=job: job.get_state() == "completed", "it works", seconds=5)
     assert ledger.duplicates == 0
 
 
 def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis, proxy, work):
-    """The relay swallows what the marker connection carries, and only that: the server thinks that all is well."""
+    """The proxy swallows only the connection that waits for jobs, so the server does not notice it."""
     work(drain_delay=500)
-    until("the worker waits", lambda: is_connected(own_redis))
+    wait_until(lambda: is_connected(own_redis), "the worker waits")
     proxy.swallow_waits(True)
-    until("it has given up and waits anew", lambda: proxy.swallowed >= 2, seconds=15)
+    wait_until(lambda: proxy.swallowed >= 2, "it has reconnected and waits", seconds=15)
     proxy.swallow_waits(False)
     job = queue.add("quick")
-    until("it works", lambda: job.get_state() == "completed")
+    wait_until(lambda: job.get_state() == "completed", "it works")
 
 
 @pytest.mark.timeout(90)
-def test_a_black_hole_is_left_and_held_jobs_are_kept(queue, proxy, work, ledger, tmp_path, caplog):
-    """Nothing gets through and nobody says so. The locks outlive it; the outcome is handed in on the next connection."""
+def test_a_connection_that_swallows_everything_is_replaced_and_running_jobs_keep_their_locks(
+    queue, proxy, work, ledger, tmp_path, caplog
+):
+    """Nothing gets through, no connection is closed. The locks last longer; the next connection sends the outcome."""
     gate = tmp_path / "gate"
     running = work(lock_duration=60_000, drain_delay=500)
     job = queue.add("gated", {"gate": str(gate)})
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     proxy.swallow(True)
     gate.touch()
-    until("the handler has returned", lambda: ledger.ended == [job.id])
-    until("the link is given up", lambda: "the server stopped answering" in caplog.text, seconds=45)
+    wait_until(lambda: ledger.ended == [job.id], "the handler has returned")
+    wait_until(lambda: "the server stopped answering" in caplog.text, "the link is closed", seconds=45)
     proxy.swallow(False)
     proxy.cut()
-    until("the outcome is stored", lambda: job.get_state() == "completed")
+    wait_until(lambda: job.get_state() == "completed", "the outcome is stored")
     assert running.connections >= 1
     assert ledger.begun == [job.id]

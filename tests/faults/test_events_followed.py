@@ -1,4 +1,4 @@
-"""Who follows a queue's events hears of each one, whatever happens to connections and servers."""
+"""A reader of a queue's events gets each one, whatever happens to connections and servers."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from redis import Redis
 
 from bullrush import Event, Queue, QueueEvents, Worker, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .proxy import Proxy
-from .waiting import until
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def heard() -> list[str]:
 
 @pytest.fixture
 def follow(heard: list[str]) -> Iterator[object]:
-    """Follow the events of the queue; collects the ids of jobs that were added."""
+    """Read the events of the queue; collect the ids of added jobs."""
     made: list[QueueEvents] = []
 
     def start(url: str) -> QueueEvents:
@@ -49,22 +49,22 @@ def test_cut_connections_lose_no_event(queue: Queue, proxy: Proxy, follow, heard
             proxy.reset()
         else:
             proxy.cut()
-    until("all events are told", lambda: len(heard) >= len(added))
+    wait_until(lambda: len(heard) >= len(added), "all events are received")
     assert heard == added
 
 
 def test_a_restarted_server_loses_no_event(lasting_server: EmbeddedRedis, follow, heard) -> None:
     queue = Queue("work", url=lasting_server.url)
-    follow(lasting_server.url)  # nothing was told yet: the end of the stream is all it knows
+    follow(lasting_server.url)  # it has read no event yet: it only knows the end of the stream
     added = [queue.add("n").id]
     lasting_server.kill()
     lasting_server.restart()
     added += [queue.add("n").id for _ in range(3)]
-    until("all events are told", lambda: len(heard) >= len(added))
+    wait_until(lambda: len(heard) >= len(added), "all events are received")
     assert heard == added
 
 
-def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_server_comes_back(
+def test_a_reader_at_the_end_of_the_stream_misses_no_event_of_an_outage(
     queue: Queue, proxy: Proxy, follow, heard
 ) -> None:
     queue.add("before")
@@ -74,13 +74,11 @@ def test_a_follower_that_stood_at_the_end_of_the_stream_stays_there_when_the_ser
     missed = queue.add("meanwhile").id
     time.sleep(0.2)
     proxy.refuse(False)
-    until("the event is told", lambda: heard)
+    wait_until(lambda: heard, "the event is received")
     assert heard == [missed]
 
 
-def test_a_full_server_is_followed_all_the_same(
-    queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard
-) -> None:
+def test_events_of_a_full_server_are_read(queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard) -> None:
     before = queue.add("n").id
     own_redis.config_set("maxmemory", 1)
     events = follow(server.url)
@@ -88,12 +86,12 @@ def test_a_full_server_is_followed_all_the_same(
         assert next(iter(other)).job_id == before
     own_redis.config_set("maxmemory", 0)
     added = queue.add("n").id
-    until("the event is told", lambda: heard)
+    wait_until(lambda: heard, "the event is received")
     assert heard == [added]
     assert events.is_running()
 
 
-def test_a_user_who_may_not_read_the_stream_is_told_and_goes_on_once_he_may(
+def test_a_user_without_permission_gets_an_error_and_continues_when_it_is_granted(
     queue: Queue, own_redis: Redis, server: EmbeddedRedis, follow, heard
 ) -> None:
     own_redis.acl_setuser("reader", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all"])
@@ -101,12 +99,12 @@ def test_a_user_who_may_not_read_the_stream_is_told_and_goes_on_once_he_may(
     told: list[Exception] = []
     events.on("error", told.append)
     own_redis.acl_setuser("reader", commands=["-xread"])
-    added = [queue.add("n").id for _ in range(2)]  # the first one ends the read that is under way
-    until("it was told", lambda: told)
+    added = [queue.add("n").id for _ in range(2)]  # the first one ends the pending read
+    wait_until(lambda: told, "the error event came")
     assert isinstance(told[0], errors.RedisServerError)
     assert told[0].code == "NOPERM"
     own_redis.acl_setuser("reader", commands=["+xread"])
-    until("all events are told", lambda: len(heard) == len(added))
+    wait_until(lambda: len(heard) == len(added), "all events are received")
     assert heard == added
     assert len(told) < 4
 
@@ -122,16 +120,16 @@ def test_closing_takes_no_time_while_a_listener_runs(queue: Queue, server: Embed
         release.wait(20)
 
     queue.add_bulk([{"name": "n"}] * 5)
-    until("the listener runs", lambda: heard)
+    wait_until(lambda: heard, "the listener runs")
     began = time.monotonic()
     events.close()
     assert time.monotonic() - began < 1
     release.set()
-    until("the thread has ended", lambda: not events.is_running())
+    wait_until(lambda: not events.is_running(), "the thread has ended")
     assert len(heard) == 1
 
 
-def test_closing_takes_no_time_while_the_server_is_silent(proxy: Proxy, follow) -> None:
+def test_closing_takes_no_time_while_the_server_does_not_answer(proxy: Proxy, follow) -> None:
     events = follow(proxy.url)
     proxy.swallow(True)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Another server takes over: connections that lead to the old one are left, scripts are loaded anew, nothing is lost."""
+"""Another server takes over: connections to the old one are closed, scripts are loaded again, nothing is lost."""
 
 import os
 import re
@@ -9,9 +9,9 @@ import pytest
 
 from bullrush import Queue, Worker, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 from .worker_process import is_connected
 
 
@@ -20,7 +20,7 @@ def port(server: EmbeddedRedis) -> int:
 
 
 def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_of, proxy, ledger):
-    """The address leads to the new primary from some moment on; the old one stays up and refuses writes."""
+    """The address leads to the new primary after a while; the old one stays up and refuses writes."""
     worker = Worker("work", Handlers(ledger), url=proxy.url, concurrency=4, skip_stalled_check=True)
     producer = Queue("work", url=proxy.url, timeout=30_000)
     enough = threading.Event()
@@ -32,26 +32,27 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
             ledger.acknowledge([producer.add("brief", job_id=f"job-{number}").id])
 
     threads = [threading.Thread(target=worker.run), threading.Thread(target=produce)]
-    with EmbeddedRedis(port=0) as heir:
-        new = client_of(heir)
+    with EmbeddedRedis(port=0) as replica:
+        new = client_of(replica)
         for thread in threads:
             thread.start()
         try:
-            until("the load is on", lambda: len(ledger.ended) > 100)
+            wait_until(lambda: len(ledger.ended) > 100, "the worker is under load")
             own_redis.config_set("repl-diskless-sync-delay", 0)
             new.execute_command("REPLICAOF", "127.0.0.1", port(server))
-            until(
-                "the heir is in step", lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online"
+            wait_until(
+                lambda: own_redis.info("replication").get("slave0", {}).get("state") == "online",
+                "the replica is in sync",
             )
-            proxy.lead_to(port(heir))
-            own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(heir))
-            until("the heir is the primary", lambda: new.info("replication")["role"] == "master")
+            proxy.lead_to(port(replica))
+            own_redis.execute_command("FAILOVER", "TO", "127.0.0.1", port(replica))
+            wait_until(lambda: new.info("replication")["role"] == "master", "the replica is the primary")
             seen = len(ledger.ended)
-            until("both go on by themselves", lambda: len(ledger.ended) > seen + 100)
+            wait_until(lambda: len(ledger.ended) > seen + 100, "both continue by themselves")
             enough.set()
             threads[1].join()
             count = len(ledger.acknowledged)
-            until("all jobs are done", lambda: new.zcard("bull:work:completed") == count)
+            wait_until(lambda: new.zcard("bull:work:completed") == count, "all jobs are done")
         finally:
             enough.set()
             worker.close()
@@ -67,14 +68,14 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("it runs one and waits for another", lambda: ledger.begun and is_connected(own_redis))
+        wait_until(lambda: ledger.begun and is_connected(own_redis), "it runs one and waits for another")
         own_redis.execute_command("REPLICAOF", "127.0.0.1", 1)
         gate.touch()
-        until("the handler has returned", lambda: ledger.ended)
+        wait_until(lambda: ledger.ended, "the handler has returned")
         with pytest.raises((errors.ConnectionLostError, errors.RedisServerError)):
             Queue("work", url=server.url, timeout=300).add("quick")
         own_redis.execute_command("REPLICAOF", "NO", "ONE")
-        until("the outcome is stored", lambda: job.get_state() == "completed")
+        wait_until(lambda: job.get_state() == "completed", "the outcome is stored")
     finally:
         gate.touch()
         own_redis.execute_command("REPLICAOF", "NO", "ONE")
@@ -83,13 +84,13 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
     assert ledger.begun == [job.id]
 
 
-def test_a_server_that_stands_still_beyond_the_locks_costs_one_run_per_job_at_most(
+def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_run_per_job(
     server, own_redis, queue, ledger, tmp_path
 ):
     gate = tmp_path / "gate"
     ids = [job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3)]
     ledger.acknowledge(ids)
-    # Of three stalls one is not the last: the jobs may run side by side again.
+    # After one stall of three allowed, the jobs may run at the same time again.
     impatient = {"lock_duration": 600, "stalled_interval": 200, "max_stalled_count": 2}
     worker = Worker("work", Handlers(ledger), url=server.url, concurrency=6, **impatient)
     lost: list[str] = []
@@ -97,13 +98,13 @@ def test_a_server_that_stands_still_beyond_the_locks_costs_one_run_per_job_at_mo
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all run", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all run")
         os.kill(server.pid, signal.SIGSTOP)
-        until("the worker gives its locks up", lambda: sorted(lost) == ids)
+        wait_until(lambda: sorted(lost) == ids, "the worker has reported its lost locks")
         os.kill(server.pid, signal.SIGCONT)
-        until("they run again", lambda: len(ledger.begun) == 6)
+        wait_until(lambda: len(ledger.begun) == 6, "they run again")
         gate.touch()
-        until("they are completed", lambda: queue.get_completed_count() == 3)
+        wait_until(lambda: queue.get_completed_count() == 3, "they are completed")
     finally:
         os.kill(server.pid, signal.SIGCONT)
         gate.touch()

@@ -1,4 +1,4 @@
-"""A process forks in the middle of its work: the child starts clean, the parent notices nothing."""
+"""A process forks in the middle of its work: the child starts clean, the parent is not disturbed."""
 
 import asyncio
 import gc
@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from bullrush import Queue, Worker, aio
+from tests.waiting import wait_until
 
 from .forking import Child, in_child
 from .handlers import Handlers
-from .waiting import until
 from .worker_process import is_connected
 
 
@@ -39,7 +39,7 @@ class BusyParent:
     def end(self) -> None:
         self._enough.set()
         self._threads[0].join()
-        until("all jobs are done", lambda: self.queue.get_completed_count() >= len(self.ledger.acknowledged))
+        wait_until(lambda: self.queue.get_completed_count() >= len(self.ledger.acknowledged), "all jobs are done")
         self.worker.close()
         self._threads[1].join()
 
@@ -48,7 +48,7 @@ class BusyParent:
 def parent(server, ledger) -> Iterator[BusyParent]:
     """Return a process in the middle of its work: this one."""
     busy = BusyParent(server.url, ledger)
-    until("the work has begun", lambda: len(ledger.ended) > 50)
+    wait_until(lambda: len(ledger.ended) > 50, "the work has begun")
     yield busy
     if not busy._enough.is_set():
         busy.end()
@@ -71,14 +71,14 @@ def test_forks_in_the_middle_of_use_work_on_both_sides(parent, server, own_redis
         added.append(job_id)
         assert completed == 10
     seen = len(ledger.ended)
-    until("the parent goes on", lambda: len(ledger.ended) > seen + 50)
+    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent continues")
     ledger.acknowledge(added)
     parent.end()
     ledger.check(own_redis, "work", duplicates=0)
 
 
-def test_a_child_never_inherits_a_lock_that_nobody_will_open(parent):
-    """Forks at any moment: also while a thread of the parent goes to sleep or wakes another one."""
+def test_a_child_never_inherits_a_held_mutex(parent):
+    """Forks at any moment, also while a thread of the parent blocks or wakes another one."""
 
     def add_from_three_threads() -> int:
         adding = [threading.Thread(target=parent.queue.add, args=("quick",)) for _ in range(3)]
@@ -116,21 +116,21 @@ def test_a_child_that_ends_or_collects_garbage_does_not_disturb_its_parent(paren
 
     in_child(collect)
     seen = len(ledger.ended)
-    until("the parent goes on", lambda: len(ledger.ended) > seen + 50)
+    wait_until(lambda: len(ledger.ended) > seen + 50, "the parent continues")
 
 
-def test_what_a_parent_closes_is_closed_though_a_child_lives(server, own_redis):
-    """A child has copies of all sockets: closing the parent's alone would leave its wait for jobs pending at the server."""
+def test_a_connection_closed_by_the_parent_is_closed_although_a_child_lives(server, own_redis):
+    """A child has copies of all sockets: if the parent only closed its own, its wait for jobs would stay pending."""
     worker = Worker("work", lambda job: None, url=server.url, drain_delay=60_000)
     working = threading.Thread(target=worker.run)
     working.start()
-    until("the worker waits", lambda: is_connected(own_redis))
+    wait_until(lambda: is_connected(own_redis), "the worker waits")
     reading, writing = os.pipe()
     child = Child(lambda: os.read(reading, 1))
     try:
         worker.close()
         working.join()
-        until("its wait is over", lambda: not is_connected(own_redis), seconds=5)
+        wait_until(lambda: not is_connected(own_redis), "its wait is over", seconds=5)
     finally:
         os.write(writing, b".")
         assert child.result() == b"."
@@ -139,7 +139,7 @@ def test_what_a_parent_closes_is_closed_though_a_child_lives(server, own_redis):
 
 
 def test_a_child_may_exit_like_any_program(server):
-    """Exit handlers, non-daemon threads and destructors of what was inherited neither hang nor fail."""
+    """Exit handlers, non-daemon threads and destructors of inherited objects neither hang nor fail."""
     program = f"""
 import os, sys, threading
 from bullrush import Queue, Worker
@@ -161,7 +161,7 @@ print("both ended")
 
 
 @pytest.mark.parametrize("call", ["run", "close", "pause"])
-def test_a_worker_of_the_parent_says_so_in_the_child(parent, call):
+def test_a_running_worker_of_the_parent_raises_in_the_child(parent, call):
     def use() -> str:
         with pytest.raises(RuntimeError, match="belongs to the process that made it") as caught:
             getattr(parent.worker, call)()
@@ -170,7 +170,7 @@ def test_a_worker_of_the_parent_says_so_in_the_child(parent, call):
     assert "make a new Worker after the fork" in in_child(use)
 
 
-def test_a_worker_made_but_not_run_before_the_fork_says_so_or_runs(server, queue):
+def test_a_worker_that_did_not_run_before_the_fork_runs_in_the_child(server, queue):
     worker = Worker("work", lambda job: job.id, url=server.url)
     queue.add("quick")
     assert in_child(lambda: worker.run(until="drained").completed) == 1

@@ -1,9 +1,10 @@
-"""A handler may keep the interpreter to itself: the locks of its worker's jobs are renewed all the same."""
+"""A handler may hold the GIL: the locks of its worker's jobs are still renewed."""
 
 import pytest
 
+from tests.waiting import wait_until
+
 from .handlers import GIL_SECONDS
-from .waiting import until
 
 
 @pytest.mark.timeout(90)
@@ -12,7 +13,7 @@ def test_jobs_that_hold_the_gil_beyond_their_lock_run_once(queue, own_redis, led
     ledger.acknowledge(job.id for job in jobs)
     for _ in range(3):
         start_worker(server.url, concurrency=3, lock_duration=3000, stalled_interval=400)
-    until("all jobs are done", lambda: len(ledger.ended) >= 8 and queue.get_completed_count() == 8, seconds=80)
+    wait_until(lambda: len(ledger.ended) >= 8 and queue.get_completed_count() == 8, "all jobs are done", seconds=80)
 
     assert all(float(gap) >= GIL_SECONDS - 0.1 for gap in ledger.values("gap")), "the GIL was not held"
     ledger.check(own_redis, queue.name, duplicates=0)

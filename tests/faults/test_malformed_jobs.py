@@ -1,4 +1,4 @@
-"""What a queue holds may be damaged by anybody: such a job fails with a reason, the worker and the other jobs go on."""
+"""Other clients may damage the keys of a job: it fails with a reason, the worker and the other jobs continue."""
 
 import asyncio
 import re
@@ -9,8 +9,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker, aio
-
-from .waiting import until
+from tests.waiting import wait_until
 
 Damage = Callable[[Redis, str], object]
 
@@ -23,7 +22,7 @@ def lose(*fields: str) -> Damage:
     return lambda redis, key: redis.hdel(key, *fields)
 
 
-#: What is wrong, and what the reason must say.
+#: The damage, and the text that the reason must have.
 FATAL: dict[str, tuple[Damage, str]] = {
     "data that is not JSON": (put(data="{oops"), "its data is not valid JSON"),
     "data cut in the middle of a character": (put(data=b'"\xc3'), "its data is not valid JSON"),
@@ -34,7 +33,7 @@ FATAL: dict[str, tuple[Damage, str]] = {
     "no hash": (lambda redis, key: redis.delete(key), "Missing key for job|no name"),
 }
 
-#: What Node reads with a default, and so do we.
+#: Damage that Node replaces by a default, and so do we.
 HARMLESS: dict[str, Damage] = {
     "no data": lose("data"),
     "no opts": lose("opts"),
@@ -65,7 +64,7 @@ def key(queue: Queue, name: str) -> str:
 
 
 def surrounded(queue: Queue) -> tuple[str, list[str]]:
-    """Add a job that will be damaged between two sound ones, all for one fetch; return its id and the others'."""
+    """Add a job that will be damaged between two undamaged ones, all for one fetch; return its id and the other two."""
     first, middle, last = queue.add_bulk([{"name": "work", "data": n} for n in range(3)])
     return middle.id, [first.id, last.id]
 
@@ -92,7 +91,7 @@ def test_a_damaged_job_fails_with_a_reason_and_the_others_complete(wrong, queue,
 
 
 @pytest.mark.parametrize("odd", HARMLESS)
-def test_what_has_a_default_does_no_harm(odd, queue, redis_url, redis):
+def test_damaged_fields_that_have_a_default_do_not_fail_the_job(odd, queue, redis_url, redis):
     job_id, sound = surrounded(queue)
     HARMLESS[odd](redis, key(queue, job_id))
     assert drain(queue, redis_url) == sorted([job_id, *sound])
@@ -101,7 +100,7 @@ def test_what_has_a_default_does_no_harm(odd, queue, redis_url, redis):
 
 
 @pytest.mark.parametrize("kind", NO_HASH)
-def test_a_key_that_is_no_hash_is_left_alone_and_the_others_complete(kind, queue, redis_url, redis, caplog):
+def test_a_job_key_that_is_not_a_hash_is_not_changed_and_the_others_complete(kind, queue, redis_url, redis, caplog):
     damaged, sound = surrounded(queue)
     redis.delete(key(queue, damaged))
     NO_HASH[kind](redis, key(queue, damaged))
@@ -113,7 +112,7 @@ def test_a_key_that_is_no_hash_is_left_alone_and_the_others_complete(kind, queue
 
 
 @pytest.mark.parametrize("wrong", FATAL)
-def test_a_batch_handler_gets_the_sound_jobs_only(wrong, queue, redis_url, redis):
+def test_a_batch_handler_gets_only_the_undamaged_jobs(wrong, queue, redis_url, redis):
     damaged, sound = surrounded(queue)
     FATAL[wrong][0](redis, key(queue, damaged))
     seen: list[str] = []
@@ -128,7 +127,7 @@ def test_a_batch_handler_gets_the_sound_jobs_only(wrong, queue, redis_url, redis
 
 
 @pytest.mark.parametrize("wrong", FATAL)
-def test_a_worker_of_asyncio_goes_on_too(wrong, queue, redis_url, redis):
+def test_an_asyncio_worker_continues_after_a_damaged_job(wrong, queue, redis_url, redis):
     damaged, sound = surrounded(queue)
     FATAL[wrong][0](redis, key(queue, damaged))
     seen: list[str] = []
@@ -142,7 +141,7 @@ def test_a_worker_of_asyncio_goes_on_too(wrong, queue, redis_url, redis):
 
 
 def test_a_job_damaged_while_it_runs_does_not_stop_the_worker(queue, redis_url, redis):
-    """Its hash is gone, or something else is in its place, when the outcome comes."""
+    """Its hash is missing, or has another type, when the outcome comes."""
     jobs = queue.add_bulk([{"name": "work", "data": n} for n in range(4)])
     places = [key(queue, job.id) for job in jobs]
 
@@ -167,7 +166,7 @@ def test_a_result_that_is_no_json_fails_the_job_and_names_the_place(queue, redis
 
 @pytest.mark.parametrize("key", ["completed", "failed", "active"])
 def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, server, key: str) -> None:
-    """Whoever mends it finds each job run once: its outcome was kept, and nothing of it was stored before."""
+    """After the repair each job has run once: its outcome was kept, and no part of it was stored before."""
     runs: list[str] = []
     kept: dict[str, list[str]] = {"active": []}
     all_run = threading.Barrier(4)
@@ -190,12 +189,12 @@ def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, ser
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("the worker says that outcomes wait", lambda: any("WRONGTYPE" in text for text in told))
+        wait_until(lambda: any("WRONGTYPE" in text for text in told), "the worker logs that outcomes wait")
         own_redis.delete(f"bull:work:{key}")
         if key == "active":
             own_redis.rpush("bull:work:active", *kept["active"])
-        until("all are finished", lambda: sum(queue.get_job_counts("completed", "failed").values()) >= 3)
-        until("nothing is active", lambda: queue.get_active_count() == 0)
+        wait_until(lambda: sum(queue.get_job_counts("completed", "failed").values()) >= 3, "all are finished")
+        wait_until(lambda: queue.get_active_count() == 0, "nothing is active")
     finally:
         worker.close()
         working.join()

@@ -1,4 +1,4 @@
-"""A server that answers nonsense: whoever asked gets an error of ours, and nothing grows or hangs."""
+"""A server that sends malformed replies: the caller gets a bullrush error, and nothing grows or hangs."""
 
 import contextlib
 
@@ -32,7 +32,7 @@ REPLIES = {
 
 
 class Babbling(FakeServer):
-    """Sane until it is asked for something of the queue."""
+    """Replies correctly until it is asked for a key of the queue."""
 
     def __init__(self, reply: bytes) -> None:
         super().__init__("7.0.0")
@@ -46,7 +46,7 @@ class Babbling(FakeServer):
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
-def test_nonsense_is_an_error_of_ours(reply):
+def test_a_malformed_reply_raises_a_bullrush_error(reply):
     with Babbling(reply) as server, Queue("work", url=server.url, timeout=100) as queue:
         job = None
         for use in (
@@ -69,7 +69,7 @@ def test_nonsense_is_an_error_of_ours(reply):
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
-def test_a_worker_ends_in_time_whatever_it_is_told(reply):
+def test_a_worker_ends_in_time_whatever_the_server_replies(reply):
     with Babbling(reply) as server:
         worker = Worker("work", lambda job: None, url=server.url)
         with contextlib.suppress(errors.BullrushError):

@@ -1,17 +1,17 @@
-"""The server has reached its maxmemory: producers are told, running work is not lost, and all goes on once there is room."""
+"""The server has reached its maxmemory: producers get an error, running work is not lost, and all continues later."""
 
 import threading
 
 import pytest
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 
 def fill(redis) -> None:
-    """Let the server refuse whatever takes memory."""
+    """Let the server refuse all commands that take memory."""
     redis.config_set("maxmemory", 1)
 
 
@@ -19,7 +19,7 @@ def make_room(redis) -> None:
     redis.config_set("maxmemory", "0")
 
 
-def test_a_producer_is_told_and_nothing_is_written(queue, own_redis):
+def test_a_producer_gets_an_error_and_nothing_is_written(queue, own_redis):
     queue.add("quick")
     before = {key: own_redis.dump(key) for key in own_redis.scan_iter()}
     fill(own_redis)
@@ -50,7 +50,7 @@ def gated(queue, gate) -> list[str]:
     return [job.id for job in jobs]
 
 
-def test_a_full_server_costs_no_lock_and_no_outcome(queue, own_redis, ledger, server, tmp_path):
+def test_locks_are_renewed_and_outcomes_stored_on_a_full_server(queue, own_redis, ledger, server, tmp_path):
     gate = tmp_path / "gate"
     ids = gated(queue, gate)
     waiting = [job.id for job in queue.add_bulk([{"name": "quick"}] * 20)]
@@ -60,16 +60,16 @@ def test_a_full_server_costs_no_lock_and_no_outcome(queue, own_redis, ledger, se
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all slots are taken")
         fill(own_redis)
-        for _ in range(6):  # by 200 ms each: together longer than the locks last
+        for _ in range(6):  # 200 ms each: together longer than the locks last
             low = own_redis.pttl("bull:work:1:lock")
-            until("a lock is renewed", lambda low=low: own_redis.pttl("bull:work:1:lock") > low)
-            until("it runs down", lambda: own_redis.pttl("bull:work:1:lock") < 700)
+            wait_until(lambda low=low: own_redis.pttl("bull:work:1:lock") > low, "a lock is renewed")
+            wait_until(lambda: own_redis.pttl("bull:work:1:lock") < 700, "it runs down")
         gate.touch()
-        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
+        wait_until(lambda: len(ledger.ended) >= 3, "the handlers have returned")
         make_room(own_redis)
-        until("all jobs are done", lambda: queue.get_completed_count() == 23)
+        wait_until(lambda: queue.get_completed_count() == 23, "all jobs are done")
     finally:
         gate.touch()
         make_room(own_redis)
@@ -81,7 +81,7 @@ def test_a_full_server_costs_no_lock_and_no_outcome(queue, own_redis, ledger, se
 
 
 def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, ledger, server, tmp_path, caplog):
-    """Then not even a lock can be renewed."""
+    """Then no lock can be renewed either."""
     gate = tmp_path / "gate"
     worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, lock_duration=60_000)
     ids = gated(queue, gate)
@@ -89,16 +89,16 @@ def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, l
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all slots are taken")
         own_redis.config_set("min-replicas-to-write", 1)
         gate.touch()
-        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
-        until("outcomes were refused", lambda: "outcomes wait: NOREPLICAS" in caplog.text)
+        wait_until(lambda: len(ledger.ended) >= 3, "the handlers have returned")
+        wait_until(lambda: "outcomes wait: NOREPLICAS" in caplog.text, "outcomes were refused")
         assert queue.get_completed_count() == 0
         with pytest.raises(errors.RedisServerError, match="NOREPLICAS"):
             Queue("other", url=server.url).add("quick")
         own_redis.config_set("min-replicas-to-write", 0)
-        until("all jobs are done", lambda: queue.get_completed_count() == 3)
+        wait_until(lambda: queue.get_completed_count() == 3, "all jobs are done")
     finally:
         own_redis.config_set("min-replicas-to-write", 0)
         worker.close()
@@ -107,8 +107,8 @@ def test_outcomes_wait_for_a_server_that_refuses_every_write(queue, own_redis, l
     assert [queue.get_job(job_id).attempts_made for job_id in ids] == [1, 2, 2]
 
 
-def test_a_full_server_can_be_looked_at_and_emptied(queue, own_redis, server):
-    """By someone who comes when it is full already, and to whom `meta` has nothing to say."""
+def test_a_full_server_can_be_read_and_emptied(queue, own_redis, server):
+    """By a queue object that is made when the server is already full."""
     queue.add_bulk([{"name": "quick", "opts": {"job_id": f"job{n}"}} for n in range(10)])
     fill(own_redis)
     late = Queue(queue.name, url=server.url)
@@ -124,7 +124,7 @@ def test_a_full_server_can_be_looked_at_and_emptied(queue, own_redis, server):
     assert own_redis.keys() == []
 
 
-def test_who_only_looks_leaves_no_trace(server, own_redis):
+def test_getters_write_nothing(server, own_redis):
     late = Queue("other", url=server.url)
     assert late.get_waiting_count() == 0
     assert late.get_job("1") is None

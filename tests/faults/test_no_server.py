@@ -1,4 +1,4 @@
-"""There is no Redis, not yet or no more: producers are told in time, workers keep trying, and nothing hangs."""
+"""Redis does not run yet, or no longer: producers get an error in time, workers keep trying, and nothing hangs."""
 
 import asyncio
 import random
@@ -10,14 +10,14 @@ import pytest
 
 from bullrush import Queue, Worker, aio, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 
 @pytest.fixture
 def port() -> int:
-    """Return a port where nobody listens; below the range of outgoing connections, so that none takes it."""
+    """Return a port without a listener, below the range of outgoing connections, so that none of them takes it."""
     while True:
         port = random.SystemRandom().randrange(7000, 10000)
         with socket.socket() as knock:
@@ -33,7 +33,7 @@ def url(port) -> str:
     return f"redis://127.0.0.1:{port}/0"
 
 
-def test_a_producer_without_a_server_is_told_after_its_deadline(url, port):
+def test_a_producer_without_a_server_gets_an_error_after_its_deadline(url, port):
     queue = Queue("work", url=url, timeout=300)
     began = time.monotonic()
     with pytest.raises(errors.ConnectionLostError) as caught:
@@ -68,7 +68,7 @@ def test_a_password_is_never_shown(port):
     assert "secret" not in f"{caught.value!r} {queue!r}"
 
 
-def test_a_producer_of_asyncio_is_told_after_its_deadline(url):
+def test_an_asyncio_producer_gets_an_error_after_its_deadline(url):
     async def add() -> None:
         await aio.Queue("work", url=url, timeout=200).add("quick")
 
@@ -88,18 +88,18 @@ def test_a_producer_that_waits_for_a_late_server_gets_it(url, port):
     assert added == ["1"]
 
 
-def test_a_worker_without_a_server_says_so_and_works_once_there_is_one(url, port, ledger, caplog):
+def test_a_worker_without_a_server_logs_it_and_works_once_there_is_one(url, port, ledger, caplog):
     worker = Worker("work", Handlers(ledger), url=url)
     ready = threading.Event()
     worker.on("ready", ready.set)
     working = threading.Thread(target=worker.run)
     working.start()
-    until("it says what is wrong", lambda: "refused" in caplog.text)
+    wait_until(lambda: "refused" in caplog.text, "it logs the error")
     assert f"127.0.0.1:{port}" in caplog.text
     with EmbeddedRedis(port=port) as server:
         assert ready.wait(20)
         job = Queue("work", url=server.url).add("quick")
-        until("it works", lambda: job.get_state() == "completed")
+        wait_until(lambda: job.get_state() == "completed", "it works")
         worker.close()
         working.join()
 
@@ -109,7 +109,7 @@ def ends_within(seconds: float, worker: Worker, end) -> None:
     outcomes: list[object] = []
     working = threading.Thread(target=lambda: outcomes.append(worker.run()))
     working.start()
-    until("it runs", worker.is_running)
+    wait_until(worker.is_running, "it runs")
     end(worker)
     working.join(seconds)
     assert outcomes, "it hangs"
@@ -142,7 +142,7 @@ def test_a_worker_without_a_server_ends_after_its_time(url):
 
 def test_a_terminated_worker_without_a_server_ends(url, start_worker):
     process = start_worker(url)
-    until("it says what is wrong", lambda: process.said("refused"))
+    wait_until(lambda: process.said("refused"), "it logs the error")
     process.terminate()
     assert process.wait(10) == 0
 
@@ -152,7 +152,7 @@ def test_a_worker_whose_server_is_gone_can_be_closed_when_idle(server, ledger, q
     job = queue.add("quick")
     working = threading.Thread(target=worker.run)
     working.start()
-    until("it works", lambda: job.get_state() == "completed")
+    wait_until(lambda: job.get_state() == "completed", "it works")
     server.kill()
     closing = threading.Thread(target=worker.close)
     closing.start()
@@ -169,10 +169,10 @@ def test_a_worker_whose_server_is_gone_keeps_its_outcomes_until_it_is_back(lasti
     job = queue.add("gated", {"gate": str(gate)})
     working = threading.Thread(target=worker.run)
     working.start()
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     lasting_server.kill()
     gate.touch()
-    until("the handler has returned", lambda: ledger.ended == [job.id])
+    wait_until(lambda: ledger.ended == [job.id], "the handler has returned")
     closing = threading.Thread(target=worker.close)
     closing.start()
     lasting_server.restart()
@@ -189,10 +189,10 @@ def test_a_worker_whose_server_is_gone_ends_at_its_deadline_with_outcomes_in_han
     job = queue.add("gated", {"gate": str(gate)})
     working = threading.Thread(target=worker.run)
     working.start()
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     lasting_server.kill()
     gate.touch()
-    until("the handler has returned", lambda: ledger.ended == [job.id])
+    wait_until(lambda: ledger.ended == [job.id], "the handler has returned")
     closing = threading.Thread(target=worker.close, kwargs={"timeout": 500})
     closing.start()
     closing.join(10)
@@ -200,7 +200,7 @@ def test_a_worker_whose_server_is_gone_ends_at_its_deadline_with_outcomes_in_han
     assert not working.is_alive()
 
 
-def test_a_server_with_no_room_for_another_client_is_waited_for(server, own_redis, ledger):
+def test_a_worker_waits_for_a_server_that_accepts_no_more_clients(server, own_redis, ledger):
     own_redis.config_set("maxclients", 1)
     with pytest.raises(errors.ConnectionLostError):
         Queue("work", url=server.url, timeout=300).add("quick")
@@ -208,10 +208,10 @@ def test_a_server_with_no_room_for_another_client_is_waited_for(server, own_redi
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("it has tried", lambda: own_redis.info("stats")["rejected_connections"] > 3)
+        wait_until(lambda: own_redis.info("stats")["rejected_connections"] > 3, "it has tried")
         own_redis.config_set("maxclients", 100)
         job = Queue("work", url=server.url).add("quick")
-        until("it works", lambda: job.get_state() == "completed")
+        wait_until(lambda: job.get_state() == "completed", "it works")
     finally:
         worker.close()
         working.join()

@@ -1,4 +1,4 @@
-"""Who listens to `error` hears that there is no connection, whichever object it is and whether it is used just then or not."""
+"""Listeners of `error` get one error per outage, on every class, also while the object is not used."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ import pytest
 
 from bullrush import Event, FlowProducer, JobScheduler, Queue, QueueEvents, QueueEventsProducer, aio
 from bullrush.errors import ConnectionLostError
+from tests.waiting import wait_until
 
 from .forking import in_child
 from .proxy import Proxy
-from .waiting import until
 
 KINDS: dict[str, Callable[..., Any]] = {
     "Queue": lambda module, url: module.Queue("work", url=url),
@@ -27,7 +27,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 
 
 class Module:
-    """The blocking classes, as `aio` has the awaited ones."""
+    """The blocking classes, in the same form as `aio` has the asyncio ones."""
 
     Queue, FlowProducer, JobScheduler = Queue, FlowProducer, JobScheduler
     QueueEvents, QueueEventsProducer = QueueEvents, QueueEventsProducer
@@ -38,7 +38,7 @@ def watchers() -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
+def test_each_outage_emits_one_error(proxy: Proxy, kind: str) -> None:
     told: list[Exception] = []
     heard: list[Event] = []
     with KINDS[kind](Module, proxy.url) as handle, Queue("work", url=proxy.url) as queue:
@@ -48,12 +48,12 @@ def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
             handle.on("added", heard.append)
         for outages in (1, 2):
             queue.add("n")  # over the connection that all but QueueEvents share
-            until("it is connected", lambda outages=outages: kind != "QueueEvents" or len(heard) == outages)
+            wait_until(lambda outages=outages: kind != "QueueEvents" or len(heard) == outages, "it is connected")
             proxy.refuse(True)
             before = proxy.accepted
             proxy.cut()
-            until("it was told", lambda outages=outages: len(told) == outages)
-            until("it tried again and again", lambda before=before: proxy.accepted > before + 2)
+            wait_until(lambda outages=outages: len(told) == outages, "the error event came")
+            wait_until(lambda before=before: proxy.accepted > before + 2, "it tried again and again")
             proxy.refuse(False)
     assert len(told) == 2
     assert all(isinstance(error, ConnectionLostError) for error in told)
@@ -61,7 +61,7 @@ def test_each_outage_is_told_once(proxy: Proxy, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_on_an_event_loop(proxy: Proxy, kind: str) -> None:
+def test_each_outage_emits_one_error_with_asyncio(proxy: Proxy, kind: str) -> None:
     told: list[tuple[Exception, bool]] = []
 
     async def listen() -> None:
@@ -90,12 +90,12 @@ def test_only_a_listener_of_error_costs_a_thread_and_closing_ends_it(queue: Queu
     queue.once("error", lambda error: None)
     assert len(watchers()) == 1
     queue.close()
-    until("the thread has ended", lambda: watchers() == [])
+    wait_until(lambda: watchers() == [], "the thread has ended")
     queue.on("error", lambda error: None)
     assert watchers() == []
 
 
-def test_a_program_ends_that_closes_nothing(queue: Queue) -> None:
+def test_a_program_that_closes_nothing_ends(queue: Queue) -> None:
     program = (
         "import sys; from bullrush import Queue; q = Queue('work', url=sys.argv[1]); q.on('error', print); q.add('n')"
     )
@@ -105,14 +105,14 @@ def test_a_program_ends_that_closes_nothing(queue: Queue) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_a_listener_that_comes_during_an_outage_hears_of_it(proxy: Proxy) -> None:
+def test_a_listener_added_during_an_outage_gets_the_error(proxy: Proxy) -> None:
     told: list[Exception] = []
     proxy.refuse(True)
     with Queue("work", url=proxy.url, timeout=200) as queue:
         with pytest.raises(ConnectionLostError):
             queue.add("n")
         queue.on("error", told.append)
-        until("it was told", lambda: told)
+        wait_until(lambda: told, "the error event came")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

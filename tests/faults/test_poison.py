@@ -1,19 +1,19 @@
-"""A job that kills whoever runs it must not take its neighbours with it."""
+"""A job that kills its worker must not make the other jobs of that worker fail."""
 
 import threading
 
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 IMPATIENT = {"lock_duration": 500, "stalled_interval": 200}
 
 
 def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, start_worker, server):
-    """Its neighbours were claimed together with it, often; they have never stalled by their own doing."""
+    """Other jobs were often fetched together with it; they never stalled because of themselves."""
     jobs = queue.add_bulk([{"name": "deadly" if n == 300 else "quick"} for n in range(600)])
     poison = jobs[300].id
 
@@ -24,19 +24,17 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
         return queue.get_completed_count() + queue.get_failed_count() == 600
 
     workers = []
-    until("all jobs are finished", attended, seconds=40)
+    wait_until(attended, "all jobs are finished", seconds=40)
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert queue.get_job(poison).failed_reason == "job stalled more than allowable limit"
-    assert (
-        ledger.begun.count(poison) <= 3
-    )  # the first start may have been one of a job that was claimed ahead: it is not counted
+    assert ledger.begun.count(poison) <= 3  # the first start may have been one of a prefetched job: it is not counted
 
 
-def test_handlers_that_become_slow_hold_nothing_ahead(queue, own_redis, ledger, start_worker, server):
+def test_handlers_that_become_slow_leave_few_jobs_prefetched(queue, own_redis, ledger, start_worker, server):
     queue.add_bulk([{"name": "quick"}] * 3000 + [{"name": "slow"}] * 600)
     start_worker(server.url, concurrency=2)
-    until("the quick ones are done", lambda: queue.get_completed_count() >= 3000)
-    until("few are claimed", lambda: own_redis.llen("bull:work:active") <= 4, seconds=5)
+    wait_until(lambda: queue.get_completed_count() >= 3000, "the quick ones are done")
+    wait_until(lambda: own_redis.llen("bull:work:active") <= 4, "few are fetched", seconds=5)
     for _ in range(20):
         assert own_redis.llen("bull:work:active") <= 4
 
@@ -45,7 +43,7 @@ def test_handlers_that_become_slow_hold_nothing_ahead(queue, own_redis, ledger, 
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("slots", [{"concurrency": 10}, {"batch_size": 50}], ids=["slots", "batches"])
 def test_only_the_job_that_ends_the_process_fails_and_soon(queue, own_redis, ledger, start_worker, server, slots, most):
-    """Those that ran beside it, or in its batch, stalled as often as it did until then: they get a run of their own."""
+    """Jobs that ran beside it, or in its batch, stalled as often as it did: each of them then runs alone."""
     jobs = queue.add_bulk([{"name": "exiting" if n == 37 else "brief"} for n in range(100)])
     poison = jobs[37].id
     workers = []
@@ -55,25 +53,25 @@ def test_only_the_job_that_ends_the_process_fails_and_soon(queue, own_redis, led
             workers.append(start_worker(server.url, max_stalled_count=most, **slots, **IMPATIENT))
         return queue.get_completed_count() + queue.get_failed_count() == 100
 
-    until("all jobs are finished", attended, seconds=100)
+    wait_until(attended, "all jobs are finished", seconds=100)
     assert own_redis.zrange("bull:work:failed", 0, -1) == [poison]
     assert ledger.begun.count(poison) <= most + 2
     assert len(workers) <= most + 3
 
 
 @pytest.mark.parametrize("prefetch", [None, 30])
-def test_what_a_killed_worker_had_only_claimed_has_not_stalled(
+def test_prefetched_jobs_of_a_killed_worker_do_not_count_as_stalled(
     queue, own_redis, ledger, start_worker, server, prefetch
 ):
     ids = [job.id for job in queue.add_bulk([{"name": "brief"}] * 1500)]
     killed = start_worker(server.url, concurrency=2, prefetch=prefetch, **IMPATIENT)
-    until("the load is on", lambda: len(ledger.ended) > 300)
+    wait_until(lambda: len(ledger.ended) > 300, "the worker is under load")
     killed.kill()
     begun = set(ledger.begun)
-    heir = start_worker(server.url, concurrency=2, max_stalled_count=0, **IMPATIENT)
-    until("all are finished", lambda: queue.get_completed_count() + queue.get_failed_count() == 1500)
-    heir.terminate()
-    assert heir.wait() == 0
+    successor = start_worker(server.url, concurrency=2, max_stalled_count=0, **IMPATIENT)
+    wait_until(lambda: queue.get_completed_count() + queue.get_failed_count() == 1500, "all are finished")
+    successor.terminate()
+    assert successor.wait() == 0
     assert set(own_redis.zrange("bull:work:failed", 0, -1)) <= begun
     stalls = {job_id: own_redis.hget(f"bull:work:{job_id}", "stc") for job_id in ids}
     assert [job_id for job_id, stalled in stalls.items() if stalled not in (None, "0") and job_id not in begun] == []
@@ -92,8 +90,8 @@ def test_a_long_job_and_one_that_must_start_alone_keep_each_other_waiting_for_a_
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("the first one runs", lambda: len(ledger.begun) == 1)
-        until("both run", lambda: len(ledger.begun) == 2, seconds=10)
+        wait_until(lambda: len(ledger.begun) == 1, "the first one runs")
+        wait_until(lambda: len(ledger.begun) == 2, "both run", seconds=10)
         assert ledger.begun == ([suspect, plain] if first == "suspect" else [plain, suspect])
     finally:
         gate.touch()

@@ -1,4 +1,4 @@
-"""Redis refuses us for a while: outcomes wait for it, and whoever comes with a mistake is told at once."""
+"""Redis refuses commands for a while: outcomes wait, and callers whose mistake it is get the error at once."""
 
 import threading
 import time
@@ -6,9 +6,9 @@ import time
 import pytest
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 
 def take_right(redis):
@@ -43,14 +43,14 @@ def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_r
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("all slots are taken", lambda: len(ledger.begun) == 3)
+        wait_until(lambda: len(ledger.begun) == 3, "all slots are taken")
         refuse(own_redis)
         gate.touch()
-        until("the handlers have returned", lambda: len(ledger.ended) >= 3)
-        until("the refusal is told", lambda: code in caplog.text)
+        wait_until(lambda: len(ledger.ended) >= 3, "the handlers have returned")
+        wait_until(lambda: code in caplog.text, "the refusal is reported")
         assert own_redis.zcard(f"bull:{queue.name}:completed") == 0
         allow(own_redis)
-        until("all jobs are done", lambda: own_redis.zcard(f"bull:{queue.name}:completed") == 3)
+        wait_until(lambda: own_redis.zcard(f"bull:{queue.name}:completed") == 3, "all jobs are done")
     finally:
         gate.touch()
         allow(own_redis)
@@ -59,21 +59,21 @@ def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_r
     assert {int(own_redis.hget(f"bull:{queue.name}:{n}", "ats")) for n in (1, 2, 3)} == {1}
 
 
-def test_a_lasting_refusal_is_told_once(queue, own_redis, server, caplog):
-    """Locks are due many times meanwhile."""
+def test_a_refusal_that_lasts_is_logged_once(queue, own_redis, server, caplog):
+    """Locks must be renewed many times meanwhile."""
     done = threading.Event()
     queue.add("held")
     worker = Worker(queue.name, lambda job: done.wait(30), url=server.url, lock_duration=30_000, lock_renew_time=20)
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        until("the job runs", lambda: own_redis.llen(f"bull:{queue.name}:active"))
+        wait_until(lambda: own_redis.llen(f"bull:{queue.name}:active"), "the job runs")
         take_right(own_redis)
-        until("it is told", lambda: "could not renew locks: NOPERM" in caplog.text)
+        wait_until(lambda: "could not renew locks: NOPERM" in caplog.text, "it is logged")
         refused = int(own_redis.info("commandstats")["cmdstat_evalsha"]["rejected_calls"])
-        until(
-            "it was tried again and again",
+        wait_until(
             lambda: int(own_redis.info("commandstats")["cmdstat_evalsha"]["rejected_calls"]) > refused + 10,
+            "it was tried again and again",
         )
         assert caplog.text.count("could not renew locks") == 1
     finally:
@@ -85,7 +85,7 @@ def test_a_lasting_refusal_is_told_once(queue, own_redis, server, caplog):
 
 @pytest.fixture
 def silent(queue, server, proxy):
-    """Return a queue that has been used, whose server then swallows everything."""
+    """Return a queue that was used before, and whose server then answers nothing."""
     through = Queue(queue.name, url=proxy.url, timeout=300)
     through.add("quick")
     proxy.swallow(True)
@@ -121,4 +121,4 @@ def test_connections_close_with_the_last_object_that_uses_them(own_redis, server
     for _ in range(20):
         with Queue("work", url=server.url) as queue:
             queue.add("quick")
-    until("all are closed", lambda: connections(own_redis) == before)
+    wait_until(lambda: connections(own_redis) == before, "all are closed")

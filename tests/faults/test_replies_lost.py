@@ -1,4 +1,4 @@
-"""A script is executed and its reply never comes: the worker asks Redis what happened and never does anything twice."""
+"""A script is executed and its reply is lost: the worker asks Redis what happened and does nothing twice."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bullrush import FlowProducer, Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .handlers import Handlers
 from .ledger import completions
-from .waiting import until
 
-#: Of a reply: nothing, or a part that a careless reader would take for something.
+#: How much of the reply is delivered: nothing, or a part that a careless parser would accept.
 SHARES = pytest.mark.parametrize("share", [0.0, 0.6], ids=["none_of_it", "a_part_of_it"])
 
 
 class Reporting(Worker):
-    """A worker that keeps which jobs it reported as completed."""
+    """A worker that records which jobs it reported as completed."""
 
     def __init__(self, *arguments, **options) -> None:
         super().__init__(*arguments, **options)
@@ -26,11 +26,11 @@ class Reporting(Worker):
 
 @pytest.fixture
 def work(proxy, ledger, queue) -> Iterator[Callable[..., Reporting]]:
-    """Return a function that starts a worker behind the relay and waits until it is idle, its scripts loaded."""
+    """Return a function that starts a worker behind the proxy and waits until it is idle and its scripts are loaded."""
     running: list[tuple[Reporting, threading.Thread]] = []
 
     def start(**options) -> Reporting:
-        # No lock expires and no check runs in this time: what was lost is found by asking, or not at all.
+        # No lock expires and no stalled check runs in this time: only a question to Redis finds what was lost.
         worker = Reporting(
             queue.name, Handlers(ledger), url=proxy.url, lock_duration=60_000, skip_stalled_check=True, **options
         )
@@ -39,7 +39,7 @@ def work(proxy, ledger, queue) -> Iterator[Callable[..., Reporting]]:
         thread.start()
         for name in ("quick", "failing"):
             done = queue.add(name, attempts=2 if name == "failing" else 1)
-            until("the worker has warmed up", lambda done=done: done.get_state() in ("completed", "failed"))
+            wait_until(lambda done=done: done.get_state() in ("completed", "failed"), "the worker has warmed up")
         return worker
 
     yield start
@@ -59,7 +59,7 @@ def test_jobs_of_a_lost_fetch_are_found_by_its_token(queue, own_redis, proxy, wo
     queue.pause()
     jobs = queue.add_bulk([{"name": "quick"}] * 5)
     queue.resume()
-    until("all jobs are done", settled(queue, 5))
+    wait_until(settled(queue, 5), "all jobs are done")
     assert trap.sprung.is_set()
     assert sorted(ledger.begun[-5:]) == [job.id for job in jobs]
     assert [queue.get_job(job.id).attempts_started for job in jobs] == [1] * 5
@@ -70,28 +70,26 @@ def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, wo
     worker = work(metrics={"max_data_points": 10})
     trap = proxy.lose_reply("move_to_finished", share)
     job = queue.add("quick")
-    until("it is done", settled(queue, 1))
-    until("the worker reports it", lambda: worker.reported[1:] == [job.id])
+    wait_until(settled(queue, 1), "it is done")
+    wait_until(lambda: worker.reported[1:] == [job.id], "the worker reports it")
     assert trap.sprung.is_set()
     assert ledger.begun.count(job.id) == 1
     assert completions(own_redis, queue.name)[job.id] == 1
     assert own_redis.hget("bull:work:metrics:completed", "count") == "2"
     after = queue.add("quick")
-    until("the worker goes on", lambda: after.get_state() == "completed")
+    wait_until(lambda: after.get_state() == "completed", "the worker continues")
 
 
 @SHARES
-def test_jobs_that_came_with_a_lost_outcome_reply_are_not_stranded(
-    queue, own_redis, proxy, work, ledger, tmp_path, share
-):
+def test_jobs_fetched_by_a_finish_with_a_lost_reply_are_run(queue, own_redis, proxy, work, ledger, tmp_path, share):
     work(concurrency=1, prefetch=0)
     gate = tmp_path / "gate"
     first = queue.add("gated", {"gate": str(gate)})
-    until("the first one runs", lambda: ledger.begun[-1] == first.id)
+    wait_until(lambda: ledger.begun[-1] == first.id, "the first one runs")
     rest = queue.add_bulk([{"name": "quick"}] * 3)
     trap = proxy.lose_reply("move_to_finished", share)
     gate.touch()
-    until("all jobs are done", settled(queue, 4))
+    wait_until(settled(queue, 4), "all jobs are done")
     assert trap.sprung.is_set()
     assert [job_id for job_id in ledger.begun if job_id in {job.id for job in rest}] == [job.id for job in rest]
 
@@ -101,7 +99,7 @@ def test_a_job_that_removes_itself_on_completion_counts_as_completed(queue, prox
     worker = work()
     trap = proxy.lose_reply("move_to_finished", share)
     job = queue.add("quick", remove_on_complete=True)
-    until("the worker reports it", lambda: worker.reported[1:] == [job.id])
+    wait_until(lambda: worker.reported[1:] == [job.id], "the worker reports it")
     assert trap.sprung.is_set()
     assert queue.get_job(job.id) is None
 
@@ -111,30 +109,30 @@ def test_a_job_that_removes_itself_on_completion_counts_as_completed(queue, prox
 def test_a_retry_whose_reply_got_lost_is_one_retry(queue, proxy, work, ledger, share, backoff):
     work()
     warm = queue.add("failing", attempts=2, backoff=1)
-    until("all scripts are known", lambda: warm.get_state() == "failed")
+    wait_until(lambda: warm.get_state() == "failed", "all scripts are known")
     trap = proxy.lose_reply("move_to_delayed" if backoff else "retry_job", share)
     job = queue.add("failing", attempts=3, backoff=backoff)
-    until("it has failed for good", lambda: job.get_state() == "failed")
+    wait_until(lambda: job.get_state() == "failed", "it has failed for good")
     assert trap.sprung.is_set()
     stored = queue.get_job(job.id)
     assert (stored.attempts_made, stored.attempts_started, ledger.begun.count(job.id)) == (3, 3, 3)
     assert len(stored.stacktrace) == 3
 
 
-def test_a_producer_is_told_when_it_cannot_know(queue, own_redis, proxy):
-    treacherous = Queue(queue.name, url=proxy.url)
-    treacherous.add("quick")
+def test_an_add_without_ids_whose_reply_got_lost_raises_outcome_unknown(queue, own_redis, proxy):
+    through_proxy = Queue(queue.name, url=proxy.url)
+    through_proxy.add("quick")
     proxy.lose_reply("add_jobs")
     with pytest.raises(errors.OutcomeUnknownError, match="may or may not"):
-        treacherous.add("quick")
-    assert queue.get_waiting_count() == 2, "it was added all the same"
+        through_proxy.add("quick")
+    assert queue.get_waiting_count() == 2, "it was added nevertheless"
 
 
-def test_a_producer_that_names_its_jobs_adds_each_once(queue, proxy):
-    treacherous = Queue(queue.name, url=proxy.url)
-    treacherous.add("quick")
+def test_an_add_with_ids_whose_reply_got_lost_adds_each_job_once(queue, proxy):
+    through_proxy = Queue(queue.name, url=proxy.url)
+    through_proxy.add("quick")
     trap = proxy.lose_reply("add_jobs")
-    treacherous.add_bulk([{"name": "quick", "opts": {"job_id": f"mine-{n}"}} for n in range(10)])
+    through_proxy.add_bulk([{"name": "quick", "opts": {"job_id": f"mine-{n}"}} for n in range(10)])
     assert trap.sprung.is_set()
     assert queue.get_waiting_count() == 11
 
@@ -153,11 +151,11 @@ def test_a_flow_is_added_once(queue, own_redis, proxy):
     assert root.id in {job.id for job in queue.get_waiting_children()}
 
 
-def test_a_producer_is_told_when_it_cannot_know_about_a_child(queue, proxy):
+def test_a_child_added_without_an_id_whose_reply_got_lost_raises_outcome_unknown(queue, proxy):
     parent = {"id": queue.add("parent").id, "queue": queue.qualified_name}
-    treacherous = Queue(queue.name, url=proxy.url)
-    treacherous.add("child", parent=parent)
+    through_proxy = Queue(queue.name, url=proxy.url)
+    through_proxy.add("child", parent=parent)
     proxy.lose_reply("add_linked_jobs")
     with pytest.raises(errors.OutcomeUnknownError, match="either all or none of the next 1"):
-        treacherous.add("child", parent=parent)
-    assert queue.get_waiting_count() == 3, "it was added all the same"
+        through_proxy.add("child", parent=parent)
+    assert queue.get_waiting_count() == 3, "it was added nevertheless"

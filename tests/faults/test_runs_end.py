@@ -1,4 +1,4 @@
-"""A run that ends by itself ends at the right moment, also when connections break and replies get lost on the way."""
+"""A run that ends by itself ends at the right moment, also when connections break and replies are lost."""
 
 import threading
 from collections import Counter
@@ -6,18 +6,18 @@ from collections import Counter
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
 from .handlers import Handlers
 from .ledger import Ledger
-from .waiting import until
 
 
 def worker_behind(proxy, ledger: Ledger, **options) -> Worker:
-    # No check brings back what got lost: it is found by asking, or the run would hang.
+    # No stalled check recovers lost jobs: the worker must ask Redis, or the run would hang.
     return Worker("work", Handlers(ledger), url=proxy.url, skip_stalled_check=True, **options)
 
 
-def test_a_run_until_drained_ends_drained_though_connections_break(queue, own_redis, proxy, ledger):
+def test_a_run_until_drained_ends_drained_although_connections_break(queue, own_redis, proxy, ledger):
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "brief"}] * 400))
     outcome = []
     running = threading.Thread(
@@ -25,7 +25,7 @@ def test_a_run_until_drained_ends_drained_though_connections_break(queue, own_re
     )
     running.start()
     for count in (100, 200, 300):
-        until("the work goes on", lambda count=count: len(ledger.ended) > count)
+        wait_until(lambda count=count: len(ledger.ended) > count, "the work continues")
         proxy.reset()
     running.join(30)
     assert outcome[0].completed == 400
@@ -36,7 +36,7 @@ def test_a_run_until_drained_ends_drained_though_connections_break(queue, own_re
 @pytest.mark.parametrize("until_", ["empty", "drained"])
 def test_a_run_does_not_end_while_a_fetch_is_missing(queue, own_redis, proxy, ledger, script, until_):
     queue.add("quick")
-    worker_behind(proxy, ledger).run(until="empty")  # so that the relay knows the scripts
+    worker_behind(proxy, ledger).run(until="empty")  # so that the proxy knows the scripts
     ids = [job.id for job in queue.add_bulk([{"name": "quick"}] * 2)]
     trap = proxy.lose_reply(script, when=lambda _: own_redis.llen("bull:work:wait") > 0)
     assert worker_behind(proxy, ledger, prefetch=0).run(until=until_).completed == 2
@@ -46,7 +46,7 @@ def test_a_run_does_not_end_while_a_fetch_is_missing(queue, own_redis, proxy, le
 
 @pytest.mark.parametrize("script", ["move_to_active", "move_to_finished"])
 @pytest.mark.parametrize("prefetch", [0, 50])
-def test_a_run_of_so_many_jobs_takes_exactly_so_many(queue, own_redis, proxy, ledger, script, prefetch):
+def test_a_run_with_max_jobs_takes_exactly_that_many(queue, own_redis, proxy, ledger, script, prefetch):
     queue.add("quick")
     worker_behind(proxy, ledger).run(until="empty")
     ids = [job.id for job in queue.add_bulk([{"name": "quick"}] * 30)]

@@ -1,13 +1,13 @@
-"""The server forgets all scripts, again and again, under load: nobody notices."""
+"""The server loses all scripts, again and again, under load: no caller notices it."""
 
 import threading
 
 from redis import Redis
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 
 def test_flushed_scripts_are_loaded_again_in_mid_load(queue, own_redis, ledger, server):
@@ -27,7 +27,7 @@ def test_flushed_scripts_are_loaded_again_in_mid_load(queue, own_redis, ledger, 
         for _ in range(60):
             ledger.acknowledge([queue.add("quick").id])
             ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "quick"}] * 20))
-        until("all jobs are done", lambda: queue.get_completed_count() == 60 * 21)
+        wait_until(lambda: queue.get_completed_count() == 60 * 21, "all jobs are done")
     finally:
         done.set()
         worker.close()

@@ -1,20 +1,20 @@
-"""The server is killed in mid-load and comes back with what it acknowledged (append-only file, appendfsync always)."""
+"""The server is killed under load and comes back with all acknowledged writes (append-only file, appendfsync always)."""
 
 import threading
 
 import pytest
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .waiting import until
 
 CRASHES = 3
 CONCURRENCY = 4
 
 
 class Load:
-    """A producer and a worker that nobody helps."""
+    """A producer and a worker that have to recover by themselves."""
 
     def __init__(self, url: str, ledger, *, named: bool) -> None:
         self.queue = Queue("work", url=url, timeout=30_000)
@@ -61,20 +61,20 @@ def test_a_killed_server_comes_back_and_every_acknowledged_job_completes(lasting
     try:
         for crash in range(1, CRASHES + 1):
             enough = 150 * crash
-            until("the load is on", lambda enough=enough: len(ledger.ended) > enough)
+            wait_until(lambda enough=enough: len(ledger.ended) > enough, "the worker is under load")
             lasting_server.kill()
             lasting_server.restart()
         seen = len(ledger.ended)
-        until("both go on by themselves", lambda: len(ledger.ended) > seen + 100)
+        wait_until(lambda: len(ledger.ended) > seen + 100, "both continue by themselves")
         load.end_producing()
         expected = set(ledger.acknowledged)
         redis = client_of(lasting_server)
-        until("all jobs are done", lambda: not redis.exists("bull:work:wait", "bull:work:active"))
+        wait_until(lambda: not redis.exists("bull:work:wait", "bull:work:active"), "all jobs are done")
         completed = set(redis.zrange("bull:work:completed", 0, -1))
     finally:
         load.end()
     assert expected <= completed
     ledger.check(redis, "work", duplicates=CRASHES * CONCURRENCY)
-    # A producer that names its jobs may repeat what got no answer; without names it says so and adds nothing twice.
+    # With job ids, an add without a reply is repeated; without ids it raises an error and adds nothing twice.
     assert load.unknown == 0 if named else load.unknown <= CRASHES
     assert len(completed) <= len(expected) + load.unknown

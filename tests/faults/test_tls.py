@@ -1,4 +1,4 @@
-"""TLS: a certificate that cannot be trusted is told at once, and no password is sent."""
+"""TLS: a certificate that cannot be trusted is an error at once, and no password is sent."""
 
 import shutil
 import socket
@@ -29,7 +29,7 @@ MAKE_CERTIFICATE = [
 
 @pytest.fixture
 def untrusted(tmp_path):
-    """Return the port of a TLS server whose certificate nobody has signed."""
+    """Return the port of a TLS server with a self-signed certificate."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl to make a certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -62,7 +62,7 @@ def untrusted(tmp_path):
     thread.join()
 
 
-def test_a_certificate_that_cannot_be_trusted_is_told_at_once(untrusted):
+def test_a_certificate_that_cannot_be_trusted_is_an_error_at_once(untrusted):
     url = f"rediss://me:secret@localhost:{untrusted}/0"
     began = time.monotonic()
     with pytest.raises(errors.ConnectionLostError, match="no TLS connection.*certificate"):

@@ -1,8 +1,9 @@
-"""A worker dies, or seems to: another one does its jobs, and what the dead one still says does not count."""
+"""A worker dies, or seems to: another one runs its jobs, and later outcomes of the first one are refused."""
+
+from tests.waiting import wait_until
 
 from .handlers import Handlers
 from .ledger import completions
-from .waiting import until
 
 IMPATIENT = {"lock_duration": 600, "stalled_interval": 250}
 
@@ -10,12 +11,12 @@ IMPATIENT = {"lock_duration": 600, "stalled_interval": 250}
 def test_a_killed_workers_jobs_are_done_by_another(queue, own_redis, ledger, start_worker, server, tmp_path):
     gate = tmp_path / "gate"
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3))
-    doomed = start_worker(server.url, concurrency=3, **IMPATIENT)
-    until("all jobs run", lambda: len(ledger.begun) == 3)
-    doomed.kill()
+    killed = start_worker(server.url, concurrency=3, **IMPATIENT)
+    wait_until(lambda: len(ledger.begun) == 3, "all jobs run")
+    killed.kill()
     gate.touch()
     start_worker(server.url, concurrency=3, **IMPATIENT)
-    until("all jobs are done", lambda: queue.get_completed_count() == 3)
+    wait_until(lambda: queue.get_completed_count() == 3, "all jobs are done")
     ledger.check(own_redis, queue.name, duplicates=3)
 
 
@@ -25,78 +26,83 @@ def test_workers_killed_one_after_another_under_load_lose_nothing(queue, own_red
     ledger.acknowledge(job.id for job in queue.add_bulk([{"name": "brief"}] * 1500))
     workers = [start_worker(server.url, **options) for _ in range(2)]
     for kill in range(1, kills + 1):
-        until("the load is on", lambda kill=kill: len(ledger.ended) > 300 * kill)
+        wait_until(lambda kill=kill: len(ledger.ended) > 300 * kill, "the worker is under load")
         workers.pop(0).kill()
         workers.append(start_worker(server.url, **options))
-    until("all jobs are done", lambda: queue.get_completed_count() == 1500)
-    # Counted by finished runs: what was only claimed ahead has not run.
+    wait_until(lambda: queue.get_completed_count() == 1500, "all jobs are done")
+    # Only finished runs count: prefetched jobs have not run.
     ledger.check(own_redis, queue.name, duplicates=kills * (concurrency + prefetch))
 
 
-def test_a_worker_suspended_beyond_its_lock_is_fenced(queue, own_redis, ledger, start_worker, server, tmp_path):
-    gate = tmp_path / "gate"
-    job = queue.add("gated", {"gate": str(gate)})
-    ledger.acknowledge([job.id])
-    sleeper = start_worker(server.url, name="sleeper", skip_stalled_check=True, **IMPATIENT)
-    until("the job runs", lambda: ledger.begun == [job.id])
-    sleeper.stop()
-    start_worker(server.url, name="heir", **IMPATIENT)
-    until("it runs again elsewhere", lambda: ledger.begun == [job.id] * 2)
-    sleeper.go_on()
-    until("the sleeper learns of its loss", lambda: sleeper.said(f"could not renew lock for job {job.id}"))
-    gate.touch()
-    until("both have finished it", lambda: ledger.ended == [job.id] * 2)
-    sleeper.terminate()
-    assert sleeper.wait() == 0
-    assert sleeper.said("outcome RunStats(completed=0, failed=0, retried=0")
-    until("the heir's outcome is stored", lambda: queue.get_completed_count() == 1)
-    assert queue.get_job(job.id).processed_by == "heir"
-    ledger.check(own_redis, queue.name, duplicates=1)
-
-
-def test_an_outcome_that_comes_after_the_job_was_taken_over_is_refused(
+def test_a_worker_suspended_for_longer_than_its_lock_cannot_finish_its_job(
     queue, own_redis, ledger, start_worker, server, tmp_path
 ):
-    """The sleeper's very first words after waking up are its outcome: the renewal that would tell it comes later."""
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
-    sleeper = start_worker(
-        server.url, name="sleeper", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600
+    suspended = start_worker(server.url, name="suspended", skip_stalled_check=True, **IMPATIENT)
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
+    suspended.stop()
+    start_worker(server.url, name="successor", **IMPATIENT)
+    wait_until(lambda: ledger.begun == [job.id] * 2, "it runs again elsewhere")
+    suspended.go_on()
+    wait_until(
+        lambda: suspended.said(f"could not renew lock for job {job.id}"),
+        "the suspended worker knows that it lost its lock",
     )
-    until("the job runs", lambda: ledger.begun == [job.id])
-    sleeper.stop()
-    heir = start_worker(server.url, name="heir", **IMPATIENT)
-    until("it runs again elsewhere", lambda: ledger.begun == [job.id] * 2)
-    heir.stop()
     gate.touch()
-    sleeper.go_on()
-    until("the sleeper's outcome was refused", lambda: sleeper.said(f"for job {job.id}. "))
-    assert completions(own_redis, queue.name) == {}
-    heir.go_on()
-    until("the heir's outcome is stored", lambda: queue.get_completed_count() == 1)
-    assert queue.get_job(job.id).processed_by == "heir"
+    wait_until(lambda: ledger.ended == [job.id] * 2, "both have finished it")
+    suspended.terminate()
+    assert suspended.wait() == 0
+    assert suspended.said("outcome RunStats(completed=0, failed=0, retried=0")
+    wait_until(lambda: queue.get_completed_count() == 1, "the outcome of the successor is stored")
+    assert queue.get_job(job.id).processed_by == "successor"
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
-def test_a_worker_suspended_beyond_its_locks_begins_none_of_its_jobs(
+def test_an_outcome_after_another_worker_took_the_job_is_refused(
+    queue, own_redis, ledger, start_worker, server, tmp_path
+):
+    """The first call of the suspended worker after it continues is its outcome; the lock renewal comes later."""
+    gate = tmp_path / "gate"
+    job = queue.add("gated", {"gate": str(gate)})
+    ledger.acknowledge([job.id])
+    suspended = start_worker(
+        server.url, name="suspended", skip_stalled_check=True, skip_lock_renewal=True, lock_duration=600
+    )
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
+    suspended.stop()
+    successor = start_worker(server.url, name="successor", **IMPATIENT)
+    wait_until(lambda: ledger.begun == [job.id] * 2, "it runs again elsewhere")
+    successor.stop()
+    gate.touch()
+    suspended.go_on()
+    wait_until(lambda: suspended.said(f"for job {job.id}. "), "the outcome of the suspended worker was refused")
+    assert completions(own_redis, queue.name) == {}
+    successor.go_on()
+    wait_until(lambda: queue.get_completed_count() == 1, "the outcome of the successor is stored")
+    assert queue.get_job(job.id).processed_by == "successor"
+    ledger.check(own_redis, queue.name, duplicates=1)
+
+
+def test_a_worker_suspended_for_longer_than_its_locks_starts_none_of_its_jobs(
     queue, own_redis, ledger, start_worker, server, tmp_path
 ):
     gate = tmp_path / "gate"
     first = queue.add("gated", {"gate": str(gate)}).id
     rest = [job.id for job in queue.add_bulk([{"name": "quick"}] * 200)]
     ledger.acknowledge([first, *rest])
-    sleeper = start_worker(server.url, prefetch=200, skip_stalled_check=True, **IMPATIENT)
-    until("all are claimed", lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201)
-    sleeper.stop()
+    suspended = start_worker(server.url, prefetch=200, skip_stalled_check=True, **IMPATIENT)
+    wait_until(lambda: ledger.begun == [first] and own_redis.llen("bull:work:active") == 201, "all are fetched")
+    suspended.stop()
     gate.touch()
     start_worker(server.url, **IMPATIENT)
-    until("another worker has done them", lambda: queue.get_completed_count() == 201)
-    sleeper.go_on()
-    until("the sleeper learns of its loss", lambda: sleeper.said("could not renew lock"))
-    until("its handler has returned", lambda: ledger.ended.count(first) == 2)
-    sleeper.terminate()
-    assert sleeper.wait() == 0
+    wait_until(lambda: queue.get_completed_count() == 201, "another worker has done them")
+    suspended.go_on()
+    wait_until(lambda: suspended.said("could not renew lock"), "the suspended worker knows that it lost its lock")
+    wait_until(lambda: ledger.ended.count(first) == 2, "its handler has returned")
+    suspended.terminate()
+    assert suspended.wait() == 0
     ledger.check(own_redis, queue.name, duplicates=1)
 
 
@@ -105,9 +111,9 @@ def test_a_worker_asked_to_end_finishes_its_job(queue, own_redis, ledger, start_
     job = queue.add("gated", {"gate": str(gate)})
     ledger.acknowledge([job.id])
     worker = start_worker(server.url)
-    until("the job runs", lambda: ledger.begun == [job.id])
+    wait_until(lambda: ledger.begun == [job.id], "the job runs")
     worker.terminate()
-    until("it takes no more jobs", lambda: worker.said("closing after the running jobs"))
+    wait_until(lambda: worker.said("closing after the running jobs"), "it takes no more jobs")
     later = queue.add("quick")
     gate.touch()
     assert worker.wait() == 0

@@ -1,4 +1,4 @@
-"""A server or a queue that cannot be used: producers and workers are told why, by type, and nothing is written."""
+"""A server or a queue that cannot be used: producers and workers get an error of a clear type, and nothing is written."""
 
 import http.server
 import threading
@@ -9,9 +9,9 @@ from redis import Redis
 
 from bullrush import Queue, Worker, errors
 from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
 
 from .fake_server import FakeServer
-from .waiting import until
 
 Use = Callable[..., object]
 
@@ -57,7 +57,7 @@ def cluster() -> Iterator[str]:
     """Return the URL of a cluster of one node, which serves all slots."""
     with EmbeddedRedis(port=0, args=["--cluster-enabled", "yes"]) as server, Redis.from_url(server.url) as redis:
         redis.execute_command("CLUSTER ADDSLOTS", *range(16384))
-        until("the cluster is up", lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
+        wait_until(lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "the cluster is up")
         yield server.url
 
 
@@ -79,7 +79,7 @@ def test_a_queue_with_a_hash_tag_works_on_a_cluster(name, prefix, cluster):
 
 @pytest.mark.parametrize(("login", "code"), [(":wrong@", "WRONGPASS"), ("", "NOAUTH")])
 @USES
-def test_a_wrong_or_missing_password_is_told(use: Use, server, own_redis, login, code):
+def test_a_wrong_or_missing_password_is_an_error(use: Use, server, own_redis, login, code):
     own_redis.config_set("requirepass", "right")
     with pytest.raises(errors.RedisServerError) as caught:
         use("work", url=server.url.replace("://", f"://{login}"))
@@ -87,8 +87,8 @@ def test_a_wrong_or_missing_password_is_told(use: Use, server, own_redis, login,
     assert "wrong" not in str(caught.value)
 
 
-def test_a_server_that_is_no_redis_is_no_connection():
-    """A web server, say: it answers, but not in Redis' language."""
+def test_a_server_that_is_not_redis_is_a_connection_error():
+    """For example a web server: it answers, but not with the Redis protocol."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()

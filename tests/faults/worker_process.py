@@ -1,4 +1,4 @@
-"""A worker in a process of its own, to be killed, stopped and continued. Also the program that runs there."""
+"""A worker in its own process that tests kill, stop and continue. This file is also the program of that process."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def said(self, text: str) -> bool:
-        """Tell whether the process has logged a text."""
+        """Return whether the process has logged a text."""
         return text in self.log.read_text()
 
     def kill(self) -> None:
@@ -35,7 +35,7 @@ class WorkerProcess:
         self._process.wait()
 
     def stop(self) -> None:
-        """Stop it as a suspended machine does, until `go_on`."""
+        """Stop it like a suspended machine, until `go_on`."""
         self._process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
@@ -52,7 +52,7 @@ class WorkerProcess:
 
 
 def is_connected(redis: Redis) -> bool:
-    """Tell whether a worker waits for jobs at this server."""
+    """Return whether a worker waits for jobs at this server."""
     return any(client["cmd"] == "bzpopmin" for client in redis.client_list())
 
 

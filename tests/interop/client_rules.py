@@ -1,6 +1,6 @@
-"""What a BullMQ client decides before it calls a script, in the few lines that the script-level comparison needs.
+"""What a BullMQ client decides before it calls a script, as far as the script comparison needs it.
 
-The product's own rules live in the core; they are compared with BullMQ by the sequences that run through its API.
+bullrush's own rules are in its core; the sequences that use the public API compare them with BullMQ.
 """
 
 import json
@@ -17,7 +17,7 @@ SHORT_NAMES = {
     "removeDependencyOnFailure": "rdof",
 }
 
-#: What of the repeat options a scheduler's hash keeps.
+#: The repeat options that a scheduler's hash keeps.
 SCHEDULER_FIELDS = ("tz", "limit", "pattern", "startDate", "endDate", "every")
 
 
@@ -68,7 +68,7 @@ def stack_after(stored: str | None, opts: dict[str, Any], message: str) -> str:
 
 
 def next_iteration_options(opts: dict[str, Any], scheduler_id: str, now: int) -> dict[str, Any] | None:
-    """Return the options of a scheduler's next job, made from those of the job taken; None when the series is over."""
+    """Return the options of a scheduler's next job, made from those of the fetched job; None when the scheduler has ended."""
     repeat = {**opts["repeat"], "count": opts["repeat"].get("count", 0) + 1}
     if repeat["count"] > repeat.get("limit", math.inf) or now > repeat.get("endDate", math.inf):
         return None

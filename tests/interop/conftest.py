@@ -40,7 +40,7 @@ def server_of(redis_url: str) -> str:
 
 
 class NodeFleet:
-    """The driver processes of one test session, one per library, started when first needed and after a kill."""
+    """The driver processes of one test session, one per library, started at the first use and after a kill."""
 
     def __init__(self, redis_url: str) -> None:
         self._redis_url = redis_url
@@ -67,8 +67,8 @@ def node_fleet(redis_url: str) -> Iterator[NodeFleet]:
 
 @pytest.fixture
 def databases(redis_url: str, queue_name: str) -> Iterator[tuple[Any, Any]]:
-    """Two databases of one server: the same key names on both sides, so nothing has to be translated."""
-    # Scripts return jobs as bytes that are no text.
+    """Two databases of one server: both sides have the same key names."""
+    # Scripts return jobs as bytes that are not UTF-8.
     options = {"decode_responses": True, "encoding_errors": "surrogateescape"}
     clients = tuple(Redis.from_url(f"{server_of(redis_url)}/{db}", **options) for db in (0, 1))
     yield clients
@@ -101,7 +101,7 @@ def make_pair(node_fleet: NodeFleet, databases: tuple[Any, Any], queue_name: str
 
 @pytest.fixture
 def script_side(node_fleet: NodeFleet, databases: tuple[Any, Any]) -> MakeSide:
-    """Our Lua scripts alone; cron patterns are read by BullMQ's own parser."""
+    """Our Lua scripts alone; BullMQ's own parser reads cron patterns."""
     node = node_fleet.get("bullmq5")
 
     def cron(after: int, repeat: dict[str, Any]) -> int | None:
@@ -119,7 +119,7 @@ def pair(make_pair: Callable[..., Pair], script_side: MakeSide) -> Pair:
 
 @pytest.fixture
 def new_api_pair(make_pair: Callable[..., Pair], redis_url: str, queue_name: str) -> Callable[[], Pair]:
-    """Make pairs of real BullMQ 5.62.0 and bullrush as its users call it, on the real clock, each on a queue of its own."""
+    """Make pairs of real BullMQ 5.62.0 and bullrush's public API, on the real clock, each with its own queue."""
     numbers = count()
 
     def make() -> Pair:
@@ -143,7 +143,7 @@ def api_pair(new_api_pair: Callable[[], Pair]) -> Pair:
 
 @pytest.fixture
 def manual_pair(make_pair: Callable[..., Pair], redis_url: str) -> Iterator[Pair]:
-    """Real BullMQ 5.62.0 and bullrush as its users call it, job by job, both on a stopped clock."""
+    """Real BullMQ 5.62.0 and bullrush's public API, job by job, both on a stopped clock."""
     yield make_pair(
         lambda db, prefix, queue: ManualSide(f"{server_of(redis_url)}/{db}", queue, prefix),
         words=True,
@@ -161,7 +161,7 @@ def stopped_pair(request: pytest.FixtureRequest) -> Pair:
 
 @pytest.fixture(params=["scripts", "api"])
 def any_pair(request: pytest.FixtureRequest) -> Pair:
-    """First our Lua scripts, then the whole of bullrush; for sequences that only manage what BullMQ works."""
+    """First our Lua scripts, then the whole of bullrush; for sequences that only manage jobs that BullMQ works."""
     pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "api_pair")
     return pair
 
@@ -174,7 +174,7 @@ def node(request: pytest.FixtureRequest, node_fleet: NodeFleet) -> NodeProcess:
 
 @pytest.fixture
 def theirs(node: NodeProcess, queue_name: str) -> Iterator[TheirQueue]:
-    """The test's queue in the hands of a Node process."""
+    """The test's queue, used by a Node process."""
     queue = TheirQueue(node, queue_name)
     yield queue
     queue.close()
@@ -182,6 +182,6 @@ def theirs(node: NodeProcess, queue_name: str) -> Iterator[TheirQueue]:
 
 @pytest.fixture
 def ours(redis_url: str, queue_name: str, redis: Redis) -> Iterator[Queue]:
-    """The test's queue in our hands."""
+    """The test's queue, used by us."""
     with Queue(queue_name, url=redis_url) as queue:
         yield queue

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .node_side import snaked
+from .results import snaked
 
 HERE = Path(__file__).parent
 NODE_KINDS = ("bullmq5", "bullmq6")
 KINDS = (*NODE_KINDS, "sync", "aio")
 
-#: A killed worker's jobs come back after this and two stalled checks; too short, and a busy machine makes living ones stall.
+#: A killed worker's jobs come back after this and two stalled checks. If it is too short, jobs stall on a busy machine.
 LOCK_MS = 5000
 STALLED_INTERVAL_MS = 1500
 CONCURRENCY = 10
 
-#: Options of queues whose events are all kept: they are the books.
+#: Options of queues whose events are all kept: the final check reads them.
 ALL_EVENTS = {"streams": {"events": {"maxLen": 100_000_000}}}
 
 #: With this code a process ends when a job makes it crash.
@@ -30,7 +30,7 @@ CRASHED = 13
 
 @dataclass
 class Fleet:
-    """Starts, kills and stops worker processes, and knows which jobs their handlers began."""
+    """Starts, kills and stops worker processes, and counts which jobs their handlers started."""
 
     url: str
     queues: list[str]
@@ -64,12 +64,12 @@ class Fleet:
         process.wait()
 
     def suspend(self, kind: str) -> None:
-        """Stop the oldest process of a kind as a suspended machine does, until `go_on`."""
+        """Stop the oldest process of a kind like a suspended machine, until `go_on`."""
         self.cut_off += 1
         self.processes[kind][0].send_signal(signal.SIGSTOP)
 
     def go_on(self, kind: str) -> None:
-        """Let it go on."""
+        """Continue it."""
         self.processes[kind][0].send_signal(signal.SIGCONT)
 
     def replace_crashed(self) -> None:
@@ -95,7 +95,7 @@ class Fleet:
             try:
                 assert process.wait(30) == 0, self.said()
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGUSR1)  # ours then tell where they are
+                process.send_signal(signal.SIGUSR1)  # our processes then print their stacks
                 time.sleep(1)
                 raise AssertionError(f"{process.args} does not end: {self.said()}") from None
 
@@ -118,7 +118,7 @@ class Fleet:
         return counts
 
     def runs_cut_off(self) -> int:
-        """Return how many runs there can be at most of which Redis was not told: those of processes in their last 5 ms."""
+        """Return the largest possible number of runs that Redis does not know: those of the last 5 ms of each process."""
         return self.cut_off * CONCURRENCY * len(self.queues)
 
     def said(self) -> str:
@@ -126,16 +126,16 @@ class Fleet:
         return "\n".join(f"{log.name}: {log.read_text()[-2000:]}" for log in self.folder.glob("*.log"))
 
 
-#: What must come of a job: the outcomes that may be, and the attempts it takes.
-Fate = tuple[set[str], int]
-FATES: dict[int, Fate] = {0: ({"completed"}, 2), 1: ({"completed"}, 3), 2: ({"failed"}, 2), 3: ({"failed"}, 1)}
-COMPLETED: Fate = ({"completed"}, 1)
-FAILED: Fate = ({"failed"}, 1)
+#: How a job must end: the possible outcomes, and the attempts it takes.
+ExpectedEnd = tuple[set[str], int]
+ENDS: dict[int, ExpectedEnd] = {0: ({"completed"}, 2), 1: ({"completed"}, 3), 2: ({"failed"}, 2), 3: ({"failed"}, 1)}
+COMPLETED: ExpectedEnd = ({"completed"}, 1)
+FAILED: ExpectedEnd = ({"failed"}, 1)
 JOBS_PER_FLOW = 6
 
 
 def plain_job(n: int) -> dict[str, Any]:
-    """Return a job as BullMQ takes it; its data tells handlers what to do."""
+    """Return a job in the form of BullMQ; its data tells handlers what to do."""
     data: dict[str, Any] = {"n": n, "ms": n % 7}
     opts: dict[str, Any] = {}
     match n % 10:
@@ -158,17 +158,17 @@ def plain_job(n: int) -> dict[str, Any]:
         case 8 if n % 1000 == 8:
             data["forks"] = True
         case 9 if n % 100 == 9:
-            data["hostile"] = True
+            data["unreadable"] = True
     return {"name": "work", "data": data, "opts": opts}
 
 
-def fate_of_plain(n: int) -> Fate:
-    """Return what must come of `plain_job`."""
-    return FAILED if n % 100 == 9 else FATES.get(n % 10, COMPLETED)
+def expected_end_of_plain(n: int) -> ExpectedEnd:
+    """Return how `plain_job` must end."""
+    return FAILED if n % 100 == 9 else ENDS.get(n % 10, COMPLETED)
 
 
 def flow(n: int, queues: list[str]) -> dict[str, Any]:
-    """Return a tree of six jobs over both queues; a risky child fails in every other one, under each policy by turns."""
+    """Return a tree of six jobs over both queues; its risky child fails in every second flow, with each policy in turn."""
     policy = (
         "failParentOnFailure",
         "ignoreDependencyOnFailure",
@@ -186,14 +186,14 @@ def flow(n: int, queues: list[str]) -> dict[str, Any]:
     return node("root", 0, [node("middle", 1, leaves), risky, node("leaf3", 0)])
 
 
-def fates_of_flow(n: int, queues: list[str]) -> dict[str, Fate]:
-    """Return what must come of the jobs of `flow`, by ``queue:id``."""
+def expected_ends_of_flow(n: int, queues: list[str]) -> dict[str, ExpectedEnd]:
+    """Return how the jobs of `flow` must end, by ``queue:id``."""
     first, second = (f"{queue}:flow{n}-" for queue in queues)
     risky, root = (FAILED, COMPLETED) if n % 8 < 4 else (COMPLETED, COMPLETED)
     if n % 8 == 0:
         root = FAILED
     if n % 8 == 3:
-        # It goes on as soon as the child has failed, and then fails if others are still on their way.
+        # It continues as soon as the child has failed, and then fails if other children are not done.
         root = ({"completed", "failed"}, 1)
     done = dict.fromkeys([f"{first}leaf1", f"{first}leaf3", f"{second}leaf2", f"{second}middle"], COMPLETED)
     return {**done, f"{second}risky": risky, f"{first}root": root}

@@ -1,4 +1,4 @@
-"""Workers of ours in a process of their own, to be killed; node/fleet_worker.js is the same for real BullMQ.
+"""Workers of ours in their own process, which tests kill; node/fleet_worker.js is the same for real BullMQ.
 
 usage: fleet_worker.py <sync|aio> <redis url> <ledger file> <JSON: {queues, concurrency, lock_duration, ...}>
 """
@@ -21,8 +21,8 @@ Outcome = dict[str, Any]
 CRASHED = 13
 
 
-class Hostile(Exception):
-    """An exception that nobody can read."""
+class UnreadableError(Exception):
+    """An exception whose text and attributes cannot be read."""
 
     def __str__(self) -> str:
         raise RuntimeError("unreadable")
@@ -34,14 +34,14 @@ class Hostile(Exception):
 
 
 def outcome_of(job: Any, queue: str, url: str) -> Outcome:
-    """Do what the job's data says, but for its sleep."""
+    """Do what the job's data says, except its sleep."""
     data = job.data
     if data.get("exits") and job.attempts_started == 1:
         os._exit(CRASHED)
     if data.get("forks"):
         look_from_a_fork(queue, url)
-    if data.get("hostile"):
-        raise Hostile
+    if data.get("unreadable"):
+        raise UnreadableError
     if data.get("hopeless"):
         raise errors.UnrecoverableError("hopeless")
     if job.attempts_made < data.get("fails", 0):
@@ -50,7 +50,7 @@ def outcome_of(job: Any, queue: str, url: str) -> Outcome:
 
 
 def look_from_a_fork(queue: str, url: str) -> None:
-    """Use the queue in a forked child; whatever it meets there, this process goes on."""
+    """Use the queue in a forked child; this process continues whatever happens there."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)

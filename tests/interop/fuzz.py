@@ -1,6 +1,6 @@
 """Any number of random sequences, in parallel processes: ``python -m tests.interop.fuzz --sequences 20000 --seed 1 --workers 2``.
 
-``--play workers`` lets workers of both sides run instead of calling every step by hand.
+``--play workers`` runs workers of both sides instead of calling single steps.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
@@ -20,22 +20,22 @@ from bullrush.embedded import EmbeddedRedis
 
 from .node_process import NodeProcess
 from .pair import StateDiffers
-from .random_shifts import stories, tell_shifts
-from .sequences import Player, manual_pair, numbers, shift_pair, twin_pair
+from .random_worker_runs import play_worker_runs, worker_run_sequences
+from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
 ENOUGH_DIFFERENCES = 5
-#: Who plays what beside real BullMQ: steps by hand, the same by another BullMQ, or jobs for workers that run.
+#: What is compared with real BullMQ: single steps, the same steps by another BullMQ, or running workers.
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
     "twins": lambda node, url: Player(twin_pair(node, url, "fuzz")),
-    "workers": lambda node, url: Player(shift_pair(node, url, "fuzz"), stories(), tell_shifts),
+    "workers": lambda node, url: Player(worker_run_pair(node, url, "fuzz"), worker_run_sequences(), play_worker_runs),
 }
 
 
 @dataclass
 class Tally:
-    """What has been played until now."""
+    """What has been played so far."""
 
     sequences: int = 0
     counts: Counter[str] = field(default_factory=Counter)

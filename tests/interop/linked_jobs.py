@@ -1,10 +1,10 @@
-"""Adding jobs that belong to others by our scripts alone, from jobs and flows as BullMQ takes them."""
+"""Adding jobs with parents, children or deduplication by our scripts alone; jobs and flows have the form of BullMQ."""
 
 from collections.abc import Callable
 from typing import Any
 
 from .client_rules import stored_options, to_json
-from .node_side import Failed
+from .results import Failed
 
 POLICIES = ("rdof", "fpof", "cpof", "idof")
 FLAGS = {"extend": "e", "replace": "r", "keepLastIfActive": "k"}
@@ -15,7 +15,7 @@ def is_linked(job: dict[str, Any]) -> bool:
 
 
 def arguments(base: str, job: dict[str, Any], now: int, *, is_parent: bool = False) -> list[Any]:
-    """Return the run of one job; ``base`` is how the keys of its queue begin."""
+    """Return the script arguments of one job; ``base`` is the key prefix of its queue."""
     opts = job.get("opts", {})
     stored = stored_options(opts)
     parent, rule = stored.get("parent"), stored.get("de", {})

@@ -1,29 +1,18 @@
-"""Both sides alive on one queue: real BullMQ in its process, bullrush in ours."""
+"""Both sides work one queue at the same time: real BullMQ in a Node process, bullrush in this one."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from bullrush import Worker
 
 from .node_process import NodeProcess
 from .scripted import scripted
 
-T = TypeVar("T")
-
-
-def eventually(look: Callable[[], T], seconds: float = 20) -> T:
-    """Look until there is something to see, and return it."""
-    deadline = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.01)
-    return seen
-
 
 class TheirQueue:
-    """One queue as a Node process uses it. Methods of BullMQ's ``Queue`` and ``Job`` go by their own names."""
+    """One queue as a Node process uses it. Methods of BullMQ's ``Queue`` and ``Job`` keep their names."""
 
     def __init__(self, node: NodeProcess, queue: str, opts: dict[str, Any] | None = None) -> None:
         self.node = node
@@ -48,7 +37,7 @@ class TheirQueue:
         return self.node.call("job", at=self._at, jobId=id, method=method, args=list(args))
 
     def work(self, **worker: Any) -> None:
-        """Work off what can be fetched now."""
+        """Run all jobs that can be fetched now."""
         while self.node.call("work", at=self._at, token="their:0", worker=worker)["found"]:
             pass
 
@@ -78,7 +67,7 @@ class TheirQueue:
 
     @contextmanager
     def listening(self) -> Iterator[Callable[[], list[Any]]]:
-        """Record the queue's events from the first one; gives a function that returns those heard until now."""
+        """Record the queue's events from the first one; yield a function that returns those so far."""
         self.node.call("listen", at=self._at)
         try:
             yield lambda: self.node.call("heard", at=self._at)
@@ -86,7 +75,7 @@ class TheirQueue:
             self.node.call("unlisten", at=self._at)
 
     def publish_event(self, event: dict[str, Any], max_events: int = 1000) -> None:
-        """Publish an event of one's own, as Node's ``QueueEventsProducer`` does."""
+        """Publish a custom event with Node's ``QueueEventsProducer``."""
         self.node.call("publishEvent", at=self._at, event=event, maxEvents=max_events)
 
     def wait_until_finished(self, id: str) -> Any:
@@ -108,7 +97,7 @@ def our_worker(queue: str, url: str, handler: Any = None, **options: Any) -> Ite
 
 
 def work_off(queue: str, url: str, handler: Any = None, max_jobs: int | None = None, **options: Any) -> Any:
-    """Work off what can be fetched now, with the scripted handler by default."""
+    """Run all jobs that can be fetched now, with the scripted handler by default."""
     if handler is None and "batch_handler" not in options:
         handler = scripted
     with Worker(queue, handler, url=url, **options) as worker:

@@ -1,4 +1,4 @@
-"""The steps of a sequence, done by bullrush as its users call it, job by job and on a stopped clock."""
+"""The steps of a sequence, done with bullrush's public API, job by job and on a stopped clock."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from bullrush import Job, Worker
 from bullrush._core import now_ms, stop_clock
 from bullrush.errors import UnrecoverableError
 
-from .node_side import Batch, Failed, snaked
 from .queue_side import QueueSide
+from .results import Batch, Failed, snaked
 from .state import coarse_ttl
 
 
 class ManualSide(QueueSide):
-    """Our queue, and workers that fetch and finish by hand. The clock of this process stops: let it run afterwards."""
+    """Our queue and manual workers. The clock of this process stops; start it again afterwards."""
 
     def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
         super().__init__(url, queue, prefix)
@@ -22,7 +22,7 @@ class ManualSide(QueueSide):
         stop_clock(now)
 
     def _worker(self, options: dict[str, Any]) -> Worker:
-        """Return the worker of these options, BullMQ's names."""
+        """Return the worker with these options (BullMQ's names)."""
         key = repr(options)
         if key not in self._workers:
             settings = {"max_backoff": None, **snaked(options)}
@@ -30,7 +30,7 @@ class ManualSide(QueueSide):
         return self._workers[key]
 
     def _held(self, id: str, options: dict[str, Any]) -> Job:
-        """Return the job as Redis holds it in the hands of a worker; of one that is gone, a stand-in to see the refusal."""
+        """Return the job from Redis, bound to a worker; for a missing job a placeholder, to see the refusal."""
         return Job(self._job(id).record, self._worker(options))
 
     # workers

@@ -1,4 +1,4 @@
-"""A Node process that runs real BullMQ for the tests, spoken to in JSON lines."""
+"""A Node process that runs real BullMQ for the tests; commands and replies are JSON lines."""
 
 import json
 import signal
@@ -60,7 +60,7 @@ class NodeProcess:
         return reply["value"]
 
     def kill(self) -> None:
-        """End the process as a crash would: SIGKILL, nothing is flushed or closed."""
+        """End the process like a crash: SIGKILL, nothing is flushed or closed."""
         self._process.send_signal(signal.SIGKILL)
         self._finish()
 

@@ -1,27 +1,11 @@
-"""The steps of a sequence, done by real BullMQ. This is the full vocabulary; the other sides speak the same one."""
+"""The steps of a sequence, done by real BullMQ. This class has every step; the other sides have the same names."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from .node_process import NodeError, NodeProcess
+from .results import FIELDS, Failed, batch_of, id_of, run_log, snaked, tree_of
 from .state import coarse_ttl
-
-
-@dataclass(frozen=True)
-class Failed:
-    """The result of a step that was refused. Our scripts know only codes; in words it is compared at the API."""
-
-    code: int | None
-    message: str = ""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The result of finishing many jobs: the codes of those refused, and the ids fetched with them."""
-
-    refused: dict[str, int | None]
-    fetched: list[str]
 
 
 @dataclass
@@ -29,7 +13,7 @@ class NodeSide:
     """Real BullMQ on one queue of one Redis database.
 
     ``worker`` options in a step are BullMQ's (``name``, ``lockDuration``, ``limiter``, ``metrics``, keep rules).
-    Without ``words`` a refusal is told by its code alone.
+    Without ``words`` a refusal has only its code.
     """
 
     node: NodeProcess
@@ -66,31 +50,31 @@ class NodeSide:
 
     # producers
     def add(self, name: str, data: Any = None, **opts: Any) -> Any:
-        return _id(self.call("queue", method="add", args=[name, data, opts]))
+        return id_of(self.call("queue", method="add", args=[name, data, opts]))
 
     def add_bulk(self, jobs: list[dict[str, Any]]) -> Any:
         added = self.call("queue", method="addBulk", args=[jobs])
-        return added if isinstance(added, Failed) else [_id(job) for job in added]
+        return added if isinstance(added, Failed) else [id_of(job) for job in added]
 
     def add_flow(self, flow: dict[str, Any], queues_options: dict[str, Any] | None = None) -> Any:
         """Add a tree of jobs; return their ids as ``(id, [of each child])``."""
         options = [] if queues_options is None else [{"queuesOptions": queues_options}]
-        return _tree(self.call("flows", method="add", args=[flow, *options]))
+        return tree_of(self.call("flows", method="add", args=[flow, *options]))
 
     def add_flows(self, flows: list[dict[str, Any]]) -> Any:
         added = self.call("flows", method="addBulk", args=[flows])
-        return added if isinstance(added, Failed) else [_tree(node) for node in added]
+        return added if isinstance(added, Failed) else [tree_of(node) for node in added]
 
     def upsert_scheduler(self, id: str, repeat: dict[str, Any], template: dict[str, Any] | None = None) -> Any:
         args = [id, repeat, *([] if template is None else [template])]
-        return _id(self.call("queue", method="upsertJobScheduler", args=args))
+        return id_of(self.call("queue", method="upsertJobScheduler", args=args))
 
     def remove_scheduler(self, id: str) -> Any:
         return self.call("queue", method="removeJobScheduler", args=[id])
 
     # workers
     def fetch(self, token: str, **worker: Any) -> Any:
-        return _id(self.call("fetch", token=token, worker=worker))
+        return id_of(self.call("fetch", token=token, worker=worker))
 
     def fetch_many(self, count: int, token: str, **worker: Any) -> Any:
         ids = []
@@ -99,10 +83,10 @@ class NodeSide:
         return ids
 
     def complete(self, id: str, value: Any, token: str, fetch_next: bool = False, **worker: Any) -> Any:
-        return _id(self.call("complete", jobId=id, value=value, token=token, fetchNext=fetch_next, worker=worker))
+        return id_of(self.call("complete", jobId=id, value=value, token=token, fetchNext=fetch_next, worker=worker))
 
     def complete_many(self, values: dict[str, Any], token: str, fetch_next: bool = False, **worker: Any) -> Any:
-        return _batch({id: self.complete(id, value, token, fetch_next, **worker) for id, value in values.items()})
+        return batch_of({id: self.complete(id, value, token, fetch_next, **worker) for id, value in values.items()})
 
     def fail(
         self,
@@ -115,10 +99,10 @@ class NodeSide:
         **worker: Any,
     ) -> Any:
         error = {"message": message, "unrecoverable": unrecoverable}
-        return _id(self.call("fail", jobId=id, error=error, token=token, fetchNext=fetch_next, worker=worker))
+        return id_of(self.call("fail", jobId=id, error=error, token=token, fetchNext=fetch_next, worker=worker))
 
     def fail_many(self, reasons: dict[str, str], token: str, **worker: Any) -> Any:
-        return _batch({id: self.fail(id, reason, token, **worker) for id, reason in reasons.items()})
+        return batch_of({id: self.fail(id, reason, token, **worker) for id, reason in reasons.items()})
 
     def work(self, at_most: int | None = None, **worker: Any) -> Any:
         """Fetch and run jobs, each with the next one, until nothing can be fetched; return the ids that ran, in order.
@@ -130,10 +114,10 @@ class NodeSide:
             ran += turn["ran"]
         return ran if worker.get("concurrency", 1) == 1 else sorted(ran)
 
-    def shift(self, kind: str, delays: bool, prefetch: int | None = None, **worker: Any) -> Any:
-        """Let a worker run until nothing is left to do; see `shift.py`. The kind of handler and the prefetch are a matter of our side."""
-        saw = self.call("shift", delays=delays, opts={"skipStalledCheck": True, **worker})
-        return saw if isinstance(saw, Failed) else _saw(saw)
+    def run_worker(self, kind: str, delays: bool, prefetch: int | None = None, **worker: Any) -> Any:
+        """Let a worker run until no job is left; see `worker_run.py`. ``kind`` and ``prefetch`` are only for our side."""
+        saw = self.call("runWorker", delays=delays, opts={"skipStalledCheck": True, **worker})
+        return saw if isinstance(saw, Failed) else run_log(saw)
 
     def move_to_delayed(self, id: str, delay: int, token: str) -> Any:
         assert self.now is not None
@@ -237,7 +221,7 @@ class NodeSide:
 
     def remove_job(self, id: str, remove_children: bool = True) -> Any:
         result = self._job(id, "remove", {"removeChildren": remove_children})
-        # BullMQ has only words for it.
+        # BullMQ has only an error text for it, no code.
         return Failed(-6, result.message) if isinstance(result, Failed) and "locked" in result.message else result
 
     def remove_child_dependency(self, id: str) -> Any:
@@ -253,8 +237,8 @@ class NodeSide:
         fields = {FIELDS[name]: value for name, value in job.items() if name in FIELDS} if job else {}
         return {name: value for name, value in fields.items() if value is not None} or None
 
-    def family(self, id: str) -> Any:
-        """Return all that a job knows of its children."""
+    def dependencies(self, id: str) -> Any:
+        """Return the dependencies of a job: counts, results and ignored failures of its children."""
         counts = self.call("job", jobId=id, method="getDependenciesCount", args=[])
         values = self.call("job", jobId=id, method="getChildrenValues", args=[])
         ignored = self.call("job", jobId=id, method="getIgnoredChildrenFailures", args=[])
@@ -296,74 +280,3 @@ class NodeSide:
 
     def state(self, id: str) -> Any:
         return self.call("queue", method="getJobState", args=[id])
-
-
-#: Fields of a job that every client shows, by their names there and here. Not its parent: of a job that has parted, BullMQ still
-#: shows the one named in the options.
-FIELDS = {
-    "id": "id",
-    "name": "name",
-    "data": "data",
-    "progress": "progress",
-    "returnvalue": "returnvalue",
-    "delay": "delay",
-    "priority": "priority",
-    "timestamp": "timestamp",
-    "attemptsMade": "attempts_made",
-    "attemptsStarted": "attempts_started",
-    "stalledCounter": "stalled_counter",
-    "failedReason": "failed_reason",
-    "processedOn": "processed_on",
-    "finishedOn": "finished_on",
-    "processedBy": "processed_by",
-    "deduplicationId": "deduplication_id",
-    "repeatJobKey": "repeat_job_key",
-}
-
-
-def snake(name: str) -> str:
-    """Spell an option as Python does: ``removeOnFail`` is ``remove_on_fail``."""
-    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
-
-
-def snaked(value: Any) -> Any:
-    """Spell all options of a tree as Python does; data stays as it is."""
-    if isinstance(value, list):
-        return [snaked(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {snake(name): item if name == "data" else snaked(item) for name, item in value.items()}
-
-
-#: Of which only the presence is compared where both sides run on real clocks.
-MOMENTS = ("timestamp", "processed_on", "finished_on")
-
-
-def _saw(log: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Spell what a shift saw as Python does."""
-    jobs = {name: [_seen(job) for job in log[name]] for name in ("runs", "active")}
-    outcomes = [[event, _seen(job), value] for event, job, value in log["outcomes"]]
-    progress = [[_seen(job), value] for job, value in log["progress"]]
-    return {**log, **jobs, "outcomes": outcomes, "progress": progress}
-
-
-def _seen(job: dict[str, Any]) -> dict[str, Any]:
-    fields = {FIELDS[name]: value for name, value in job.items() if name in FIELDS and value is not None}
-    moments = {name: True for name in MOMENTS if name in fields}
-    if not job.get("returnvalue"):
-        # Of those that are false in JavaScript, BullMQ forgets some.
-        fields.pop("returnvalue", None)
-    return {**fields, **moments, "stacktrace": len(job.get("stacktrace") or [])}
-
-
-def _tree(node: Any) -> Any:
-    return node if isinstance(node, Failed) else (node["job"]["id"], [_tree(child) for child in node["children"]])
-
-
-def _id(job: Any) -> Any:
-    return job["id"] if isinstance(job, dict) else job
-
-
-def _batch(results: dict[str, Any]) -> Batch:
-    refused = {id: result.code for id, result in results.items() if isinstance(result, Failed)}
-    return Batch(refused, [result for result in results.values() if isinstance(result, str)])

@@ -10,11 +10,11 @@ import redis
 
 from .state import State, by_job, differences, read_state, unordered
 
-#: Where the stopped clock starts: any moment that is not the present.
+#: Where the stopped clock starts: any time that is not now.
 EPOCH = 1_800_000_000_000
 
 
-#: Steps in which BullMQ goes through a Redis set: the order of what comes out of it is chance.
+#: Steps in which BullMQ reads a Redis set: the order of its members is random.
 OUT_OF_A_SET = {"stalled", "remove", "remove_job", "remove_unprocessed_children", "drain", "clean", "obliterate"}
 
 
@@ -24,7 +24,7 @@ class StateDiffers(AssertionError):
 
 @dataclass
 class Sides:
-    """Who does the steps on one queue: real BullMQ, the side under test, and real BullMQ on that side's keys."""
+    """The sides of one queue: real BullMQ, the side under test, and real BullMQ on that side's keys."""
 
     expected: Any
     actual: Any
@@ -52,15 +52,15 @@ class Pair:
         """Open ``queue`` on both sides.
 
         Args:
-            open_queue: makes the sides of a queue, from its prefix and name.
+            open_queue: makes the sides of a queue from its prefix and name.
             clients: plain clients on the two key spaces.
             queue: the queue's name.
-            clock: where the stopped clock stands; None leaves both sides on the real one.
-            view: what of a key space is compared.
+            clock: time of the stopped clock; None: both sides use the real clock.
+            view: returns the part of a key space that is compared.
         """
         self.queue = queue
         self.view = view
-        #: What of the results of steps is compared.
+        #: Returns the part of a step's result that is compared.
         self.result_view: Callable[[Any], Any] = lambda result: result
         self.now = clock
         self._open_queue = open_queue
@@ -81,21 +81,21 @@ class Pair:
         return self.address(queue)[1]
 
     def base(self, queue: str = "") -> str:
-        """Return how the keys of a queue begin."""
+        """Return the key prefix of a queue."""
         return ":".join(self.address(queue)) + ":"
 
     def stem(self, queue: str = "") -> str:
-        """Return how the keys of a queue begin in what `read_state` returns."""
+        """Return the key prefix of a queue in the result of `read_state`."""
         return self.base(queue).removeprefix(f"bull:{self.queue}").removeprefix(":")
 
     def key(self, told: str) -> str:
-        """Return the whole of a key as `read_state` tells it."""
+        """Return the full key for a key in the result of `read_state`."""
         if told.startswith(tuple(self.base(queue) for queue in self._queues)):
             return told
         return f"bull:{self.queue}{'' if told.startswith('-') else ':'}{told}"
 
     def on(self, queue: str) -> Sides:
-        """Return who works on a queue, opened when first asked for."""
+        """Return the sides of a queue, opened at the first call."""
         if queue not in self._queues:
             sides = self._queues[queue] = self._open_queue(*self.address(queue))
             for side in (sides.expected, sides.actual):
@@ -105,7 +105,7 @@ class Pair:
         return self._queues[queue]
 
     def tick(self, ms: int) -> None:
-        """Move both clocks on."""
+        """Advance both clocks."""
         assert self.now is not None
         self.history.append(f"pair.tick({ms})")
         self.now += ms
@@ -114,8 +114,8 @@ class Pair:
                 side.set_clock(self.now)
 
     @contextmanager
-    def stopped_abroad(self, now: int) -> Iterator[None]:
-        """Stop the clocks of real BullMQ at one moment on both sides, so that it derives the same times and names."""
+    def bullmq_clock_stopped(self, now: int) -> Iterator[None]:
+        """Stop the clocks of real BullMQ on both sides at the same time, so that it derives the same times and names."""
         theirs = [side for sides in self._queues.values() for side in (sides.expected, sides.foreign)]
         for side in theirs:
             side.set_clock(now)
@@ -156,17 +156,17 @@ class Pair:
         return expected
 
     def _resolved(self, value: Any) -> Any:
-        """Put addresses in place of ``@<queue>``: of a flow's nodes, and of parents and children named in options."""
+        """Replace ``@<queue>`` by addresses, in a flow's nodes and in the parents and children of options."""
         if isinstance(value, list | tuple):
             return type(value)(self._resolved(item) for item in value)
         if not isinstance(value, dict):
             return value
         resolved = {key: self._resolved(item) for key, item in value.items()}
-        node, family = str(resolved.get("queueName", "")), str(resolved.get("queue", ""))
+        node, relative = str(resolved.get("queueName", "")), str(resolved.get("queue", ""))
         if node.startswith("@"):
             resolved["prefix"], resolved["queueName"] = self.address(node[1:])
-        if family.startswith("@"):
-            resolved["queue"] = ":".join(self.address(family[1:]))
+        if relative.startswith("@"):
+            resolved["queue"] = ":".join(self.address(relative[1:]))
         return resolved
 
     def _compare(self, expected: Any, actual: Any) -> None:
@@ -177,7 +177,7 @@ class Pair:
             raise StateDiffers("after\n" + "\n".join([*self.history, *(f"    {line}" for line in found)]))
 
     def _agree_on_order(self) -> None:
-        """Accept what the last step did in another order: our side goes on with the lists of real BullMQ, both with no events."""
+        """Accept another order of the last step: our side continues with the lists of real BullMQ, both without events."""
         before, after = self.states()
         if before == after or unordered(by_job(before)) != unordered(by_job(after)):
             return

@@ -1,4 +1,4 @@
-"""The steps of a sequence, done by bullrush as its users call it."""
+"""The steps of a sequence, done with bullrush's public API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,18 @@ from bullrush import FlowProducer, Job, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
 from bullrush.job.record import AddedRecord
 
-from .node_side import FIELDS, Failed, snaked
+from .results import FIELDS, Failed, snaked
 from .scripted import Scripted
 from .state import coarse_ttl
 
 
 def ids_of(node: JobNode[Any]) -> Any:
-    """Return the ids of a tree of jobs, as every side tells them."""
+    """Return the ids of a tree of jobs, in the form of all sides."""
     return node.job.id, [ids_of(child) for child in node.children]
 
 
 def refusals_as_results(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn what bullrush raises into the result that a refused step has on every side."""
+    """Turn an exception of bullrush into the result of a refused step."""
 
     def attempt(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -48,10 +48,10 @@ class QueueSide:
         self._queue.wait_until_ready()
 
     def set_clock(self, now: int) -> None:
-        """Our side has only the real clock; a pair on real clocks never moves it."""
+        """Do nothing: our side has only the real clock, and a pair on real clocks never sets it."""
 
     def _job(self, id: str) -> Any:
-        """Return the job as Redis holds it; of one that is gone what its producer has, or a stand-in, to see the refusal."""
+        """Return the job from Redis; for a missing job the producer's object or a placeholder, to see the refusal."""
         return self._queue.get_job(id) or self._added.get(id) or Job(_nobody(id), self._queue)
 
     # producers
@@ -202,7 +202,7 @@ class QueueSide:
         limit = queue.get_global_rate_limit()
         return [queue.is_paused(), queue.is_maxed(), queue.get_global_concurrency(), limit and dict(limit)]
 
-    def family(self, id: str) -> Any:
+    def dependencies(self, id: str) -> Any:
         job = self._job(id)
         return [job.get_dependencies_count(), job.get_children_values(), job.get_ignored_children_failures()]
 

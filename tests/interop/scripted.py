@@ -9,7 +9,7 @@ from typing import Any
 
 from bullrush import Job, Queue, aio, errors
 
-#: Never set: a handler that waits for it holds its job until the process dies.
+#: Never set: a handler that waits for it keeps its job until the process ends.
 _NEVER = threading.Event()
 
 
@@ -128,7 +128,7 @@ async def _done(call: Any) -> Any:
 
 
 def _now(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of a coroutine that never has to wait, as no call of a plain job is awaited."""
+    """Return the result of a coroutine that never waits, since the calls of a plain job are not awaited."""
     try:
         coroutine.send(None)
     except StopIteration as stopped:

@@ -15,17 +15,17 @@ from .manual_side import ManualSide
 from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair, Sides, StateDiffers
-from .shift import ShiftSide
 from .state import remove_state
+from .step_calls import StepCalls
 from .steps import QUEUES, Strategy, steps_of
-from .story import Story
 from .timeless import without_traces
+from .worker_run import WorkerRunSide
 
 LONGEST = 40
-#: One in so many sequences ends before the longest after each step.
+#: After each step one in this many sequences ends early.
 ENDS = 100
 
-#: How long a difference is made smaller.
+#: How long to search for a smaller sequence with the same difference.
 SHRINK_SECONDS = 30.0
 
 META: dict[Any, Any] = {"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"}
@@ -46,7 +46,7 @@ def numbers(seed: int, sequences: int) -> range:
 
 
 def twin_pair(node: NodeProcess, url: str, queue: str) -> Pair:
-    """Return real BullMQ beside itself: what differs then is a fault of the comparison."""
+    """Return real BullMQ beside itself: a difference is then a fault of the comparison."""
     return _pair(node, url, queue, lambda db, prefix, name: NodeSide(node, db, prefix, name, words=True))
 
 
@@ -60,10 +60,10 @@ def manual_pair(node: NodeProcess, url: str, queue: str) -> Pair:
     return _pair(node, url, queue, make_side, view=without_traces)
 
 
-def shift_pair(node: NodeProcess, url: str, queue: str) -> Pair:
+def worker_run_pair(node: NodeProcess, url: str, queue: str) -> Pair:
     """Return real BullMQ beside bullrush's public API, whose workers run by themselves, on the real clock."""
     server = server_of(url)
-    return _pair(node, url, queue, lambda db, prefix, name: ShiftSide(f"{server}/{db}", name, prefix), clock=None)
+    return _pair(node, url, queue, lambda db, prefix, name: WorkerRunSide(f"{server}/{db}", name, prefix), clock=None)
 
 
 def _pair(node: NodeProcess, url: str, queue: str, make_side: MakeSide, **options: Any) -> Pair:
@@ -77,40 +77,40 @@ def _pair(node: NodeProcess, url: str, queue: str, make_side: MakeSide, **option
 
 @st.composite
 def sequences(draw: Any, step: Strategy) -> list[Any]:
-    """Draw up to 40 steps. Plain lists would be short ones for the most part."""
+    """Draw up to 40 steps. Plain lists would mostly be short."""
     sequence: list[Any] = []
     while len(sequence) < LONGEST and draw(st.sampled_from(range(ENDS))):
         sequence.append(draw(step))
     return sequence
 
 
-#: Plays one story on a pair; returns how many steps of each kind it had.
-Tell = Callable[[Pair, Any], Counter[str]]
+#: Plays one sequence on a pair; returns how many steps of each kind it had.
+Play = Callable[[Pair, Any], Counter[str]]
 
 
-def tell_steps(pair: Pair, sequence: list[Any]) -> Counter[str]:
+def play_steps(pair: Pair, sequence: list[Any]) -> Counter[str]:
     """Play a sequence of steps."""
-    story = Story(pair)
+    calls = StepCalls(pair)
     for step in sequence:
-        story.play(step)
-    return story.counts
+        calls.call(step)
+    return calls.counts
 
 
 class _ShrunkEnough(BaseException):
-    """Ends the search for a smaller sequence; no `Exception`, which would be a find."""
+    """Ends the search for a smaller sequence. It is no `Exception`, which would count as a difference."""
 
 
 class Player:
     """Plays sequences on one pair of key spaces, one after the other; the handles of both sides stay open."""
 
-    def __init__(self, pair: Pair, stories: Strategy | None = None, tell: Tell | None = None) -> None:
-        """Play on ``pair`` what ``stories`` draws, in the way of ``tell``: sequences of steps by default."""
+    def __init__(self, pair: Pair, sequences_of: Strategy | None = None, play: Play | None = None) -> None:
+        """Play on ``pair`` what ``sequences_of`` draws, with ``play``: sequences of steps by default."""
         self.pair = pair
         self.counts: Counter[str] = Counter()
         self._start = pair.now
         self._shrink_until = 0.0
-        self._stories = sequences(steps_of()) if stories is None else stories
-        self._tell = tell or tell_steps
+        self._sequences = sequences(steps_of()) if sequences_of is None else sequences_of
+        self._play_on = play or play_steps
         for queue in QUEUES:
             pair.on(queue)
 
@@ -120,7 +120,7 @@ class Player:
         Raises:
             StateDiffers: for the shortest sequence found that shows the difference.
         """
-        # The first example of every seed is the empty sequence, the second is random. More would be variations of it.
+        # The first example of every seed is the empty sequence, the second is random. More would be variants of it.
         once = settings(
             max_examples=2,
             deadline=None,
@@ -132,12 +132,12 @@ class Player:
         self._played: Counter[str] = Counter()
         self._found: StateDiffers | None = None
         try:
-            seed(number)(once(given(self._stories)(self._play)))()
+            seed(number)(once(given(self._sequences)(self._play)))()
         except (StateDiffers, _ShrunkEnough):
             assert self._found is not None
             raise self._found from None
         except FlakyFailure:
-            # Between workers that run, a matter of luck: the same story, played again, made no difference.
+            # Workers that run are not determined: the same sequence made no difference when it was played again.
             self._played = Counter({"differed only once": 1})
         self.counts += self._played
 
@@ -146,14 +146,14 @@ class Player:
         counts, self.counts = self.counts, Counter()
         return counts
 
-    def _play(self, story: Any) -> None:
-        if not story:
+    def _play(self, sequence: Any) -> None:
+        if not sequence:
             return
         if self._found is not None and time.monotonic() > self._shrink_until:
             raise _ShrunkEnough
         self.begin()
         try:
-            self._played = self._tell(self.pair, story)
+            self._played = self._play_on(self.pair, sequence)
         except StateDiffers as found:
             if self._found is None:
                 self._shrink_until = time.monotonic() + SHRINK_SECONDS
@@ -162,7 +162,7 @@ class Player:
             raise
 
     def begin(self) -> None:
-        """Start anew, with empty queues."""
+        """Start again with empty queues."""
         pair = self.pair
         for client in pair.clients:
             remove_state(client, pair.queue)

@@ -10,10 +10,10 @@ import redis
 
 State = dict[str, Any]
 
-#: A TTL is compared in these steps, so that the moment of reading does not matter. Tests use multiples of it.
+#: A TTL is compared in these steps, so that the time of reading does not matter. Tests use multiples of it.
 TTL_STEP_MS = 10_000
 
-#: Hash fields that BullMQ's own scripts encode, in an order and precision of their own: compared by parsed value.
+#: Hash fields that BullMQ's scripts encode with another order and precision: the parsed values are compared.
 ENCODED_FIELDS = ("opts", "parent")
 
 
@@ -43,7 +43,7 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('UNLINK', key) e
 def read_state(client: "redis.Redis[str]", queue: str) -> State:
     """Return every key of the queues whose names start with ``queue``, as ``{key: {"type", "value", "ttl"}}``.
 
-    Keys of ``queue`` itself are told without their beginning; those of ``queue-b`` begin with ``-b:``, under another prefix
+    Keys of ``queue`` itself are returned without their prefix; those of ``queue-b`` begin with ``-b:``, under another prefix
     with that. Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
     """
     found = orjson.loads(client.eval(_READ, 0, f"*:{queue}*"))
@@ -113,7 +113,7 @@ def by_job(state: State) -> State:
 
 
 def unordered(state: State) -> State:
-    """Sort the lists: jobs that run side by side come back in an order of their own."""
+    """Sort the lists: the order of jobs that run at the same time is not determined."""
     return {
         key: {**entry, "value": sorted(entry["value"])} if entry["type"] == "list" else entry
         for key, entry in state.items()

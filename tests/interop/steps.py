@@ -1,4 +1,4 @@
-"""What a random sequence is made of: steps as hypothesis draws them, the simplest of each kind first.
+"""The steps of random sequences as hypothesis draws them, the simplest of each kind first.
 
 Pools are small, so that ids, names and keys collide. TTLs are multiples of 10 s: they run on the real clock of Redis, are compared
 in such steps, and must outlive a sequence.
@@ -19,7 +19,7 @@ TYPES = ("completed", "failed", "delayed", "wait", "paused", "active", "prioriti
 POLICIES = ("failParentOnFailure", "continueParentOnFailure", "ignoreDependencyOnFailure", "removeDependencyOnFailure")
 
 queues = st.sampled_from(["", "", "b", "other/c"])
-#: Chooses among what is there; the highest numbers choose among everything, see `Story`.
+#: Chooses a job; the highest numbers choose among all jobs, see `StepCalls`.
 picks = st.integers(0, 29)
 datas = st.sampled_from([{}, {"n": 1}, "text", [1, None], 0])
 results = st.sampled_from([None, 1, {"ok": True}])
@@ -114,7 +114,7 @@ def tree(level: int) -> Strategy:
     return st.builds(node, own, children)
 
 
-#: Every kind of step: its weight and what is drawn for it. `Story` has a method of each name.
+#: Every kind of step: its weight and what is drawn for it. `StepCalls` has a method of each name.
 STEPS: dict[str, tuple[int, list[Strategy]]] = {
     "add": (12, [queues, datas, job_options]),
     "fetch": (14, [picks, workers]),

@@ -1,4 +1,4 @@
-"""Cron patterns fire when cron-parser 4.9, which BullMQ 5.62.0 uses, says so: thousands of patterns, zones and moments at random."""
+"""Cron patterns fire when cron-parser 4.9, which BullMQ 5.62.0 uses, says so: thousands of random patterns, zones and times."""
 
 import random
 from datetime import datetime, timedelta, timezone
@@ -61,7 +61,7 @@ def a_row(chance: random.Random) -> list[Any]:
     pattern = " ".join(a_field(chance, field) for field in range(0 if seconds else 1, 6))
     if chance.random() < 0.05:
         pattern = chance.choice(["@yearly", "@monthly", "@weekly", "@daily", "@hourly"])
-    # Most moments are near a day on which clocks may change.
+    # Most times are near a day on which clocks may change.
     month, last = chance.choice(CHANGES) if chance.random() < 0.6 else (chance.randint(1, 12), 28)
     day = datetime(chance.randint(2015, 2035), month, chance.randint(1, last), tzinfo=timezone.utc)
     moment = day + timedelta(milliseconds=chance.randrange(86_400_000))

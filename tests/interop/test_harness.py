@@ -1,4 +1,4 @@
-"""The comparison itself: it must find nothing between equal sides, and everything that was broken on purpose."""
+"""The comparison itself: it must find no difference between equal sides, and every fault made on purpose."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_different_result_is_found(twins, databases, queue_name):
 
 
 @pytest.mark.parametrize(("step", "accepted"), [("remove_unprocessed_children", True), ("promote", False)])
-def test_only_what_comes_out_of_a_set_may_come_in_another_order(twins, databases, queue_name, step, accepted):
+def test_only_steps_that_read_a_set_may_return_another_order(twins, databases, queue_name, step, accepted):
     twins.add("first")
     twins.add("second")
     databases[1].lmove(f"bull:{queue_name}:wait", f"bull:{queue_name}:wait", "LEFT", "RIGHT")

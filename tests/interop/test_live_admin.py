@@ -1,4 +1,4 @@
-"""What either side tells of workers, metrics and families, and queues that version 6 paused."""
+"""Workers, metrics and dependencies as both sides read them, and queues that version 6 paused."""
 
 import re
 from collections.abc import Callable
@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
-from .live import TheirQueue, eventually, our_worker, work_off
+from .live import TheirQueue, our_worker, work_off
 
 
 def test_we_see_their_workers(ours, theirs, queue_name, redis_url):
     with theirs.worker(name="w1"), theirs.worker(), our_worker(queue_name, redis_url, name="w2"):
-        workers = eventually(lambda: len(found := ours.get_workers()) == 3 and found)
-        by_id = {worker["id"]: worker for worker in eventually(lambda: theirs.call("getWorkers"))}
+        workers = wait_until(lambda: len(found := ours.get_workers()) == 3 and found)
+        by_id = {worker["id"]: worker for worker in wait_until(lambda: theirs.call("getWorkers"))}
     assert {worker["id"] for worker in workers} == set(by_id)
     for worker in workers:
         assert worker.keys() == by_id[worker["id"]].keys()
@@ -42,14 +43,14 @@ def test_they_see_workers_of_ours_that_do_not_run(theirs, queue_name, redis_url)
     ):
         ready.wait_until_ready()
         assert hand.get_next_job("t", block=False) is None
-        workers = eventually(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
+        workers = wait_until(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
         assert {worker["rawname"].rpartition(":w:")[2] for worker in workers} == {"ready", "hand"}
-    eventually(lambda: theirs.call("getWorkers") == [])
+    wait_until(lambda: theirs.call("getWorkers") == [])
 
 
-def test_we_see_those_who_listen(ours, theirs):
+def test_we_list_their_queue_events(ours, theirs):
     with theirs.listening():
-        (listener,) = eventually(ours.get_queue_events)
+        (listener,) = wait_until(ours.get_queue_events)
         assert listener["rawname"].endswith(":qe")
         assert ours.get_workers() == []
 
@@ -59,7 +60,7 @@ def test_metrics_of_either_side_are_read_by_both(ours, theirs, queue_name, redis
     work_off(queue_name, redis_url, metrics={"max_data_points": 3})
     ours.add("n")
     with theirs.worker(metrics={"maxDataPoints": 3}):
-        eventually(lambda: ours.get_completed_count() == 2)
+        wait_until(lambda: ours.get_completed_count() == 2)
     read, metrics = theirs.call("getMetrics", "completed"), ours.get_metrics("completed")
     assert metrics["meta"]["count"] == 2
     assert list(read["meta"].values()) == list(metrics["meta"].values())
@@ -81,7 +82,7 @@ def test_prometheus_reads_the_same_text_of_both(ours, theirs, queue_name, redis_
         assert theirs.call("exportPrometheusMetrics", labels).splitlines() == without_paused
 
 
-def test_a_family_is_read_alike(ours, theirs, queue_name):
+def test_both_sides_read_the_same_dependencies(ours, theirs, queue_name):
     child = {"name": "c", "queueName": queue_name, "data": {}}
     theirs.add_flow(
         {
@@ -204,7 +205,7 @@ def test_obliterate_leaves_nothing_behind(paused_by_both, redis):
 
 @pytest.mark.parametrize("turns", list(permutations(["old", "new", "ours"])), ids="-".join)
 def test_three_kinds_of_clients_pause_and_resume_in_turn(ours, old, new, redis, queue_name, redis_url, turns):
-    """Each adds, and the next one pauses or resumes. The old one overwrites lists, so that it only acts when that does no harm."""
+    """Each client adds, and the next one pauses or resumes. 5.62.0 overwrites lists, so it acts only when it loses no job."""
     add = {"old": lambda: old.add("n"), "new": lambda: new.add("n"), "ours": lambda: ours.add("n")}
     call = {"old": old.call, "new": new.call, "ours": lambda method: getattr(ours, method)()}
     added = 0
@@ -222,7 +223,7 @@ def test_three_kinds_of_clients_pause_and_resume_in_turn(ours, old, new, redis, 
 
 
 def test_orphans_of_either_side(ours, new, redis):
-    """Version 6 also takes keys that are no job's; ours also looks at ids with a colon."""
+    """Version 6 also removes keys that are not a job's; ours also checks ids with a colon."""
     ours.add("n")
     for lost in ("50", "51"):
         redis.hset(ours.to_key(lost), mapping={"name": "n", "timestamp": 1, "data": "{}", "opts": "{}"})

@@ -1,10 +1,11 @@
-"""Node's QueueEvents hears everything that we do, with the fields that it hears from Node, and ours hears what Node does."""
+"""Node's QueueEvents gets our events with the same fields as those of Node, and ours gets the events of Node."""
 
 import pytest
 
 from bullrush import QueueEvents, QueueEventsProducer
+from tests.waiting import wait_until
 
-from .live import eventually, our_worker, work_off
+from .live import our_worker, work_off
 
 
 def names(heard):
@@ -12,7 +13,7 @@ def names(heard):
 
 
 def of_job(heard, id):
-    """The events of one job; version 6 hands the delay out as a number, 5.62.0 as text."""
+    """The events of one job; version 6 returns the delay as a number, 5.62.0 as text."""
     mine = [(name, fields) for name, fields in heard if fields.get("jobId") == id]
     return [(name, {**fields, "delay": int(fields["delay"])} if "delay" in fields else fields) for name, fields in mine]
 
@@ -21,7 +22,7 @@ def test_the_life_of_a_job_that_succeeds(ours, theirs, queue_name, redis_url):
     with theirs.listening() as heard:
         job = ours.add("work", {"runs": [[["progress", 50], ["progress", {"pct": 75}], ["return", {"ok": "☃"}]]]})
         work_off(queue_name, redis_url)
-        eventually(lambda: "drained" in names(heard()))
+        wait_until(lambda: "drained" in names(heard()))
         assert of_job(heard(), job.id) == [
             ("added", {"jobId": "1", "name": "work"}),
             ("waiting", {"jobId": "1"}),
@@ -44,7 +45,7 @@ def test_the_life_of_a_job_that_fails_and_is_retried(ours, theirs, queue_name, r
         second_due = int(redis.zscore(f"bull:{queue_name}:delayed", job.id) // 4096)
         job.promote()
         work_off(queue_name, redis_url)
-        eventually(lambda: "retries-exhausted" in names(heard()))
+        wait_until(lambda: "retries-exhausted" in names(heard()))
         assert of_job(heard(), job.id)[2:] == [
             ("active", {"jobId": "1", "prev": "waiting"}),
             ("delayed", {"jobId": "1", "delay": first_due}),
@@ -65,7 +66,7 @@ def test_what_happens_to_the_queue(ours, theirs):
         ours.add("work", {}, job_id="mine", delay=60_000)
         ours.add("work", {}, job_id="mine")
         ours.remove("mine")
-        eventually(lambda: "removed" in names(heard()))
+        wait_until(lambda: "removed" in names(heard()))
         assert names(heard()) == ["paused", "resumed", "added", "delayed", "duplicated", "removed"]
         assert heard()[-2:] == [
             ["duplicated", {"jobId": "mine"}],
@@ -78,7 +79,7 @@ def test_a_job_that_goes_back(ours, theirs, queue_name, redis_url):
         job = ours.add("work", {"runs": [[["throw", "boom"]], [["wait"]], [["return", 1]]]}, attempts=2)
         work_off(queue_name, redis_url)
         job.retry("completed")
-        eventually(lambda: names(heard()).count("waiting") == 4)
+        wait_until(lambda: names(heard()).count("waiting") == 4)
         waiting = [fields for name, fields in heard() if name == "waiting"]
         assert waiting == [
             {"jobId": "1"},
@@ -139,7 +140,7 @@ def test_we_wait_for_a_job_that_node_works_and_removes(ours, theirs, events):
 def test_node_hears_an_event_of_our_own(theirs, queue_name, redis_url):
     with theirs.listening() as heard, QueueEventsProducer(queue_name, url=redis_url) as producer:
         producer.publish_event("paid", jobId="7", amount=12.5, tags=["a"])
-        eventually(heard)
+        wait_until(heard)
         assert heard() == [["paid", {"jobId": "7", "amount": "12.5", "tags": '["a"]'}]]
 
 

@@ -1,4 +1,4 @@
-"""Flows and deduplication with both sides alive: what one adds, the other works, with old and new BullMQ."""
+"""Flows and deduplication: one side adds, the other one works, with old and new BullMQ."""
 
 import json
 from collections.abc import Iterator
@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bullrush import FlowProducer, Job, Queue, WaitingChildrenError
+from tests.waiting import wait_until
 
-from .live import TheirQueue, eventually, work_off
+from .live import TheirQueue, work_off
 from .node_process import NodeProcess
 
 
@@ -39,7 +40,7 @@ def our_children(redis_url: str, child_name: str) -> Iterator[Queue]:
 
 @pytest.fixture
 def newest(node_fleet: Any, queue_name: str) -> Iterator[TheirQueue]:
-    """The test's queue in the hands of the newest 6.x."""
+    """The test's queue, used by the newest 6.x."""
     queue = TheirQueue(node_fleet.get("bullmq6"), queue_name)
     yield queue
     queue.close()
@@ -192,7 +193,7 @@ def parked_fields(redis: Any, queue: Queue) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("opts", [{}, {"priority": 3}, {"delay": 60_000}, {"attempts": 2, "lifo": True}])
-def test_the_last_job_is_parked_by_us_as_by_node(
+def test_keep_last_if_active_stores_the_last_job_as_node_does(
     redis: Any, ours: Queue, newest: TheirQueue, opts: dict[str, Any]
 ) -> None:
     both = []
@@ -217,7 +218,7 @@ def test_the_last_job_is_parked_by_us_as_by_node(
 @pytest.mark.parametrize("opts", [{}, {"priority": 3}, {"delay": 60_000}, {"attempts": 2, "lifo": True}])
 @pytest.mark.parametrize("parks", ["ours", "theirs"])
 @pytest.mark.parametrize("failed", [False, True])
-def test_a_parked_job_is_added_when_our_worker_ends_its_owner(
+def test_the_stored_last_job_is_added_when_our_worker_finishes_the_active_one(
     redis: Any, redis_url: str, ours: Queue, newest: TheirQueue, opts: dict[str, Any], parks: str, failed: bool
 ) -> None:
     owner = ours.add("owner", {}, deduplication=OUR_KEEP)
@@ -235,7 +236,7 @@ def test_a_parked_job_is_added_when_our_worker_ends_its_owner(
     work_off(ours.name, redis_url, park, max_jobs=1)
     assert owner.get_state() == ("failed" if failed else "completed")
     assert parked_fields(redis, ours) == {}
-    late = eventually(lambda: ours.get_job(ours.get_deduplication_job_id("d") or ""))
+    late = wait_until(lambda: ours.get_job(ours.get_deduplication_job_id("d") or ""))
     assert (late.name, late.data, late.deduplication_id) == ("late", {"n": 1}, "d")
     state = "delayed" if "delay" in opts else "prioritized" if "priority" in opts else "waiting"
     assert late.get_state() == state

@@ -1,8 +1,10 @@
-"""What only Node can make yet, worked by us beside Node: flows, schedulers, deduplication."""
+"""Flows, schedulers and deduplicated jobs of Node, worked by us beside Node."""
 
 import pytest
 
-from .live import TheirQueue, eventually, our_worker, work_off
+from tests.waiting import wait_until
+
+from .live import TheirQueue, our_worker, work_off
 
 
 @pytest.fixture
@@ -12,7 +14,7 @@ def children(node, queue_name):
     queue.close()
 
 
-def family(queue_name, *children, **opts):
+def parent_with_children(queue_name, *children, **opts):
     return {
         "name": "parent",
         "queueName": queue_name,
@@ -29,7 +31,7 @@ BOOM = {"runs": [[["throw", "boom"]]]}
 
 
 def test_our_children_release_their_parent(theirs, children, queue_name, redis_url):
-    theirs.add_flow(family(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
+    theirs.add_flow(parent_with_children(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
     work_off(f"{queue_name}-child", redis_url)
     assert theirs.call("getJobState", "p") == "waiting"
     values = theirs.on_job("p", "getChildrenValues")
@@ -39,7 +41,7 @@ def test_our_children_release_their_parent(theirs, children, queue_name, redis_u
 
 
 def test_their_children_release_a_parent_that_we_work(theirs, ours, children, queue_name, redis_url):
-    theirs.add_flow(family(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
+    theirs.add_flow(parent_with_children(queue_name, ({"n": 0}, {}), ({"n": 1}, {})))
     children.work()
     work_off(queue_name, redis_url)
     assert ours.get_job_state("p") == "completed"
@@ -47,7 +49,7 @@ def test_their_children_release_a_parent_that_we_work(theirs, ours, children, qu
 
 @pytest.mark.parametrize("by_us", [True, False])
 def test_a_failed_child_fails_its_parent_whoever_works_them(theirs, ours, children, queue_name, redis_url, by_us):
-    theirs.add_flow(family(queue_name, (BOOM, {"failParentOnFailure": True}), ({}, {})))
+    theirs.add_flow(parent_with_children(queue_name, (BOOM, {"failParentOnFailure": True}), ({}, {})))
     if by_us:
         work_off(f"{queue_name}-child", redis_url)
         theirs.work()
@@ -63,40 +65,40 @@ def test_a_failed_child_fails_its_parent_whoever_works_them(theirs, ours, childr
     [("ignoreDependencyOnFailure", 1), ("removeDependencyOnFailure", 0), ("continueParentOnFailure", 1)],
 )
 def test_a_child_that_may_fail_releases_its_parent(theirs, children, queue_name, redis_url, policy, ignored):
-    theirs.add_flow(family(queue_name, (BOOM, {policy: True})))
+    theirs.add_flow(parent_with_children(queue_name, (BOOM, {policy: True})))
     work_off(f"{queue_name}-child", redis_url)
     assert theirs.call("getJobState", "p") == "waiting"
     assert len(theirs.on_job("p", "getIgnoredChildrenFailures")) == ignored
 
 
-def test_a_series_of_theirs_goes_on_in_our_hands(theirs, ours, queue_name, redis_url):
+def test_a_scheduler_of_node_continues_with_our_worker(theirs, ours, queue_name, redis_url):
     with our_worker(queue_name, redis_url):
         theirs.call("upsertJobScheduler", "s1", {"every": 150, "limit": 4}, {"name": "tick", "data": {"n": 1}})
-        eventually(lambda: ours.get_completed_count() == 4)
+        wait_until(lambda: ours.get_completed_count() == 4)
     jobs = ours.get_completed()
     assert {(job.name, job.attempts_started) for job in jobs} == {("tick", 1)}
     assert sorted(job.opts["repeat"]["count"] for job in jobs) == [1, 2, 3, 4]
 
 
-def test_a_series_is_not_doubled_when_both_work_it(theirs, ours, queue_name, redis_url):
+def test_a_scheduler_adds_each_job_once_when_both_sides_work_it(theirs, ours, queue_name, redis_url):
     with our_worker(queue_name, redis_url), theirs.worker():
         theirs.call("upsertJobScheduler", "s1", {"every": 100, "limit": 10}, {"name": "tick"})
-        eventually(lambda: ours.get_completed_count() == 10)
+        wait_until(lambda: ours.get_completed_count() == 10)
     counts = sorted(job.opts["repeat"]["count"] for job in ours.get_completed())
     assert counts == [*range(1, 11)]
 
 
-def test_a_cron_series_goes_on_in_our_hands(theirs, ours, queue_name, redis_url):
+def test_a_cron_scheduler_of_node_continues_with_our_worker(theirs, ours, queue_name, redis_url):
     theirs.call("upsertJobScheduler", "s1", {"pattern": "* * * * * *", "limit": 2}, {"name": "tick"})
     with our_worker(queue_name, redis_url):
-        eventually(lambda: ours.get_completed_count() == 2)
+        wait_until(lambda: ours.get_completed_count() == 2)
     times = sorted(int(job.id.rpartition(":")[2]) for job in ours.get_completed())
     assert times[0] % 1000 == 0
     assert times[1] - times[0] >= 1000
 
 
 @pytest.mark.parametrize("data", [{"n": 1}, BOOM])
-def test_a_deduplication_key_is_free_again_when_our_job_is_done(theirs, queue_name, redis_url, data):
+def test_a_deduplication_key_is_removed_when_our_worker_finishes_the_job(theirs, queue_name, redis_url, data):
     first = theirs.add("work", data, deduplication={"id": "d"})
     assert theirs.add("work", data, deduplication={"id": "d"}) == first
     work_off(queue_name, redis_url)

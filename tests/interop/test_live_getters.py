@@ -2,7 +2,9 @@
 
 import pytest
 
-from .live import eventually, our_worker, work_off
+from tests.waiting import wait_until
+
+from .live import our_worker, work_off
 
 
 @pytest.fixture
@@ -114,7 +116,7 @@ def test_the_queue_looks_like_bullmqs(ours, theirs, redis, queue_name):
 
 def test_node_sees_our_workers(theirs, queue_name, redis_url):
     with our_worker(queue_name, redis_url, name="w1"), our_worker(queue_name, redis_url):
-        workers = eventually(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
+        workers = wait_until(lambda: len(found := theirs.call("getWorkers")) == 2 and found)
         assert {worker["rawname"].rpartition(":w:")[2] for worker in workers} >= {"w1"}
         assert {worker["name"] for worker in workers} == {queue_name}
 
@@ -124,7 +126,7 @@ def test_delayed_jobs_by_their_due_time(ours, theirs):
     for delay in (1000, 2000, 3000):
         theirs.add("later", {}, delay=delay, timestamp=moment)
     for due in (moment + 1000, moment + 1001, moment + 2500, 0):
-        # Before version 6 the argument means nothing.
+        # Before version 6 the argument has no effect.
         expected = theirs.call("getDelayedCount", due) if theirs.node.library == "bullmq6" else None
         assert ours.get_delayed_count(due) == expected or expected is None
     assert ours.get_delayed_count() == theirs.call("getDelayedCount") == 3

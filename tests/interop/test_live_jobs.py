@@ -1,12 +1,13 @@
-"""Jobs that cross over: added by one side, worked by the other, whatever their data and options."""
+"""Jobs added by one side and worked by the other, with all kinds of data and options."""
 
 import math
 
 import pytest
 
 from bullrush.errors import DataError
+from tests.waiting import wait_until
 
-from .live import eventually, our_worker, work_off
+from .live import our_worker, work_off
 from .scripted import scripted_async
 
 VALUES = [
@@ -117,11 +118,11 @@ def test_we_read_every_option_of_their_jobs(ours, theirs):
 def test_a_short_delay_is_kept_by_the_other_side(ours, theirs, queue_name, redis_url):
     with our_worker(queue_name, redis_url):
         id = theirs.add("work", {}, delay=300)
-        job = eventually(lambda: theirs.call("getJobState", id) == "completed" and theirs.job(id))
+        job = wait_until(lambda: theirs.call("getJobState", id) == "completed" and theirs.job(id))
     assert 300 <= job["processedOn"] - job["timestamp"] < 5_000
     with theirs.worker():
         mine = ours.add("work", {}, delay=300)
-        eventually(lambda: ours.get_job_state(mine.id) == "completed")
+        wait_until(lambda: ours.get_job_state(mine.id) == "completed")
     job = ours.get_job(mine.id)
     assert 300 <= job.processed_on - job.timestamp < 5_000
 
@@ -141,14 +142,14 @@ def test_our_idle_worker_hears_their_add_at_once(theirs, queue_name, redis_url):
     with our_worker(queue_name, redis_url, drain_delay=60_000):
         for _ in range(3):
             id = theirs.add("work", {})
-            eventually(lambda id=id: theirs.call("getJobState", id) == "completed", seconds=5)
+            wait_until(lambda id=id: theirs.call("getJobState", id) == "completed", seconds=5)
 
 
 def test_their_idle_worker_hears_our_add_at_once(ours, theirs):
     with theirs.worker(drainDelay=60):
         for _ in range(3):
             job = ours.add("work", {})
-            eventually(lambda job=job: ours.get_job_state(job.id) == "completed", seconds=5)
+            wait_until(lambda job=job: ours.get_job_state(job.id) == "completed", seconds=5)
 
 
 @pytest.mark.parametrize("handler", ["def", "async def", "batch"])
@@ -201,7 +202,7 @@ def test_a_real_backoff_is_waited_for_by_the_other_side(ours, theirs, queue_name
     theirs.work()
     due = redis.zscore(f"bull:{queue_name}:delayed", job.id) // 4096
     with our_worker(queue_name, redis_url):
-        eventually(lambda: ours.get_job_state(job.id) == "completed")
+        wait_until(lambda: ours.get_job_state(job.id) == "completed")
     job = ours.get_job(job.id)
     assert job.returnvalue == "done"
     assert job.processed_on >= due

@@ -1,18 +1,19 @@
-"""What a worker's own listeners see of a job is the same in Node and here, whatever became of the job."""
+"""A worker's own listeners see the same job in Node and here, whatever its outcome."""
 
 from typing import Any
 
 import pytest
 
 from bullrush import Worker
+from tests.waiting import wait_until
 
-from .live import eventually, our_worker
+from .live import our_worker
 
 LATER = {"attempts": 3, "backoff": {"type": "fixed", "delay": 50}}
 
 
 def noted(worker: Worker) -> list[list[Any]]:
-    """Note what listeners see, as ``noteJobs`` in node/live.js does."""
+    """Record what listeners see, like ``noteJobs`` in node/live.js."""
     seen: list[list[Any]] = []
 
     def note(event: str, job: Any, detail: Any = None) -> None:
@@ -57,13 +58,13 @@ def test_listeners_see_the_same_job(
 ) -> None:
     with theirs.worker() as worker:
         first = theirs.add("n", {"runs": runs}, **opts)
-        eventually(lambda: theirs.on_job(first, "getState") in {"completed", "failed"})
-        eventually(lambda: theirs.worker_seen(worker)[-1][0] in {"completed", "failed"})
+        wait_until(lambda: theirs.on_job(first, "getState") in {"completed", "failed"})
+        wait_until(lambda: theirs.worker_seen(worker)[-1][0] in {"completed", "failed"})
         expected = theirs.worker_seen(worker)
     with our_worker(queue_name, redis_url) as our:
         seen = noted(our)
         second = theirs.add("n", {"runs": runs}, **opts)
-        eventually(lambda: theirs.on_job(second, "getState") in {"completed", "failed"})
+        wait_until(lambda: theirs.on_job(second, "getState") in {"completed", "failed"})
     assert alike(seen, second) == alike(expected, first)
 
 
@@ -80,10 +81,10 @@ def test_listeners_are_told_of_jobs_that_must_not_run(
 
     with theirs.worker(maxStartedAttempts=3) as worker:
         first = add()
-        eventually(lambda: len(theirs.worker_seen(worker)) == 2)
+        wait_until(lambda: len(theirs.worker_seen(worker)) == 2)
         expected = theirs.worker_seen(worker)
     with our_worker(queue_name, redis_url, max_started_attempts=3) as our:
         seen = noted(our)
         second = add()
-        eventually(lambda: len(seen) == 2)
+        wait_until(lambda: len(seen) == 2)
     assert alike(seen, second) == alike(expected, first)

@@ -1,10 +1,12 @@
-"""Job schedulers of one side in the hands of the other, and of both at once: no slot lost, none made twice."""
+"""Job schedulers of one side worked by the other, and by both at once: no slot is lost, none is added twice."""
 
 from itertools import pairwise
 
 import pytest
 
-from .live import TheirQueue, eventually, our_worker
+from tests.waiting import wait_until
+
+from .live import TheirQueue, our_worker
 
 EVERY = 150
 TEMPLATE = {"name": "tick", "data": {"n": 1}, "opts": {"attempts": 2, "removeOnFail": True}}
@@ -21,7 +23,7 @@ def slots(ours, scheduler_id="s"):
 def assert_complete_series(ours, every, scheduler_id="s"):
     times = slots(ours, scheduler_id)
     gaps = {later - earlier for earlier, later in pairwise(times)}
-    # A worker that was late skips slots, but keeps to the grid.
+    # A late worker skips slots, but stays on the grid.
     assert all(gap > 0 and gap % every == 0 for gap in gaps), times
     scheduler = ours.get_job_scheduler(scheduler_id)
     assert scheduler["iteration_count"] == len(times) + 1
@@ -33,7 +35,7 @@ def assert_complete_series(ours, every, scheduler_id="s"):
 def test_their_workers_run_our_scheduler(theirs, ours, repeat):
     ours.upsert_job_scheduler("s", repeat, OUR_TEMPLATE)
     with theirs.worker(concurrency=2):
-        eventually(lambda: ours.get_completed_count() >= 3)
+        wait_until(lambda: ours.get_completed_count() >= 3)
     assert_complete_series(ours, repeat.get("every", 1000))
 
 
@@ -41,7 +43,7 @@ def test_their_workers_run_our_scheduler(theirs, ours, repeat):
 def test_our_workers_run_their_scheduler(theirs, ours, queue_name, redis_url, repeat):
     theirs.call("upsertJobScheduler", "s", repeat, TEMPLATE)
     with our_worker(queue_name, redis_url, concurrency=2):
-        eventually(lambda: ours.get_completed_count() >= 3)
+        wait_until(lambda: ours.get_completed_count() >= 3)
     assert_complete_series(ours, repeat.get("every", 1000))
 
 
@@ -51,13 +53,13 @@ def test_all_three_work_and_change_the_same_schedulers(node_fleet, ours, queue_n
     old.call("upsertJobScheduler", "old", {"every": EVERY}, TEMPLATE)
     new.call("upsertJobScheduler", "new", {"every": EVERY}, TEMPLATE)
     with old.worker(), new.worker(), our_worker(queue_name, redis_url), our_worker(queue_name, redis_url):
-        eventually(lambda: ours.get_completed_count() >= 30)
+        wait_until(lambda: ours.get_completed_count() >= 30)
         for scheduler_id in ("ours", "old", "new"):
             ours.upsert_job_scheduler(scheduler_id, {"every": EVERY}, OUR_TEMPLATE)
             old.call("upsertJobScheduler", scheduler_id, {"every": EVERY}, TEMPLATE)
             new.call("upsertJobScheduler", scheduler_id, {"every": EVERY}, TEMPLATE)
         done = ours.get_completed_count()
-        eventually(lambda: ours.get_completed_count() >= done + 15)
+        wait_until(lambda: ours.get_completed_count() >= done + 15)
     for scheduler_id in ("ours", "old", "new"):
         times = slots(ours, scheduler_id)
         assert len(set(times)) == len(times) > 5
@@ -96,7 +98,7 @@ def test_their_old_repeatables_are_listed_run_and_removed(node_fleet, ours, queu
     listed = [{names.get(name, name): value for name, value in one.items()} for one in ours.get_repeatable_jobs()]
     assert listed == old.call("getRepeatableJobs")
     with our_worker(queue_name, redis_url):
-        eventually(lambda: ours.get_completed_count() == 3)
+        wait_until(lambda: ours.get_completed_count() == 3)
     often = next(one["key"] for one in ours.get_repeatable_jobs() if one["name"] == "often")
     assert ours.remove_repeatable_by_key(often) is True
     daily = {"pattern": "0 3 * * *", "tz": "Europe/Paris", "end_date": end}

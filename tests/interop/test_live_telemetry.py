@@ -1,4 +1,4 @@
-"""Traces across languages: real bullmq-otel on one side, bullrush.otel on the other, and both beside each other."""
+"""Traces across languages: real bullmq-otel on one side, bullrush.otel on the other, and both compared."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from bullrush import FlowProducer, Queue, Worker
 
 from .conftest import HERE
-from .node_side import snaked
+from .results import snaked
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
 if not (HERE / "node_modules" / "bullmq5-otel").is_dir():
@@ -20,7 +20,7 @@ from bullrush.otel import OpenTelemetry
 
 CONTEXT = re.compile(r'^\{"traceparent":"00-[0-9a-f]{32}-[0-9a-f]{16}-0[13]"\}$')
 METADATA = '{"traceparent":"00-551eb70a14c5b2d92aa832d62924bc2e-fd3a09b42d3007ae-01"}'
-#: What a job may say about its telemetry.
+#: The telemetry options of a job.
 GIVEN: list[dict[str, Any] | None] = [
     None,
     {},
@@ -33,7 +33,7 @@ GIVEN: list[dict[str, Any] | None] = [
 
 @pytest.fixture
 def our_spans(span_exporter):
-    """Return the spans of ours that have ended, as Node tells its own."""
+    """Return our ended spans in the form of Node's."""
     span_exporter.clear()
 
     def take():
@@ -99,7 +99,7 @@ def named(spans, name):
 
 
 def stored(redis, queue_name, job_id):
-    """Return a job's options with a context that differs from call to call put in other words."""
+    """Return a job's options with the random parts of the trace context replaced."""
     opts = json.loads(redis.hget(f"bull:{queue_name}:{job_id}", "opts"))
     if isinstance(opts.get("tm"), str) and opts["tm"] != METADATA:
         assert CONTEXT.match(opts["tm"])

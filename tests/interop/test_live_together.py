@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
-from .live import TheirQueue, eventually, our_worker, work_off
+from tests.waiting import wait_until
+
+from .live import TheirQueue, our_worker, work_off
 
 JOBS = 1200
 
@@ -20,13 +22,13 @@ def test_two_fleets_run_each_job_exactly_once(theirs, ours, queue_name, redis_ur
         our_worker(queue_name, redis_url, name="our-fleet", concurrency=4),
     ):
         ours.resume()
-        eventually(lambda: ours.get_completed_count() == JOBS, seconds=40)
+        wait_until(lambda: ours.get_completed_count() == JOBS, seconds=40)
     jobs = ours.get_completed()
     assert len({job.id for job in jobs}) == JOBS
     assert {job.processed_by for job in jobs} == {"their-fleet", "our-fleet"}
     assert {(job.attempts_started, job.attempts_made, job.stalled_counter) for job in jobs} == {(1, 1, 0)}
     events = Counter((told["event"], told.get("prev")) for _, told in redis.xrange(f"bull:{queue_name}:events"))
-    # What was claimed ahead and not started in time went back.
+    # Prefetched jobs that did not start in time went back.
     assert events["active", "waiting"] - events["waiting", "active"] == JOBS
     assert events["completed", "active"] == JOBS
     assert not redis.keys(f"bull:{queue_name}:*:lock")
@@ -39,7 +41,7 @@ def test_two_fleets_share_retries_and_failures(theirs, ours, queue_name, redis_u
     theirs.call("addBulk", [{"name": "work", "data": data, "opts": {"attempts": 2}} for _ in range(100)])
     with theirs.worker(concurrency=4), our_worker(queue_name, redis_url, concurrency=4):
         ours.resume()
-        eventually(lambda: ours.get_job_counts("completed", "failed") == {"completed": 100, "failed": 100})
+        wait_until(lambda: ours.get_job_counts("completed", "failed") == {"completed": 100, "failed": 100})
     assert {(job.attempts_made, len(job.stacktrace)) for job in ours.get_completed()} == {(3, 2)}
     assert {(job.attempts_made, len(job.stacktrace)) for job in ours.get_failed()} == {(2, 2)}
 
@@ -55,7 +57,7 @@ def test_a_global_concurrency_holds_for_both_fleets_together(theirs, ours, queue
 
     ours.add_bulk([{"name": "work", "data": {"runs": [[["sleep", 5], ["return", n]]]}} for n in range(60)])
     with theirs.worker(concurrency=5, drainDelay=1), our_worker(queue_name, redis_url, concurrency=5, drain_delay=200):
-        eventually(finished)
+        wait_until(finished)
     assert 1 <= most <= 3
 
 

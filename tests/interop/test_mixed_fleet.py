@@ -1,6 +1,6 @@
-"""Real BullMQ 5.62.0, 6.x and bullrush work the same queues at once, some of them are killed: the books are right in the end.
+"""BullMQ 5.62.0, 6.x and bullrush work the same queues at once and some of them are killed: every job ends as it must.
 
-More with FLEET_JOBS=50000. ``make fleet`` makes every kind of fault, see `test_fleet_in_trouble.py`.
+More with FLEET_JOBS=50000. ``make fleet`` adds every kind of fault, see `test_fleet_faults.py`.
 """
 
 import os
@@ -8,10 +8,12 @@ import os
 import pytest
 
 from bullrush import Queue
+from tests.waiting import wait_until
 
 from .fleet import COMPLETED, KINDS, Fleet
-from .fleet_books import Books, Production
-from .live import TheirQueue, eventually
+from .fleet_final_state import FinalState
+from .fleet_producer import FleetProducer
+from .live import TheirQueue
 
 JOBS = int(os.environ.get("FLEET_JOBS", "3000"))
 OF_EACH_KIND = 1 if JOBS < 10_000 else 2
@@ -31,14 +33,14 @@ def queues(queue_name, redis):
 
 @pytest.fixture
 def ours(queues, redis_url):
-    """Both queues in our hands."""
+    """Both queues, used by us."""
     with Queue(queues[0], url=redis_url) as first, Queue(queues[1], url=redis_url) as second:
         yield [first, second]
 
 
 @pytest.fixture
 def theirs(node_fleet, queues):
-    """Both queues in the hands of 5.62.0, then in those of 6.x."""
+    """Both queues, used by 5.62.0, then by 6.x."""
     handles = [TheirQueue(node_fleet.get(library), queue) for library in ("bullmq5", "bullmq6") for queue in queues]
     yield handles
     for queue in handles:
@@ -54,35 +56,35 @@ def fleet(redis_url, queues, tmp_path):
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_every_job_has_one_outcome_whoever_works_and_dies(fleet, ours, theirs, queues, redis):
+def test_every_job_has_one_outcome_when_workers_of_all_kinds_are_killed(fleet, ours, theirs, queues, redis):
     for queue in (*ours, *theirs):
         queue.wait_until_ready() if isinstance(queue, Queue) else queue.call("count")
     for name in queues:
         redis.hset(f"bull:{name}:meta", "opts.maxLenEvents", 100_000_000)
     for queue in theirs[:SCHEDULERS]:
         queue.call("upsertJobScheduler", "every", EVERY, {"data": {"n": 0}})
-    production = Production(JOBS - SCHEDULERS * ITERATIONS, ours, theirs, queues)
-    doomed = list(KINDS)
-    for progress in production.run():
+    producer = FleetProducer(JOBS - SCHEDULERS * ITERATIONS, ours, theirs, queues)
+    not_killed = list(KINDS)
+    for progress in producer.run():
         if progress > 0.3 and not fleet.started:
             for kind in KINDS * OF_EACH_KIND:
                 fleet.start(kind)
-            eventually(lambda: set(fleet.runs_by_kind()) == set(KINDS), seconds=60)
-        if fleet.started and doomed and progress > 1 - len(doomed) * 0.15:
-            kind = doomed.pop(0)
+            wait_until(lambda: set(fleet.runs_by_kind()) == set(KINDS), seconds=60)
+        if fleet.started and not_killed and progress > 1 - len(not_killed) * 0.15:
+            kind = not_killed.pop(0)
             fleet.kill(kind)
             fleet.start(kind)
-    eventually(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)
+    wait_until(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)
     fleet.stop()
 
-    books = Books(redis, queues)
-    iterations = [job for job in books.added if ":repeat:" in job]
+    final = FinalState(redis, queues)
+    iterations = [job for job in final.added if ":repeat:" in job]
     assert len(iterations) == SCHEDULERS * ITERATIONS
-    fates = {**production.fates, **dict.fromkeys(iterations, COMPLETED)}
-    assert len(fates) == JOBS
-    # A small fleet may be idle in the very moment of a kill.
-    assert books.stalls or OF_EACH_KIND == 1, "nobody had a job in hand when it was killed"
-    books.check(fates, fleet, redis)
+    expected_ends = {**producer.expected_ends, **dict.fromkeys(iterations, COMPLETED)}
+    assert len(expected_ends) == JOBS
+    # A small fleet may be idle at the moment of a kill.
+    assert final.stalls or OF_EACH_KIND == 1, "nobody had a job in hand when it was killed"
+    final.check(expected_ends, fleet, redis)
 
     ours[0].obliterate()
     theirs[1].call("obliterate")

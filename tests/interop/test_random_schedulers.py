@@ -1,4 +1,4 @@
-"""Random lives of job schedulers, on a stopped clock: the state of BullMQ 5.62.0 after every step."""
+"""Random steps of job schedulers, on a stopped clock: the state of BullMQ 5.62.0 after every step."""
 
 import random
 
@@ -23,7 +23,7 @@ TEMPLATES = [
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_random_life(stopped_pair, seed):
+def test_random_scheduler_steps_leave_the_same_state(stopped_pair, seed):
     chance = random.Random(seed)
     held = []
 

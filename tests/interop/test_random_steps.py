@@ -56,18 +56,18 @@ steps = st.one_of(
 
 
 @dataclass
-class Story:
-    """Turns drawn steps into calls: knows which ids exist and which are held under which token."""
+class ScriptStepCalls:
+    """Turns drawn steps into calls: it records which ids exist and which are active under which token."""
 
     pair: Pair
     ids: list[str] = field(default_factory=lambda: ["77"])
     held: dict[str, str] = field(default_factory=dict)
     fetches: int = 0
 
-    def play(self, step: str, *args: Any) -> None:
-        play = getattr(self, f"_{step}", None)
-        if play:
-            play(*args)
+    def call(self, step: str, *args: Any) -> None:
+        method = getattr(self, f"_{step}", None)
+        if method:
+            method(*args)
         elif step in ("promote", "remove", "retry"):
             getattr(self.pair, step)(self._any(args[0]))
         elif step in ("update_progress", "change_delay"):
@@ -79,7 +79,7 @@ class Story:
         return self.ids[number % len(self.ids)]
 
     def _may_fetch_next(self, id: str, token: str) -> bool:
-        """Our scripts fetch also after a refusal, since the other outcomes of a batch count; BullMQ then does not."""
+        """Our scripts fetch also after a refusal, since the other outcomes of a batch count; BullMQ does not."""
         client = self.pair.clients[0]
         base = f"bull:{self.pair.queue}:"
         return client.get(f"{base}{id}:lock") == token and client.lpos(f"{base}active", id) is not None
@@ -155,7 +155,7 @@ def new_pair(make_pair, script_side, queue_name):
 )
 @given(sequence=st.lists(steps, min_size=10, max_size=50))
 def test_any_sequence_leaves_the_same_state(new_pair, sequence):
-    story = Story(new_pair())
+    calls = ScriptStepCalls(new_pair())
     for step in sequence:
         note(repr(step))
-        story.play(*step)
+        calls.call(*step)

@@ -1,4 +1,4 @@
-"""Bad input is refused like BullMQ 5.62.0 does it, in the same words where BullMQ has words, and writes nothing."""
+"""Bad input is refused as by BullMQ 5.62.0, with the same text if BullMQ has one, and nothing is written."""
 
 import pytest
 

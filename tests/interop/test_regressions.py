@@ -1,4 +1,4 @@
-"""Sequences that once differed, as short as they could be made: found by `fuzz.py`, named by what was wrong."""
+"""Sequences that once differed, as short as possible: found by `fuzz.py`, named by what was wrong."""
 
 
 def node(id, *children, queue=""):

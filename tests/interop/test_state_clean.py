@@ -1,14 +1,14 @@
-"""Cleaning a queue and parting families, as BullMQ 5.62.0 leaves them."""
+"""Cleaning a queue and removing children from parents: the state of BullMQ 5.62.0."""
 
 import pytest
 
-from .starting import start_abroad
+from .first_steps import start_in_bullmq
 
 TYPES = ("completed", "failed", "wait", "waiting", "active", "paused", "prioritized", "delayed")
 
 
 def fill(pair, *, apart=0):
-    """Put three jobs into each state that can be cleaned but paused, so many ms apart."""
+    """Put three jobs into each state that can be cleaned, except paused, with this many ms between them."""
 
     def each():
         for n in range(3):
@@ -17,10 +17,10 @@ def fill(pair, *, apart=0):
                 pair.tick(apart)
 
     for n in each():
-        pair.foreign_complete(start_abroad(pair), n, "t:0")
-        pair.foreign_fail(start_abroad(pair), "boom", "t:0")
+        pair.foreign_complete(start_in_bullmq(pair), n, "t:0")
+        pair.foreign_fail(start_in_bullmq(pair), "boom", "t:0")
     for n in each():
-        start_abroad(pair, token=f"t:{n}")
+        start_in_bullmq(pair, token=f"t:{n}")
     for n in each():
         pair.add("waits", {"n": n})
         pair.add("first", {"n": n}, priority=5 - n)
@@ -63,7 +63,7 @@ def test_the_grace(timed_pair, type, grace):
 
 
 def test_an_active_job_without_a_lock(any_pair):
-    held, dropped = start_abroad(any_pair, token="t:0"), start_abroad(any_pair, token="t:1")
+    held, dropped = start_in_bullmq(any_pair, token="t:0"), start_in_bullmq(any_pair, token="t:1")
     any_pair.expire(f"{dropped}:lock")
     assert any_pair.clean(0, 0, "active") == [dropped]
     assert any_pair.state(held) == "active"
@@ -103,8 +103,8 @@ def test_a_parent_whose_last_child_is_cleaned_away(any_pair, parent):
     any_pair.clean(0, 0, "wait")
 
 
-def family(pair, *, extra=()):
-    """Add a parent in the queue and children in another one, a child of each kind that there is."""
+def parent_with_children(pair, *, extra=()):
+    """Add a parent in the queue and a child of each kind in another one."""
 
     def job(id, *children, **opts):
         queue = pair.name("child")
@@ -120,12 +120,12 @@ def family(pair, *, extra=()):
 
 
 def test_what_a_job_knows_of_its_children(api_pair):
-    family(api_pair)
-    api_pair.family("p")
+    parent_with_children(api_pair)
+    api_pair.dependencies("p")
 
 
 def test_pending_children_are_removed(any_pair):
-    family(any_pair)
+    parent_with_children(any_pair)
     any_pair.remove_unprocessed_children("p")
     any_pair.foreign_complete("held", 1, "t:2", queue="child")
 
@@ -154,27 +154,27 @@ def test_hundreds_of_children_are_removed_from_among_other_jobs(any_pair, floors
 
 
 def test_a_failed_child_stays(any_pair):
-    family(any_pair)
+    parent_with_children(any_pair)
     any_pair.foreign_fail("held", "boom", "t:2", queue="child")
     any_pair.remove_unprocessed_children("p")
 
 
 def test_a_child_parts_from_its_parent(any_pair):
-    family(any_pair)
+    parent_with_children(any_pair)
     assert any_pair.remove_child_dependency("plain", queue="child") is True
     assert any_pair.remove_child_dependency("held", queue="child") is True
     assert any_pair.remove_child_dependency("done", queue="child") is False
 
 
 def test_a_child_whose_parent_is_gone_cannot_part_from_it(any_pair):
-    family(any_pair)
+    parent_with_children(any_pair)
     any_pair.command("DEL", "{P}p")
     assert any_pair.remove_child_dependency("plain", queue="child").code == -5
 
 
 def test_retry_of_an_ignored_child_makes_its_parent_wait_again(pair):
-    """BullMQ's own retry breaks off half-way here; ours is compared with what it means to do."""
-    family(pair)
+    """BullMQ's own retry stops half-way here; ours is compared with the intended state."""
+    parent_with_children(pair)
     ours = pair.clients[1]
     side = pair.on("child").actual
     assert side.retry("ignored") is None

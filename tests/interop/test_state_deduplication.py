@@ -1,4 +1,4 @@
-"""Deduplication: who keeps the id, who is left out, and what frees it, as BullMQ 5.62.0 has it."""
+"""Deduplication: which job owns the id, which is left out, and what frees it, as in BullMQ 5.62.0."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def test_a_job_while_one_of_its_id_waits(either: Pair, mode: dict[str, object], 
 
 
 @pytest.mark.parametrize("second", list(MODES))
-def test_a_mode_meets_another(either: Pair, mode: dict[str, object], second: str) -> None:
+def test_one_mode_after_another(either: Pair, mode: dict[str, object], second: str) -> None:
     either.add("first", {}, deduplication=mode, delay=5000)
     either.add("second", {}, deduplication=MODES[second], delay=7000)
     either.add("now", {}, deduplication=MODES[second])
@@ -56,7 +56,7 @@ def test_the_old_name_does_the_same(either: Pair, mode: dict[str, object]) -> No
     either.add("both", {}, debounce={"id": "x"}, deduplication={"id": "y"})
 
 
-def test_other_ids_do_not_care(either: Pair, mode: dict[str, object]) -> None:
+def test_other_ids_are_not_affected(either: Pair, mode: dict[str, object]) -> None:
     either.add("first", {}, deduplication=mode)
     either.add("second", {}, deduplication={**mode, "id": "a:b/ü"})
 

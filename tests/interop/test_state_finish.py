@@ -2,7 +2,7 @@
 
 import pytest
 
-from .starting import start
+from .first_steps import start
 from .state import by_job
 
 
@@ -196,7 +196,7 @@ def test_many_completed_at_once_bring_as_many_new_ones(pair):
 @pytest.mark.parametrize("finish", ["complete_many", "fail_many"])
 @pytest.mark.parametrize("keep", [{}, {"count": 7}, {"count": 0}, {"age": 0}])
 def test_a_large_batch_in_any_order(pair, finish, keep):
-    """From some size on a batch writes the active list anew instead of searching it job by job."""
+    """A large batch writes the active list again instead of searching it job by job."""
     rules = {"removeOnComplete": keep, "removeOnFail": keep} if keep else {}
     pair.add_bulk([{"name": "work", "data": n} for n in range(50)])
     pair.fetch_many(50, "t:0")

@@ -1,11 +1,11 @@
-"""Flows: added and worked by us, they leave what BullMQ 5.62.0 leaves, across queues and prefixes."""
+"""Flows added and worked by us leave the state of BullMQ 5.62.0, across queues and prefixes."""
 
 from typing import Any
 
 import pytest
 
-from .node_side import Failed
 from .pair import Pair
+from .results import Failed
 
 POLICIES: list[dict[str, Any]] = [
     {},
@@ -25,12 +25,12 @@ def either(request: pytest.FixtureRequest) -> Pair:
 
 
 def node(id: str, queue: str, *children: Any, **opts: Any) -> dict[str, Any]:
-    """A job of a flow in the pair's queue of that name, such as ``child`` or ``other/child``, which is of another prefix."""
+    """A job of a flow in this queue of the pair, such as ``child``, or ``other/child`` with another prefix."""
     flow = {"name": f"job {id}", "queueName": f"@{queue}", "data": {"of": id}, "opts": {"jobId": id, **opts}}
     return {**flow, "children": list(children)} if children else flow
 
 
-def family(*children: dict[str, Any], **opts: Any) -> dict[str, Any]:
+def parent_with_children(*children: dict[str, Any], **opts: Any) -> dict[str, Any]:
     """A parent whose children, given by their options, are in the queue ``child``."""
     return node("p", "", *(node(f"c{n}", "child", **child) for n, child in enumerate(children)), **opts)
 
@@ -75,7 +75,7 @@ def test_a_failure_deep_in_a_tree(either: Pair, policy: dict[str, Any]) -> None:
 @pytest.mark.parametrize("opts", [{"delay": 5000}, {"priority": 3}, {"lifo": True}, {"attempts": 3, "backoff": 10}])
 def test_options_of_parents_and_children(either: Pair, opts: dict[str, Any]) -> None:
     either.add("other", {})
-    either.add_flow(family(opts, {}, **opts))
+    either.add_flow(parent_with_children(opts, {}, **opts))
     either.tick(5000)
     run_dry(either)
     either.tick(5000)
@@ -85,7 +85,7 @@ def test_options_of_parents_and_children(either: Pair, opts: dict[str, Any]) -> 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("first", ["c0", "c1"])
 def test_what_a_failed_child_does(either: Pair, policy: dict[str, Any], first: str) -> None:
-    either.add_flow(family(policy, {}))
+    either.add_flow(parent_with_children(policy, {}))
     for id in ("c0", "c1"):
         either.fetch(f"t:{id}", queue="child")
     for id in (first, "c1" if first == "c0" else "c0"):
@@ -110,16 +110,16 @@ def test_a_flow_in_one_queue_while_it_is_paused(either: Pair) -> None:
 
 
 def test_many_flows_at_once(either: Pair) -> None:
-    either.add_flows([family({}), node("q", "child", node("d", "other/deep")), node("r", "")])
+    either.add_flows([parent_with_children({}), node("q", "child", node("d", "other/deep")), node("r", "")])
 
 
 def test_defaults_of_a_queue_give_way_to_a_jobs_own_options(either: Pair) -> None:
     defaults = {"attempts": 5, "removeOnComplete": True, "priority": 2}
-    either.add_flow(family({"attempts": 2}, {}), {either.name("child"): {"defaultJobOptions": defaults}})
+    either.add_flow(parent_with_children({"attempts": 2}, {}), {either.name("child"): {"defaultJobOptions": defaults}})
 
 
 def test_the_root_of_a_flow_can_have_a_parent(either: Pair) -> None:
-    either.add_flow(family({}))
+    either.add_flow(parent_with_children({}))
     parent = {"id": "p", "queue": "@"}
     either.add_flow(node("q", "child", node("d", "other/deep"), parent=parent, failParentOnFailure=True))
     run_dry(either)
@@ -134,7 +134,7 @@ def test_the_same_flow_again(either: Pair) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_children_join_a_parent_that_waits(either: Pair, policy: dict[str, Any]) -> None:
-    either.add_flow(family({}))
+    either.add_flow(parent_with_children({}))
     parent = {"id": "p", "queue": "@"}
     either.add("late", {}, jobId="d", parent=parent, queue="child", **policy)
     either.add("delayed", {}, jobId="e", parent=parent, queue="other/deep", delay=1000, **policy)
@@ -160,7 +160,7 @@ def test_a_child_joins_a_parent_in_any_state(either: Pair, finish: str) -> None:
 @pytest.mark.parametrize("own", ["none", "same", "dead"])
 @pytest.mark.parametrize("state", ["wait", "completed", "failed"])
 def test_a_job_that_exists_gets_a_parent(either: Pair, own: str, state: str) -> None:
-    either.add_flow(family({}))
+    either.add_flow(parent_with_children({}))
     parent = {"parent": {"id": "p", "queue": "@"}}
     if own == "dead":
         either.add("first parent", {}, jobId="x", queue="other/deep")
@@ -193,21 +193,21 @@ def test_a_parent_that_does_not_exist(either: Pair) -> None:
 
 
 def test_a_parent_that_would_replace_another(either: Pair) -> None:
-    either.add_flow(family({}))
+    either.add_flow(parent_with_children({}))
     either.add("second", {}, jobId="q")
     refused = either.add("again", {}, jobId="c0", parent={"id": "q", "queue": "@"}, queue="child")
     assert refused.code == -7
 
 
 def test_a_child_of_another_parent_keeps_it(either: Pair) -> None:
-    either.add_flow(family({}, {}))
+    either.add_flow(parent_with_children({}, {}))
     either.add_flow(node("q", "", node("c0", "child", node("g", "other/deep")), node("d", "child")))
     either.add_flow(node("r", "", node("c1", "child")))
     run_dry(either)
 
 
 def test_a_child_whose_parent_is_gone_keeps_the_dead_link(either: Pair) -> None:
-    either.add_flow(family({}))
+    either.add_flow(parent_with_children({}))
     either.remove("p", False)
     either.add_flow(node("q", "", node("c0", "child"), node("d", "child")))
     run_dry(either)
@@ -222,7 +222,7 @@ def test_policies_that_exclude_each_other(manual_pair: Pair, policies: tuple[str
 @pytest.mark.parametrize("target", ["p", "c0"])
 @pytest.mark.parametrize("children", [True, False])
 def test_removing_from_a_flow(either: Pair, target: str, children: bool) -> None:
-    either.add_flow(family({}, {}))
+    either.add_flow(parent_with_children({}, {}))
     either.remove(target, children, queue="" if target == "p" else "child")
 
 
@@ -239,12 +239,12 @@ def test_a_step_job_waits_for_the_children_it_adds(either: Pair) -> None:
 
 
 def test_cleaning_the_children_of_a_flow(either: Pair) -> None:
-    either.add_flow(family({}, {"delay": 10_000}))
+    either.add_flow(parent_with_children({}, {"delay": 10_000}))
     either.tick(10)
     either.clean(1, 0, "wait", queue="child")
     either.clean(1, 0, "delayed", queue="child")
 
 
 def test_draining_the_children_of_a_flow(either: Pair) -> None:
-    either.add_flow(family({}, {"delay": 10_000}))
+    either.add_flow(parent_with_children({}, {"delay": 10_000}))
     either.drain(True, queue="child")

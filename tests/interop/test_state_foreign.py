@@ -1,4 +1,4 @@
-"""Jobs that other clients made with a parent, a deduplication id or a scheduler, worked by us."""
+"""Jobs that other clients added with a parent, a deduplication id or a scheduler, worked by us."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Managing a queue and editing its jobs, as BullMQ 5.62.0 leaves them."""
+"""Managing a queue and editing its jobs leaves the state of BullMQ 5.62.0."""
 
 import pytest
 
-from .starting import start_abroad
+from .first_steps import start_in_bullmq
 
 
 def test_pause_and_resume_of_an_empty_queue(any_pair):
@@ -13,7 +13,7 @@ def test_pause_and_resume_of_an_empty_queue(any_pair):
 
 
 def test_pause_and_resume_with_jobs_in_every_state(any_pair):
-    start_abroad(any_pair)
+    start_in_bullmq(any_pair)
     any_pair.add("waits", {})
     any_pair.add("waits too", {})
     any_pair.add("first", {}, priority=1)
@@ -80,7 +80,7 @@ def test_change_priority_of_a_waiting_job(any_pair, before, after, lifo):
 
 
 def test_change_priority_in_other_states(any_pair):
-    active = start_abroad(any_pair)
+    active = start_in_bullmq(any_pair)
     any_pair.change_priority(active, 3)
     delayed = any_pair.add("later", {}, delay=120_000)
     any_pair.change_priority(delayed, 4)
@@ -93,12 +93,12 @@ def test_change_priority_in_other_states(any_pair):
 
 @pytest.mark.parametrize("value", [0, 42, 1.5, "half", {"pct": [5]}, True, None])
 def test_progress(any_pair, value):
-    any_pair.update_progress(start_abroad(any_pair), value)
+    any_pair.update_progress(start_in_bullmq(any_pair), value)
 
 
 @pytest.mark.parametrize("value", [None, {"new": "☃"}, [], "x"])
 def test_update_data(any_pair, value):
-    any_pair.update_data(start_abroad(any_pair), value)
+    any_pair.update_data(start_in_bullmq(any_pair), value)
 
 
 def test_edits_of_a_job_that_is_gone_are_refused(any_pair):
@@ -115,7 +115,7 @@ def test_edits_of_a_job_that_is_gone_are_refused(any_pair):
 
 
 def test_logs(any_pair):
-    id = start_abroad(any_pair)
+    id = start_in_bullmq(any_pair)
     for n in range(4):
         assert any_pair.add_log(id, f"row {n}\nwith more ☃") == n + 1
     assert any_pair.add_log(id, "kept", keep=3) == 3
@@ -126,9 +126,9 @@ def test_logs(any_pair):
 
 def test_remove_in_every_state(any_pair):
     completed, failed, active = (
-        start_abroad(any_pair),
-        start_abroad(any_pair, token="t:1"),
-        start_abroad(any_pair, token="t:2"),
+        start_in_bullmq(any_pair),
+        start_in_bullmq(any_pair, token="t:1"),
+        start_in_bullmq(any_pair, token="t:2"),
     )
     any_pair.foreign_complete(completed, 1, "t:0")
     any_pair.foreign_fail(failed, "boom", "t:1")
@@ -160,7 +160,7 @@ def test_remove_takes_logs_and_progress_along(any_pair):
 @pytest.mark.parametrize("opts", [{}, {"lifo": True}, {"priority": 3}])
 @pytest.mark.parametrize("state", ["failed", "completed"])
 def test_retry_of_a_finished_job(any_pair, state, opts):
-    id = start_abroad(any_pair, attempts=1, **opts)
+    id = start_in_bullmq(any_pair, attempts=1, **opts)
     any_pair.add("waits", {})
     if state == "failed":
         any_pair.foreign_fail(id, "boom", "t:0")
@@ -174,7 +174,7 @@ def test_retry_of_a_finished_job(any_pair, state, opts):
 
 
 def test_retry_while_paused(any_pair):
-    id = start_abroad(any_pair)
+    id = start_in_bullmq(any_pair)
     any_pair.foreign_fail(id, "boom", "t:0")
     any_pair.pause()
     any_pair.retry(id)
@@ -182,7 +182,7 @@ def test_retry_while_paused(any_pair):
 
 def finish_five(pair, state):
     for n in range(5):
-        id = start_abroad(pair, priority=n % 2)
+        id = start_in_bullmq(pair, priority=n % 2)
         if state == "failed":
             pair.foreign_fail(id, "boom", "t:0")
         else:
@@ -206,7 +206,7 @@ def test_retry_of_the_jobs_that_finished_first(pair, state):
 
 @pytest.mark.parametrize("delayed", [False, True])
 def test_drain(any_pair, delayed):
-    start_abroad(any_pair)
+    start_in_bullmq(any_pair)
     any_pair.add("waits", {})
     any_pair.add("first", {}, priority=1)
     any_pair.add("later", {}, delay=120_000)
@@ -216,7 +216,7 @@ def test_drain(any_pair, delayed):
 
 
 def fill_every_state(any_pair):
-    completed, failed = start_abroad(any_pair), start_abroad(any_pair, token="t:1")
+    completed, failed = start_in_bullmq(any_pair), start_in_bullmq(any_pair, token="t:1")
     any_pair.foreign_complete(completed, 1, "t:0", metrics={"maxDataPoints": 3})
     any_pair.foreign_fail(failed, "boom", "t:1")
     any_pair.add("first", {}, priority=1)

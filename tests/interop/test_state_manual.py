@@ -1,4 +1,4 @@
-"""Jobs fetched and finished by hand through the public API leave the state that BullMQ 5.62.0 leaves."""
+"""Jobs fetched and finished by manual workers leave the state of BullMQ 5.62.0."""
 
 import inspect
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ import pytest
 
 from . import test_state_fetch, test_state_finish, test_state_retry
 
-#: Compares in a way of its own, stack traces too.
+#: Not run here: it compares in its own way, stack traces too.
 BY_BATCHES = {"test_many_failed_at_once_are_many_failed_singly"}
 
 
 def sequences() -> Iterator[object]:
-    """Yield what the scripts were compared by, to be done by hand: limits, keep rules, retries, refusals."""
+    """Yield the tests of the scripts, to run them with manual workers: limits, keep rules, retries, refusals."""
     for module in (test_state_fetch, test_state_finish, test_state_retry):
         for name, test in vars(module).items():
             if (
@@ -103,7 +103,7 @@ def test_moves_of_a_running_job(pair):
     assert pair.move_to_waiting_children("3", "t1") is False
 
 
-def test_a_silent_workers_jobs_come_back(pair):
+def test_jobs_of_a_worker_that_stopped_renewing_locks_come_back(pair):
     pair.add_bulk([{"name": "work", "data": n} for n in range(3)])
     pair.fetch_many(3, "t1")
     pair.stalled()

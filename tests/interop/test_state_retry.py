@@ -1,8 +1,8 @@
-"""Going back: retries, backoff, manual moves and stalled recovery, as BullMQ 5.62.0 leaves them."""
+"""Retries, backoff, manual moves and stalled recovery leave the state of BullMQ 5.62.0."""
 
 import pytest
 
-from .starting import start
+from .first_steps import start
 from .state import by_job, unordered
 
 

@@ -1,4 +1,4 @@
-"""Jobs of a foreign job scheduler, taken and finished by us: the next iteration is produced as BullMQ 5.62.0 does."""
+"""Jobs of Node's job scheduler, fetched and finished by us: the next iteration is added as by BullMQ 5.62.0."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_an_iteration_whose_scheduler_is_gone_runs_as_the_last_one(stopped_pair)
 def test_an_iteration_that_exists_already_is_not_added_again(stopped_pair):
     id = stopped_pair.foreign_upsert_scheduler("s1", EVERY, TEMPLATE)
     following = f"repeat:s1:{stopped_pair.now + 10_000}"
-    stopped_pair.foreign_add("squatter", {}, jobId=following)
+    stopped_pair.foreign_add("other", {}, jobId=following)
     assert stopped_pair.fetch("t:0") == id
     stopped_pair.complete(id, 1, "t:0")
 

@@ -1,4 +1,4 @@
-"""Job schedulers created, updated and removed: the state that BullMQ 5.62.0 leaves."""
+"""Job schedulers created, updated and removed leave the state of BullMQ 5.62.0."""
 
 import pytest
 
@@ -144,12 +144,12 @@ def test_an_update_whose_job_was_lost(stopped_pair, late, every):
 @pytest.mark.parametrize("taken", [[0], [0, 10_000], [10_000]])
 def test_slots_of_an_interval_that_are_taken(stopped_pair, taken):
     for slot in taken:
-        stopped_pair.foreign_add("squatter", {}, jobId=f"repeat:s1:{stopped_pair.now + slot}")
+        stopped_pair.foreign_add("other", {}, jobId=f"repeat:s1:{stopped_pair.now + slot}")
     stopped_pair.upsert_scheduler("s1", EVERY, TEMPLATE)
 
 
 def test_a_cron_slot_that_is_taken(stopped_pair):
-    stopped_pair.foreign_add("squatter", {}, jobId=f"repeat:s1:{stopped_pair.now // 300_000 * 300_000 + 300_000}")
+    stopped_pair.foreign_add("other", {}, jobId=f"repeat:s1:{stopped_pair.now // 300_000 * 300_000 + 300_000}")
     refused = stopped_pair.upsert_scheduler("s1", CRON, TEMPLATE)
     assert refused.code == -10
 

@@ -1,4 +1,4 @@
-"""Whole workers: the same jobs worked off by BullMQ 5.62.0 and by ours leave the same state."""
+"""Workers: the same jobs run by BullMQ 5.62.0 and by ours leave the same state."""
 
 import time
 
@@ -140,7 +140,7 @@ def test_a_global_limit(pair):
 
 
 def test_many_jobs_on_many_slots(pair):
-    """Batches interleave independent jobs in another order than single calls do; nothing else may differ."""
+    """Batches interleave independent jobs in another order than single calls; nothing else may differ."""
     jobs = [{"name": "good", "data": {"n": n}} for n in range(150)]
     jobs += [
         {"name": "bad", "data": runs([["throw", "boom"]], [["return", n]]), "opts": {"attempts": 2}} for n in range(50)
@@ -228,7 +228,7 @@ def test_a_foreign_deduplicated_job(pair, deduplication, actions):
 
 @pytest.mark.parametrize("repeat", [{"every": 3_600_000, "limit": 2}, {"pattern": "0 0 0 1 1 *", "tz": "UTC"}])
 def test_a_foreign_schedulers_job(pair, repeat):
-    with pair.stopped_abroad(time.time_ns() // 1_000_000):
+    with pair.bullmq_clock_stopped(time.time_ns() // 1_000_000):
         pair.foreign_upsert_scheduler("s1", repeat, {"name": "tick", "data": {"n": 1}, "opts": {"attempts": 2}})
     for _ in range(3):
         pair.promote_jobs()

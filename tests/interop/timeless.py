@@ -1,4 +1,4 @@
-"""Comparison on real clocks: every moment becomes its distance from the start, in steps too coarse for a slow machine."""
+"""Comparison on real clocks: every time becomes its distance from the start, in steps longer than a slow machine needs."""
 
 import json
 import re
@@ -6,16 +6,16 @@ from typing import Any
 
 from .state import State
 
-#: Delays in such tests are multiples of this; two sides that do a step within less of it give the same distance.
+#: Delays in these tests are multiples of this; two sides that do a step within this time have the same distance.
 STEP_MS = 60_000
 
-#: A run of exactly 13 digits: a moment in ms since 1970, as a value or inside a name.
+#: Exactly 13 digits: a time in ms since 1970, as a value or inside a name.
 MOMENT = re.compile(r"(?<!\d)1\d{12}(?!\d)")
 FIRST_MOMENT, LAST_MOMENT = 1e12, 2e12
 
 
 def without_times(state: State, origin: int) -> State:
-    """Replace every moment by its distance from ``origin``, tokens and stack traces by what is comparable of them."""
+    """Replace every time by its distance from ``origin``, tokens and stack traces by their comparable part."""
 
     def distance(moment: float) -> str:
         return f"T+{round((moment - origin) / STEP_MS)}"
@@ -56,12 +56,12 @@ def without_times(state: State, origin: int) -> State:
 
 
 def without_wake_ups(state: State) -> State:
-    """Drop the marker: whether an idle worker has taken it already is a matter of luck."""
+    """Drop the marker: whether an idle worker has taken it already is not determined."""
     return {key: entry for key, entry in state.items() if not key.endswith("marker")}
 
 
 def without_traces(state: State) -> State:
-    """Count stack traces: two languages tell the same failure in other words."""
+    """Count stack traces: two languages have other texts for the same failure."""
 
     def counted(value: Any) -> Any:
         if not isinstance(value, dict) or "stacktrace" not in value:

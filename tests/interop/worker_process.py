@@ -1,4 +1,4 @@
-"""A worker of ours in a process of its own, to be killed: ``worker_process.py <url> <queue> <options as JSON>``."""
+"""A worker of ours in its own process, which tests kill: ``worker_process.py <url> <queue> <options as JSON>``."""
 
 import json
 import sys

@@ -1,6 +1,5 @@
-"""Queues and workers on the test's own server, and a way to wait for a state without sleeping for it."""
+"""Queues and workers on the test's own server."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ def queue(redis_url: str, queue_name: str) -> Iterator[Queue]:
 
 @pytest.fixture
 def worker(redis_url: str, queue_name: str) -> Iterator[Callable[..., Worker]]:
-    """Make workers of the test's queue; what still runs is closed after the test."""
+    """Make workers of the test's queue; those that still run are closed after the test."""
     made: list[Worker] = []
 
     def make(handler: Any = None, **options: Any) -> Worker:
@@ -27,16 +26,3 @@ def worker(redis_url: str, queue_name: str) -> Iterator[Callable[..., Worker]]:
     yield make
     for worker in made:
         worker.close(force=True)
-
-
-@pytest.fixture
-def eventually() -> Callable[..., None]:
-    """Wait until a condition holds, at most some seconds."""
-
-    def wait(condition: Callable[[], object], seconds: float = 10) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "it never came true"
-            time.sleep(0.005)
-
-    return wait

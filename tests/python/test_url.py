@@ -1,4 +1,4 @@
-"""URLs: what is taken, what is refused, and that nothing secret is ever shown."""
+"""URLs: which are accepted, which are refused, and that no password is ever shown."""
 
 import traceback
 
@@ -42,7 +42,7 @@ REFUSED = [
 
 
 def shown(error: BaseException) -> str:
-    """Return all that a traceback tells but for the lines of the source."""
+    """Return the text of a traceback without the source lines."""
     return repr(error) + "".join(traceback.format_exception_only(error)) + str(error.__cause__) + str(error.__context__)
 
 

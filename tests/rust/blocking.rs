@@ -1,4 +1,4 @@
-//! Sleeping on the marker without ever losing one.
+//! Waiting for the marker without losing one.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::server::{endpoint, number, run, text, until, Server};
 const KEY: &str = "bull:q:marker";
 
 #[tokio::test]
-async fn a_wait_brings_the_lowest_marker_or_nothing() {
+async fn a_wait_returns_the_lowest_marker_or_nothing() {
     let server = Server::start();
     let link = server.link();
     let mut blocking = BlockingLink::new(server.endpoint(), Some("bull:cQ==".into()));
@@ -24,7 +24,7 @@ async fn a_wait_brings_the_lowest_marker_or_nothing() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_takes_no_marker() {
+async fn a_cancelled_wait_takes_no_marker() {
     let server = Server::start();
     let link = server.link();
     let mut blocking = BlockingLink::new(server.endpoint(), Some("waiter".into()));
@@ -38,7 +38,7 @@ async fn a_wait_that_is_given_up_takes_no_marker() {
 }
 
 #[tokio::test]
-async fn a_black_hole_is_noticed_and_the_next_wait_reconnects() {
+async fn a_connection_that_swallows_everything_is_noticed_and_the_next_wait_reconnects() {
     let server = Server::start();
     let link = server.link();
     let proxy = Proxy::to(server.port()).await;
@@ -53,7 +53,7 @@ async fn a_black_hole_is_noticed_and_the_next_wait_reconnects() {
 }
 
 #[tokio::test]
-async fn a_closed_link_waits_no_more() {
+async fn a_wait_on_a_closed_link_ends() {
     let server = Server::start();
     let mut blocking = BlockingLink::new(server.endpoint(), None);
     blocking.close();

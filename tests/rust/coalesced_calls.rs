@@ -38,7 +38,7 @@ async fn warm(link: &Link) -> Arc<QueueHandle> {
 }
 
 #[tokio::test]
-async fn jobs_that_are_added_while_a_call_is_in_flight_share_the_next_ones() {
+async fn jobs_added_during_a_call_share_the_next_calls() {
     let server = Server::start();
     let link = server.link();
     let queue = warm(&link).await;
@@ -69,7 +69,7 @@ async fn jobs_too_large_to_share_a_call_do_not() {
 }
 
 #[tokio::test]
-async fn an_id_that_exists_concerns_its_job_alone() {
+async fn an_id_that_exists_affects_only_its_own_job() {
     let server = Server::start();
     let queue = warm(&server.link()).await;
     let ids = [None, Some("a"), Some("b"), Some("a"), None];
@@ -101,7 +101,7 @@ async fn only_jobs_with_automatic_ids_have_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn without_a_connection_every_job_waits_alone() {
+async fn without_a_connection_each_call_waits_alone() {
     let mut server = Server::start();
     let link = Link::open(server.endpoint(), patient(300));
     let queue = warm(&link).await;

@@ -76,7 +76,7 @@ fn a_repeated_hour_fires_once_unless_every_hour_fires() {
     ]);
 }
 
-/// As many days as the month can have restrict nothing, and so do eight weekdays.
+/// A list of all days of the month restricts nothing, and eight weekdays neither.
 #[test]
 fn days_that_are_named_one_by_one_are_counted() {
     check(&[
@@ -117,7 +117,7 @@ fn the_clock_goes_back() {
     ]);
 }
 
-/// The one rule that is not cron-parser's, which skips the day: a daily job that is silently missed is worse.
+/// The one rule that differs from cron-parser, which skips the day: a silently missed daily job is worse.
 #[test]
 fn a_day_without_midnight_begins_with_its_first_instant() {
     check(&[
@@ -127,7 +127,7 @@ fn a_day_without_midnight_begins_with_its_first_instant() {
 }
 
 #[test]
-fn what_cron_parser_refuses_is_refused() {
+fn patterns_that_cron_parser_refuses_are_refused() {
     let refused = [
         "60 * * * *",
         "* * * * * * *",
@@ -193,7 +193,7 @@ fn a_schedule_ends_with_its_limit_or_its_end_date() {
     let daily = |end| format!(r#"{{"pattern":"0 0 * * *","tz":"UTC","endDate":{end}}}"#);
     assert_eq!(next(&daily(end), None).unwrap().cron_next, Some(end));
     assert_eq!(next(&daily(end - 1), None), None);
-    // A job that was made ahead of its time is followed by the firing after its own.
+    // The next firing of a job that was added early is the one after its own.
     assert_eq!(next(&daily(end + 86_400_000), Some(end)).unwrap().cron_next, Some(end + 86_400_000));
 }
 

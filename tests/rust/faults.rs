@@ -1,4 +1,4 @@
-//! The link on a bad day: lost connections, lost replies, servers that refuse or fall silent.
+//! The link with faults: lost connections, lost replies, servers that refuse or stop answering.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn a_lost_reply_is_reported_or_the_command_repeated() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_left_after_two_timeouts() {
+async fn a_connection_to_a_server_that_does_not_answer_is_closed_after_two_timeouts() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
     let options = LinkOptions { silence: Duration::from_millis(100), ..patient(10_000) };
@@ -103,7 +103,7 @@ async fn a_silent_server_is_left_after_two_timeouts() {
 }
 
 #[tokio::test]
-async fn a_read_only_server_is_left_until_it_takes_writes() {
+async fn a_read_only_server_is_retried_until_it_accepts_writes() {
     let server = Server::start();
     let admin = server.link();
     run(&admin, "REPLICAOF 127.0.0.1 1").await;
@@ -120,7 +120,7 @@ async fn a_read_only_server_is_left_until_it_takes_writes() {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_waited_for() {
+async fn a_call_waits_for_a_busy_server() {
     let server = Server::start_with(&["--lua-time-limit", "20"]);
     let (stuck, link, killer) = (server.link(), server.link(), server.link());
     for link in [&stuck, &link, &killer] {
@@ -131,10 +131,10 @@ async fn a_busy_server_is_waited_for() {
         eval.arg("while true do end").arg(0);
         stuck.call(eval, Retry::Never).await
     });
-    // Once the limit is over every client hears BUSY, the hasty one as an error.
-    let hasty = link.with_connect_timeout(Some(Duration::ZERO));
+    // After the limit every client gets BUSY, the one with a short timeout as an error.
+    let impatient = link.with_connect_timeout(Some(Duration::ZERO));
     let busy = || async {
-        let reply = hasty.call(redis::cmd("DBSIZE"), Retry::Never).await;
+        let reply = impatient.call(redis::cmd("DBSIZE"), Retry::Never).await;
         matches!(reply, Err(Error::Server { code, .. }) if code == "BUSY")
     };
     until("the server is busy", busy).await;
@@ -145,7 +145,7 @@ async fn a_busy_server_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_limited_call_ends_in_time_and_the_silence_is_noticed_all_the_same() {
+async fn a_call_with_a_timeout_ends_in_time_and_the_missing_reply_is_still_noticed() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
     let options = LinkOptions { silence: Duration::from_millis(300), ..patient(10_000) };
@@ -162,12 +162,12 @@ async fn a_limited_call_ends_in_time_and_the_silence_is_noticed_all_the_same() {
         let write = link.pipeline(&[redis::cmd("PING")], retry).await;
         assert!(matches!(&write, Err(Error::OutcomeUnknown(_))), "{write:?}");
     }
-    // Nobody waits for a reply any more.
+    // No call waits for a reply any more.
     states.wait_for(|state| matches!(state, LinkState::Connecting { .. })).await.unwrap();
 }
 
 #[tokio::test]
-async fn who_was_let_in_once_waits_when_the_password_changes() {
+async fn a_client_that_was_connected_waits_when_the_password_changes() {
     let server = Server::start();
     let (admin, link) = (server.link(), server.link());
     run(&link, "PING").await;

@@ -1,4 +1,4 @@
-//! The link on a good day, and its errors.
+//! The link without faults, and its errors.
 
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ async fn a_pipeline_gives_each_command_its_own_result() {
 }
 
 #[tokio::test]
-async fn an_out_of_memory_error_inside_a_script_is_told_as_such() {
+async fn an_out_of_memory_error_inside_a_script_has_its_own_code() {
     let server = Server::start();
     let link = server.link();
     run(&link, "CONFIG SET maxmemory 1").await;
@@ -62,7 +62,7 @@ async fn an_out_of_memory_error_inside_a_script_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn the_connect_timeout_ends_with_an_error_that_names_the_server_and_hides_the_password() {
+async fn a_timeout_is_an_error_that_names_the_server_and_hides_the_password() {
     let server = Server::reserve(&[]);
     let link = Link::open(endpoint(&format!("redis://user:s3cret@127.0.0.1:{}/0", server.port())), patient(200));
     let error = link.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
@@ -77,7 +77,7 @@ async fn the_connect_timeout_ends_with_an_error_that_names_the_server_and_hides_
 }
 
 #[tokio::test]
-async fn a_wrong_password_fails_calls_at_once_and_a_repaired_one_heals_the_link() {
+async fn a_wrong_password_fails_calls_at_once_and_the_link_works_after_its_repair() {
     let server = Server::start_with(&["--requirepass", "right"]);
     let link = Link::open(endpoint(&format!("redis://:s3cret@127.0.0.1:{}/0", server.port())), patient(20_000));
     let started = Instant::now();
@@ -148,7 +148,7 @@ async fn the_last_user_of_a_pool_closes_its_link_after_a_moment() {
     run(&first, "PING").await;
     let id = text(&first, "CLIENT ID").await;
     drop(first);
-    // Who comes soon finds it open.
+    // A user that comes soon finds it open.
     let second = pool.command(&server.endpoint());
     assert_eq!(text(&second, "CLIENT ID").await, id);
     let third = pool.command(&server.endpoint());
@@ -161,7 +161,7 @@ async fn the_last_user_of_a_pool_closes_its_link_after_a_moment() {
 }
 
 #[tokio::test]
-async fn a_link_that_nobody_uses_does_not_knock_on_a_server_that_is_gone() {
+async fn an_unused_link_does_not_reconnect_to_a_stopped_server() {
     let mut server = Server::start();
     let pool = Pool::new();
     let link = pool.command(&server.endpoint());
@@ -173,7 +173,7 @@ async fn a_link_that_nobody_uses_does_not_knock_on_a_server_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_value_that_the_server_never_takes_is_told_as_such() {
+async fn a_value_that_the_server_never_accepts_has_its_own_error() {
     let server = Server::start_with(&["--proto-max-bulk-len", "1mb"]);
     let link = server.link();
     let mut set = redis::cmd("SET");
@@ -186,7 +186,7 @@ async fn a_value_that_the_server_never_takes_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told_at_once() {
+async fn a_server_without_tls_is_an_error_at_once() {
     let server = Server::start();
     let link = Link::open(endpoint(&format!("rediss://127.0.0.1:{}/0", server.port())), patient(60_000));
     let started = Instant::now();

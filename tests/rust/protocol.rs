@@ -29,7 +29,7 @@ fn a_hash_tag_needs_something_in_its_braces() {
 }
 
 #[test]
-fn endpoints_that_are_not_supported_say_so() {
+fn endpoints_that_are_not_supported_are_refused_with_a_reason() {
     for url in [
         "redis+sentinel://:s3cret@h/x",
         "redis+cluster://:s3cret@h",
@@ -57,7 +57,7 @@ fn keep_rules_follow_bullmqs_table() {
 }
 
 #[test]
-fn job_options_are_read_and_nonsense_counts_as_absent() {
+fn job_options_are_read_and_invalid_ones_count_as_absent() {
     let opts = JobOptions::parse(
         br#"{"attempts":3,"lifo":true,"kl":5,"stackTraceLimit":2,"backoff":500,"repeat":{"count":1}}"#,
     );

@@ -1,4 +1,4 @@
-//! A TCP relay in front of Redis that can be told to misbehave.
+//! A TCP proxy in front of Redis that breaks connections.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Proxy {
         self.mood.swallowed.load(Ordering::SeqCst)
     }
 
-    /// Swallows one more reply, then behaves again and closes all connections.
+    /// Swallows one more reply, then forwards again and closes all connections.
     pub async fn lose_a_reply(&self) {
         let before = self.swallowed();
         self.mute(true);
@@ -62,7 +62,7 @@ impl Proxy {
         self.cut();
     }
 
-    /// Closes all connections of this moment.
+    /// Closes all current connections.
     pub fn cut(&self) {
         self.mood.cut.notify_waiters();
     }

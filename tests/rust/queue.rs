@@ -31,7 +31,7 @@ pub fn job(data: &str) -> NewJob<'_> {
 }
 
 #[tokio::test]
-async fn a_queue_introduces_itself_in_meta_before_it_first_writes() {
+async fn a_queue_writes_meta_before_its_first_write() {
     let server = Server::start();
     let queue = queue(&server.link());
     queue.ready().await.unwrap();
@@ -44,7 +44,7 @@ async fn a_queue_introduces_itself_in_meta_before_it_first_writes() {
 }
 
 #[tokio::test]
-async fn keys_of_an_old_bull_queue_are_left_alone() {
+async fn keys_of_an_old_bull_queue_are_not_changed() {
     let server = Server::start();
     let link = server.link();
     run(&link, "SADD bull:q:completed 1").await;
@@ -74,7 +74,7 @@ async fn a_large_batch_arrives_complete_and_in_order() {
 }
 
 #[tokio::test]
-async fn duplicates_are_told_by_their_position_in_the_whole_batch() {
+async fn duplicates_are_reported_by_their_position_in_the_whole_batch() {
     let server = Server::start();
     let queue = queue(&server.link());
     let ids: Vec<String> = (0..600).map(|n| format!("id-{n}")).collect();
@@ -162,7 +162,7 @@ async fn logs_are_read_from_either_end() {
 }
 
 #[tokio::test]
-async fn a_pending_bulk_add_does_not_hold_up_short_calls() {
+async fn a_pending_bulk_add_does_not_delay_short_calls() {
     let server = Server::start();
     let bulk = server.link();
     let link = Link::open(server.endpoint(), LinkOptions::default());

@@ -112,7 +112,7 @@ async fn an_active_job_goes_back_in_three_ways() {
 }
 
 #[tokio::test]
-async fn a_job_claimed_ahead_is_stamped_when_it_starts_or_with_its_result() {
+async fn a_prefetched_job_gets_its_start_fields_when_it_starts_or_with_its_result() {
     let server = Server::start();
     let (link, keys) = (server.link(), keys());
     filled(&link, 3).await;
@@ -179,7 +179,7 @@ async fn management_calls_reach_their_scripts() {
 }
 
 #[tokio::test]
-async fn a_flushed_script_cache_goes_unnoticed() {
+async fn a_flushed_script_cache_causes_no_error() {
     let server = Server::start();
     let (link, keys) = (server.link(), keys());
     filled(&link, 1).await;
@@ -190,7 +190,7 @@ async fn a_flushed_script_cache_goes_unnoticed() {
 }
 
 #[tokio::test]
-async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
+async fn a_fetched_scheduler_job_adds_the_next_one_only_once() {
     let server = Server::start();
     let (link, keys) = (server.link(), keys());
     run(&link, "ZADD bull:q:repeat 1000 nightly").await;
@@ -220,7 +220,7 @@ async fn a_taken_scheduler_job_is_followed_by_the_next_one_only_once() {
 }
 
 #[tokio::test]
-async fn who_may_not_load_scripts_is_told_so() {
+async fn a_user_who_may_not_load_scripts_gets_an_error() {
     let server = Server::start();
     let link = server.link();
     run(&link, "ACL SETUSER default -script").await;

@@ -1,4 +1,4 @@
-//! What it costs to bring jobs into the order in which `add_jobs` takes them.
+//! The cost of building the arguments of `add_jobs`.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What it costs to read fetched jobs and the options of one.
+//! The cost of reading fetched jobs and the options of one.
 
 use std::hint::black_box;
 

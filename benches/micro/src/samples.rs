@@ -1,4 +1,4 @@
-//! Jobs as the benchmarks of the product have them: about 100 bytes of data.
+//! Jobs like those of the benchmarks: about 100 bytes of data.
 
 use bullrush::protocol::batch::NewJob;
 

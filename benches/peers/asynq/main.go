@@ -1,4 +1,4 @@
-// Asynq as a peer. The conversation with the harness is described in benches/harness/peer.py.
+// Asynq as a peer. The protocol with the harness is described in benches/harness/peer.py.
 package main
 
 import (

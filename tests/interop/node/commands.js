@@ -2,7 +2,7 @@
 // The driver's commands. `at` is the address of a queue: {db, prefix, queue}.
 
 const { liveCommands } = require('./live');
-const { shift } = require('./shift');
+const { runWorker } = require('./worker_run');
 const { takeSpans } = require('./telemetry');
 
 /**
@@ -19,7 +19,7 @@ function errorFrom(session, { message, unrecoverable, stack }) {
   return error;
 }
 
-/** What a finish hands over: the next job, made ready exactly as the worker would. */
+/** The next job that a finish returns, prepared like in the worker. */
 async function nextJob(worker, result, token) {
   const [data, id] = Array.isArray(result) ? result : [];
   return data ? worker.nextJobFromJobData(data, id, token) : null;
@@ -34,7 +34,7 @@ const commands = {
   /** Any method of Queue. */
   queue: (session, { at, opts, method, args }) => session.queue(at, opts)[method](...args),
 
-  /** Any method of Job, on the job as Redis holds it now. */
+  /** Any method of Job, on the job as it is in Redis now. */
   async job(session, { at, jobId, method, args }) {
     const job = await jobOf(session, session.queue(at), jobId);
     const value = await job[method](...args);
@@ -100,7 +100,7 @@ const commands = {
 
   spans: () => takeSpans(),
 
-  shift,
+  runWorker,
 
   ...liveCommands,
 };

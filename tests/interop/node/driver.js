@@ -1,5 +1,5 @@
 'use strict';
-// Runs real BullMQ on behalf of the Python tests: one JSON command per input line, one JSON reply per output line. `now` stops
+// Runs real BullMQ for the Python tests: one JSON command per input line, one JSON reply per output line. `now` stops
 // the clock for this command and those after it.
 // usage: node driver.js <bullmq5|bullmq6> <redis url>
 

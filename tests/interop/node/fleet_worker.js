@@ -1,5 +1,5 @@
 'use strict';
-// Workers of real BullMQ in a process of their own, to be killed; tests/interop/fleet_worker.py is the same for our side.
+// Workers of real BullMQ in their own process, which tests kill; tests/interop/fleet_worker.py is the same for our side.
 // usage: node fleet_worker.js <bullmq5|bullmq6> <redis url> <ledger file> <JSON: {queues, concurrency, lockDuration, ...}>
 
 const fs = require('node:fs');
@@ -12,18 +12,18 @@ const connection = new IORedis(url, { maxRetriesPerRequest: null });
 const CRASHED = 13;
 const lines = fs.openSync(ledger, 'a');
 
-/** Does what the job's data says: `ms` to sleep, `fails` attempts to fail, `hopeless`, `hostile`, `exits` the process, or the result. */
+/** Does what the job's data says: `ms` to sleep, `fails` attempts to fail, `hopeless`, `unreadable`, `exits` the process, or the result. */
 async function work(job) {
   fs.writeSync(lines, `${job.queueName}:${job.id}\n`);
-  const { n, ms, fails, hopeless, hostile, exits } = job.data;
+  const { n, ms, fails, hopeless, unreadable, exits } = job.data;
   if (exits && job.attemptsStarted === 1) {
     process.exit(CRASHED);
   }
   if (ms) {
     await new Promise(resolve => setTimeout(resolve, ms));
   }
-  if (hostile) {
-    throw new Error('hostile');
+  if (unreadable) {
+    throw new Error('unreadable');
   }
   if (hopeless) {
     throw new UnrecoverableError('hopeless');

@@ -1,5 +1,5 @@
 'use strict';
-// Workers and event readers that run by themselves, for the tests in which both sides are alive at once.
+// Workers and event readers that run by themselves, for the tests in which both sides run at the same time.
 
 const running = new Map();
 const captures = new Map();

@@ -1,9 +1,9 @@
 'use strict';
-// The processor of every test worker: it does what the job's own data says, so that the same job can be worked by
-// either side. `data.runs[n]` are the actions of the n-th start, the last one repeats; without `runs` the data is
+// The processor of every test worker: it does what the job's own data says, so that either side can run the same
+// job. `data.runs[n]` are the actions of the n-th start, the last one repeats; without `runs` the data is
 // returned. tests/interop/scripted.py is the same for our side.
 
-/** Builds the processor for one library version; `hold` keeps a job until the process dies. */
+/** Builds the processor for one library version; `hold` keeps a job until the process ends. */
 function scriptedProcessor(bullmq, queueOf) {
   const { DelayedError, WaitingError, WaitingChildrenError, UnrecoverableError, RateLimitError } = bullmq;
   const actions = {

@@ -1,5 +1,5 @@
 'use strict';
-// Everything one driver process holds open: queues, workers and event captures, found again by their address.
+// The open objects of one driver process: queues, workers and event captures, by their address.
 
 const IORedis = require('ioredis');
 const { scriptedProcessor } = require('./scripted');
@@ -37,7 +37,7 @@ class Session {
     const build = options => new this.bullmq.Worker(queue, this.process, { ...options, autorun: false });
     const worker = this.open('hand', { db, prefix, queue, opts }, build);
     worker.address = { db, prefix, queue };
-    // What an earlier fetch learnt must not keep this one from asking Redis.
+    // What an earlier fetch stored must not stop this one from asking Redis.
     worker.limitUntil = 0;
     worker.blockUntil = 0;
     worker.drained = false;

@@ -1,5 +1,5 @@
 'use strict';
-// OpenTelemetry as a Node service sets it up, with bullmq-otel on top, loaded when a test first asks for it. Spans stay in memory.
+// OpenTelemetry as a Node service sets it up, with bullmq-otel on top, loaded at its first use. Spans stay in memory.
 
 let traced = null;
 
@@ -18,7 +18,7 @@ function setUp() {
   return { api, exporter, telemetry: new BullMQOtel('app', '1.2') };
 }
 
-/** Returns options in which `telemetry: true` is the real thing. */
+/** Returns options in which `telemetry: true` is replaced by the real object. */
 function withTelemetry(opts) {
   if (!opts.telemetry) {
     return opts;

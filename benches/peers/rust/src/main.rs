@@ -1,4 +1,4 @@
-//! The official Rust crate as a peer. The conversation with the harness is described in benches/harness/peer.py.
+//! The official Rust crate as a peer. The protocol with the harness is described in benches/harness/peer.py.
 
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,0 +1,79 @@
+"""The command ``bullrush``: finds its commands, passes them their arguments, and costs nothing if nobody calls it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from bullrush import cli
+from bullrush.cli import bench
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_command_has_its_module() -> None:
+    assert all(callable(import_module(f"bullrush.cli.{name}").run) for name in cli.COMMANDS)
+    files = {path.stem for path in (ROOT / "python/bullrush/cli").glob("[!_]*.py")}
+    assert set(cli.COMMANDS) <= files
+
+
+def test_a_command_gets_its_arguments_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[str] = []
+    monkeypatch.setattr(bench, "run", lambda words: got.extend(words) or 7)
+    assert cli.main(["bench", "--only", "process", "pick_up", "--rounds", "9", "--version"]) == 7
+    assert got == ["--only", "process", "pick_up", "--rounds", "9", "--version"]
+
+
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--help"])
+    printed = capsys.readouterr().out
+    assert all(name in printed and summary in printed for name, summary in cli.COMMANDS.items())
+
+
+@pytest.mark.parametrize("words", [[], ["juggle"], ["--juggle"]])
+def test_an_unknown_command_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(words)
+    assert "usage: bullrush" in capsys.readouterr().err
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "bullrush", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("bullrush ")
+
+
+def test_bench_runs_the_benchmarks_of_the_checkout(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("psutil", reason="the benchmarks' packages are not installed: pip install --group bench")
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["bench", "--help"])
+    assert "usage: bullrush bench" in capsys.readouterr().out
+
+
+def test_bench_outside_of_a_checkout_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "site-packages/bullrush/cli/bench.py"))
+    assert cli.main(["bench", "--all"]) == 2
+    assert "get a checkout" in capsys.readouterr().err
+
+
+def test_bench_without_its_packages_says_how_to_install_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(name: str) -> None:
+        raise ModuleNotFoundError(name="psutil")
+
+    monkeypatch.setattr(bench, "import_module", refuse)
+    assert bench.run([]) == 2
+    assert "need psutil" in capsys.readouterr().err
+
+
+def test_importing_the_library_does_not_import_the_command() -> None:
+    program = "import bullrush, bullrush.aio, sys; assert 'bullrush.cli' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,38 @@
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+PROGRAM = Path(__file__).with_name("killed_executor.py")
+JOBS = 400
+CONCURRENCY = 2
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_an_executor_killed_in_mid_drain_loses_no_job(queue_name: str, redis_url: str, redis: Redis) -> None:
+    ledger = f"bull:{queue_name}:ledger"
+    ran = subprocess.run(
+        [sys.executable, str(PROGRAM), queue_name, redis_url, ledger],
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert report["enqueued"] == JOBS
+    assert (report["completed"], report["failed"], report["waiting"], report["active"]) == (JOBS, 0, 0, 0)
+    runs = Counter(redis.lrange(ledger, 0, -1))
+    assert set(runs) == {f"id-{n}" for n in range(JOBS)}
+    twice = [job for job, count in runs.items() if count > 1]
+    assert f"id-{JOBS // 4}" in twice, "the killed job ran again"
+    # Jobs that the killed worker had finished without an acknowledgement, and those it was running.
+    assert sum(runs.values()) - JOBS <= 4 * CONCURRENCY, twice
+    # The rows of the killed task are lost; those of the other tasks and of its second attempt are there once.
+    ids = [job_id for job_id, _, _ in report["rows"]]
+    assert len(ids) == len(set(ids)) > JOBS // 4
+    assert {state for _, state, _ in report["rows"]} == {"completed"}

@@ -1,0 +1,91 @@
+"""Handlers for the process runner, with everything that can go wrong in a child process."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bullrush import Job, aio, errors
+
+
+class OddError(Exception):
+    """Cannot be unpickled: it needs two arguments and keeps one."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one)
+        self.two = two
+
+
+def act(job: Job) -> Any:
+    match job.data:
+        case {"return": value}:
+            return value
+        case "pid":
+            return os.getpid()
+        case "calls":
+            job.update_progress(50)
+            job.log("half way")
+            job.update_data({"new": job.get_children_values()})
+            return [job.id, job.name, job.attempts_started, job.queue_name, job.processed_by]
+        case "segfault":
+            ctypes.string_at(0)
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "exit":
+            os._exit(3)
+        case "raise":
+            raise ValueError("boom")
+        case "odd":
+            raise OddError("one", "two")
+        case "unrecoverable":
+            raise errors.UnrecoverableError("never")
+        case "discard":
+            job.discard()
+            raise ValueError("discarded")
+        case "delay" if job.attempts_started == 1:
+            job.move_to_delayed(job.timestamp + 50)
+            raise errors.DelayedError
+        case "not json":
+            return object()
+        case {"sleep": seconds}:
+            time.sleep(seconds)
+    return None
+
+
+async def act_async(job: "aio.Job") -> Any:
+    await job.update_progress(50)
+    await asyncio.sleep(0.01)
+    return [job.data, os.getpid()]
+
+
+def batch(jobs: list[Job]) -> list[Any]:
+    if any(job.data == "segfault" for job in jobs):
+        ctypes.string_at(0)
+    return [ValueError("bad") if job.data == "bad" else os.getpid() for job in jobs]
+
+
+def change(job: Job) -> str:
+    job.update_data({"step": "done"})
+    job.update_progress(70)
+    if job.name != "good":
+        raise ValueError("bad")
+    return "result"
+
+
+def change_all(jobs: list[Job]) -> list[Any]:
+    return [tried(change, job) for job in jobs]
+
+
+def tried(function: Callable[[Job], Any], job: Job) -> Any:
+    """Return what a function returns or raises."""
+    try:
+        return function(job)
+    except Exception as error:
+        return error
+
+
+def both(job: Job, token: str) -> Any:
+    return ["both", token == job.token, bool(token)]
