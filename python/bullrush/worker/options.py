@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from bullrush._core import WorkerTerms
 from bullrush.errors import InvalidOptionError
 from bullrush.job.fields import BackoffStrategy
+from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
 from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.values import checks
@@ -17,20 +18,18 @@ from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
 
-if TYPE_CHECKING:
-    from bullrush.job.job import AsyncJob, Job
-
 #: Gets a job, and the lock token if it has a second parameter without a default; returns a JSON value. Or its name, ``module:function``.
 #: A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
 Handler: TypeAlias = (
-    "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
-    " | Callable[[Job, str], JSON] | Callable[[AsyncJob, str], Awaitable[JSON]] | str"
+    Callable[[Job], JSON]
+    | Callable[[AsyncJob], Awaitable[JSON]]
+    | Callable[[Job, str], JSON]
+    | Callable[[AsyncJob, str], Awaitable[JSON]]
+    | str
 )
 
 #: Gets jobs, returns as many results or exceptions in the same order.
-BatchHandler: TypeAlias = (
-    "Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]"
-)
+BatchHandler: TypeAlias = Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]
 
 
 class LimiterOptions(TypedDict):
