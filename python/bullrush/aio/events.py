@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited, awaited
+from bullrush.base.operation import run_async
 from bullrush.errors import BullrushError
 from bullrush.events.event import Event
 from bullrush.events.queue_events import EventIteration, QueueEventsCalls
@@ -24,12 +24,12 @@ class Events(EventIteration):
         return self
 
     async def __anext__(self) -> Event:
-        if self.needs_more and not await awaited(self._more()):
+        if self.needs_more and not await run_async(self._more()):
             raise StopAsyncIteration
         return self._next()
 
 
-class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
+class QueueEvents(AsyncContext, QueueEventsCalls):
     """The events of a queue, for asyncio: `bullrush.QueueEvents` with its calls awaited.
 
     Iterate with ``async for``. Listeners may be coroutine functions; they are called on the running loop, and no further batch
@@ -78,7 +78,7 @@ class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
                     continue
                 self._tell(event)
                 if events.needs_more:
-                    await listeners.settled()
+                    await listeners.wait_for_coroutines()
         finally:
             self._end(events)
 

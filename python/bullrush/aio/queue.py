@@ -6,13 +6,12 @@ from functools import cached_property
 
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited
 from bullrush.queue.queue import QueueCalls
 
 
-class Queue(ClosedByAsyncWith, Awaited, QueueCalls[Job]):
+class Queue(AsyncContext, QueueCalls[Job]):
     """A queue, for asyncio: `bullrush.Queue` with its calls awaited."""
 
     _job_type = Job

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
+from bullrush.base.completions import result_of
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited, result_of
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -22,7 +22,7 @@ from bullrush.worker.handler import is_async
 from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.run import RunStats, WorkerRun
 from bullrush.worker.runners import LoopRunner
-from bullrush.worker.signals import closed_by_none, closed_by_signals, is_free
+from bullrush.worker.signals import closes_on_signals, has_default_handler, ignores_signals
 from bullrush.worker.worker import HORIZON, Until, WorkerCalls
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("bullrush")
 
 
-class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
+class Worker(AsyncContext, WorkerCalls[Job]):
     """A worker, for asyncio: `bullrush.Worker` with its calls awaited.
 
     Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on that loop
@@ -61,9 +61,9 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
 
         It takes a signal only from Python or `asyncio.run`: a web server, say, keeps its own.
         """
-        closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
+        closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)
-        with closing(run, is_free):
+        with closing(run, has_default_handler):
             return await self._work(run)
 
     async def _work(self, run: WorkerRun) -> RunStats:
@@ -71,12 +71,12 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         listeners.attach()
         await _ended(run)
         if not run.overdue:
-            await listeners.settled()
+            await listeners.wait_for_coroutines()
         return run.stats()
 
     async def _run_in_background(self) -> None:
         run = self._begin(None, None, None, HORIZON)
-        with closed_by_signals(run):
+        with closes_on_signals(run):
             try:
                 await self._work(run)
             except Exception:
@@ -128,7 +128,7 @@ async def _ended(run: WorkerRun) -> None:
         threading.Thread(target=supervise, name="bullrush-run", daemon=False).start()
     except BaseException as error:
         # Nobody can follow the run: it ends before it has begun.
-        run.break_off(error)
+        run.end_with(error)
         await result_of(run.ended())
         run.supervise()
     run.start()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from bullrush.base.closing import ClosedByWith
+from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.naming import carried, check_known
+from bullrush.values.naming import check_known, check_unicode
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +36,7 @@ class QueueEventsProducerOptions(TypedDict, total=False):
 _KNOWN: Final = frozenset(QueueEventsProducerOptions.__annotations__)
 
 
-class QueueEventsProducerCalls(TellsOutages, Handle):
+class QueueEventsProducerCalls(ReportsOutages, Handle):
     """The calls of `QueueEventsProducer`, whichever way they are waited for."""
 
     _events = EVENTS
@@ -74,11 +74,11 @@ class QueueEventsProducerCalls(TellsOutages, Handle):
         command += [checks.at_least(0)("max_events", max_events), "*", "event", checks.text("event_name", event_name)]
         for name, value in fields.items():
             command += [
-                carried("A field", name),
-                carried(name, value) if isinstance(value, str) else encode(value, name),
+                check_unicode("A field", name),
+                check_unicode(name, value) if isinstance(value, str) else encode(value, name),
             ]
         await reply(self.core.commands([command], repeatable=False))
 
 
-class QueueEventsProducer(ClosedByWith, Blocking, QueueEventsProducerCalls):
+class QueueEventsProducer(BlockingContext, QueueEventsProducerCalls):
     """Publishes events of your own on a queue's event stream."""

@@ -9,11 +9,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from bullrush._core import CoreEvents
-from bullrush.base.at_exit import close_at_exit, closed
-from bullrush.base.closing import ClosedByWith
+from bullrush.base.at_exit import close_at_exit, forget_at_exit
+from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import Blocking, operation, reply, seconds, wait
-from bullrush.errors import BullrushError, ClosedError, ConnectionLostError
+from bullrush.base.operation import operation, reply, run_blocking, sleep
+from bullrush.errors import BullrushError, ConnectionLostError
 from bullrush.events.event import Event
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -84,7 +84,7 @@ class QueueEventsCalls(Handle):
         """Return this process's reader."""
         with self._lock:
             if self._closing:
-                raise ClosedError(f"{self!r} is closed")
+                raise self._closed_error()
             if self._reader is None or not self._is_here():
                 reader = CoreEvents(
                     self._url,
@@ -161,25 +161,25 @@ class QueueEventsCalls(Handle):
     @operation
     async def close(self) -> None:
         """Read no more. Loops over events end, and who waits for a job with this object gets `ClosedError`."""
-        self._give_up()
+        self._shut_down()
         left = _CLOSE_SECONDS
         while left > 0 and self.is_running() and not self._is_teller():
-            await seconds(_POLL)
+            await sleep(_POLL)
             left -= _POLL
 
     def _is_teller(self) -> bool:
         """Tell whether it is a listener that asks."""
         return False
 
-    def _give_up(self) -> None:
+    def _shut_down(self) -> None:
         with self._lock:
-            super()._give_up()
+            super()._shut_down()
             if self._reader is not None:
                 self._reader[1].close()
 
     def close_at_exit(self) -> None:
         """Let the thread in the background end."""
-        self._give_up()
+        self._shut_down()
 
 
 class EventIteration:
@@ -229,12 +229,12 @@ class Events(EventIteration):
         return self
 
     def __next__(self) -> Event:
-        if self.needs_more and not wait(self._more()):
+        if self.needs_more and not run_blocking(self._more()):
             raise StopIteration
         return self._next()
 
 
-class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
+class QueueEvents(BlockingContext, QueueEventsCalls):
     """The events of a queue, whoever causes them: iterate over it, or register listeners with `on`.
 
     They are read on a connection of its own, from the moment it is made (see ``last_event_id``), and over reconnects without a
@@ -288,7 +288,7 @@ class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
                     self._tell(event)
         finally:
             self._end(events)
-            closed(self)
+            forget_at_exit(self)
 
     def _is_teller(self) -> bool:
         return threading.current_thread() is self._thread

@@ -94,8 +94,8 @@ class NodeSpans:
         with self._telemetry.span(f"addNode {queue}", "producer", said, parent=above) as span:
             self._contexts.append(self._telemetry.metadata())
             opts: Mapping[str, Any] = flow.get("opts") or {}
-            carried = of_many_jobs(self._contexts[-1], opts.get("telemetry", defaults))
-            yield span, {**flow, "opts": {**opts, "telemetry": carried}}  # type: ignore[typeddict-item]
+            own = of_many_jobs(self._contexts[-1], opts.get("telemetry", defaults))
+            yield span, {**flow, "opts": {**opts, "telemetry": own}}  # type: ignore[typeddict-item]
 
 
 def plan(

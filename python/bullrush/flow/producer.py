@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush._core import CoreQueue, ManualWork, WorkerTerms, now_ms
-from bullrush.base.closing import ClosedByWith
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
-from bullrush.errors import ClosedError
+from bullrush.base.closing import BlockingContext
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import AddedRecord, GivenRecord
@@ -91,7 +90,7 @@ class _FlowQueue:
         """Do nothing: only a running worker claims jobs ahead."""
 
 
-class FlowProducerCalls(TellsOutages, Generic[JobT]):
+class FlowProducerCalls(ReportsOutages, Generic[JobT]):
     """The calls of a flow producer, whichever way they are waited for."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -268,7 +267,7 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
 
     def _queue(self, prefix: str, name: str) -> _FlowQueue:
         if self._closing:
-            raise ClosedError(f"{self!r} is closed")
+            raise self._closed_error()
         queue = self._queues.get((prefix, name))
         if queue is None:
             core = CoreQueue(self._url, prefix, name, skip_metas_update=True, timeout_ms=self._timeout)
@@ -287,12 +286,12 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
         """
         await reply(self._queue(self._prefix, _ANY_QUEUE).core.commands([["PING"]]))
 
-    def _give_up(self) -> None:
-        super()._give_up()
+    def _shut_down(self) -> None:
+        super()._shut_down()
         self._queues.clear()
 
 
-class FlowProducer(ClosedByWith, Blocking, FlowProducerCalls[Job]):
+class FlowProducer(BlockingContext, FlowProducerCalls[Job]):
     """Adds trees of jobs. Its calls block; `bullrush.aio.FlowProducer` has the same ones to be awaited.
 
     It pickles as its configuration and may be used on both sides of a fork.

@@ -72,7 +72,7 @@ class DependencyPage(TypedDict):
     total: int
 
 
-class JobFamily(JobFields):
+class JobDependencies(JobFields):
     """The calls about a job's children and its parent."""
 
     __slots__ = ()
@@ -205,7 +205,7 @@ class JobFamily(JobFields):
     async def remove_unprocessed_children(self) -> None:
         """Remove the children that the job still waits for and all that those wait for, in whichever queues they are.
 
-        Children that a worker has and children that have failed stay.
+        HandlerProcesses that a worker has and children that have failed stay.
         """
         await reply(self._source.core.remove_unprocessed_children(self.id))
 

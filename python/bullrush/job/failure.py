@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bullrush.base.cancellation import nobody_runs_on
-from bullrush.base.operation import answer
+from bullrush.base.cancellation import ended_from_outside
+from bullrush.base.operation import maybe_await
 from bullrush.errors import InvalidOptionError, UnrecoverableError
 from bullrush.values import checks
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 CANCELLED: Final = "The job was cancelled"
 
 #: What stands for an exception that cannot be asked what it is.
-UNTOLD: Final = "The handler raised an exception that cannot be described"
+INDESCRIBABLE: Final = "The handler raised an exception that cannot be described"
 
 #: The attribute that holds the stack of an exception which was raised in another process.
-STACK: Final = "_bullrush_stack"
+STACK_ATTRIBUTE: Final = "_bullrush_stack"
 
 # Past what a metaclass makes of them.
 _class_name: Final[Callable[[type], str]] = type.__dict__["__name__"].__get__
@@ -69,9 +69,9 @@ def is_interrupt(error: BaseException) -> bool:
     return issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
-def is_for_program(error: BaseException) -> bool:
+def must_propagate(error: BaseException) -> bool:
     """Tell whether an exception that left a handler is no news of its job: Ctrl-C, or the task that waits was cancelled."""
-    return is_interrupt(error) or (issubclass(type(error), asyncio.CancelledError) and nobody_runs_on(error))
+    return is_interrupt(error) or (issubclass(type(error), asyncio.CancelledError) and ended_from_outside(error))
 
 
 def describe(error: BaseException, *, retry: bool) -> Failure:
@@ -95,7 +95,7 @@ async def decide(
     try:
         return await _decide(job, error, backoff_type, strategy)
     except BaseException:  # all of that reads the exception, and an exception is the user's code
-        return Failure(UNTOLD, "", retry=True)
+        return Failure(INDESCRIBABLE, "", retry=True)
 
 
 async def _decide(
@@ -112,7 +112,7 @@ async def _decide(
         unknown.__cause__ = error
         return describe(unknown, retry=False)
     try:
-        delay = _delay(await answer(strategy(job.attempts_made + 1, backoff_type, error, job)))
+        delay = _delay(await maybe_await(strategy(job.attempts_made + 1, backoff_type, error, job)))
     except BaseException as broken:
         # BullMQ would leave the job active. That a strategy is broken is no reason to give an attempt away.
         delay = _plain_delay(job)
@@ -150,7 +150,7 @@ def _text(error: BaseException) -> str:
 def _stack(error: BaseException) -> str:
     """Return the error on the first line, as Node does, and then Python's own traceback, from the handler on."""
     # Past the error's own `__getattr__`.
-    if (told := object.__getattribute__(error, "__dict__").get(STACK)) is not None:
+    if (told := object.__getattribute__(error, "__dict__").get(STACK_ATTRIBUTE)) is not None:
         return _sendable(told)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):

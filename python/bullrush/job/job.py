@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 
 from bullrush._core import now_ms
-from bullrush.base.operation import Awaited, Blocking, operation, reply
+from bullrush.base.operation import Async, Blocking, operation, reply
 from bullrush.errors import InvalidOptionError, JobLockMismatchError
 from bullrush.job.deduplication import JobDeduplication
-from bullrush.job.dependencies import JobFamily
+from bullrush.job.dependencies import JobDependencies
 from bullrush.job.failure import decide
-from bullrush.job.serialization import JobForms
-from bullrush.job.waiting import JobWaiting
+from bullrush.job.serialization import JobSerialization
+from bullrush.job.waiting import JobResultWait
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, NULL, encode
@@ -34,7 +34,7 @@ class ChildKey(TypedDict):
     queue: str
 
 
-class JobCalls(JobFamily, JobDeduplication, JobForms, JobWaiting):
+class JobCalls(JobDependencies, JobDeduplication, JobSerialization, JobResultWait):
     """The calls of a job, whichever way they are waited for."""
 
     __slots__ = ()
@@ -343,7 +343,7 @@ class Job(Blocking, JobCalls):
     __slots__ = ()
 
 
-class AsyncJob(Awaited, JobCalls):
+class AsyncJob(Async, JobCalls):
     """A job, for asyncio: `bullrush.Job` with its calls awaited."""
 
     __slots__ = ()

@@ -211,7 +211,7 @@ class OptionCompiler:
         try:
             merged = {**self._defaults, **options}
         except TypeError:
-            raise checks.refuse(f"opts must be a dict of options, not {options!r}") from None
+            raise InvalidOptionError(f"opts must be a dict of options, not {options!r}") from None
         job_id = merged.pop("job_id", None)
         key = _cache_key(merged)
         compiled = self._cache.get(key) if key else None

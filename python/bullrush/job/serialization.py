@@ -44,7 +44,7 @@ class _Logs(Protocol[T_co]):
     def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None, /) -> T_co: ...
 
 
-class JobForms(JobFields):
+class JobSerialization(JobFields):
     """What turns jobs into other things and other things into jobs."""
 
     __slots__ = ()

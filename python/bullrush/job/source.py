@@ -50,6 +50,6 @@ class JobSource(Handle):
     def _terms(self) -> WorkerTerms:
         return WorkerTerms()
 
-    def _give_up(self) -> None:
-        super()._give_up()
+    def _shut_down(self) -> None:
+        super()._shut_down()
         self._manual = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from bullrush.base.operation import operation, reply, seconds
+from bullrush.base.operation import operation, reply, sleep
 from bullrush.errors import InvalidOptionError, JobFailedError, from_code
 from bullrush.events.queue_events import QueueEventsCalls
 from bullrush.job.fields import JobFields
@@ -28,7 +28,7 @@ _CONNECT_MS: Final = 10_000
 _End = tuple[str, str]
 
 
-class JobWaiting(JobFields):
+class JobResultWait(JobFields):
     """The call that waits."""
 
     __slots__ = ()
@@ -77,7 +77,7 @@ class JobWaiting(JobFields):
                     f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
                 )
             if telling is None:
-                await seconds(min(interval, left))
+                await sleep(min(interval, left))
                 interval = min(interval * 1.5, _LONGEST_POLL)
             else:
                 told = await reply(telling)

@@ -10,7 +10,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT, encode_progress
 from bullrush.queue.monitoring import QueueMonitoring
-from bullrush.queue.orphans import listed_ids, next_suspects
+from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -242,7 +242,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
         listed = await listed_ids(self)
         removed, cursor = 0, b"0"
         while True:
-            cursor, portions = await next_suspects(self, cursor, page, listed)
+            cursor, portions = await next_candidates(self, cursor, page, listed)
             for suspects in portions:
                 some = suspects[: most - removed] if most else suspects
                 removed += await reply(self.core.remove_orphaned_jobs(some))

@@ -34,7 +34,7 @@ class GlobalRateLimit(TypedDict):
     duration: int
 
 
-class QueueInspection(JobSource, Generic[JobT]):
+class QueueGetters(JobSource, Generic[JobT]):
     """The calls that only read."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -64,14 +64,14 @@ class QueueInspection(JobSource, Generic[JobT]):
         Returns:
             State after state, in the order of ``types``. Jobs that vanish meanwhile are left out.
         """
-        return await self._jobs(_several(types), start, end, asc=asc)
+        return await self._jobs(_as_list(types), start, end, asc=asc)
 
     @operation
     async def get_ranges(
         self, types: str | Iterable[str] | None = None, start: int = 0, end: int = -1, asc: bool = False
     ) -> list[str]:
         """Return the ids of jobs by state; see `get_jobs`."""
-        return await reply(self.core.get_ranges(_keys(_sanitized(_several(types))), start, end, asc))
+        return await reply(self.core.get_ranges(_keys(_checked_states(_as_list(types))), start, end, asc))
 
     @operation
     async def get_waiting(self, start: int = 0, end: int = -1) -> list[JobT]:
@@ -207,19 +207,19 @@ class QueueInspection(JobSource, Generic[JobT]):
         return None if most is None or duration is None else {"max": most, "duration": duration}
 
     async def _jobs(self, types: Sequence[str], start: int, end: int, *, asc: bool) -> list[JobT]:
-        records = await reply(self.core.get_jobs(_keys(_sanitized(types)), start, end, asc))
+        records = await reply(self.core.get_jobs(_keys(_checked_states(types)), start, end, asc))
         return [self._job(record) for record in records if record is not None]
 
     async def _counts(self, types: Sequence[str]) -> dict[str, int]:
-        asked = _sanitized(types)
+        asked = _checked_states(types)
         return dict(zip(asked, await reply(self.core.get_counts(_keys(asked))), strict=True))
 
 
-def _several(types: str | Iterable[str] | None) -> list[str]:
+def _as_list(types: str | Iterable[str] | None) -> list[str]:
     return [types] if isinstance(types, str) else list(types or ())
 
 
-def _sanitized(types: Sequence[str]) -> list[str]:
+def _checked_states(types: Sequence[str]) -> list[str]:
     """Return each asked type once. Jobs of a paused queue lie in a list of their own and count as waiting, too."""
     asked = list(dict.fromkeys(types or _STATES))
     for name in asked:

@@ -11,7 +11,7 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
 from bullrush.job.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
-from bullrush.queue.getters import QueueInspection
+from bullrush.queue.getters import QueueGetters
 from bullrush.values import checks
 from bullrush.values.encoding import JSON
 
@@ -36,7 +36,7 @@ class Metrics(TypedDict):
     count: int
 
 
-class QueueMonitoring(QueueInspection[JobT]):
+class QueueMonitoring(QueueGetters[JobT]):
     """The calls that tell how a queue is doing."""
 
     async def _command(self, *arguments: int | str | bytes) -> Any:

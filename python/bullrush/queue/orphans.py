@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bullrush.base.operation import reply
-from bullrush.values.naming import RESERVED_FAMILIES, RESERVED_IDS
+from bullrush.values.naming import RESERVED_IDS, RESERVED_PREFIXES
 
 if TYPE_CHECKING:
     from bullrush.base.handle import Handle
@@ -31,7 +31,7 @@ async def listed_ids(queue: Handle) -> set[str]:
     return ids
 
 
-async def next_suspects(queue: Handle, cursor: bytes, count: int, listed: set[str]) -> tuple[bytes, list[list[str]]]:
+async def next_candidates(queue: Handle, cursor: bytes, count: int, listed: set[str]) -> tuple[bytes, list[list[str]]]:
     """Look at some keys of the database.
 
     Returns:
@@ -68,4 +68,4 @@ def _is_iteration(job_id: str) -> bool:
 
 
 def _is_the_queues(job_id: str) -> bool:
-    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_FAMILIES) and not _is_iteration(job_id))
+    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_PREFIXES) and not _is_iteration(job_id))

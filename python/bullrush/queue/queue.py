@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from uuid import uuid4
 
 from bullrush._core import BULLMQ_VERSION, AutoIds, NewJobs, now_ms
-from bullrush.base.closing import ClosedByWith
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
+from bullrush.base.closing import BlockingContext
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import Job, JobT
 from bullrush.job.new_job import PreparedJob, prepare
@@ -90,7 +90,7 @@ class AddedIds(list[str]):
         self.duplicates = duplicates
 
 
-class QueueCalls(TellsOutages, QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[JobT]):
+class QueueCalls(ReportsOutages, QueueAdministration[JobT], QueueDeduplication, QueueSchedulers[JobT]):
     """The calls of a queue, whichever way they are waited for."""
 
     _events = EVENTS
@@ -328,7 +328,7 @@ def _checked(job: NewJob) -> NewJob:
     return job
 
 
-class Queue(ClosedByWith, Blocking, QueueCalls[Job]):
+class Queue(BlockingContext, QueueCalls[Job]):
     """A queue. Its calls block; `bullrush.aio.Queue` has the same ones to be awaited.
 
     It pickles as its configuration and may be used on both sides of a fork.

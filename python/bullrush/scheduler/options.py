@@ -84,14 +84,16 @@ def moment(name: str, value: object) -> int:
     try:
         return checks.whole(name, value)
     except InvalidOptionError:
-        raise checks.refuse(f"{name} must be ms since 1970, a datetime or an ISO 8601 text, not {value!r}") from None
+        raise InvalidOptionError(
+            f"{name} must be ms since 1970, a datetime or an ISO 8601 text, not {value!r}"
+        ) from None
 
 
 def _parsed(name: str, text: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
     except ValueError:
-        raise checks.refuse(f"{name} is not a date and time of ISO 8601: {text!r}") from None
+        raise InvalidOptionError(f"{name} is not a date and time of ISO 8601: {text!r}") from None
     # As JavaScript reads them: a date alone is of UTC, a time without a zone is local.
     return parsed if ":" in text else parsed.replace(tzinfo=timezone.utc)
 
@@ -120,22 +122,22 @@ def check_repeat(repeat: object) -> Repeat:
         InvalidOptionError: with BullMQ's message where it has one.
     """
     if not isinstance(repeat, Mapping):
-        raise checks.refuse(f"repeat must be a dict of options, not {repeat!r}")
+        raise InvalidOptionError(f"repeat must be a dict of options, not {repeat!r}")
     check_known(repeat, _KNOWN, "repeat")
     given = {name: value for name, value in repeat.items() if value is not None}
     if not given.get("pattern") and not given.get("every"):
-        raise checks.refuse("Either .pattern or .every options must be defined for this repeatable job")
+        raise InvalidOptionError("Either .pattern or .every options must be defined for this repeatable job")
     if "pattern" in given and "every" in given:
-        raise checks.refuse("Both .pattern and .every options are defined for this repeatable job")
+        raise InvalidOptionError("Both .pattern and .every options are defined for this repeatable job")
     for name, check in _NOT_STORED.items():
         if name in given:
             check(f"repeat.{name}", given[name])
     if given.get("immediately") and "start_date" in given:
-        raise checks.refuse("Both .immediately and .startDate options are defined for this repeatable job")
+        raise InvalidOptionError("Both .immediately and .startDate options are defined for this repeatable job")
     stored = {wire: check(f"repeat.{name}", given[name]) for name, (wire, check) in _STORED.items() if name in given}
     now = now_ms()
     if stored.get("endDate", now) < now:
-        raise checks.refuse("End date must be greater than current timestamp")
+        raise InvalidOptionError("End date must be greater than current timestamp")
     if "pattern" in stored:
         # Without one, each client would take the zone of its own machine.
         stored.setdefault("tz", "UTC")
@@ -149,9 +151,9 @@ def check_scheduler_id(scheduler_id: object) -> str:
         InvalidOptionError: BullMQ would take it for something else.
     """
     if not isinstance(scheduler_id, str) or not scheduler_id:
-        raise checks.refuse(f"The id of a job scheduler must be a text, not {scheduler_id!r}")
-    if is_of_oldest_form(scheduler_id):
-        raise checks.refuse(
+        raise InvalidOptionError(f"The id of a job scheduler must be a text, not {scheduler_id!r}")
+    if has_oldest_form(scheduler_id):
+        raise InvalidOptionError(
             f"The id of a job scheduler can have three colons at most, or BullMQ takes it for an old repeatable: {scheduler_id!r}"
         )
     return scheduler_id
@@ -166,18 +168,18 @@ def check_template(template: object) -> JobTemplate:
     if template is None:
         return {}
     if not isinstance(template, Mapping):
-        raise checks.refuse(f"template must be a dict of name, data and opts, not {template!r}")
+        raise InvalidOptionError(f"template must be a dict of name, data and opts, not {template!r}")
     check_known(template, _TEMPLATE, "template")
     opts = template.get("opts") or {}
     for name in _NOT_THE_TEMPLATES:
         if isinstance(opts, Mapping) and opts.get(name) is not None:
-            raise checks.refuse(
+            raise InvalidOptionError(
                 f"template.opts cannot have {name!r}: a job scheduler sets the ids and times of its jobs"
             )
     return template  # type: ignore[return-value]
 
 
-def is_of_oldest_form(key: str) -> bool:
+def has_oldest_form(key: str) -> bool:
     """Tell whether BullMQ reads a scheduler's id as ``<name>:<job id>:<end date>:<tz>:<pattern>``."""
     return key.count(":") + 1 >= _OLDEST_FORM_PARTS
 
@@ -194,7 +196,7 @@ def repeatable_keys(name: str, repeat: Mapping[str, object], job_id: str | None)
 
 def oldest_stem(key: str) -> str | None:
     """Return how ids of jobs of an old repeatable go on after ``repeat:``; None if as those of every scheduler."""
-    if not is_of_oldest_form(key):
+    if not has_oldest_form(key):
         return None
     name, job_id, *_ = key.split(":")
     return _md5(f"{name}{job_id}{_md5(key)}")

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.job.job import JobT
-from bullrush.scheduler.options import RepeatOptions, is_of_oldest_form, oldest_stem, repeatable_keys
+from bullrush.scheduler.options import RepeatOptions, has_oldest_form, oldest_stem, repeatable_keys
 from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson, read_fields, read_number
 
 
@@ -69,7 +69,7 @@ class QueueSchedulers(SchedulerCalls[JobT]):
 
 def _repeatable(key: str, score: bytes, flat: list[bytes]) -> RepeatableJob:
     fields = read_fields(flat)
-    if not fields and is_of_oldest_form(key):
+    if not fields and has_oldest_form(key):
         name, _, end, tz, pattern = key.split(":", 4)
         fields = {"name": name, "endDate": end, "tz": tz, "pattern": pattern}
     return {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
 
 import orjson
 
-from bullrush.base.closing import ClosedByWith
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
+from bullrush.base.closing import BlockingContext
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
 from bullrush.job.job import Job, JobCalls, JobT
 from bullrush.job.options import JobOptions, OptionCompiler, read_options
 from bullrush.job.record import AddedRecord
@@ -132,8 +132,10 @@ class SchedulerCalls(JobSource, Generic[JobT]):
         else:
             said = {"bullmq.job.scheduler.id": scheduler_id}
             with self.trace("add", f"{self.name}.{name}", kind="producer", attributes=said) as span:
-                carried = of_many_jobs(self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry"))
-                metadata = orjson.dumps(carried["metadata"])
+                job_telemetry = of_many_jobs(
+                    self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry")
+                )
+                metadata = orjson.dumps(job_telemetry["metadata"])
                 scheduled = await reply(self.core.upsert_job_scheduler(*given, metadata))
                 if scheduled is not None:
                     span.set_attributes({"bullmq.job.id": scheduled[0]})
@@ -202,7 +204,7 @@ SCHEDULER_OPTIONS: Final = frozenset(SchedulerOptions.__annotations__)
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class JobSchedulerCalls(TellsOutages, SchedulerCalls[JobT]):
+class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
     """The calls of a `JobScheduler`, whichever way they are waited for."""
 
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
@@ -236,7 +238,7 @@ class JobSchedulerCalls(TellsOutages, SchedulerCalls[JobT]):
         return await self._how_many()
 
 
-class JobScheduler(ClosedByWith, Blocking, JobSchedulerCalls[Job]):
+class JobScheduler(BlockingContext, JobSchedulerCalls[Job]):
     """The job schedulers of a queue, without the queue's other calls. `bullrush.aio.JobScheduler` is the same to be awaited."""
 
     _job_type = Job

@@ -72,7 +72,7 @@ class WorkerEvents(JobSource, Generic[JobT]):
 
     def watched(self, event: str) -> Sized:
         """Return something that is not empty while someone listens to an event."""
-        return self._listeners.of(event)
+        return self._listeners.entries(event)
 
     def job_started(self, job: JobCalls) -> None:
         """Tell listeners that a handler is about to get a job."""

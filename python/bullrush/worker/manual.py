@@ -9,9 +9,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bullrush.base.operation import operation, reply, seconds, wait
-from bullrush.errors import BullrushError, ClosedError, RateLimitError, UnrecoverableError
-from bullrush.job.failure import has_moved, is_for_program, is_rate_limit
+from bullrush.base.operation import operation, reply, run_blocking, sleep
+from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
+from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
 from bullrush.url import masked
 from bullrush.values import checks
@@ -118,7 +118,7 @@ class ManualCalls(WorkerEvents[JobT]):
         left = checks.milliseconds("milliseconds", milliseconds) / 1000
         step = left if abort is None else _ABORT_CHECK
         while left > 0 and not (abort is not None and abort.is_set()):
-            await seconds(min(left, step))
+            await sleep(min(left, step))
             left -= step
 
     @operation
@@ -143,7 +143,7 @@ class ManualCalls(WorkerEvents[JobT]):
     def _keep_looking(self) -> None:
         while not self._ended.wait(self._settings.stalled_interval / 1000):
             try:
-                wait(self._look_for_stalled())
+                run_blocking(self._look_for_stalled())
             except BullrushError as error:
                 self.emit("error", error)
 
@@ -168,7 +168,7 @@ class ManualCalls(WorkerEvents[JobT]):
             One script call, and with ``block`` another one after each wait.
         """
         if self._closing:
-            raise ClosedError(f"{self!r} is closed")
+            raise self._closed_error()
         if self._paused:
             return None
         record = await reply(self.manual.get_next_job(token, block))
@@ -228,7 +228,7 @@ class ManualCalls(WorkerEvents[JobT]):
         self, job: JobT, token: str | None, value: JSON, error: BaseException | None, fetch_next: bool
     ) -> JobT | None:
         """Hand in what became of a job, as a running worker does. What is meant for the program is raised on."""
-        if error is not None and is_for_program(error):
+        if error is not None and must_propagate(error):
             await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
             raise error
         if error is None:

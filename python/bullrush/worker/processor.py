@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
-from bullrush.base.cancellation import nobody_runs_on
-from bullrush.base.operation import awaited, wait
+from bullrush.base.cancellation import ended_from_outside
+from bullrush.base.operation import run_async, run_blocking
 from bullrush.errors import ClosedError, JobCancelledError
-from bullrush.job.failure import UNTOLD, decide, has_moved, is_interrupt, is_rate_limit
+from bullrush.job.failure import INDESCRIBABLE, decide, has_moved, is_interrupt, is_rate_limit
 from bullrush.job.fields import BackoffStrategy
 from bullrush.job.job import JobCalls, JobT
 from bullrush.values.encoding import JSON, NULL, encode
@@ -96,7 +96,7 @@ class Processor(Generic[JobT]):
             failed = error
         else:
             failed = self._complete(record, job, value)
-        return None if failed is None else await awaited(self._failing(record, job, failed))
+        return None if failed is None else await run_async(self._failing(record, job, failed))
 
     def run_batch(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on this thread."""
@@ -126,7 +126,7 @@ class Processor(Generic[JobT]):
             values = [error] * len(batch)
         end = None
         for record, job, failed in self._complete_batch(batch, values):
-            end = await awaited(self._failing(record, job, failed)) or end
+            end = await run_async(self._failing(record, job, failed)) or end
         return end
 
     def _readable(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
@@ -147,7 +147,7 @@ class Processor(Generic[JobT]):
         self, batch: Sequence[tuple[JobRecord, JobT]], values: object
     ) -> Iterator[tuple[JobRecord, JobT, BaseException]]:
         """Complete those that have a result; the others are for the caller to fail."""
-        for (record, job), value in zip(batch, one_each(values, len(batch)), strict=True):
+        for (record, job), value in zip(batch, results_per_job(values, len(batch)), strict=True):
             raised = issubclass(type(value), BaseException)
             failed = value if raised else self._complete(record, job, value)
             if failed is not None:
@@ -164,13 +164,13 @@ class Processor(Generic[JobT]):
 
     def _stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
         """Give back a job whose coroutine was stopped through no doing of its own; else return what it has to fail with."""
-        if record.cancel_reason is None and nobody_runs_on(error):
+        if record.cancel_reason is None and ended_from_outside(error):
             self._submit(record, self._core.give_back)
             return None
         return error
 
     def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
-        return wait(self._failing(record, job, error))
+        return run_blocking(self._failing(record, job, error))
 
     async def _failing(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
         """Hand in what a handler raised; returns it if it is meant for the program.
@@ -184,7 +184,7 @@ class Processor(Generic[JobT]):
             submit, arguments = await self._outcome(record, job, error)
         except BaseException:
             # All of that reads the exception, and an exception is the user's code.
-            submit, arguments = self._core.fail, (UNTOLD, "", True, None)
+            submit, arguments = self._core.fail, (INDESCRIBABLE, "", True, None)
         self._submit(record, submit, *arguments)
         return None
 
@@ -211,7 +211,7 @@ class Processor(Generic[JobT]):
         _log.warning("Job %s ended after the worker's deadline to close: another worker will run it again", record.id)
 
 
-def one_each(values: object, count: int) -> Sequence[Any]:
+def results_per_job(values: object, count: int) -> Sequence[Any]:
     """Return one result per job of a batch, or as many errors that say what came instead."""
     try:
         if isinstance(values, Sequence) and len(values) == count:

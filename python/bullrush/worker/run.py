@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bullrush.base.at_exit import close_at_exit, closed
+from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.emitter import Listeners
 from bullrush.worker.runners import Runner
 
@@ -74,7 +74,7 @@ class WorkerRun:
         self._supervisor: threading.Thread | None = None
         self._finished = threading.Event()
         runner.ended = self.begin_close
-        runner.broke = self.break_off
+        runner.broke = self.end_with
         close_at_exit(self)
 
     @property
@@ -111,7 +111,7 @@ class WorkerRun:
                 patience = 0 if force else math.inf if timeout_ms is None else timeout_ms / 1000
                 self._deadline = min(self._deadline, time.monotonic() + patience)
 
-    def break_off(self, error: BaseException) -> None:
+    def end_with(self, error: BaseException) -> None:
         """Close the run, which then raises this: a thread could not be started, a listener says that the program ends."""
         with self._lock:
             if self._error is None:
@@ -129,7 +129,7 @@ class WorkerRun:
         try:
             self.runner.start()
         except BaseException as error:
-            self.break_off(error)
+            self.end_with(error)
 
     def supervise(self) -> None:
         """Report events until the run has ended.
@@ -147,9 +147,9 @@ class WorkerRun:
             try:
                 self._tell_closed()
             except BaseException as error:
-                self.break_off(error)
+                self.end_with(error)
             self._finished.set()
-            closed(self)
+            forget_at_exit(self)
         stats = self.core.stats()
         if stats["in_hand"] or stats["overdue"]:
             # The deadline has passed. Tasks can be stopped; threads end when their function returns.
@@ -174,13 +174,13 @@ class WorkerRun:
         try:
             self._report(event)
         except BaseException as error:
-            self.break_off(error)
+            self.end_with(error)
         if event is not None:
             return True
         if self._closing is not None and self._closing.done():
             return False
         if self.runner.is_lost():
-            self.give_up()
+            self.abandon()
         return True
 
     def _next_event(self) -> WorkerEvent | None:
@@ -190,14 +190,14 @@ class WorkerRun:
             # Ctrl-C, where signals are left alone: the second one ends the run now, as it does elsewhere.
             if self._error is not None:
                 self.begin_close(0, force=True)
-            self.break_off(error)
+            self.end_with(error)
             return None
 
     def _tell_silence(self) -> None:
         if untold := self.core.stats()["undelivered"]:
             _log.warning("Listeners were not told of %d jobs: the time to close was over", untold)
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """End the run of a loop that is gone: what its tasks had goes back to the queue."""
         self._silent = True
         self.begin_close()
@@ -217,4 +217,4 @@ class WorkerRun:
         if self._pid == os.getpid():
             self.begin_close()
             if self.runner.is_lost(at_exit=True):
-                self.give_up()
+                self.abandon()

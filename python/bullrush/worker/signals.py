@@ -27,7 +27,7 @@ class Closing(Protocol):
         """End it."""
 
 
-def is_free(number: int) -> bool:
+def has_default_handler(number: int) -> bool:
     """Tell whether nobody but Python, or `asyncio.run`, handles a signal."""
     handler = signal.getsignal(number)
     if handler in (signal.SIG_DFL, signal.default_int_handler):
@@ -124,7 +124,7 @@ class _Signals:
 _signals = _Signals()
 
 
-def closed_by_signals(
+def closes_on_signals(
     run: Closing, takes: Callable[[int], bool] | None = None
 ) -> contextlib.AbstractContextManager[None]:
     """Close a run on SIGTERM or SIGINT: gracefully on the first, by force on the second.
@@ -139,6 +139,6 @@ def closed_by_signals(
     return _signals.closing(run, takes)
 
 
-def closed_by_none(_run: Closing, _takes: object = None) -> contextlib.AbstractContextManager[None]:
+def ignores_signals(_run: Closing, _takes: object = None) -> contextlib.AbstractContextManager[None]:
     """Leave the signals alone."""
     return contextlib.nullcontext()

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from bullrush._core import CoreWorker, JobRecord
-from bullrush.base.closing import ClosedByWith
+from bullrush.base.closing import BlockingContext
 from bullrush.base.emitter import EarlyListeners
-from bullrush.base.operation import Blocking, operation, seconds
-from bullrush.errors import ClosedError, InvalidOptionError
+from bullrush.base.operation import operation, sleep
+from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import AsyncJob, Job, JobT
 from bullrush.scheduler.scheduler import JobScheduler
@@ -25,12 +25,12 @@ from bullrush.worker.events import EVENTS
 from bullrush.worker.handler import is_async, of_job, of_jobs
 from bullrush.worker.manual import NO_FUNCTION, ManualCalls
 from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
-from bullrush.worker.process.child import Setup, load
-from bullrush.worker.process.runner import Children, ProcessRunner, sendable
+from bullrush.worker.process.child import ProcessSetup, load
+from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner, sendable
 from bullrush.worker.processor import Processor
 from bullrush.worker.run import RunStats, WorkerRun
 from bullrush.worker.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
-from bullrush.worker.signals import any_handler, closed_by_none, closed_by_signals
+from bullrush.worker.signals import any_handler, closes_on_signals, ignores_signals
 from bullrush.worker.tracing import TracedHandler
 
 if TYPE_CHECKING:
@@ -107,13 +107,13 @@ class WorkerCalls(ManualCalls[JobT]):
         if until is not None and until not in _UNTIL:
             raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
         most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
-        longest = None if max_seconds is None else checks.span("max_seconds", max_seconds)
+        longest = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
         ahead = checks.milliseconds("horizon", horizon)
         if self._function is None:
             raise RuntimeError(NO_FUNCTION)
         with self._lock:
             if self._closing:
-                raise ClosedError(f"{self!r} is closed")
+                raise self._closed_error()
             if self._run is not None and not self._run.finished:
                 self._run.core.stats()  # in a forked child this says whose worker it is
                 raise RuntimeError("Worker is already running.")
@@ -157,8 +157,8 @@ class WorkerCalls(ManualCalls[JobT]):
         assert function is not None
         batched, name = settings.batch_handler is not None, f"bullrush-{self._name}"
         if settings.isolation == "process":
-            setup = Setup(self._name, self._url, self._prefix, self._sendable, batched)
-            children = Children(setup, self)
+            setup = ProcessSetup(self._name, self._url, self._prefix, self._sendable, batched)
+            children = HandlerProcesses(setup, self)
             run = self._traced(children.run_many if batched else children.run_one)
             calls = Processor(core, run, Job, self, self)
             call = calls.run_batch if batched else calls.run_each
@@ -250,7 +250,7 @@ class WorkerCalls(ManualCalls[JobT]):
         if (run := self._current) is not None:
             run.core.pause()
             while not do_not_wait_active and self.is_running() and not run.is_inside():
-                await seconds(_POLL)
+                await sleep(_POLL)
         if not was_paused:
             self.emit("paused")
 
@@ -286,10 +286,10 @@ class WorkerCalls(ManualCalls[JobT]):
             run.begin_close(patience, force=force)
         grace = _GRACE
         while grace > 0 and not run.told and not run.is_inside():
-            await seconds(_POLL)
+            await sleep(_POLL)
             grace -= _POLL if run.overdue else 0
         for _ in range(_TURNS):
-            await seconds(0.0)
+            await sleep(0.0)
 
     @operation
     async def disconnect(self) -> None:
@@ -300,7 +300,7 @@ class WorkerCalls(ManualCalls[JobT]):
             run.begin_close(force=True)
 
 
-class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
+class Worker(BlockingContext, WorkerCalls[Job]):
     """A worker. Its calls block; `bullrush.aio.Worker` has the same ones to be awaited."""
 
     _job_type = Job
@@ -318,7 +318,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             try:
                 background.start()
             except BaseException as error:
-                run.break_off(error)
+                run.end_with(error)
                 run.supervise()
 
     def run(
@@ -347,7 +347,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             RuntimeError: it runs already.
             ClosedError: it was closed.
         """
-        closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
+        closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)
         with closing(run, any_handler):
             run.start()
@@ -383,7 +383,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
 
     def _run_in_background(self, run: WorkerRun) -> None:
         try:
-            with closed_by_signals(run):
+            with closes_on_signals(run):
                 run.start()
                 run.supervise()
         except BaseException:

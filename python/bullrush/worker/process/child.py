@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from bullrush.job.failure import UNTOLD, describe
+from bullrush.job.failure import INDESCRIBABLE, describe
 from bullrush.job.fields import Changes
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.record import GivenRecord
 from bullrush.queue.queue import Queue
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handler import is_async, of_job
-from bullrush.worker.processor import one_each
+from bullrush.worker.processor import results_per_job
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -29,7 +29,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
-class Setup:
+class ProcessSetup:
     """What a process needs to know. ``function`` is pickled, or a name like ``module:function``."""
 
     queue_name: str
@@ -56,7 +56,7 @@ class Raised(NamedTuple):
     stack: str
 
 
-class Ran(NamedTuple):
+class JobRunResult(NamedTuple):
     """What became of one job: the JSON of its result, or what was raised; and what its handler changed."""
 
     outcome: bytes | Raised
@@ -83,7 +83,7 @@ def load(function: bytes | str) -> Callable[..., Any]:
     return loaded
 
 
-def main(pipe: Connection, setup: Setup) -> None:
+def main(pipe: Connection, setup: ProcessSetup) -> None:
     """Run jobs until the worker hangs up."""
     # The worker decides when its processes end: what a terminal sends to all of them is meant for it. No SIG_IGN, which programs
     # that a handler starts would inherit.
@@ -116,7 +116,7 @@ def _follow_parent() -> None:
         os._exit(1)
 
 
-def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Ran]]:
+def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], list[JobRunResult]]:
     function = load(setup.function) if setup.batched else of_job(load(setup.function))
     queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True)
     queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
@@ -127,20 +127,20 @@ def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Ra
         job_type = AsyncJob
         call = lambda argument: loop.run_until_complete(function(argument))  # noqa: E731
 
-    def run(sent: list[SentJob]) -> list[Ran]:
+    def run(sent: list[SentJob]) -> list[JobRunResult]:
         jobs: Sequence[Any] = [job_type(_SentRecord(job), queue) for job in sent]
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
             return [_ran(job, _raised(error)) for job in jobs]
-        results = one_each(values, len(jobs))
+        results = results_per_job(values, len(jobs))
         return [_ran(job, _outcome(value)) for value, job in zip(results, jobs, strict=True)]
 
     return run
 
 
-def _ran(job: Job | AsyncJob, outcome: bytes | Raised) -> Ran:
-    return Ran(outcome, job.changes)
+def _ran(job: Job | AsyncJob, outcome: bytes | Raised) -> JobRunResult:
+    return JobRunResult(outcome, job.changes)
 
 
 def _outcome(value: Any) -> bytes | Raised:
@@ -156,7 +156,7 @@ def _raised(error: BaseException) -> Raised:
     try:
         failure = describe(error, retry=True)
     except BaseException:  # an exception is the user's code
-        return Raised(None, ("Exception",), UNTOLD, "")
+        return Raised(None, ("Exception",), INDESCRIBABLE, "")
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)

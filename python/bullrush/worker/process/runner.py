@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from orjson import loads
 
 from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcessError
-from bullrush.job.failure import STACK
+from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
-from bullrush.worker.process.child import Raised, Ran, SentJob, Setup, main
+from bullrush.worker.process.child import JobRunResult, ProcessSetup, Raised, SentJob, main
 from bullrush.worker.runners import ThreadRunner
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ def sendable(function: Callable[..., Any]) -> bytes:
         ) from None
 
 
-class Child:
+class HandlerProcess:
     """One process and the jobs that run in it."""
 
-    def __init__(self, setup: Setup, source: Source) -> None:
+    def __init__(self, setup: ProcessSetup, source: Source) -> None:
         self._setup = setup
         self._source = source
         self._process: BaseProcess | None = None
@@ -87,7 +87,7 @@ class Child:
                 self._report_progress(jobs, *received)
             return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
         except (EOFError, OSError):
-            crash = WorkerProcessError(self._obituary())
+            crash = WorkerProcessError(self._exit_message())
         except WorkerProcessError as error:
             self.end()
             crash = error
@@ -111,7 +111,7 @@ class Child:
             raise EOFError
         return self._pipe.recv()
 
-    def _obituary(self) -> str:
+    def _exit_message(self) -> str:
         """Tell how the process ended, in BullMQ's words."""
         assert self._process is not None
         self._pipe.close()
@@ -147,19 +147,19 @@ class Child:
         self._process = None
 
 
-class Children:
+class HandlerProcesses:
     """The processes of a worker: one for each of its threads."""
 
-    def __init__(self, setup: Setup, source: Source) -> None:
+    def __init__(self, setup: ProcessSetup, source: Source) -> None:
         self._setup = setup
         self._source = source
-        self._by_thread: dict[threading.Thread, Child] = {}
+        self._by_thread: dict[threading.Thread, HandlerProcess] = {}
         self._ending = False
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Keep a process for this thread."""
-        child = self._by_thread[threading.current_thread()] = Child(self._setup, self._source)
+        child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source)
         try:
             self.replace_dead()
             yield
@@ -185,7 +185,7 @@ class Children:
         return self._by_thread[threading.current_thread()].run(jobs)
 
     def kill(self, job_id: str, token: str | None) -> None:
-        """End the process of a job; see `Child.kill`."""
+        """End the process of a job; see `HandlerProcess.kill`."""
         for child in list(self._by_thread.values()):
             child.kill(job_id, token)
 
@@ -206,7 +206,7 @@ class ProcessRunner(ThreadRunner):
         slots: int,
         batch_size: int,
         name: str,
-        children: Children,
+        children: HandlerProcesses,
     ) -> None:
         super().__init__(core, self._process_safely, slots, batch_size, name)
         self._process_here = process
@@ -245,14 +245,14 @@ def _sent(job: JobCalls) -> SentJob:
     return SentJob(job.id, job.token, record.fields())
 
 
-def _value(ran: Ran, job: JobCalls) -> Any:
+def _value(ran: JobRunResult, job: JobCalls) -> Any:
     outcome = ran.outcome
     job.change(ran.changes)
     if isinstance(outcome, bytes):
         return loads(outcome)
     error = _rebuilt(outcome)
     with contextlib.suppress(Exception):  # an exception may refuse attributes
-        setattr(error, STACK, outcome.stack)
+        setattr(error, STACK_ATTRIBUTE, outcome.stack)
     return error
 
 
