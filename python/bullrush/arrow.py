@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from bullrush import _core
-from bullrush.job.options import JobOptions, OptionCompiler
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,4 +1,4 @@
-"""Following what happens to a queue, on an event loop."""
+"""The event stream of a queue, read on an event loop."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Events(EventIteration):
 
 
 class QueueEvents(AsyncContext, QueueEventsCalls):
-    """The events of a queue, for asyncio: `bullrush.QueueEvents` with its calls awaited.
+    """The events of a queue for asyncio: `bullrush.QueueEvents` with its calls awaited.
 
-    Iterate with ``async for``. Listeners may be coroutine functions; they are called on the running loop, and no further batch
-    of events is read before they have returned.
+    Iterate with ``async for``. Listeners may be coroutine functions. They are called on the running loop, and the next batch of events
+    is read when they have returned.
     """
 
     _new_listeners = LoopListeners
@@ -47,7 +47,7 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
         return self.iterate()
 
     async def run(self) -> None:
-        """Call listeners until this object is closed. With ``autorun`` a task of the running loop does so.
+        """Call listeners until this object is closed. With ``autorun`` a task of the running loop does this.
 
         Raises:
             RuntimeError: it runs already.
@@ -60,7 +60,7 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
             try:
                 loop = asyncio.get_running_loop()
             except RuntimeError:
-                # Not yet on a loop: `wait_until_ready` or ``async with`` will start it.
+                # There is no loop yet: `wait_until_ready` or ``async with`` starts it later.
                 return
             self._begin()
             self._task = loop.create_task(self._call_listeners(self.iterate()))

@@ -1,4 +1,4 @@
-"""Telling the followers of a queue about something of one's own, awaited."""
+"""Publishing events of one's own on a queue's event stream, awaited."""
 
 from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
@@ -6,6 +6,6 @@ from bullrush.events.producer import QueueEventsProducerCalls
 
 
 class QueueEventsProducer(AsyncContext, QueueEventsProducerCalls):
-    """Publishes events of your own, for asyncio: `bullrush.QueueEventsProducer` with its calls awaited."""
+    """Publishes events of your own for asyncio: `bullrush.QueueEventsProducer` with its calls awaited."""
 
     _new_listeners = LoopListeners

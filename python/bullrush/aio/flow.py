@@ -9,7 +9,7 @@ from bullrush.flow.producer import FlowProducerCalls
 
 
 class FlowProducer(AsyncContext, FlowProducerCalls[Job]):
-    """Adds trees of jobs, for asyncio: `bullrush.FlowProducer` with its calls awaited."""
+    """Adds flows (trees of jobs) for asyncio: `bullrush.FlowProducer` with its calls awaited."""
 
     _job_type = Job
     _new_listeners = LoopListeners

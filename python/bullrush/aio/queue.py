@@ -12,12 +12,12 @@ from bullrush.queue.queue import QueueCalls
 
 
 class Queue(AsyncContext, QueueCalls[Job]):
-    """A queue, for asyncio: `bullrush.Queue` with its calls awaited."""
+    """A queue for asyncio: `bullrush.Queue` with its calls awaited."""
 
     _job_type = Job
     _new_listeners = LoopListeners
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
-        """The queue's job schedulers, without the queue's other calls."""
+        """The queue's job schedulers, as an object of their own."""
         return JobScheduler(self._name, **self._scheduler_options())

@@ -9,7 +9,7 @@ from bullrush.scheduler.scheduler import JobSchedulerCalls
 
 
 class JobScheduler(AsyncContext, JobSchedulerCalls[Job]):
-    """The job schedulers of a queue, for asyncio: `bullrush.JobScheduler` with its calls awaited."""
+    """The job schedulers of a queue for asyncio: `bullrush.JobScheduler` with its calls awaited."""
 
     _job_type = Job
     _new_listeners = LoopListeners

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from bullrush.errors import InvalidOptionError
 from bullrush.job.new_job import prepare
-from bullrush.job.options import JobOptions, Link, OptionCompiler
+from bullrush.job.option_compiler import Link, OptionCompiler
+from bullrush.job.options import JobOptions
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known, check_prefix, check_queue_name

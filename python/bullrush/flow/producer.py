@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from bullrush import _core
-    from bullrush.job.fields import Progressed
     from bullrush.job.job import JobCalls
     from bullrush.job.record import Record
     from bullrush.values.checks import Duration
@@ -75,7 +74,7 @@ class _FlowQueue:
     prefix: str
     name: str
     checked: bool = False
-    progressed: Progressed | None = None
+    on_progress: ProgressListener | None = None
     backoff_strategy: None = None
 
     @cached_property

@@ -7,8 +7,9 @@ from typing import Final, Literal, TypeAlias, get_args
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
+from bullrush.job.calls.changes import encode_progress
 from bullrush.job.failure import CANCELLED
-from bullrush.job.job import JobT, encode_progress
+from bullrush.job.job import JobT
 from bullrush.queue.monitoring import QueueMonitoring
 from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.values import checks

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
+from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
-from bullrush.job.source import JobSource
 from bullrush.values import checks
 from bullrush.values.naming import nearest
 
@@ -34,7 +34,7 @@ class GlobalRateLimit(TypedDict):
     duration: int
 
 
-class QueueGetters(JobSource, Generic[JobT]):
+class QueueGetters(JobHandle, Generic[JobT]):
     """The calls that only read."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
-from bullrush.job.dependencies import DependencyPage, dependency_page
+from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
 from bullrush.queue.getters import QueueGetters
 from bullrush.values import checks

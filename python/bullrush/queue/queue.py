@@ -14,7 +14,8 @@ from bullrush.base.outages import ReportsOutages
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import Job, JobT
 from bullrush.job.new_job import PreparedJob, prepare
-from bullrush.job.options import JobOptions, NewJob, OptionCompiler
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions, NewJob
 from bullrush.job.record import AddedRecord
 from bullrush.queue.administration import QueueAdministration
 from bullrush.queue.deduplication import QueueDeduplication

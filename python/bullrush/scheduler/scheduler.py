@@ -10,10 +10,11 @@ import orjson
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import operation, reply
 from bullrush.base.outages import ReportsOutages
+from bullrush.job.handle import JobHandle
 from bullrush.job.job import Job, JobCalls, JobT
-from bullrush.job.options import JobOptions, OptionCompiler, read_options
+from bullrush.job.option_compiler import OptionCompiler, read_options
+from bullrush.job.options import JobOptions
 from bullrush.job.record import AddedRecord
-from bullrush.job.source import JobSource
 from bullrush.scheduler.options import (
     JobTemplate,
     RepeatOptions,
@@ -88,7 +89,7 @@ class ScheduledRecord(AddedRecord):
         return self.scheduler_id.encode() if field == "rjk" else super().get(field)
 
 
-class SchedulerCalls(JobSource, Generic[JobT]):
+class SchedulerCalls(JobHandle, Generic[JobT]):
     """What `Queue` and `JobScheduler` both do with job schedulers."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]

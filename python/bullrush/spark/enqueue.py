@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.arrow import ArrowWriter
 from bullrush.errors import InvalidOptionError
-from bullrush.job.options import JobOptions, OptionCompiler
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions
 from bullrush.spark.address import Address
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What runs in the processes of a worker with ``isolation="process"``: the handler, and nothing else of the worker."""
+"""The program of a handler process: it gets jobs through a pipe, runs the handler, and sends the results back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bullrush.job.failure import INDESCRIBABLE, describe
-from bullrush.job.fields import Changes
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.record import GivenRecord
+from bullrush.job.source import Changes
 from bullrush.queue.queue import Queue
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handler import is_async, of_job
@@ -30,7 +30,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True)
 class ProcessSetup:
-    """What a process needs to know. ``function`` is pickled, or a name like ``module:function``."""
+    """The configuration of a handler process. ``function`` is pickled, or a name such as ``module:function``."""
 
     queue_name: str
     url: str
@@ -40,7 +40,7 @@ class ProcessSetup:
 
 
 class SentJob(NamedTuple):
-    """A job on its way to a process."""
+    """A job, as it is sent to a handler process."""
 
     id: str
     token: str | None
@@ -48,7 +48,7 @@ class SentJob(NamedTuple):
 
 
 class Raised(NamedTuple):
-    """An exception on its way back: itself if it can be pickled, and what it takes to build one like it."""
+    """An exception, as it is sent back: pickled if that is possible, and its parts for building a similar one."""
 
     pickled: bytes | None
     kinds: tuple[str, ...]
@@ -57,18 +57,18 @@ class Raised(NamedTuple):
 
 
 class JobRunResult(NamedTuple):
-    """What became of one job: the JSON of its result, or what was raised; and what its handler changed."""
+    """The result of one job as JSON, or the exception; and what the handler changed on the job."""
 
-    outcome: bytes | Raised
+    result: bytes | Raised
     changes: Changes
 
 
-#: A progress on its way to listeners: the job's id, what its handler has changed so far, and the progress.
+#: The progress of a job, as it is sent back: the job's id, what the handler has changed so far, and the progress.
 Progress: TypeAlias = tuple[str, Changes, JSON]
 
 
 class _SentRecord(GivenRecord):
-    """The raw fields of a job that another process holds."""
+    """The raw fields of a job that was sent to this process."""
 
     __slots__ = ("token",)
 
@@ -78,15 +78,15 @@ class _SentRecord(GivenRecord):
 
 
 def load(function: bytes | str) -> Callable[..., Any]:
-    """Return the function that was pickled or named."""
+    """Return a function from its pickle or its name."""
     loaded: Callable[..., Any] = pkgutil.resolve_name(function) if isinstance(function, str) else pickle.loads(function)
     return loaded
 
 
 def main(pipe: Connection, setup: ProcessSetup) -> None:
-    """Run jobs until the worker hangs up."""
-    # The worker decides when its processes end: what a terminal sends to all of them is meant for it. No SIG_IGN, which programs
-    # that a handler starts would inherit.
+    """Run jobs until the worker closes the pipe."""
+    # The worker decides when its processes end, so signals of a terminal are ignored here. Not with SIG_IGN, since programs that a
+    # handler starts would inherit it.
     for number in _SIGNALS:
         signal.signal(number, _ignored)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -109,7 +109,7 @@ def _ignored(_number: int, _frame: object) -> None:
 
 
 def _follow_parent() -> None:
-    """End this process when its worker's is gone, whatever the handler does."""
+    """End this process when the worker's process is gone, whatever the handler does."""
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -132,18 +132,18 @@ def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], 
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
-            return [_ran(job, _raised(error)) for job in jobs]
+            return [_run_result(job, _raised(error)) for job in jobs]
         results = results_per_job(values, len(jobs))
-        return [_ran(job, _outcome(value)) for value, job in zip(results, jobs, strict=True)]
+        return [_run_result(job, _encoded(value)) for value, job in zip(results, jobs, strict=True)]
 
     return run
 
 
-def _ran(job: Job | AsyncJob, outcome: bytes | Raised) -> JobRunResult:
-    return JobRunResult(outcome, job.changes)
+def _run_result(job: Job | AsyncJob, result: bytes | Raised) -> JobRunResult:
+    return JobRunResult(result, job.changes)
 
 
-def _outcome(value: Any) -> bytes | Raised:
+def _encoded(value: Any) -> bytes | Raised:
     if issubclass(type(value), BaseException):
         return _raised(value)
     try:
@@ -155,7 +155,7 @@ def _outcome(value: Any) -> bytes | Raised:
 def _raised(error: BaseException) -> Raised:
     try:
         failure = describe(error, retry=True)
-    except BaseException:  # an exception is the user's code
+    except BaseException:  # reading an exception runs user code
         return Raised(None, ("Exception",), INDESCRIBABLE, "")
     try:
         pickled = pickle.dumps(error)
