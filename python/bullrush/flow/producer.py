@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bullrush import _core
     from bullrush.job.job import JobCalls
     from bullrush.job.record import Record
+    from bullrush.job.source import ProgressListener
     from bullrush.values.checks import Duration
 
 _DEFAULT_TIMEOUT: Final = 10_000
