@@ -74,9 +74,9 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
                 except StopAsyncIteration:
                     return
                 except BullrushError as error:
-                    self._trouble(error)
+                    self._report_error(error)
                     continue
-                self._tell(event)
+                self._emit_event(event)
                 if events.needs_more:
                     await listeners.wait_for_coroutines()
         finally:

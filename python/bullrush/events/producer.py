@@ -1,4 +1,4 @@
-"""Telling the followers of a queue about something of one's own."""
+"""Publishing events of one's own on a queue's event stream."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class QueueEventsProducerOptions(TypedDict, total=False):
     """Options of `QueueEventsProducer`.
 
     Attributes:
-        url: where Redis is; see `QueueOptions`.
-        prefix: how all keys begin; ``bull``.
+        url: the URL of Redis; see `QueueOptions`.
+        prefix: the prefix of all keys; ``bull`` by default.
     """
 
     url: str | None
@@ -37,33 +37,37 @@ _KNOWN: Final = frozenset(QueueEventsProducerOptions.__annotations__)
 
 
 class QueueEventsProducerCalls(ReportsOutages, Handle):
-    """The calls of `QueueEventsProducer`, whichever way they are waited for."""
+    """The calls of `QueueEventsProducer`, written once for both APIs."""
 
     _events = EVENTS
 
     def __init__(self, name: str, **options: Unpack[QueueEventsProducerOptions]) -> None:
-        """Name a queue. Nothing is sent before the first call.
+        """Make a producer for a queue. It connects at the first call.
+
+        Args:
+            name: the queue's name.
+            options: see `QueueEventsProducerOptions`.
 
         Raises:
-            QueueNameError: the name is empty or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has a bad value.
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, _KNOWN, type(self).__name__)
         super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
 
     @operation
     async def publish_event(self, /, event_name: str, max_events: int = _DEFAULT_MAX_EVENTS, **fields: JSON) -> None:
-        """Add an event to the queue's stream, where every `QueueEvents` finds it.
+        """Publish an event on the queue's stream, which every `QueueEvents` reads.
 
         Args:
-            event_name: what those who listen listen to.
-            max_events: about how many events the stream keeps. This counts for BullMQ's own events, too.
-            fields: what the event tells, under the names given here. Texts go as they are, all else as JSON.
+            event_name: the name of the event, for which listeners are called.
+            max_events: about how many events the stream keeps, including BullMQ's own events.
+            fields: the fields of the event. Texts are stored as they are, other values as JSON.
 
         Raises:
-            InvalidOptionError: a field is called ``event``, which is the name of the event itself.
+            InvalidOptionError: a field is called ``event``, which is the field of the event's name.
             DataError: a part of a field is not JSON.
-            OutcomeUnknownError: the connection broke; the event may have been published.
+            OutcomeUnknownError: the connection broke; the event was published or not.
 
         Redis:
             One ``XADD``.
@@ -81,4 +85,4 @@ class QueueEventsProducerCalls(ReportsOutages, Handle):
 
 
 class QueueEventsProducer(BlockingContext, QueueEventsProducerCalls):
-    """Publishes events of your own on a queue's event stream."""
+    """Publishes events of your own on a queue's event stream. Its calls block."""

@@ -1,4 +1,4 @@
-"""Flows: trees of jobs in any queues, in which every parent waits for its children."""
+"""Adding flows and reading them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _DEFAULT_TIMEOUT: Final = 10_000
 _DEFAULT_DEPTH: Final = 10
 _DEFAULT_CHILDREN: Final = 20
-#: Connecting needs the name of a queue.
+#: A queue name for calls that concern no certain queue.
 _ANY_QUEUE: Final = "flows"
 
 
 class FlowOptions(TypedDict, total=False):
-    """Options of a flow producer: those of a queue that concern a connection; see `bullrush.queue.queue.QueueOptions`."""
+    """Options of a flow producer: ``url``, ``prefix``, ``telemetry`` and ``timeout``, as in `bullrush.queue.QueueOptions`."""
 
     url: str | None
     prefix: str
@@ -54,8 +54,7 @@ class JobNode(Generic[JobT]):
     Attributes:
         job: the job.
         children: its children, in order.
-        attached: False for a job that its parent does not wait for: it existed and has another parent, which it keeps, or it was
-            deduplicated.
+        attached: False for a job that its parent does not wait for: it existed and keeps its other parent, or it was deduplicated.
     """
 
     job: JobT
@@ -68,7 +67,7 @@ _KNOWN: Final = frozenset(FlowOptions.__annotations__)
 
 @dataclass(eq=False)
 class _FlowQueue:
-    """A queue that a flow has jobs in: what these jobs call back to."""
+    """A queue with jobs of a flow. The calls of these jobs go through it."""
 
     core: CoreQueue
     url: str
@@ -83,7 +82,7 @@ class _FlowQueue:
         """The compiled side of finishing jobs by hand."""
         return ManualWork(self.url, self.prefix, self.name, WorkerTerms())
 
-    def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - nobody listens to a flow's queues
+    def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - it has no listeners
         return False
 
     def put_start_on_record(self, record: Record) -> None:
@@ -91,22 +90,25 @@ class _FlowQueue:
 
 
 class FlowProducerCalls(ReportsOutages, Generic[JobT]):
-    """The calls of a flow producer, whichever way they are waited for."""
+    """The calls of a flow producer, written once for both APIs."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
 
     def __init__(self, **options: Unpack[FlowOptions]) -> None:
-        """Take the options. Nothing is sent before the first call.
+        """Make a flow producer. It connects at the first call.
+
+        Args:
+            options: see `FlowOptions`.
 
         Raises:
-            InvalidOptionError: an option does not exist or has a bad value.
+            InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, _KNOWN, type(self).__name__)
         super().__init__(options.get("url"), options.get("prefix", "bull"), options)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
-        # The URL as resolved: unpickled elsewhere, it is still the same one.
+        # With the resolved URL: after unpickling in another environment it is still the same server.
         self._options: FlowOptions = {**options, "url": self._url}
         self._queues: dict[tuple[str, str], _FlowQueue] = {}
 
@@ -121,42 +123,42 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
 
     @operation
     async def add(self, flow: Flow, *, queues_options: Mapping[str, QueueDefaults] | None = None) -> JobNode[JobT]:
-        """Add a tree of jobs: all of it or nothing.
+        """Add a tree of jobs: all of them or none.
 
         Args:
             flow: the root; see `Flow`.
-            queues_options: ``{queue_name: {"default_job_options": {...}}}``: options of the jobs of a queue that do not say otherwise.
+            queues_options: ``{queue_name: {"default_job_options": {...}}}``: the default options of the jobs of a queue.
 
         Returns:
-            The jobs, as a tree. A child that exists already and has another parent keeps it, and is not ``attached``.
+            The jobs as a tree. A child that existed already with another parent keeps it, and is not ``attached``.
 
         Raises:
-            InvalidOptionError: the flow cannot be added as it is; the message names the job.
+            InvalidOptionError: the flow has an error; the message names the job.
             DataError: a job's data is not JSON.
             ParentNotFoundError: the root's ``parent`` does not exist.
-            ParentReplacedError: the root exists already and has another parent than its ``parent``.
+            ParentReplacedError: the root exists already and has another parent.
             ConnectionLostError: Redis could not be reached; nothing was added.
-            OutcomeUnknownError: the connection broke; all was added or nothing. It is only raised if no job's id was left to the
-                producer, or a job is deduplicated.
+            OutcomeUnknownError: the connection broke; all jobs were added or none. This is only possible if every job has a custom id,
+                or a job has a deduplication id.
 
         Redis:
-            One script, about 10 µs of the server's time per job: ``add/add_linked_jobs``.
+            One script, ``add/add_linked_jobs``; about 10 µs of the server's time per job.
         """
         if self._telemetry is None:
-            return (await self._added([flow], queues_options))[0]
+            return (await self._add_flows([flow], queues_options))[0]
         with self.trace("addFlow", flow.get("queue_name"), kind="producer") as span:
             span.set_attributes(
                 {"bullmq.queue.name": flow.get("queue_name", ""), "bullmq.flow.name": flow.get("name", "")}
             )
-            return (await self._added([flow], queues_options, NodeSpans(self._telemetry)))[0]
+            return (await self._add_flows([flow], queues_options, NodeSpans(self._telemetry)))[0]
 
     @operation
     async def add_bulk(self, flows: Iterable[Flow]) -> list[JobNode[JobT]]:
-        """Add several trees of jobs: all of them or nothing. See `add`."""
+        """Add several trees of jobs: all jobs of all trees or none. See `add`."""
         if self._telemetry is None:
-            return await self._added(list(flows), None)
+            return await self._add_flows(list(flows), None)
         with self.trace("addBulkFlows", kind="producer") as span:
-            roots = await self._added(list(flows), None, NodeSpans(self._telemetry))
+            roots = await self._add_flows(list(flows), None, NodeSpans(self._telemetry))
             names = ",".join(root.job.name for root in roots)
             span.set_attributes({"bullmq.job.bulk.count": len(roots), "bullmq.job.bulk.names": names})
             return roots
@@ -171,17 +173,17 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         depth: int = _DEFAULT_DEPTH,
         max_children: int = _DEFAULT_CHILDREN,
     ) -> JobNode[JobT] | None:
-        """Return a job and what is below it, None if there is no such job.
+        """Return a job and its descendants, None if there is no such job.
 
         Args:
-            id: the job at the root.
-            queue_name: its queue.
-            prefix: how the keys of its queue begin, if not like the producer's.
-            depth: how many levels, with the root.
-            max_children: how many children of each kind (waited for, completed, failed) a job shows.
+            id: the id of the root.
+            queue_name: the queue of the root.
+            prefix: the prefix of that queue's keys; that of the flow producer by default.
+            depth: how many levels to read, including the root.
+            max_children: how many children of each state (unfinished, completed, failed) to read per job.
 
         Returns:
-            The jobs as a tree; children that were removed are left out.
+            The jobs as a tree. Children that were removed are left out.
 
         Redis:
             Two round trips per level and queue.
@@ -191,11 +193,13 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         level = await self._read(queue.core, [(queue.prefix, queue.name, id)])
         root = level[0]
         for _ in range(levels - 1):
-            level = await self._grow(queue.core, [node for node in level if node is not None], limit)
+            level = await self._read_children(queue.core, [node for node in level if node is not None], limit)
         return root
 
-    async def _grow(self, core: CoreQueue, level: list[JobNode[JobT]], limit: int) -> list[JobNode[JobT] | None]:
-        """Give all jobs of a level their children; return these."""
+    async def _read_children(
+        self, core: CoreQueue, level: list[JobNode[JobT]], limit: int
+    ) -> list[JobNode[JobT] | None]:
+        """Read the children of all jobs of a level, add them to their nodes, and return them."""
         commands: list[list[int | str | bytes]] = []
         for node in level:
             key = f"{node.job.queue_qualified_name}:{node.job.id}"
@@ -206,20 +210,20 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
                 ["ZRANGE", f"{key}:unsuccessful", 0, limit - 1],
             ]
         replies = await reply(core.commands(commands)) if commands else []
-        families = []
+        child_addresses = []
         for place, node in enumerate(level):
-            (_, processed), (_, awaited), (_, ignored), failed = replies[4 * place : 4 * place + 4]
-            kinds = (processed[::2], awaited, ignored[::2], failed)
+            (_, processed), (_, unfinished), (_, ignored), failed = replies[4 * place : 4 * place + 4]
+            kinds = (processed[::2], unfinished, ignored[::2], failed)
             keys = dict.fromkeys(key.decode() for kind in kinds for key in kind[:limit])
-            families.append((node, [self._address(key, node.job.prefix) for key in keys]))
-        children = await self._read(core, [address for _, addresses in families for address in addresses])
-        born = iter(children)
-        for node, addresses in families:
-            node.children = [child for child in (next(born) for _ in addresses) if child is not None]
+            child_addresses.append((node, [self._address(key, node.job.prefix) for key in keys]))
+        children = await self._read(core, [address for _, addresses in child_addresses for address in addresses])
+        remaining = iter(children)
+        for node, addresses in child_addresses:
+            node.children = [child for child in (next(remaining) for _ in addresses) if child is not None]
         return children
 
     async def _read(self, core: CoreQueue, addresses: list[tuple[str, str, str]]) -> list[JobNode[JobT] | None]:
-        """Read jobs by prefix, queue and id; None for each that is gone."""
+        """Read jobs by prefix, queue and id; None for a job that does not exist."""
         if not addresses:
             return []
         found = await reply(core.commands([["HGETALL", ":".join(address)] for address in addresses]))
@@ -231,7 +235,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         return nodes
 
     def _address(self, key: str, near: str) -> tuple[str, str, str]:
-        """Split a job's key into prefix, queue and id; prefixes and ids may have colons, names of queues have none."""
+        """Split a job's key into prefix, queue and id. Prefixes and ids may have colons, queue names have none."""
         known = {self._prefix, near, *(prefix for prefix, _ in self._queues)}
         prefix = max(
             (prefix for prefix in known if key.startswith(f"{prefix}:")), key=len, default=key.partition(":")[0]
@@ -239,7 +243,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         name, _, job_id = key[len(prefix) + 1 :].partition(":")
         return prefix, name, job_id
 
-    async def _added(
+    async def _add_flows(
         self,
         flows: list[Flow],
         queues_options: Mapping[str, QueueDefaults] | None,
@@ -279,7 +283,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
 
     @operation
     async def wait_until_ready(self) -> None:
-        """Connect now and check the server; queues are checked when a flow first has jobs in them.
+        """Connect now and check the server. A queue is checked when the first flow with a job in it is added.
 
         Raises:
             ConnectionLostError: Redis could not be reached in time.
@@ -292,9 +296,9 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
 
 
 class FlowProducer(BlockingContext, FlowProducerCalls[Job]):
-    """Adds trees of jobs. Its calls block; `bullrush.aio.FlowProducer` has the same ones to be awaited.
+    """Adds flows: trees of jobs. Its calls block; `bullrush.aio.FlowProducer` has the same calls to be awaited.
 
-    It pickles as its configuration and may be used on both sides of a fork.
+    It can be pickled (as its configuration) and used before and after a fork.
     """
 
     _job_type = Job
