@@ -181,7 +181,7 @@ def test_a_drain_delay_meant_in_seconds_is_told_and_does_not_keep_redis_busy(
     worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert worker(print, drain_delay=5)._settings.drain_delay == 100
-    assert "drain_delay=5 is in milliseconds (in BullMQ in seconds), and at least 100 are waited" in caplog.text
+    assert "drain_delay=5 is in milliseconds (in BullMQ it is in seconds); the minimum of 100 is used" in caplog.text
     caplog.clear()
     worker(print, drain_delay=5_000)
     assert not caplog.text
