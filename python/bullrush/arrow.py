@@ -25,23 +25,24 @@ class ArrowWriter:
     """Adds batches of rows to a queue. ``added`` counts new jobs, ``duplicates`` those whose id existed already.
 
     A batch is anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pyarrow, polars, pandas, duckdb, Spark's
-    ``mapInArrow``). Each row becomes a job with the row as a JSON object: null is null, integers and decimals are numbers with all
-    their digits, NaN is null, binary is base64, dates and times are ISO 8601 texts (timestamps with a time zone are in UTC with ``Z``),
-    lists are lists and structs are objects.
+    ``mapInArrow``). Each row becomes a job with the row as a JSON object: null is null, integers and decimals are
+    numbers with all their digits, NaN is null, binary is base64, dates and times are ISO 8601 texts (timestamps with a
+    time zone are in UTC with ``Z``), lists are lists and structs are objects.
 
     Args:
         queue: the queue.
         name: the name of all jobs.
         name_column: instead of ``name``: the column with the names.
         data: the columns of the data; all by default.
-        job_id: the column with the job ids, strings or integers. BullMQ refuses whole numbers as ids, so ``17`` in a column ``order``
-            becomes the id ``order-17``.
-        id_scope: without ``job_id``: ids are ``<scope>.<hash of the row>.<number of equal rows before>``. Rows that a new writer with the
-            same scope writes again, in any order, are duplicates and no new jobs.
+        job_id: the column with the job ids, strings or integers. BullMQ refuses whole numbers as ids, so ``17`` in a
+            column ``order`` becomes the id ``order-17``.
+        id_scope: without ``job_id``: ids are ``<scope>.<hash of the row>.<number of equal rows before>``. Rows that a
+            new writer with the same scope writes again, in any order, are duplicates and no new jobs.
         opts: the options of all jobs; see `JobOptions`.
 
     Raises:
-        InvalidOptionError: an option is wrong or, in `write`, a row cannot be a job. No row of that batch is added; earlier batches are.
+        InvalidOptionError: an option is wrong or, in `write`, a row cannot be a job. No row of that batch is added;
+            earlier batches are.
     """
 
     def __init__(

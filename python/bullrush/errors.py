@@ -1,6 +1,7 @@
 """All errors of bullrush. They are defined in Python so that they can be pickled.
 
-The compiled core raises these classes by name. Each negative result code of a BullMQ script has one class; see `from_code`.
+The compiled core raises these classes by name. Each negative result code of a BullMQ script has one class; see
+`from_code`.
 """
 
 from __future__ import annotations

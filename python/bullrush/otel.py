@@ -25,8 +25,8 @@ _KINDS: Final[dict[SpanKind, trace.SpanKind]] = {
 class OpenTelemetry:
     """A tracer for ``Queue(..., telemetry=OpenTelemetry())``, for workers and for flow producers.
 
-    It uses the global tracer provider and propagators. With jobs it stores the carrier of the propagators as JSON, as ``bullmq-otel``
-    does.
+    It uses the global tracer provider and propagators. With jobs it stores the carrier of the propagators as JSON, as
+    ``bullmq-otel`` does.
     """
 
     def __init__(self, name: str = "bullrush", version: str | None = None) -> None:

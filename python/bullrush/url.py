@@ -24,8 +24,8 @@ def resolve(url: str | None) -> str:
     """Return the URL to connect to.
 
     Args:
-        url: the caller's URL. None: ``BULLRUSH_URL``, then ``REDIS_URL``, then `DEFAULT_URL`. ``embedded://[dir]`` starts a
-            private server, once per process and directory.
+        url: the caller's URL. None: ``BULLRUSH_URL``, then ``REDIS_URL``, then `DEFAULT_URL`. ``embedded://[dir]``
+            starts a private server, once per process and directory.
     """
     found = url or next((value for name in _VARIABLES if (value := os.environ.get(name))), DEFAULT_URL)
     if found.startswith("embedded:"):

@@ -32,8 +32,8 @@ class Events(EventIteration):
 class QueueEvents(AsyncContext, QueueEventsCalls):
     """The events of a queue for asyncio: `bullrush.QueueEvents` with its calls awaited.
 
-    Iterate with ``async for``. Listeners may be coroutine functions. They are called on the running loop, and the next batch of events
-    is read when they have returned.
+    Iterate with ``async for``. Listeners may be coroutine functions. They are called on the running loop, and the next
+    batch of events is read when they have returned.
     """
 
     _new_listeners = LoopListeners

@@ -35,8 +35,8 @@ _log: Final = logging.getLogger("bullrush")
 class Worker(AsyncContext, WorkerCalls[Job]):
     """A worker for asyncio: `bullrush.Worker` with its calls awaited.
 
-    Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on that loop and
-    may be coroutine functions.
+    Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on
+    that loop and may be coroutine functions.
     """
 
     _job_type = Job
@@ -57,9 +57,12 @@ class Worker(AsyncContext, WorkerCalls[Job]):
         horizon: Duration = HORIZON,
         signals: bool = True,
     ) -> RunStats:
-        """Run jobs; see `bullrush.Worker.run`. To cancel it closes the worker: gracefully, and by force if it is cancelled again.
+        """Run jobs; see `bullrush.Worker.run`.
 
-        Signals are handled only if they have the default handlers of Python or `asyncio.run`: a web server keeps its own.
+        Cancelling this call closes the worker: gracefully at first, by force if it is cancelled again.
+
+        Signals are handled only if they have the default handlers of Python or `asyncio.run`: a web server keeps its
+        own.
         """
         closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)

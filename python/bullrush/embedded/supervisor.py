@@ -1,9 +1,9 @@
 """A program that runs one server as long as it is used. It imports only the standard library.
 
-Its standard input is a pipe that the owner holds open. When the owner ends in any way, even by SIGKILL, the kernel closes the pipe, and
-the supervisor stops the server. If other processes hold a lock on the file of users, it reports this to the owner and waits for them.
-``keep`` on the pipe stops the server at once and keeps the scratch directory for a restart. When the supervisor ends in any way, its
-server ends, too.
+Its standard input is a pipe that the owner holds open. When the owner ends in any way, even by SIGKILL, the kernel
+closes the pipe, and the supervisor stops the server. If other processes hold a lock on the file of users, it reports
+this to the owner and waits for them. ``keep`` on the pipe stops the server at once and keeps the scratch directory for
+a restart. When the supervisor ends in any way, its server ends, too.
 """
 
 import os
@@ -57,7 +57,10 @@ def _signal_on_death() -> Callable[[], None] | None:
 
 
 def _guard(server: int) -> int:
-    """Start a second process that stops the server if this one dies, for systems other than Linux. A write to the result ends it."""
+    """Start a second process that stops the server if this one dies, for systems other than Linux.
+
+    A write to the result ends it.
+    """
     end, alive = os.pipe()
     if os.fork():
         os.close(end)

@@ -23,9 +23,9 @@ _DECODED: Final[dict[str, dict[str, Callable[[str], JSON]]]] = {
 class Event(Mapping[str, JSON]):
     """One event of a queue.
 
-    Its fields are attributes (``event.failed_reason``) and items (``event["failed_reason"]`` or ``event["failedReason"]``). ``returnvalue``
-    of ``completed`` and ``data`` of ``progress`` are JSON values; ``delay``, ``count`` and ``attempts_made`` are numbers; other fields are
-    texts.
+    Its fields are attributes (``event.failed_reason``) and items (``event["failed_reason"]`` or
+    ``event["failedReason"]``). ``returnvalue`` of ``completed`` and ``data`` of ``progress`` are JSON values;
+    ``delay``, ``count`` and ``attempts_made`` are numbers; other fields are texts.
 
     Attributes:
         event: the name of the event: ``completed``, ``failed``, ``waiting``...

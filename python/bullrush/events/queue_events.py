@@ -38,9 +38,10 @@ class QueueEventsOptions(TypedDict, total=False):
     Attributes:
         url: the URL of Redis; see `QueueOptions`.
         prefix: the prefix of all keys; ``bull`` by default.
-        last_event_id: the id of the entry after which reading starts. ``$``, the default, is the current end of the stream; ``0-0`` is
-            its beginning.
-        blocking_timeout: how long one blocking read lasts, in ms; 10,000. It only decides how often an idle connection reads again.
+        last_event_id: the id of the entry after which reading starts. ``$``, the default, is the current end of the
+            stream; ``0-0`` is its beginning.
+        blocking_timeout: how long one blocking read lasts, in ms; 10,000. It only decides how often an idle connection
+            reads again.
         autorun: True, the default, connects at once and calls listeners as soon as there are any. Otherwise call `run`.
     """
 
@@ -120,7 +121,10 @@ class QueueEventsCalls(Handle):
         return self._events_core().ready(timeout_ms)
 
     def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
-        """Start to wait for the last event of a job; with ``late``, also look among the last events. For `Job.wait_until_finished`."""
+        """Start to wait for the last event of a job; with ``late``, also look among the last events.
+
+        For `Job.wait_until_finished`.
+        """
         return self._events_core().outcome(job_id, timeout_ms, late)
 
     def is_running(self) -> bool:
@@ -242,11 +246,12 @@ class Events(EventIteration):
 class QueueEvents(BlockingContext, QueueEventsCalls):
     """The events of a queue from all programs: iterate over this object, or add listeners with `on`.
 
-    It has its own connection, and starts at the current end of the stream (see ``last_event_id``). After a lost connection it continues
-    without a gap. It reads at most 1,000 events ahead of a slow program; Redis keeps about 10,000 events.
+    It has its own connection, and starts at the current end of the stream (see ``last_event_id``). After a lost
+    connection it continues without a gap. It reads at most 1,000 events ahead of a slow program; Redis keeps about
+    10,000 events.
 
-    A listener gets an `Event`. ``on("completed", f)`` is called for all jobs, ``on("completed:7", f)`` for job 7. Listeners are called
-    one after the other, on a background thread or on the thread of `run`.
+    A listener gets an `Event`. ``on("completed", f)`` is called for all jobs, ``on("completed:7", f)`` for job 7.
+    Listeners are called one after the other, on a background thread or on the thread of `run`.
     """
 
     _thread: threading.Thread | None = None
@@ -254,7 +259,8 @@ class QueueEvents(BlockingContext, QueueEventsCalls):
     def iterate(self, timeout: Duration | None = None) -> Events:
         """Iterate over events until this object is closed, or until there was no event for ``timeout`` ms.
 
-        After a ``break`` no event is lost: the next iteration continues there, unless something else has listened in the meantime.
+        After a ``break`` no event is lost: the next iteration continues there, unless something else has listened in
+        the meantime.
         """
         return Events(self, timeout)
 

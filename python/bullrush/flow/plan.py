@@ -32,7 +32,8 @@ class Flow(TypedDict, total=False):
         queue_name: the queue of the job; required.
         data: any JSON value; ``{}`` by default.
         prefix: the prefix of the queue's keys; that of the flow producer by default.
-        opts: see `bullrush.job.options.JobOptions`. Only the root may have ``parent``, and only jobs without children ``deduplication``.
+        opts: see `bullrush.job.options.JobOptions`. Only the root may have ``parent``, and only jobs without children
+            ``deduplication``.
         children: flows that must complete before this job starts.
     """
 

@@ -39,7 +39,7 @@ _ANY_QUEUE: Final = "flows"
 
 
 class FlowOptions(TypedDict, total=False):
-    """Options of a flow producer: ``url``, ``prefix``, ``telemetry`` and ``timeout``, as in `bullrush.queue.QueueOptions`."""
+    """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`."""
 
     url: str | None
     prefix: str
@@ -54,7 +54,8 @@ class JobNode(Generic[JobT]):
     Attributes:
         job: the job.
         children: its children, in order.
-        attached: False for a job that its parent does not wait for: it existed and keeps its other parent, or it was deduplicated.
+        attached: False for a job that its parent does not wait for: it existed and keeps its other parent, or it was
+            deduplicated.
     """
 
     job: JobT
@@ -127,7 +128,8 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
 
         Args:
             flow: the root; see `Flow`.
-            queues_options: ``{queue_name: {"default_job_options": {...}}}``: the default options of the jobs of a queue.
+            queues_options: ``{queue_name: {"default_job_options": {...}}}``: the default options of the jobs of a
+                queue.
 
         Returns:
             The jobs as a tree. A child that existed already with another parent keeps it, and is not ``attached``.
@@ -138,8 +140,8 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
             ParentNotFoundError: the root's ``parent`` does not exist.
             ParentReplacedError: the root exists already and has another parent.
             ConnectionLostError: Redis could not be reached; nothing was added.
-            OutcomeUnknownError: the connection broke; all jobs were added or none. This is only possible if every job has a custom id,
-                or a job has a deduplication id.
+            OutcomeUnknownError: the connection broke; all jobs were added or none. This is only possible if every job
+                has a custom id, or a job has a deduplication id.
 
         Redis:
             One script, ``add/add_linked_jobs``; about 10 µs of the server's time per job.

@@ -92,7 +92,9 @@ class JobAttributes:
 
     @property
     def data(self) -> JSON:
-        """The data of the job, any JSON value. It is decoded once; changes to it stay in this process, see `update_data`.
+        """The data of the job, any JSON value.
+
+        It is decoded once; changes to it stay in this process, see `update_data`.
 
         Raises:
             MalformedJobError: the stored data is not JSON.
@@ -137,8 +139,8 @@ class JobAttributes:
     def cancelled(self) -> bool:
         """True once the handler should stop; a long-running plain function checks this now and then.
 
-        The job was cancelled, or its ``timeout`` is over, or its result would be dropped: its lock is lost, or the worker's deadline to
-        close has passed.
+        The job was cancelled, or its ``timeout`` is over, or its result would be dropped: its lock is lost, or the
+        worker's deadline to close has passed.
         """
         return self.record.cancelled
 
@@ -151,7 +153,8 @@ class JobAttributes:
         """Raise if the handler should stop; see `cancelled`. A long-running plain function calls this now and then.
 
         Raises:
-            JobCancelledError: the job was cancelled. If the handler does not catch it, the job fails with the reason and is not retried.
+            JobCancelledError: the job was cancelled. If the handler does not catch it, the job fails with the reason
+                and is not retried.
         """
         if self.record.cancelled:
             raise JobCancelledError(self.record.cancel_reason or "the job is no longer held")

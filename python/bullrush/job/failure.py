@@ -50,7 +50,10 @@ class Failure(NamedTuple):
 
 
 def is_named(error: BaseException, *names: str) -> bool:
-    """Tell whether one of the error's classes has one of these names. Classes of other libraries with such a name count, too."""
+    """Tell whether one of the error's classes has one of these names.
+
+    Classes of other libraries with such a name count, too.
+    """
     return any(_class_name(kind) in names for kind in _bases(type(error)))
 
 
@@ -65,7 +68,10 @@ def has_moved(error: BaseException) -> bool:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an exception is Ctrl-C: a `KeyboardInterrupt` in the main thread. In other threads user code raised it."""
+    """Tell whether an exception is Ctrl-C: a `KeyboardInterrupt` in the main thread.
+
+    In other threads user code raised it.
+    """
     # By its type: `isinstance` reads `__class__`, which an exception may override.
     return issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
@@ -83,7 +89,9 @@ def describe(error: BaseException, *, retry: bool) -> Failure:
 async def decide_retry(
     job: JobFields, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
 ) -> Failure:
-    """Return how an attempt failed, and whether and when the job is retried. It is part of an operation and never raises.
+    """Return how an attempt failed, and whether and when the job is retried.
+
+    It is part of an operation and never raises.
 
     Args:
         job: the job.

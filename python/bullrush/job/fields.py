@@ -1,4 +1,4 @@
-"""Changing the fields of a job object: after a call that changed them in Redis, or from another object of the same job."""
+"""Changing the fields of a job object: after a call, or from another object of the same job."""
 
 from __future__ import annotations
 

@@ -128,7 +128,9 @@ class OptionCompiler:
         return compiled, None if job_id is None else check_job_id(job_id) or None
 
     def template(self, options: Mapping[str, object]) -> bytes:
-        """Return the options of a job scheduler's template as JSON: under their stored names, and only those that were given.
+        """Return the options of a job scheduler's template as JSON, under their stored names.
+
+        Only options that were given are in it.
 
         Raises:
             UnknownOptionError, InvalidOptionError: see `compile`.

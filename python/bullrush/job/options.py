@@ -42,7 +42,7 @@ class KeepOptions(TypedDict, total=False):
 
 
 class ParentOptions(TypedDict):
-    """The parent job: its ``id``, and its ``queue`` with the prefix (`Job.queue_qualified_name`), such as ``bull:video``."""
+    """The parent job: its ``id``, and its ``queue`` with the prefix, such as ``bull:video``."""
 
     id: str
     queue: str
@@ -53,10 +53,12 @@ class DeduplicationOptions(TypedDict, total=False):
 
     Attributes:
         id: the deduplication id; required.
-        ttl: ms after which the id is free again, even if the job has not finished. Without it the id is free when the job finishes.
+        ttl: ms after which the id is free again, even if the job has not finished. Without it the id is free when the
+            job finishes.
         extend: each dropped job restarts the ``ttl``.
         replace: a new job replaces the old one while that is still delayed.
-        keep_last_if_active: while a worker runs the job, the last dropped job is stored and added when the running one finishes.
+        keep_last_if_active: while a worker runs the job, the last dropped job is stored and added when the running one
+            finishes.
     """
 
     id: Required[str]
@@ -72,10 +74,12 @@ class JobOptions(TypedDict, total=False):
     Attributes:
         attempts: how often the job may run in total; 0 and 1 mean once.
         backoff: the wait before the next attempt: ms, or `BackoffOptions`.
-        continue_parent_on_failure: when this job fails for good, its parent runs at once, even with other unfinished children.
+        continue_parent_on_failure: when this job fails for good, its parent runs at once, even with other unfinished
+            children.
         debounce: BullMQ's older name of ``deduplication``.
         deduplication: see `DeduplicationOptions`.
-        delay: ms before the job may run. The latest possible time is 2039-09-07T15:47:35.551Z, a limit of BullMQ's format.
+        delay: ms before the job may run. The latest possible time is 2039-09-07T15:47:35.551Z, a limit of BullMQ's
+            format.
         fail_parent_on_failure: when this job fails for good, its parent fails, too.
         ignore_dependency_on_failure: when this job fails for good, its parent no longer waits for it; see
             `Job.get_ignored_children_failures`.
@@ -85,7 +89,8 @@ class JobOptions(TypedDict, total=False):
         parent: the parent job, which waits for this one; see `ParentOptions`.
         priority: 1 is the most urgent, 2,097,152 the least; 0 is no priority and runs before all of them.
         remove_dependency_on_failure: when this job fails for good, its parent no longer waits for it.
-        remove_on_complete: True removes the completed job; a number keeps that many of the newest; a dict is `KeepOptions`.
+        remove_on_complete: True removes the completed job; a number keeps that many of the newest; a dict is
+            `KeepOptions`.
         remove_on_fail: the same for failed jobs.
         size_limit: the most bytes that the data may have as JSON.
         stack_trace_limit: how many stack traces are kept.

@@ -16,8 +16,8 @@ Changes: TypeAlias = tuple[Mapping[str, bytes | None], bool]
 #: Gets a job and its progress.
 ProgressListener: TypeAlias = Callable[[Any, Any], None]
 
-#: Gets the number of ended attempts, the backoff type, the error and the job. Returns the delay in ms or as a timedelta; 0 or None
-#: retries at once, -1 fails the job. It may be a coroutine function.
+#: Gets the number of ended attempts, the backoff type, the error and the job. Returns the delay in ms or as a
+#: timedelta; 0 or None retries at once, -1 fails the job. It may be a coroutine function.
 BackoffStrategy: TypeAlias = Callable[
     [int, str, BaseException, Any], float | timedelta | Awaitable[float | timedelta | None] | None
 ]

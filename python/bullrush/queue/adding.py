@@ -54,7 +54,8 @@ class QueueAdding(QueueGetters[JobT]):
             options: see `JobOptions`: ``delay``, ``priority``, ``attempts``, ``backoff``, ``job_id``...
 
         Returns:
-            The job. If a job with its ``job_id`` or deduplication id exists, nothing is added and the result has the id of that job.
+            The job. If a job with its ``job_id`` or deduplication id exists, nothing is added and the result has the id
+            of that job.
 
         Raises:
             DataError: a part of the data is not JSON; the message has its path.
@@ -65,8 +66,8 @@ class QueueAdding(QueueGetters[JobT]):
             OutcomeUnknownError: the connection broke; the job was added or not.
 
         Redis:
-            One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs that threads
-            or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
+            One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
+            that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
         """
         if self._telemetry is None:
             job = await self._add_one(name, data, options)
@@ -87,12 +88,13 @@ class QueueAdding(QueueGetters[JobT]):
 
         Raises:
             DataError, InvalidOptionError: one job is invalid; no job was added.
-            ParentNotFoundError, ParentReplacedError: the parent of one job is wrong; none of its part of 250 was added, earlier parts were.
+            ParentNotFoundError, ParentReplacedError: the parent of one job is wrong; none of its part of 250 was added,
+                earlier parts were.
             ConnectionLostError, OutcomeUnknownError: some of the jobs may have been added.
 
         Redis:
-            ``add/add_jobs`` per 250 jobs; each job is stored atomically, the whole list is not. If a job has a parent or a deduplication
-            id: ``add/add_linked_jobs`` per 250 jobs, each part atomically.
+            ``add/add_jobs`` per 250 jobs; each job is stored atomically, the whole list is not. If a job has a parent
+            or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically.
         """
         if self._telemetry is None:
             return await self._add_many(self._new_jobs(jobs))
@@ -150,14 +152,18 @@ class QueueAdding(QueueGetters[JobT]):
             source: a table, a batch or a stream: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
             name: the name of all jobs.
             name_column: instead of ``name``: the column with the names.
-            data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the JSON.
-            job_id: the column with the job ids. BullMQ refuses whole numbers as ids: ``17`` in a column ``order`` becomes ``order-17``.
-            id_scope: instead of ``job_id``: ids are made from this text and the content of the row, independent of the order of rows, so
-                that rows added twice become one job. `bullrush.arrow.ArrowWriter` does the same over many calls.
+            data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the
+                JSON.
+            job_id: the column with the job ids. BullMQ refuses whole numbers as ids: ``17`` in a column ``order``
+                becomes ``order-17``.
+            id_scope: instead of ``job_id``: ids are made from this text and the content of the row, independent of the
+                order of rows, so that rows added twice become one job. `bullrush.arrow.ArrowWriter` does the same over
+                many calls.
             opts: the options of all jobs; see `JobOptions`.
 
         Returns:
-            The ids in the order of the rows. Their attribute ``duplicates`` has the positions of ids that existed already.
+            The ids in the order of the rows. Their attribute ``duplicates`` has the positions of ids that existed
+            already.
 
         Raises:
             InvalidOptionError: an option or a column is wrong, or a row cannot be a job; no job was added.

@@ -112,7 +112,9 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def drain(self, delayed: bool = False) -> None:
-        """Remove all waiting and prioritized jobs, and with ``delayed=True`` also the delayed ones. Active jobs continue.
+        """Remove all waiting and prioritized jobs, and with ``delayed=True`` also the delayed ones.
+
+        Active jobs continue.
 
         The next job of each job scheduler stays. There are no events.
 
@@ -123,10 +125,13 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def clean(self, grace: Duration, limit: int, type: CleanableState = "completed") -> list[str]:
-        """Remove old jobs of a state. Active jobs are removed only if no worker holds their lock, a scheduler's next job never.
+        """Remove old jobs of a state.
+
+        Active jobs are removed only if no worker holds their lock, a scheduler's next job never.
 
         Args:
-            grace: the minimum age in ms: since the job finished or, for unfinished jobs, since it was last taken or added.
+            grace: the minimum age in ms: since the job finished or, for unfinished jobs, since it was last taken or
+                added.
             limit: how many jobs to check, oldest first; 0 is all of them.
             type: completed, failed, wait (or waiting), active, paused, prioritized or delayed.
 
@@ -185,7 +190,10 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
-        """Let no job start for ``expire_time`` ms. This applies to workers with a limiter, and to those whose handler raises `RateLimitError`."""
+        """Let no job start for ``expire_time`` ms.
+
+        This applies to workers with a limiter, and to those whose handler raises `RateLimitError`.
+        """
         await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
 
     @operation
@@ -196,7 +204,10 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def set_global_concurrency(self, concurrency: int) -> int:
-        """Let at most ``concurrency`` jobs be active at the same time, over all workers. Returns 1 if there was no such limit, else 0."""
+        """Let at most ``concurrency`` jobs be active at the same time, over all workers.
+
+        Returns 1 if there was no such limit, else 0.
+        """
         return await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
 
     @operation
@@ -206,7 +217,10 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def set_global_rate_limit(self, max: int, duration: Duration) -> int:
-        """Let at most ``max`` jobs start per ``duration`` ms, over all workers. Returns how many of the two were not set before."""
+        """Let at most ``max`` jobs start per ``duration`` ms, over all workers.
+
+        Returns how many of the two were not set before.
+        """
         most = checks.at_least(1)("max", max)
         return await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
 
@@ -257,8 +271,8 @@ class QueueAdministration(QueueMonitoring[JobT]):
             How many jobs were removed.
 
         Redis:
-            SCAN over the whole database; the ids of all waiting and active jobs are read once. Then ``manage/remove_orphaned_jobs``
-            checks the candidates again and removes them.
+            SCAN over the whole database; the ids of all waiting and active jobs are read once. Then
+            ``manage/remove_orphaned_jobs`` checks the candidates again and removes them.
         """
         page, most = checks.at_least(1)("count", count), checks.at_least(0)("limit", limit)
         listed = await listed_ids(self)

@@ -55,14 +55,15 @@ class QueueGetters(JobHandle, Generic[JobT]):
         """Return jobs by state.
 
         Args:
-            types: a state or several: waiting, active, delayed, prioritized, completed, failed, paused, waiting-children. None is all
-                states.
+            types: a state or several: waiting, active, delayed, prioritized, completed, failed, paused,
+                waiting-children. None is all states.
             start: the first position, counted from 0 in each state.
             end: the last position; -1 is the end.
             asc: oldest first.
 
         Returns:
-            The jobs of the first state, then those of the next, in the order of ``types``. Jobs that are removed meanwhile are left out.
+            The jobs of the first state, then those of the next, in the order of ``types``. Jobs that are removed
+            meanwhile are left out.
         """
         return await self._jobs(_as_list(types), start, end, asc=asc)
 
@@ -110,7 +111,10 @@ class QueueGetters(JobHandle, Generic[JobT]):
 
     @operation
     async def get_job_counts(self, *types: str) -> dict[str, int]:
-        """Return the number of jobs per state: of the given states, or of all. ``waiting`` also adds ``paused`` to the result."""
+        """Return the number of jobs per state: of the given states, or of all.
+
+        ``waiting`` also adds ``paused`` to the result.
+        """
         return await self._counts(types)
 
     @operation
@@ -169,7 +173,7 @@ class QueueGetters(JobHandle, Generic[JobT]):
 
     @operation
     async def get_job_logs(self, job_id: str, start: int = 0, end: int = -1, asc: bool = True) -> JobLogs:
-        """Return the rows of a job's log from ``start`` to ``end``, oldest first, or newest first with ``asc=False``."""
+        """Return rows of a job's log, oldest first, or newest first with ``asc=False``."""
         logs, count = await reply(self.core.get_job_logs(job_id, start, end, asc))
         return {"logs": logs, "count": count}
 
@@ -220,7 +224,10 @@ def _as_list(types: str | Iterable[str] | None) -> list[str]:
 
 
 def _checked_states(types: Sequence[str]) -> list[str]:
-    """Return each state once, checked. Waiting jobs of a paused queue are in a list of their own, so ``waiting`` adds ``paused``."""
+    """Return each state once, checked.
+
+    Waiting jobs of a paused queue are in a list of their own, so ``waiting`` adds ``paused``.
+    """
     asked = list(dict.fromkeys(types or _STATES))
     for name in asked:
         if name not in _TYPES:

@@ -44,9 +44,10 @@ class QueueMonitoring(QueueGetters[JobT]):
 
     @operation
     async def get_workers(self) -> list[dict[str, str]]:
-        """Return the connected workers of the queue, from all programs and languages, with the fields of Redis' CLIENT LIST.
+        """Return the connected workers of the queue, from all programs and languages.
 
-        ``name`` is the queue's name. ``rawname`` is the name of the connection; it ends in ``:w:<name>`` if the worker has a name.
+        Each has the fields of Redis' CLIENT LIST.         ``name`` is the queue's name. ``rawname`` is the name of the
+        connection; it ends in ``:w:<name>`` if the worker has a name.
         """
         return await self._clients(("", ":w:"))
 
@@ -153,8 +154,8 @@ class QueueMonitoring(QueueGetters[JobT]):
             max_jobs: the ``max`` of the limiter; by default that of the global rate limit.
 
         Returns:
-            0 while fewer than ``max_jobs`` jobs have started. Without any ``max`` it is the TTL of the current limit: -2 if there is
-            none, -1 if it does not end.
+            0 while fewer than ``max_jobs`` jobs have started. Without any ``max`` it is the TTL of the current limit:
+            -2 if there is none, -1 if it does not end.
         """
         limiter = self.to_key("limiter")
         stored, used, ttl = await reply(

@@ -35,7 +35,8 @@ async def next_candidates(queue: Handle, cursor: bytes, count: int, listed: set[
     """Scan some keys of the database for orphaned jobs.
 
     Returns:
-        The next cursor, and the ids of jobs that seem to be in no state, in batches for one script call each. The script checks again.
+        The next cursor, and the ids of jobs that seem to be in no state, in batches for one script call each. The
+        script checks again.
     """
     prefix = queue.to_key("")
     pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in prefix) + "*"

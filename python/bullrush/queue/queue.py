@@ -30,7 +30,8 @@ _DEFAULT_MAX_LEN_EVENTS: Final = 10_000
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-#: The local events of a queue object, about its own calls. `QueueEvents` has the events of the queue, from all processes.
+#: The local events of a queue object, about its own calls. `QueueEvents` has the events of the queue, from all
+#: processes.
 EVENTS: Final = {
     "waiting": "(job)",
     "paused": "()",
@@ -46,15 +47,16 @@ class QueueOptions(TypedDict, total=False):
     """Options of a queue object.
 
     Attributes:
-        url: the URL of Redis: ``redis://``, ``rediss://``, ``unix://`` or ``embedded://[dir]``. By default the environment variable
-            ``BULLRUSH_URL``, then ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``.
-        prefix: the prefix of all keys; ``bull`` by default, as in BullMQ. On Redis Cluster it needs a hash tag: ``{bull}``.
+        url: the URL of Redis: ``redis://``, ``rediss://``, ``unix://`` or ``embedded://[dir]``. By default the
+            environment variable ``BULLRUSH_URL``, then ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``.
+        prefix: the prefix of all keys; ``bull`` by default, as in BullMQ. On Redis Cluster it needs a hash tag:
+            ``{bull}``.
         default_job_options: options for every job added here; the options of a job take precedence.
         streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps almost none.
         skip_metas_update: True does not write the queue's settings to Redis.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
-        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as `clean` makes
-            several round trips.
+        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
+            `clean` makes several round trips.
     """
 
     url: str | None

@@ -1,4 +1,7 @@
-"""The options of a job scheduler: when it makes jobs, and which. They are checked and turned into BullMQ's stored form."""
+"""The options of a job scheduler: when it makes jobs, and which.
+
+They are checked and turned into BullMQ's stored form.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class RepeatOptions(TypedDict, total=False):
 
     Attributes:
         every: ms between two jobs, or a timedelta. The first job is due now, or at ``start_date``.
-        pattern: a cron pattern with five fields, or six with seconds first; or ``@hourly``, ``@daily``, ``@weekly``, ``@monthly``,
-            ``@yearly``.
+        pattern: a cron pattern with five fields, or six with seconds first; or ``@hourly``, ``@daily``, ``@weekly``,
+            ``@monthly``, ``@yearly``.
         tz: the time zone of the pattern, such as ``Europe/Paris``; UTC by default.
         utc: True is ``tz="UTC"``.
         limit: how many jobs to make in all.
@@ -180,7 +183,7 @@ def check_template(template: object) -> JobTemplate:
 
 
 def has_oldest_form(key: str) -> bool:
-    """Tell whether BullMQ reads an id as ``<name>:<job id>:<end date>:<tz>:<pattern>``, the oldest form of repeatable jobs."""
+    """Tell whether BullMQ reads an id as the oldest form: ``<name>:<job id>:<end date>:<tz>:<pattern>``."""
     return key.count(":") + 1 >= _OLDEST_FORM_PARTS
 
 

@@ -37,7 +37,10 @@ class QueueSchedulers(SchedulerCalls[JobT]):
 
     @operation
     async def get_repeatable_jobs(self, start: int = 0, end: int = -1, asc: bool = False) -> list[RepeatableJob]:
-        """Return repeatable jobs of older BullMQ versions, and job schedulers in the same form. Prefer `get_job_schedulers`."""
+        """Return repeatable jobs of older BullMQ versions, and job schedulers in the same form.
+
+        Prefer `get_job_schedulers`.
+        """
         return [_repeatable(*scheduler) for scheduler in await self._read_schedulers(start, end, asc=asc)]
 
     @operation

@@ -108,8 +108,8 @@ class SchedulerCalls(JobHandle, Generic[JobT]):
     ) -> JobT | None:
         """Create a job scheduler, or update the one with this id, and make its next job.
 
-        If its next job still waits, an update makes that job again from the new template, at the old time. New times apply to the jobs
-        after it. To start from the beginning, remove the scheduler first.
+        If its next job still waits, an update makes that job again from the new template, at the old time. New times
+        apply to the jobs after it. To start from the beginning, remove the scheduler first.
 
         Args:
             scheduler_id: the scheduler's id; at most three colons.

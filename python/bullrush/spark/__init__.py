@@ -1,7 +1,7 @@
 """Spark and queues: DataFrames become jobs, executors run them, results become DataFrames.
 
-Everything works with classic sessions and with Spark Connect; `worker` also works with RDDs. Executors need this package, pyarrow and
-access to Redis.
+Everything works with classic sessions and with Spark Connect; `worker` also works with RDDs. Executors need this
+package, pyarrow and access to Redis.
 """
 
 from bullrush.spark.drain import drain

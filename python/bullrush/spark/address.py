@@ -17,8 +17,8 @@ class Address:
 
     Attributes:
         name: the queue's name.
-        url: a Redis URL; or ``env:NAME`` or ``file:/path``, which are read where the queue is opened, so that no password is sent with
-            the code.
+        url: a Redis URL; or ``env:NAME`` or ``file:/path``, which are read where the queue is opened, so that no
+            password is sent with the code.
         prefix: the prefix of the queue's keys.
     """
 
@@ -30,7 +30,8 @@ class Address:
     def on_driver(cls, queue: str, url: str | None, prefix: str | None) -> Address:
         """Return the address of a queue, for a call on the driver.
 
-        The driver resolves what the executors cannot: its environment variables, and an embedded server, which it starts.
+        The driver resolves what the executors cannot: its environment variables, and an embedded server, which it
+        starts.
         """
         indirect = url is not None and url.startswith(("env:", "file:"))
         return cls(queue, str(url) if indirect else resolve(url), prefix or "bull")

@@ -35,29 +35,32 @@ def drain(
 ) -> DataFrame:
     """Run the jobs of a queue on the executors, wait for the end, and return the results.
 
-    The jobs run once, during this call; the DataFrame can then be used any number of times. If an executor dies, its running jobs run
-    again on another worker when their locks have expired; ``until="drained"`` waits for that. The rows of a task that died are lost; the
-    results of its jobs are in Redis like all others.
+    The jobs run once, during this call; the DataFrame can then be used any number of times. If an executor dies, its
+    running jobs run again on another worker when their locks have expired; ``until="drained"`` waits for that. The rows
+    of a task that died are lost; the results of its jobs are in Redis like all others.
 
     Args:
         spark: the session.
         queue: the queue's name.
-        handler: called with each job, as for `Worker`: ``def`` or ``async def``. Leave it out to give ``batch_handler``.
-        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of `Queue`.
+        handler: called with each job, as for `Worker`: ``def`` or ``async def``. Leave it out to give
+            ``batch_handler``.
+        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
+            `Queue`.
         prefix: the prefix of the queue's keys, ``bull`` by default.
         workers: how many workers, one per task; by default as many as Spark runs at the same time.
         concurrency: how many jobs one worker runs at the same time.
-        until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty`` ends when there is
-            nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
+        until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
+            ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: per worker, the number of jobs after which it ends.
         max_seconds: per worker, the time in seconds after which it ends.
         horizon: ms; jobs that are due within this time count for ``until="drained"``.
-        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by name from a dict;
-            a single column also takes a result that is no dict. They are null if the job failed.
+        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
+            name from a dict; a single column also takes a result that is no dict. They are null if the job failed.
         options: more options of `Worker`: ``batch_handler``, ``batch_size``, ``lock_duration``, ``limiter``...
 
     Returns:
-        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then the columns of ``returns``.
+        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then the columns of
+        ``returns``.
 
     Raises:
         InvalidOptionError: an option is wrong, or none of ``until``, ``max_jobs`` and ``max_seconds`` is given.

@@ -49,21 +49,24 @@ def enqueue(
 ) -> EnqueueStats:
     """Add one job per row, and wait until all are in Redis.
 
-    A task that Spark retries or runs twice adds no job twice, since its rows get the same ids again. This needs the jobs of the first
-    attempt to be in Redis still: be careful with ``remove_on_complete``. The rows of a partition may have another order, but they must be
-    the same rows; a DataFrame with random content needs ``job_id``.
+    A task that Spark retries or runs twice adds no job twice, since its rows get the same ids again. This needs the
+    jobs of the first attempt to be in Redis still: be careful with ``remove_on_complete``. The rows of a partition may
+    have another order, but they must be the same rows; a DataFrame with random content needs ``job_id``.
 
     Args:
         df: the rows.
         queue: the queue's name.
-        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of `Queue`.
+        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
+            `Queue`.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        name: the job names: a column of ``df`` by name, a Column, or one name for all jobs. The queue's name by default.
+        name: the job names: a column of ``df`` by name, a Column, or one name for all jobs. The queue's name by
+            default.
         data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the JSON.
-        job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``. Without it
-            ids are made from this call's batch id, the partition and the row's content.
-        batch_id: part of the ids, which makes equal rows of different calls different jobs; random by default. Calls with the same batch
-            id, rows and partitions add the jobs once: use the day, or the number of a streaming batch.
+        job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``.
+            Without it ids are made from this call's batch id, the partition and the row's content.
+        batch_id: part of the ids, which makes equal rows of different calls different jobs; random by default. Calls
+            with the same batch id, rows and partitions add the jobs once: use the day, or the number of a streaming
+            batch.
         opts: the options of all jobs, as for ``Queue.add``.
 
     Returns:

@@ -32,19 +32,21 @@ def worker(
     horizon: int = 60_000,
     **options: Any,
 ) -> PartitionWorker:
-    """Return a function that runs the jobs of a queue inside a Spark task, for ``rdd.mapPartitions`` or ``df.mapInArrow``.
+    """Return a function for ``rdd.mapPartitions`` or ``df.mapInArrow`` that runs the jobs of a queue in each task.
 
-    ``sc.parallelize(range(16), 16).mapPartitions(worker("emails", send, max_seconds=600))`` gives an RDD of `JobResult`;
-    ``df.mapInArrow(fn, fn.schema)`` gives the same as columns, with ``result`` as JSON. The content of the partitions does not matter,
-    but an empty partition gets no worker. Spark runs the function again for each action on its result; `drain` runs it once.
+    ``sc.parallelize(range(16), 16).mapPartitions(worker("emails", send, max_seconds=600))`` gives an RDD of
+    `JobResult`; ``df.mapInArrow(fn, fn.schema)`` gives the same as columns, with ``result`` as JSON. The content of the
+    partitions does not matter, but an empty partition gets no worker. Spark runs the function again for each action on
+    its result; `drain` runs it once.
 
     Args:
         queue: the queue's name.
         handler: called with each job, as for `Worker`. Leave it out to give ``batch_handler``.
-        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of `Queue`.
+        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
+            `Queue`.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty`` ends when there is
-            nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
+        until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
+            ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: the number of jobs after which the worker ends.
         max_seconds: the time in seconds after which it ends.
         horizon: ms; jobs that are due within this time count for ``until="drained"``.
@@ -79,7 +81,10 @@ class PartitionWorker:
         self._stop = stop
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
-        """Run the jobs. Returns `JobResult` objects for rows, and batches with the columns of `schema` for Arrow batches."""
+        """Run the jobs.
+
+        Returns `JobResult` objects for rows, and batches with the columns of `schema` for Arrow batches.
+        """
         rows = iter(rows)
         first = next(rows, _NOTHING)
         if first is _NOTHING:

@@ -34,7 +34,8 @@ def progress(
         url: the URL of Redis for this process.
         prefix: the prefix of the queue's keys, ``bull`` by default.
         count: which jobs the bar counts: those that finish, or those that are added.
-        total: the number of jobs at the end of the bar; for ``finished`` by default the number of jobs in the queue now.
+        total: the number of jobs at the end of the bar; for ``finished`` by default the number of jobs in the queue
+            now.
         every: seconds between two updates.
 
     Raises:

@@ -1,4 +1,7 @@
-"""The protocol of a tracer, and the trace context that is stored with a job. `bullrush.otel` has the tracer for OpenTelemetry."""
+"""The protocol of a tracer, and the trace context that is stored with a job.
+
+`bullrush.otel` has the tracer for OpenTelemetry.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,8 @@ class Telemetry(Protocol):
             name: the name of the span.
             kind: the kind of the span.
             attributes: the attributes of the span.
-            parent: None: the current context. Else a text that `metadata` returned, maybe in another process; an empty or unreadable
-                text starts a new trace.
+            parent: None: the current context. Else a text that `metadata` returned, maybe in another process; an empty
+                or unreadable text starts a new trace.
             links: texts that `metadata` returned, of contexts that led to this span and are not its parent.
         """
 
@@ -58,7 +61,8 @@ class JobTelemetry(TypedDict, total=False):
     """The trace that a job belongs to, as it is stored with the job.
 
     Attributes:
-        metadata: the context of the producer, as text. The tracer sets it; in `Queue.add_bulk` a value given here replaces it.
+        metadata: the context of the producer, as text. The tracer sets it; in `Queue.add_bulk` a value given here
+            replaces it.
         omit_context: True stores no context: the job starts a trace of its own.
     """
 
@@ -119,7 +123,7 @@ def of_one_job(telemetry: Telemetry, given: object) -> Mapping[str, object]:
 
 
 def of_many_jobs(context: str, given: object) -> Mapping[str, object]:
-    """Return it for a job of `Queue.add_bulk`, a flow or a scheduler: given metadata takes precedence over the current context."""
+    """Return it for a job of `Queue.add_bulk`, a flow or a scheduler, where given metadata takes precedence."""
     own = check_job_telemetry("telemetry", given or {})
     if own.get("metadata"):
         return own

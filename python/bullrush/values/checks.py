@@ -1,4 +1,7 @@
-"""Checks of single option values. Each returns the value as Redis stores it, or raises `InvalidOptionError` with the option's name."""
+"""Checks of single option values.
+
+Each returns the value as Redis stores it, or raises `InvalidOptionError` with the option's name.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,10 @@ def _no_json(constant: str) -> NoReturn:
 
 
 def malformed(field: str, job_id: str, error: ValueError) -> MalformedJobError:
-    """Return the error for a field that is not JSON. It does not quote the field, since payloads must not get into logs."""
+    """Return the error for a field that is not JSON.
+
+    It does not quote the field, since payloads must not get into logs.
+    """
     return MalformedJobError(f"Malformed job {job_id}: its {field} is not valid JSON ({error})")
 
 

@@ -1,4 +1,7 @@
-"""Checks and spelling of names: queues, jobs, ids, options. Where BullMQ has a rule or an error text, it is the same here."""
+"""Checks and spelling of names: queues, jobs, ids, options.
+
+Where BullMQ has a rule or an error text, it is the same here.
+"""
 
 from __future__ import annotations
 

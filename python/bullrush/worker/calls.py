@@ -58,14 +58,15 @@ class WorkerCalls(ManualCalls[JobT]):
         Args:
             queue_name: the queue's name.
             handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
-                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. If it has a second parameter
-                without a default, that gets the job's lock token. A text such as ``module:function`` is imported. Without a handler
-                the worker cannot `run`, only `get_next_job`.
+                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. If it has a
+                second parameter without a default, that gets the job's lock token. A text such as ``module:function``
+                is imported. Without a handler the worker cannot `run`, only `get_next_job`.
             options: see `WorkerOptions`.
 
         Raises:
             QueueNameError: the name is empty, or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has an invalid value, or the handler takes neither one nor two arguments.
+            InvalidOptionError: an option does not exist or has an invalid value, or the handler takes neither one nor
+                two arguments.
         """
         self._settings: WorkerSettings = read_worker_options(options)
         function = handler if handler is not None else self._settings.batch_handler
@@ -184,9 +185,9 @@ class WorkerCalls(ManualCalls[JobT]):
     def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
         """Cancel a running job: tell its handler to stop.
 
-        The task of a coroutine function is cancelled, and a process is killed. A plain function sees ``job.cancelled`` or calls
-        `Job.check_cancelled`. The job then fails with the reason and is not retried, unless the handler raises another error or
-        returns a result.
+        The task of a coroutine function is cancelled, and a process is killed. A plain function sees ``job.cancelled``
+        or calls `Job.check_cancelled`. The job then fails with the reason and is not retried, unless the handler raises
+        another error or returns a result.
 
         Args:
             job_id: the job's id.
@@ -207,7 +208,10 @@ class WorkerCalls(ManualCalls[JobT]):
                 run.core.cancel(job_id, reason)
 
     def is_running(self) -> bool:
-        """Return whether the worker takes jobs or still has running ones. A paused worker without running jobs does not run."""
+        """Return whether the worker takes jobs or still has running ones.
+
+        A paused worker without running jobs does not run.
+        """
         run = self._current
         return run is not None and (not self._paused or bool(run.core.stats()["in_hand"]))
 

@@ -32,7 +32,9 @@ def of_jobs(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def of_job(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a handler as a function of the job alone. A handler with two arguments also gets the lock token, as in BullMQ.
+    """Return a handler as a function of the job alone.
+
+    A handler with two arguments also gets the lock token, as in BullMQ.
 
     Raises:
         InvalidOptionError: it takes neither one nor two arguments.

@@ -70,7 +70,7 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @property
     def worker_name(self) -> str:
-        """The ``name`` option; by default a name made of the host, the process and the id, which is only used in logs."""
+        """The ``name`` option; without it a name for logs, made of the host, the process and the id."""
         return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id[:6]}"
 
     def __repr__(self) -> str:
@@ -84,7 +84,9 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @operation
     async def wait_until_ready(self) -> None:
-        """Connect now, check the server and the queue, and appear in `Queue.get_workers` from then on. `run` does this by itself.
+        """Connect now, check the server and the queue, and appear in `Queue.get_workers` from then on.
+
+        `run` does this by itself.
 
         Raises:
             ConnectionLostError: Redis could not be reached in time.
@@ -156,8 +158,8 @@ class ManualCalls(WorkerEvents[JobT]):
     async def get_next_job(self, token: str, *, block: bool = True) -> JobT | None:
         """Take the next job. Finish it with `Job.move_to_completed` or `Job.move_to_failed`.
 
-        All limits apply as for a running worker. The job's lock is not renewed: call `extend_job_locks` or `Job.extend_lock`, or finish
-        the job within ``lock_duration``.
+        All limits apply as for a running worker. The job's lock is not renewed: call `extend_job_locks` or
+        `Job.extend_lock`, or finish the job within ``lock_duration``.
 
         Args:
             token: the lock token: any text, best a new one for each job.
@@ -190,7 +192,9 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @operation
     async def move_stalled_jobs_to_wait(self) -> list[str]:
-        """Move stalled jobs back to wait: jobs whose worker stopped renewing their lock. `run` does this every ``stalled_interval``.
+        """Move stalled jobs back to wait: jobs whose worker stopped renewing their lock.
+
+        `run` does this every ``stalled_interval``.
 
         Returns:
             The ids of these jobs; none if another worker looked for them within ``stalled_interval``.

@@ -18,8 +18,8 @@ from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
 
-#: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain function gets a `Job`,
-#: a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
+#: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain
+#: function gets a `Job`, a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
 Handler: TypeAlias = (
     Callable[[Job], JSON]
     | Callable[[AsyncJob], Awaitable[JSON]]
@@ -58,31 +58,33 @@ class WorkerOptions(TypedDict, total=False):
         url: the URL of Redis; see `QueueOptions`.
         prefix: the prefix of all keys; ``bull`` by default.
         concurrency: how many jobs, or batches, run at the same time; 1.
-        batch_handler: instead of a handler: gets up to ``batch_size`` jobs and returns a list with one result or exception for each.
+        batch_handler: instead of a handler: gets up to ``batch_size`` jobs and returns a list with one result or
+            exception for each.
         batch_size: the most jobs of a batch; 1.
-        prefetch: how many jobs are claimed ahead of free slots. None adapts to the handlers: as many jobs as run in 10 ms, held for at
-            most 20 ms. 0 claims none. Nothing is claimed ahead with a limiter, a global concurrency, ``max_started_attempts``,
-            ``max_stalled_count=0``, ``isolation="process"``, or while paused.
+        prefetch: how many jobs are claimed ahead of free slots. None adapts to the handlers: as many jobs as run in 10
+            ms, held for at most 20 ms. 0 claims none. Nothing is claimed ahead with a limiter, a global concurrency,
+            ``max_started_attempts``, ``max_stalled_count=0``, ``isolation="process"``, or while paused.
         lock_duration: how long a job's lock lasts without renewal; 30,000. Then another worker may take the job.
         lock_renew_time: the age at which a lock is renewed; half of ``lock_duration``.
-        stalled_interval: the time between two checks for stalled jobs, whose worker stopped renewing their lock; 30,000.
+        stalled_interval: the time between two checks for stalled jobs, whose worker stopped renewing their lock;
+            30,000.
         max_stalled_count: how often a job may stall before it fails; 1.
         max_started_attempts: how often a job may be started; 0 or None: no limit other than ``attempts``.
         limiter: a rate limit; see `LimiterOptions`.
-        timeout: how long a handler may take; None is no limit. Then the job fails with "timed out after N ms" and is retried as its
-            options say. A coroutine is cancelled and a process is killed. A plain function sees ``job.cancelled``; its thread takes no
-            other job until it has returned.
-        isolation: ``thread``, or ``process``: handlers run in processes, one per slot, so that a crash fails only its own job. The
-            handler must be importable by name.
+        timeout: how long a handler may take; None is no limit. Then the job fails with "timed out after N ms" and is
+            retried as its options say. A coroutine is cancelled and a process is killed. A plain function sees
+            ``job.cancelled``; its thread takes no other job until it has returned.
+        isolation: ``thread``, or ``process``: handlers run in processes, one per slot, so that a crash fails only its
+            own job. The handler must be importable by name.
         drain_delay: how long one wait for new jobs lasts; 5,000, at least 100. (In BullMQ this is in seconds.)
         remove_on_complete: which completed jobs are kept, for jobs without this option of their own.
         remove_on_fail: the same for failed jobs.
         metrics: count finished jobs for `Queue.get_metrics`; see `MetricsOptions`.
-        max_error_size: the most bytes of a failure's reason, and of its stack trace; the middle of longer texts is cut out. 65,536, at
-            least 100.
+        max_error_size: the most bytes of a failure's reason, and of its stack trace; the middle of longer texts is cut
+            out. 65,536, at least 100.
         max_backoff: the longest delay before a retry; 3,600,000. None is no limit, as in BullMQ.
-        name: the worker's name, shown as ``processed_by`` of its jobs and in the list of workers. Without it, Redis shows none and logs
-            show a name such as ``host-4711-a1b2c3``.
+        name: the worker's name, shown as ``processed_by`` of its jobs and in the list of workers. Without it, Redis
+            shows none and logs show a name such as ``host-4711-a1b2c3``.
         autorun: True starts a background thread at once. Otherwise call `Worker.run`.
         skip_stalled_check: True leaves the check for stalled jobs to other workers.
         skip_lock_renewal: True never renews locks.
@@ -142,7 +144,10 @@ def _callable(name: str, value: object) -> Any:
 
 
 def _drain_delay(name: str, value: object) -> int:
-    """Return a drain delay in ms. A very small one is probably in seconds, as in BullMQ, and would poll Redis all the time."""
+    """Return a drain delay in ms.
+
+    A very small one is probably in seconds, as in BullMQ, and would poll Redis all the time.
+    """
     delay = checks.positive_milliseconds(name, value)
     if delay < _MIN_DRAIN_DELAY:
         _log.warning(

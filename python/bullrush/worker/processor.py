@@ -37,7 +37,9 @@ class Observer(Protocol):
 
 
 class Processor(Generic[JobT]):
-    """Runs the handler on the records of jobs, and completes or fails the jobs. No exception of a handler stops the worker.
+    """Runs the handler on the records of jobs, and completes or fails the jobs.
+
+    No exception of a handler stops the worker.
 
     Each call returns None, or an exception that ends the run: Ctrl-C in the main thread.
     """
@@ -166,7 +168,7 @@ class Processor(Generic[JobT]):
         return None
 
     def _give_back_if_stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
-        """Give back a job whose coroutine was cancelled from outside; otherwise return the error that the job fails with."""
+        """Give back a job whose coroutine was cancelled from outside; otherwise return the error."""
         if record.cancel_reason is None and ended_from_outside(error):
             self._submit(record, self._core.give_back)
             return None
@@ -176,7 +178,10 @@ class Processor(Generic[JobT]):
         return run_blocking(self._hand_in_failure(record, job, error))
 
     async def _hand_in_failure(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
-        """Fail or retry a job whose handler raised; return the exception if it ends the run. It is part of an operation."""
+        """Fail or retry a job whose handler raised; return the exception if it ends the run.
+
+        It is part of an operation.
+        """
         if is_interrupt(error):
             self._submit(record, self._core.give_back)
             return error

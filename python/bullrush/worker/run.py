@@ -44,7 +44,7 @@ class RunStats:
 
 
 class WorkerRun:
-    """Supervises one run: reports the events of the core, and closes the core when the handlers have ended or on request."""
+    """Supervises one run: reports the events of the core, and closes the core at the end or on request."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Runners take jobs from the core and run handlers, on threads or as tasks of an event loop, until there are no more jobs."""
+"""Runners take jobs from the core and run handlers on them, on threads or as tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _WAIT_MS: Final = 5_000
 
 
 class Runner(Protocol):
-    """Runs handlers until the core has no more jobs, then calls ``on_end``. ``on_error`` gets an exception that ends the run."""
+    """Runs handlers until the core has no more jobs, then calls ``on_end``.
+
+    ``on_error`` gets an exception that ends the run.
+    """
 
     on_end: Callable[[], None]
     on_error: Callable[[BaseException], None]
@@ -50,7 +53,10 @@ class Runner(Protocol):
 
 
 class ThreadRunner:
-    """Runs plain functions, with one thread per slot. The core decides which thread to wake: fast handlers share one thread."""
+    """Runs plain functions, with one thread per slot.
+
+    The core decides which thread to wake: fast handlers share one thread.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,7 @@
-"""SIGTERM and SIGINT close the runs of this process. Signal handlers are only set while the main thread waits for a run."""
+"""SIGTERM and SIGINT close the runs of this process.
+
+Signal handlers are only set while the main thread waits for a run.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,8 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
             os.kill(os.getpid(), number)
             return
-        # A signal may interrupt the handling of another one, which may hold a lock: the interrupted one then handles both.
+        # A signal may interrupt the handling of another one, which may hold a lock: the interrupted one then handles
+        # both.
         self._received.append(number)
         if self._acting:
             return
@@ -131,8 +135,8 @@ def closes_on_signals(
 
     Args:
         run: the run.
-        takes: for which signals a handler is set, if this is the main thread. None sets none: the run is closed together with runs
-            that have handlers.
+        takes: for which signals a handler is set, if this is the main thread. None sets none: the run is closed
+            together with runs that have handlers.
     """
     global _signals
     if _signals._pid != os.getpid():  # a forked child has no runs yet

@@ -33,8 +33,9 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     """Runs a handler for each job of a queue. Its calls block; `bullrush.aio.Worker` has the same calls to be awaited.
 
     Events and the arguments of their listeners (see `on`): ``ready()``, ``active(job)``, ``progress(job, progress)``,
-    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``, ``paused()``,
-    ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``.
+    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``,
+    ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``lock_renewal_failed(job_ids)``,
+    ``error(error)``, ``closing()``, ``closed()``.
     """
 
     _job_type = Job
@@ -66,12 +67,12 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     ) -> RunStats:
         """Run jobs until the worker is closed, or until a condition in the arguments is met.
 
-        In the main thread, SIGTERM and SIGINT close this and all other workers of the process: the first signal gracefully, a second one
-        by force.
+        In the main thread, SIGTERM and SIGINT close this and all other workers of the process: the first signal
+        gracefully, a second one by force.
 
         Args:
-            until: ``empty``: return when there is nothing to fetch and nothing runs here. ``drained``: also, no job is active on any
-                worker, and none is due within ``horizon``.
+            until: ``empty``: return when there is nothing to fetch and nothing runs here. ``drained``: also, no job is
+                active on any worker, and none is due within ``horizon``.
             max_jobs: return after this number of jobs.
             max_seconds: return after this time in seconds.
             horizon: ms, for ``until="drained"``.

@@ -94,7 +94,7 @@ class JobDependencies(JobFields):
 
     @operation
     async def get_ignored_children_failures(self) -> dict[str, str]:
-        """Return the failure reasons of children with ``ignore_dependency_on_failure``, by the Redis key of each child."""
+        """Return why children with ``ignore_dependency_on_failure`` failed, by the Redis key of each child."""
         return _texts(await self._command("HGETALL", "failed"))
 
     @operation
@@ -109,8 +109,8 @@ class JobDependencies(JobFields):
         """Return the job's children by state: all of them, or a page of each state that is given.
 
         Args:
-            processed: the page of completed children: ``{"cursor": 0, "count": 20}``, or ``{}`` for the first one. A page may be
-                larger than ``count``.
+            processed: the page of completed children: ``{"cursor": 0, "count": 20}``, or ``{}`` for the first one. A
+                page may be larger than ``count``.
             unprocessed: the page of unfinished children.
             ignored: the page of failed children that are ignored.
             failed: the page of failed children that fail the job.
@@ -187,7 +187,9 @@ class JobDependencies(JobFields):
 
     @operation
     async def remove_child_dependency(self) -> bool:
-        """Separate this job from its parent. The parent no longer waits for it, and can run if this was its last unfinished child.
+        """Separate this job from its parent.
+
+        The parent no longer waits for it, and can run if this was its last unfinished child.
 
         Returns:
             False if the parent did not wait for this job.

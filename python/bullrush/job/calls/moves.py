@@ -159,7 +159,8 @@ class JobMoves(JobFields):
     async def _token_for_move(self, token: str | None) -> str:
         """Return the token for a call that moves the job out of ``active``.
 
-        If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the job.
+        If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the
+        job.
         """
         pending = self._source.put_start_on_record(self.record)
         if pending is not None:

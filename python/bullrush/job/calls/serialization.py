@@ -115,9 +115,10 @@ class JobSerialization(JobFields):
         return {name: getattr(self, name) for name in _ATTRIBUTES}
 
     def as_json(self) -> dict[str, JSON]:
-        """Return the job as BullMQ passes it to other processes: BullMQ's names; data, result and stack traces are JSON texts.
+        """Return the job as BullMQ passes it to other processes, under BullMQ's names.
 
-        `from_json` makes a job from it. Fields that the job does not have are left out.
+        Data, result and stack traces are JSON texts.         `from_json` makes a job from it. Fields that the job does
+        not have are left out.
         """
         fields = {
             "id": self.id,

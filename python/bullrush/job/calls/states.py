@@ -13,7 +13,10 @@ class JobStates(JobFields):
 
     @operation
     async def get_state(self) -> str:
-        """Return the job's state: completed, failed, delayed, prioritized, active, waiting, waiting-children or unknown."""
+        """Return the job's state.
+
+        It is completed, failed, delayed, prioritized, active, waiting, waiting-children or unknown.
+        """
         return await self._state()
 
     @operation

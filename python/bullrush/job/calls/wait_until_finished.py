@@ -40,8 +40,8 @@ class JobResultWait(JobFields):
         """Wait until the job is completed and return its result.
 
         Args:
-            queue_events: a `QueueEvents` of the job's queue; many waits can share it. With it the end is seen at once, also that of a
-                job that is removed when it finishes. Without it the job is polled.
+            queue_events: a `QueueEvents` of the job's queue; many waits can share it. With it the end is seen at once,
+                also that of a job that is removed when it finishes. Without it the job is polled.
             timeout: the longest wait in ms; None waits without limit.
 
         Raises:
@@ -51,8 +51,8 @@ class JobResultWait(JobFields):
             ClosedError: ``queue_events`` was closed.
 
         Redis:
-            Four plain commands in one round trip per poll. With ``queue_events`` one poll before the event and one after it, and one every
-            5 s. Without it the first poll comes after 5 ms, later ones every 500 ms.
+            Four plain commands in one round trip per poll. With ``queue_events`` one poll before the event and one
+            after it, and one every 5 s. Without it the first poll comes after 5 ms, later ones every 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
         deadline = float("inf") if limit is None else time.monotonic() + limit / 1000

@@ -85,8 +85,8 @@ def load(function: bytes | str) -> Callable[..., Any]:
 
 def main(pipe: Connection, setup: ProcessSetup) -> None:
     """Run jobs until the worker closes the pipe."""
-    # The worker decides when its processes end, so signals of a terminal are ignored here. Not with SIG_IGN, since programs that a
-    # handler starts would inherit it.
+    # The worker decides when its processes end, so signals of a terminal are ignored here. Not with SIG_IGN, since
+    # programs that a handler starts would inherit it.
     for number in _SIGNALS:
         signal.signal(number, _ignored)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
