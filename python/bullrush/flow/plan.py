@@ -132,8 +132,8 @@ def plan(
                     span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
             if len(planned) + len(below) > MAX_JOBS:
                 raise InvalidOptionError(
-                    f"A flow may have {MAX_JOBS:,} jobs: add its root with some of its children, and the others with "
-                    "Queue.add_bulk() and parent="
+                    f"A flow may have {MAX_JOBS:,} jobs: add its root with some of its children, and the others by "
+                    "Queue.add_bulk() with parent="
                 )
         level = below
     return planned

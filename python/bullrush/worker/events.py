@@ -39,14 +39,7 @@ _log: Final = logging.getLogger("bullrush")
 
 
 class WorkerEvents(JobHandle, Generic[JobT]):
-    """The part of a worker that emits its events.
-
-    Events and arguments: ``ready()``, ``active(job)``, ``progress(job, progress)``, ``completed(job, result)``,
-    ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``scheduler_repaired(scheduler_id)``,
-    ``drained()``, ``paused()``, ``resumed()``, ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``,
-    ``closed()``. Listeners run on the thread that runs the worker; those of ``active`` and ``progress`` on the thread
-    of the handler. They get the job with the changes of its handler.
-    """
+    """The part of a worker that emits its events; `bullrush.Worker` describes them."""
 
     _events = EVENTS
 

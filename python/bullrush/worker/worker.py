@@ -36,6 +36,9 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``,
     ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``lock_renewal_failed(job_ids)``,
     ``error(error)``, ``closing()``, ``closed()``.
+
+    Listeners run on the thread that runs the worker; those of ``active`` and ``progress`` run on the thread of the
+    handler. They get the job with the changes that its handler made.
     """
 
     _job_type = Job
