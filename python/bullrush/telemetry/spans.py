@@ -54,9 +54,12 @@ WORKER_SPANS: Final[dict[str, SpanRule]] = {
 }
 
 
+#: Called when a span is opened, and not when a class is made.
+_signature: Final = functools.cache(inspect.signature)
+
+
 def traced(name: str, rule: SpanRule, steps: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Any]:
     """Return an operation that runs inside a span if the handle has telemetry."""
-    signature = inspect.signature(steps)
 
     @functools.wraps(steps)
     def call(handle: Any, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, T]:
@@ -65,7 +68,7 @@ def traced(name: str, rule: SpanRule, steps: Callable[..., Coroutine[Any, Any, T
         return call_in_span(handle, *args, **kwargs)
 
     async def call_in_span(handle: Any, *args: Any, **kwargs: Any) -> T:
-        given = signature.bind(handle, *args, **kwargs)
+        given = _signature(steps).bind(handle, *args, **kwargs)
         with handle.trace(camel(name), kind=rule.kind, attributes=_attributes(rule, given)):
             return await steps(handle, *args, **kwargs)
 

@@ -5,7 +5,6 @@ Where BullMQ has a rule or an error text, it is the same here.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable
 from typing import Final, NoReturn
@@ -151,5 +150,8 @@ def camel(name: str) -> str:
 
 def nearest(name: str, known: Collection[str]) -> str:
     """Return a sentence that names the most similar known name, or all of them if none is similar."""
+    # Imported here, since only errors need it.
+    import difflib
+
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(known))}"

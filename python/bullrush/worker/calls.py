@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,8 +18,6 @@ from bullrush.values.checks import Duration
 from bullrush.worker.handler import is_async, of_job, of_jobs
 from bullrush.worker.manual import NO_FUNCTION, ManualCalls
 from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
-from bullrush.worker.process.child import ProcessSetup, load
-from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner, pickled_handler
 from bullrush.worker.processor import Processor
 from bullrush.worker.run import WorkerRun
 from bullrush.worker.runners import LoopRunner, Runner, ThreadRunner
@@ -42,8 +39,6 @@ _POLL: Final = 0.005
 _GRACE: Final = 0.1
 #: Iterations of the event loop after which listeners were called and their coroutines have started.
 _LOOP_ITERATIONS: Final = 2
-
-_log: Final = logging.getLogger("bullrush")
 
 
 class WorkerCalls(ManualCalls[JobT]):
@@ -73,12 +68,15 @@ class WorkerCalls(ManualCalls[JobT]):
         if handler is not None and self._settings.batch_handler is not None:
             raise InvalidOptionError("A worker needs either a handler or a batch_handler")
         if isinstance(function, str):
-            function = load(function)
+            # Imported here, since few programs give a handler by name.
+            from pkgutil import resolve_name
+
+            function = resolve_name(function)
         if function is not None and not callable(function):
             raise InvalidOptionError(f"handler must be a function, not {function!r}")
         if function is None and self._settings.autorun:
             raise InvalidOptionError("autorun needs a handler")
-        self._pickled_handler = pickled_handler(function) if function and self._settings.isolation == "process" else b""
+        self._pickled_handler = self._pickled(function) if function and self._settings.isolation == "process" else b""
         super().__init__(
             queue_name,
             self._settings.url,
@@ -140,6 +138,12 @@ class WorkerCalls(ManualCalls[JobT]):
             concurrency=self._concurrency * self._settings.batch_size,
         )
 
+    def _pickled(self, function: Callable[..., Any]) -> bytes:
+        # Imported here, and in `_new_runner`, since only isolation="process" needs `multiprocessing`.
+        from bullrush.worker.process.runner import pickled_handler
+
+        return pickled_handler(function)
+
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if self._telemetry is None:
             return function
@@ -151,6 +155,9 @@ class WorkerCalls(ManualCalls[JobT]):
         assert function is not None
         batched, name = settings.batch_handler is not None, f"bullrush-{self._name}"
         if settings.isolation == "process":
+            from bullrush.worker.process.child import ProcessSetup
+            from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner
+
             setup = ProcessSetup(self._name, self._url, self._prefix, self._pickled_handler, batched)
             children = HandlerProcesses(setup, self)
             run = self._traced(children.run_many if batched else children.run_one)

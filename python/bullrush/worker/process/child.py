@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
-import pkgutil
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -30,12 +29,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True)
 class ProcessSetup:
-    """The configuration of a handler process. ``function`` is pickled, or a name such as ``module:function``."""
+    """The configuration of a handler process. ``function`` is the pickled handler."""
 
     queue_name: str
     url: str
     prefix: str
-    function: bytes | str
+    function: bytes
     batched: bool
 
 
@@ -77,12 +76,6 @@ class _SentRecord(GivenRecord):
         self.token = job.token
 
 
-def load(function: bytes | str) -> Callable[..., Any]:
-    """Return a function from its pickle or its name."""
-    loaded: Callable[..., Any] = pkgutil.resolve_name(function) if isinstance(function, str) else pickle.loads(function)
-    return loaded
-
-
 def main(pipe: Connection, setup: ProcessSetup) -> None:
     """Run jobs until the worker closes the pipe."""
     # The worker decides when its processes end, so signals of a terminal are ignored here. Not with SIG_IGN, since
@@ -117,7 +110,8 @@ def _follow_parent() -> None:
 
 
 def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], list[JobRunResult]]:
-    function = load(setup.function) if setup.batched else of_job(load(setup.function))
+    handler: Callable[..., Any] = pickle.loads(setup.function)
+    function = handler if setup.batched else of_job(handler)
     queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True)
     queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
     job_type: type[Job | AsyncJob] = Job
