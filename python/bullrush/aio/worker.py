@@ -83,7 +83,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
             try:
                 await self._work(run)
             except Exception:
-                _log.exception("%r broke down", self)
+                _log.exception("%r stopped with an error", self)
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:

@@ -29,7 +29,7 @@ def wait_until_ready(url: str, ended: Callable[[], bool]) -> None:
     pause = 0.002
     while (answer := ping(url)) != b"+PONG":
         if ended():
-            raise ConnectionError("it ended at once")
+            raise ConnectionError("it ended")
         if answer.startswith(b"-LOADING"):
             deadline = max(deadline, time.monotonic() + _LOAD_SECONDS)
         if time.monotonic() > deadline:

@@ -157,7 +157,7 @@ class JobAttributes:
                 and is not retried.
         """
         if self.record.cancelled:
-            raise JobCancelledError(self.record.cancel_reason or "the job is no longer held")
+            raise JobCancelledError(self.record.cancel_reason or "the worker no longer holds the job")
 
     @property
     def timestamp(self) -> int | None:

@@ -117,7 +117,7 @@ class QueueMonitoring(QueueGetters[JobT]):
         """
         for name in labels or {}:
             if not _LABEL.fullmatch(name) or name in {"queue", "state"}:
-                raise InvalidOptionError(f"{name!r} cannot be the name of a label of Prometheus here")
+                raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
         further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
         queue = f'queue="{_escaped(self.name)}"'
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]

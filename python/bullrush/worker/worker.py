@@ -128,4 +128,4 @@ class Worker(BlockingContext, WorkerCalls[Job]):
                 run.start()
                 run.supervise()
         except BaseException:
-            _log.exception("%r broke down", self)
+            _log.exception("%r stopped with an error", self)

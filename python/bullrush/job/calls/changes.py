@@ -176,6 +176,6 @@ def encode_progress(progress: JSON, *, strict: bool = True) -> bytes:
     encoded = encode(progress, "progress")
     if strict and isinstance(progress, int | float) and not 0 <= progress <= _MAX_PROGRESS:
         raise InvalidOptionError(
-            f"progress must be between 0 and {_MAX_PROGRESS}, not {progress}; strict=False lets it pass"
+            f"progress must be between 0 and {_MAX_PROGRESS}, not {progress}; strict=False allows it"
         )
     return encoded

@@ -79,7 +79,7 @@ class HandlerProcess:
         self.start()
         try:
             if self._load_error is not None:
-                raise WorkerProcessError(f"The handler cannot be loaded in a process of its own: {self._load_error}")
+                raise WorkerProcessError(f"The handler cannot be loaded in its process: {self._load_error}")
             with self._lock:
                 self._running = {(job.id, job.token) for job in jobs}
             self._pipe.send([_sent(job) for job in jobs])
