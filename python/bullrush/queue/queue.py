@@ -30,8 +30,7 @@ _DEFAULT_MAX_LEN_EVENTS: Final = 10_000
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-#: The local events of a queue object, about its own calls. `QueueEvents` has the events of the queue, from all
-#: processes.
+#: Every local event, and the arguments of its listeners.
 EVENTS: Final = {
     "waiting": "(job)",
     "paused": "()",
@@ -147,6 +146,10 @@ class Queue(BlockingContext, QueueCalls[Job]):
     """A queue. Its calls block; `bullrush.aio.Queue` has the same calls to be awaited.
 
     It can be pickled (as its configuration) and used before and after a fork.
+
+    Events and the arguments of their listeners (see `on`): ``waiting(job)``, ``progress(job, progress)``, ``paused()``,
+    ``resumed()``, ``cleaned(job_ids, type)``, ``removed(job or job_id)``, ``error(error)``. They are about the calls of
+    this object; `QueueEvents` has the events of the queue from all programs.
     """
 
     _job_type = Job

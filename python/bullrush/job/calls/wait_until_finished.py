@@ -52,7 +52,7 @@ class JobResultWait(JobFields):
 
         Redis:
             Four plain commands in one round trip per poll. With ``queue_events`` one poll before the event and one
-            after it, and one every 5 s. Without it the first poll comes after 5 ms, later ones every 500 ms.
+            after it, and one every 5 s. Without it the time between two polls grows from 5 ms to 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
         deadline = float("inf") if limit is None else time.monotonic() + limit / 1000
