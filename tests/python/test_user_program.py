@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 PROGRAM = Path(__file__).with_name("user_program.py")
 FAULTS = """
 import bullrush
