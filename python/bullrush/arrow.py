@@ -1,4 +1,4 @@
-"""Arrow batches as jobs, one per row, without a Python object per row."""
+"""Adding the rows of Arrow batches as jobs, without a Python object per row."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from bullrush import _core
-from bullrush.job.options import JobOptions, OptionCompiler
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bullrush.queue.queue import Queue
 
-#: Batches on their way to Redis while the next one is being encoded.
+#: How many batches may be in flight to Redis while the next one is encoded.
 _IN_FLIGHT: Final = 2
 
 
 class ArrowWriter:
-    """Adds batch after batch to a queue; counts what was new and what was there already.
+    """Adds batches of rows to a queue. ``added`` counts new jobs, ``duplicates`` those whose id existed already.
 
     A batch is anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pyarrow, polars, pandas, duckdb, Spark's
-    ``mapInArrow``). Each row becomes a job whose data is the row as a JSON object: nulls stay as null, integers and decimals
-    are numbers with all their digits, NaN is null, binary is base64, dates and times are ISO 8601, an instant in UTC with
-    ``Z``, a list or struct is a list or object.
+    ``mapInArrow``). Each row becomes a job with the row as a JSON object: null is null, integers and decimals are
+    numbers with all their digits, NaN is null, binary is base64, dates and times are ISO 8601 texts (timestamps with a
+    time zone are in UTC with ``Z``), lists are lists and structs are objects.
 
     Args:
-        queue: where the jobs go.
-        name: the name of every job.
-        name_column: the column with the name of each job, instead of ``name``.
-        data: the columns of the data; all of them by default.
-        job_id: the column with the job ids, strings or integers. BullMQ refuses whole numbers as ids, so ``17`` in a column
-            ``order`` becomes the id ``order-17``.
-        id_scope: without ``job_id``, makes the ids ``<scope>.<hash of the row>.<how many equal rows came before>``. Rows that
-            are written again by a new writer of the same scope, in any order, are duplicates and not new jobs.
-        opts: job options for all rows.
+        queue: the queue.
+        name: the name of all jobs.
+        name_column: instead of ``name``: the column with the names.
+        data: the columns of the data; all by default.
+        job_id: the column with the job ids, strings or integers. BullMQ refuses whole numbers as ids, so ``17`` in a
+            column ``order`` becomes the id ``order-17``.
+        id_scope: without ``job_id``: ids are ``<scope>.<hash of the row>.<number of equal rows before>``. Rows that a
+            new writer with the same scope writes again, in any order, are duplicates and no new jobs.
+        opts: the options of all jobs; see `JobOptions`.
 
     Raises:
-        InvalidOptionError: an option is wrong, or (on `write`) a row cannot be a job. Of the batch that is refused no row is
-            added; earlier batches are.
+        InvalidOptionError: an option is wrong or, in `write`, a row cannot be a job. No row of that batch is added;
+            earlier batches are.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class ArrowWriter:
             self.flush()
 
     def write(self, batch: object) -> None:
-        """Send one batch, table or stream; waits for those sent before when there are too many of them."""
+        """Send one batch, table or stream. Waits for earlier ones if too many are in flight."""
         name_column, data, job_id = self._columns
         opts = self._opts
         sent = self._core.add_arrow(
@@ -93,14 +94,14 @@ class ArrowWriter:
         )
         self._sent.append(sent)
         while len(self._sent) > _IN_FLIGHT:
-            self._settle()
+            self._await_oldest()
 
     def flush(self) -> None:
-        """Wait until everything written is in Redis."""
+        """Wait until all written rows are in Redis."""
         while self._sent:
-            self._settle()
+            self._await_oldest()
 
-    def _settle(self) -> None:
+    def _await_oldest(self) -> None:
         ids, duplicates = self._sent.popleft().wait()
         self.added += len(ids) - len(duplicates)
         self.duplicates += len(duplicates)

@@ -1,6 +1,7 @@
-"""Every error bullrush raises, defined in Python so that each one pickles.
+"""All errors of bullrush. They are defined in Python so that they can be pickled.
 
-The compiled core raises these classes by name; a negative reply of a script becomes one class per BullMQ result code, built by `from_code`.
+The compiled core raises these classes by name. Each negative result code of a BullMQ script has one class; see
+`from_code`.
 """
 
 from __future__ import annotations
@@ -9,48 +10,52 @@ from typing import ClassVar
 
 
 class BullrushError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    Attributes:
+        code: BullMQ's result code or the first word of Redis' error, if the error has one.
+    """
 
     code: int | str | None = None
     default_message: ClassVar[str] = ""
 
     def __init__(self, *args: object) -> None:
-        """Take the message, or the class's default one."""
+        """Take the message; without it the class's default message."""
         super().__init__(*(args or ((self.default_message,) if self.default_message else ())))
 
 
-# What a caller can get wrong.
+# Mistakes of the caller.
 
 
 class InvalidOptionError(BullrushError, ValueError):
-    """An option has a value that cannot be used."""
+    """An option has an invalid value."""
 
 
 class UnknownOptionError(InvalidOptionError, TypeError):
-    """An option does not exist; the message names the nearest one."""
+    """An option does not exist; the message names the most similar one."""
 
 
 class QueueNameError(BullrushError, ValueError):
-    """A queue name is missing or has characters that a key cannot carry."""
+    """A queue name is missing or has characters that are not allowed."""
 
 
 class DataError(BullrushError, TypeError, ValueError):
-    """A value is not JSON; the message names the path inside the value."""
+    """A value is not JSON; the message has the path to the wrong part, such as ``data.items[3]``."""
 
 
 class TooLargeError(BullrushError, ValueError):
     """A value is longer than the server takes (``proto-max-bulk-len``, 512 MB by default). Nothing was written."""
 
 
-# What can happen to a connection.
+# Errors of the connection and of the server.
 
 
 class ConnectionLostError(BullrushError, ConnectionError):
-    """Redis could not be reached, or did not answer to a look: nothing was changed."""
+    """Redis could not be reached, or did not answer a call that only reads. Nothing was changed."""
 
 
 class OutcomeUnknownError(BullrushError):
-    """A command was sent and its reply never came: it may have run or not."""
+    """A command was sent and no reply came: it was executed or not."""
 
 
 class RedisServerError(BullrushError):
@@ -61,21 +66,21 @@ class RedisServerError(BullrushError):
     """
 
     def __init__(self, code: str, message: str) -> None:
-        """Keep both parts."""
+        """Take the first word and the rest of Redis' error."""
         super().__init__(code, message)
         self.code = code
 
     def __str__(self) -> str:
-        """Return the text as Redis sent it."""
+        """Return the error text as Redis sent it."""
         return f"{self.args[0]} {self.args[1]}"
 
 
 class RedisVersionError(BullrushError):
-    """The server is too old."""
+    """The Redis server is too old; 6.2 is the oldest that works."""
 
 
 class LegacyQueueError(BullrushError):
-    """The queue's keys were written by Bull, BullMQ's predecessor; sharing them would corrupt both."""
+    """The queue belongs to Bull, BullMQ's predecessor; using it with both would damage it."""
 
 
 class ClosedError(BullrushError):
@@ -85,12 +90,12 @@ class ClosedError(BullrushError):
 
 
 class UnrecoverableError(BullrushError):
-    """Raised by a handler: fail the job now, whatever attempts it has left."""
+    """Raised by a handler: the job fails now and is not retried."""
 
     default_message = "bullmq:unrecoverable"
 
 
-# What a script refused, one class per result code.
+# One class per result code of BullMQ's scripts.
 
 
 class ResultCodeError(BullrushError):
@@ -108,7 +113,7 @@ class JobNotFoundError(ResultCodeError):
 
 
 class JobLockMissingError(ResultCodeError):
-    """The job's lock has expired."""
+    """The job's lock has expired or was never there."""
 
     code = -2
 
@@ -120,7 +125,7 @@ class JobStateError(ResultCodeError):
 
 
 class PendingDependenciesError(ResultCodeError):
-    """The job still waits for children."""
+    """The job has unfinished children."""
 
     code = -4
 
@@ -144,13 +149,13 @@ class ParentReplacedError(ResultCodeError):
 
 
 class SchedulerJobError(ResultCodeError):
-    """The job belongs to a job scheduler and cannot be removed alone."""
+    """The job is the next job of a job scheduler: it can only be removed together with the scheduler."""
 
     code = -8
 
 
 class FailedChildrenError(ResultCodeError, UnrecoverableError):
-    """The job cannot complete: a child of it failed, and will not complete when it runs again."""
+    """The job cannot complete because a child failed. It is not retried."""
 
     code = -9
 
@@ -183,11 +188,11 @@ def from_code(code: int, message: str) -> ResultCodeError:
     return error
 
 
-# What a job can end with, besides `UnrecoverableError`.
+# Errors that end a job, besides `UnrecoverableError`.
 
 
 def of_class(name: str, message: str) -> Exception:
-    """Return an error of the class that the core names."""
+    """Return an error of the class with this name; a `JobFailedError` if there is no such class."""
     kind: type[Exception] = globals().get(name, TimeoutError if name == TimeoutError.__name__ else JobFailedError)
     return kind(message)
 
@@ -197,36 +202,36 @@ class JobFailedError(BullrushError):
 
 
 class MalformedJobError(UnrecoverableError):
-    """A job's stored fields cannot be read; running it again would not help."""
+    """The stored fields of a job cannot be decoded. It is not retried."""
 
 
 class JobCancelledError(UnrecoverableError):
-    """Someone cancelled the job; the message is the reason."""
+    """The job was cancelled; the message is the reason."""
 
 
 class WorkerProcessError(BullrushError):
-    """The process that ran a job has ended, or could not load the handler."""
+    """The process that ran a job ended, or could not import the handler."""
 
 
 class DelayedError(BullrushError):
-    """Raised by a handler that has moved its job to delayed."""
+    """Raised by a handler after `Job.move_to_delayed`: the job is not finished."""
 
     default_message = "bullmq:movedToDelayed"
 
 
 class WaitingError(BullrushError):
-    """Raised by a handler that has moved its job back to wait."""
+    """Raised by a handler after `Job.move_to_wait`: the job is not finished."""
 
     default_message = "bullmq:movedToWait"
 
 
 class WaitingChildrenError(BullrushError):
-    """Raised by a handler that has moved its job to waiting-children."""
+    """Raised by a handler after `Job.move_to_waiting_children`: the job is not finished."""
 
     default_message = "bullmq:movedToWaitingChildren"
 
 
 class RateLimitError(BullrushError):
-    """Raised by a handler that has rate limited the queue: the job runs again once the limit is over."""
+    """Raised by a handler after `Worker.rate_limit`: the job runs again when the limit is over."""
 
     default_message = "bullmq:rateLimitExceeded"

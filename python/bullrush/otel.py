@@ -1,6 +1,6 @@
-"""OpenTelemetry for queues and workers: traces that go on from producer to worker, in Python and in Node.
+"""OpenTelemetry for queues and workers: traces continue from producer to worker, in Python and in Node.
 
-Needs ``pip install 'bullrush[otel]'`` and, for spans to go anywhere, an OpenTelemetry SDK that the application has set up.
+It needs ``pip install 'bullrush[otel]'`` and, to export spans, an OpenTelemetry SDK that the application configures.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _KINDS: Final[dict[SpanKind, trace.SpanKind]] = {
 
 
 class OpenTelemetry:
-    """Telemetry for ``Queue(..., telemetry=OpenTelemetry())``, the same on workers and flow producers.
+    """A tracer for ``Queue(..., telemetry=OpenTelemetry())``, for workers and for flow producers.
 
-    It uses the global tracer provider and propagators. What it stores with jobs is what ``bullmq-otel`` stores: the carrier of
-    the propagators as JSON.
+    It uses the global tracer provider and propagators. With jobs it stores the carrier of the propagators as JSON, as
+    ``bullmq-otel`` does.
     """
 
     def __init__(self, name: str = "bullrush", version: str | None = None) -> None:
-        """Name the instrumentation.
+        """Make a tracer.
 
         Args:
-            name: of the tracer; by convention the application or library that is traced.
-            version: of that.
+            name: the name of the tracer, by convention that of the traced application or library.
+            version: the version of that application or library.
         """
         self._name = name
         self._version = version
@@ -44,7 +44,7 @@ class OpenTelemetry:
         return f"OpenTelemetry({self._name!r}, {self._version!r})"
 
     def __reduce__(self) -> tuple[type[OpenTelemetry], tuple[str, str | None]]:
-        # Queues travel to other processes; tracers do not.
+        # Queues can be pickled, tracers cannot.
         return OpenTelemetry, (self._name, self._version)
 
     @contextmanager
@@ -68,14 +68,14 @@ class OpenTelemetry:
             yield _Span(span)
 
     def metadata(self) -> str:
-        """Return the current context as JSON of its carrier."""
+        """Return the current context: the carrier of the propagators as JSON."""
         carrier: dict[str, str] = {}
         propagate.inject(carrier)
         return orjson.dumps(carrier).decode()
 
 
 class _Span:
-    """A span of OpenTelemetry, as bullrush uses it."""
+    """A `Span` made of a span of OpenTelemetry."""
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
@@ -92,7 +92,7 @@ class _Span:
 
 
 def _context(metadata: str) -> Context:
-    """Return the context that was stored; a new one if that cannot be read: no job fails because of its telemetry."""
+    """Return a stored context, or a new one if it cannot be read: no job fails because of its telemetry."""
     try:
         carrier = orjson.loads(metadata)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where Redis is: the URL a handle was given, or the environment's, or the local default."""
+"""The URL of Redis: given by the caller, by the environment, or the local default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 DEFAULT_URL: Final = "redis://127.0.0.1:6379/0"
 _VARIABLES: Final = ("BULLRUSH_URL", "REDIS_URL")
-#: The one form of a URL of which all but the password may be shown. What a URL means that deviates from it, nobody knows.
+#: The form of a URL of which everything but the password may be shown. Any other URL is hidden completely.
 _PLAIN: Final = re.compile(
     r"""(?P<scheme>[a-z]+://)
         (?:(?P<user>[^\s:/?\#@]*)(?P<password>:[^\s/?\#]*)?@)?
@@ -16,7 +16,7 @@ _PLAIN: Final = re.compile(
         (?:\?(?P<query>[^\s\#@]*))?""",
     re.VERBOSE,
 )
-#: Parameters that say nothing secret.
+#: Query parameters that are no secrets.
 _SHOWN: Final = re.compile(r"(?:db|protocol)=\w{1,5}")
 
 
@@ -24,12 +24,12 @@ def resolve(url: str | None) -> str:
     """Return the URL to connect to.
 
     Args:
-        url: what the caller gave. None: ``BULLRUSH_URL``, then ``REDIS_URL``, then `DEFAULT_URL`.
-            ``embedded://[dir]`` starts a private server, once per process and directory.
+        url: the caller's URL. None: ``BULLRUSH_URL``, then ``REDIS_URL``, then `DEFAULT_URL`. ``embedded://[dir]``
+            starts a private server, once per process and directory.
     """
     found = url or next((value for name in _VARIABLES if (value := os.environ.get(name))), DEFAULT_URL)
     if found.startswith("embedded:"):
-        # Imported here: only those who want a private server pay for what starts one.
+        # Imported here, since most programs need no private server.
         from bullrush import embedded
 
         return embedded.resolve(found)
@@ -37,13 +37,13 @@ def resolve(url: str | None) -> str:
 
 
 def masked(url: str) -> str:
-    """Return the URL as it may be shown: without its password."""
+    """Return the URL for logs and ``repr``: without its password."""
     plain = _PLAIN.fullmatch(url)
     if plain is None:
         scheme, found, _ = url.partition("://")
         return f"{scheme}://***" if found and scheme.isascii() and scheme.replace("+", "").isalpha() else "***"
     scheme, user, password, place, query = plain.group("scheme", "user", "password", "place", "query")
-    # Somebody may have taken the place of the user for that of the password.
+    # Without a password, the user part may be a password in the wrong place.
     login = "" if user is None else "***@" if password is None else f"{user}:***@"
     return scheme + login + place + ("" if query is None else "?" + "&".join(map(_parameter, query.split("&"))))
 

@@ -1,4 +1,4 @@
-"""bullrush for asyncio: the same names, the same arguments, awaited."""
+"""bullrush for asyncio: the same classes with the same arguments; calls are awaited."""
 
 from bullrush.aio.events import QueueEvents
 from bullrush.aio.events_producer import QueueEventsProducer

@@ -1,13 +1,13 @@
-"""Following what happens to a queue, on an event loop."""
+"""The event stream of a queue, read on an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited, awaited
+from bullrush.base.operation import run_async
 from bullrush.errors import BullrushError
 from bullrush.events.event import Event
 from bullrush.events.queue_events import EventIteration, QueueEventsCalls
@@ -24,16 +24,16 @@ class Events(EventIteration):
         return self
 
     async def __anext__(self) -> Event:
-        if self.needs_more and not await awaited(self._more()):
+        if self.needs_more and not await run_async(self._more()):
             raise StopAsyncIteration
         return self._next()
 
 
-class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
-    """The events of a queue, for asyncio: `bullrush.QueueEvents` with its calls awaited.
+class QueueEvents(AsyncContext, QueueEventsCalls):
+    """The events of a queue for asyncio: `bullrush.QueueEvents` with its calls awaited.
 
-    Iterate with ``async for``. Listeners may be coroutine functions; they are called on the running loop, and no further batch
-    of events is read before they have returned.
+    Iterate with ``async for``. Listeners may be coroutine functions. They are called on the running loop, and the next
+    batch of events is read when they have returned.
     """
 
     _new_listeners = LoopListeners
@@ -47,7 +47,7 @@ class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
         return self.iterate()
 
     async def run(self) -> None:
-        """Call listeners until this object is closed. With ``autorun`` a task of the running loop does so.
+        """Call listeners until this object is closed. With ``autorun`` a task of the running loop does this.
 
         Raises:
             RuntimeError: it runs already.
@@ -60,7 +60,7 @@ class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
             try:
                 loop = asyncio.get_running_loop()
             except RuntimeError:
-                # Not yet on a loop: `wait_until_ready` or ``async with`` will start it.
+                # There is no loop yet: `wait_until_ready` or ``async with`` starts it later.
                 return
             self._begin()
             self._task = loop.create_task(self._call_listeners(self.iterate()))
@@ -74,11 +74,11 @@ class QueueEvents(ClosedByAsyncWith, Awaited, QueueEventsCalls):
                 except StopAsyncIteration:
                     return
                 except BullrushError as error:
-                    self._trouble(error)
+                    self._report_error(error)
                     continue
-                self._tell(event)
+                self._emit_event(event)
                 if events.needs_more:
-                    await listeners.settled()
+                    await listeners.wait_for_coroutines()
         finally:
             self._end(events)
 

@@ -1,12 +1,11 @@
-"""Telling the followers of a queue about something of one's own, awaited."""
+"""Publishing events of one's own on a queue's event stream, awaited."""
 
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited
 from bullrush.events.producer import QueueEventsProducerCalls
 
 
-class QueueEventsProducer(ClosedByAsyncWith, Awaited, QueueEventsProducerCalls):
-    """Publishes events of your own, for asyncio: `bullrush.QueueEventsProducer` with its calls awaited."""
+class QueueEventsProducer(AsyncContext, QueueEventsProducerCalls):
+    """Publishes events of your own for asyncio: `bullrush.QueueEventsProducer` with its calls awaited."""
 
     _new_listeners = LoopListeners

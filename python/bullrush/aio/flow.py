@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bullrush.aio.job import Job
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited
 from bullrush.flow.producer import FlowProducerCalls
 
 
-class FlowProducer(ClosedByAsyncWith, Awaited, FlowProducerCalls[Job]):
-    """Adds trees of jobs, for asyncio: `bullrush.FlowProducer` with its calls awaited."""
+class FlowProducer(AsyncContext, FlowProducerCalls[Job]):
+    """Adds flows (trees of jobs) for asyncio: `bullrush.FlowProducer` with its calls awaited."""
 
     _job_type = Job
     _new_listeners = LoopListeners

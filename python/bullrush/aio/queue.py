@@ -6,19 +6,18 @@ from functools import cached_property
 
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited
 from bullrush.queue.queue import QueueCalls
 
 
-class Queue(ClosedByAsyncWith, Awaited, QueueCalls[Job]):
-    """A queue, for asyncio: `bullrush.Queue` with its calls awaited."""
+class Queue(AsyncContext, QueueCalls[Job]):
+    """A queue for asyncio: `bullrush.Queue` with its calls awaited."""
 
     _job_type = Job
     _new_listeners = LoopListeners
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
-        """The queue's job schedulers, without the queue's other calls."""
+        """The queue's job schedulers, as an object of their own."""
         return JobScheduler(self._name, **self._scheduler_options())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bullrush.aio.job import Job
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited
 from bullrush.scheduler.scheduler import JobSchedulerCalls
 
 
-class JobScheduler(ClosedByAsyncWith, Awaited, JobSchedulerCalls[Job]):
-    """The job schedulers of a queue, for asyncio: `bullrush.JobScheduler` with its calls awaited."""
+class JobScheduler(AsyncContext, JobSchedulerCalls[Job]):
+    """The job schedulers of a queue for asyncio: `bullrush.JobScheduler` with its calls awaited."""
 
     _job_type = Job
     _new_listeners = LoopListeners

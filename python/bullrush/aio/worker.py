@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final, cast
 
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
-from bullrush.base.closing import ClosedByAsyncWith
+from bullrush.base.closing import AsyncContext
+from bullrush.base.completions import result_of
 from bullrush.base.emitter import LoopListeners
-from bullrush.base.operation import Awaited, result_of
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
+from bullrush.worker.calls import HORIZON, Until, WorkerCalls
 from bullrush.worker.handler import is_async
 from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.run import RunStats, WorkerRun
 from bullrush.worker.runners import LoopRunner
-from bullrush.worker.signals import closed_by_none, closed_by_signals, is_free
-from bullrush.worker.worker import HORIZON, Until, WorkerCalls
+from bullrush.worker.signals import closes_on_signals, has_default_handler, ignores_signals
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("bullrush")
 
 
-class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
-    """A worker, for asyncio: `bullrush.Worker` with its calls awaited.
+class Worker(AsyncContext, WorkerCalls[Job]):
+    """A worker for asyncio: `bullrush.Worker` with its calls awaited.
 
-    Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on that loop
-    and may be coroutine functions.
+    Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on
+    that loop and may be coroutine functions.
     """
 
     _job_type = Job
@@ -57,55 +57,58 @@ class Worker(ClosedByAsyncWith, Awaited, WorkerCalls[Job]):
         horizon: Duration = HORIZON,
         signals: bool = True,
     ) -> RunStats:
-        """Run jobs; see `bullrush.Worker.run`. Cancelling it closes the worker: gracefully at first, by force if cancelled again.
+        """Run jobs; see `bullrush.Worker.run`.
 
-        It takes a signal only from Python or `asyncio.run`: a web server, say, keeps its own.
+        Cancelling this call closes the worker: gracefully at first, by force if it is cancelled again.
+
+        Signals are handled only if they have the default handlers of Python or `asyncio.run`: a web server keeps its
+        own.
         """
-        closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
+        closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)
-        with closing(run, is_free):
+        with closing(run, has_default_handler):
             return await self._work(run)
 
     async def _work(self, run: WorkerRun) -> RunStats:
         listeners = cast("LoopListeners", self._listeners)
         listeners.attach()
-        await _ended(run)
+        await _supervised(run)
         if not run.overdue:
-            await listeners.settled()
+            await listeners.wait_for_coroutines()
         return run.stats()
 
     async def _run_in_background(self) -> None:
         run = self._begin(None, None, None, HORIZON)
-        with closed_by_signals(run):
+        with closes_on_signals(run):
             try:
                 await self._work(run)
             except Exception:
-                _log.exception("%r broke down", self)
+                _log.exception("%r stopped with an error", self)
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
-        """The job schedulers of the worker's queue."""
+        """The job schedulers of the worker's queue, as an object of their own."""
         return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
     async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
         """Run the handler on a job; see `bullrush.Worker.process_job`."""
         function = self._handler()
         value, error = None, None
-        given = job.as_type(Job if is_async(function) else BlockingJob)
+        handler_job = job.as_type(Job if is_async(function) else BlockingJob)
         try:
-            self._admit(job)
+            self._prepare_to_run(job)
             if is_async(function):
-                value = await function(given)
+                value = await function(handler_job)
             else:
-                value = await asyncio.to_thread(function, given)
+                value = await asyncio.to_thread(function, handler_job)
         except BaseException as raised:
             error = raised
-        job.adopt(given)
-        return await self._settle(job, token, value, error, fetch_next)
+        job.copy_changes(handler_job)
+        return await self._finish_job(job, token, value, error, fetch_next)
 
 
-async def _ended(run: WorkerRun) -> None:
-    """Supervise a run from a thread of its own, which may block, and wait for its end."""
+async def _supervised(run: WorkerRun) -> None:
+    """Supervise a run on its own thread, which may block, and wait for the end."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
 
@@ -127,9 +130,9 @@ async def _ended(run: WorkerRun) -> None:
     try:
         threading.Thread(target=supervise, name="bullrush-run", daemon=False).start()
     except BaseException as error:
-        # Nobody can follow the run: it ends before it has begun.
-        run.break_off(error)
-        await result_of(run.ended())
+        # Without the thread the run cannot work: it ends before it starts.
+        run.end_with(error)
+        await result_of(run.core_end())
         run.supervise()
     run.start()
     try:
@@ -143,5 +146,5 @@ async def _ended(run: WorkerRun) -> None:
             await asyncio.shield(ended)
         raise
     finally:
-        # A coroutine that nobody runs on.
+        # Also when this coroutine is closed without being resumed.
         run.begin_close()

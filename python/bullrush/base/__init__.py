@@ -1,1 +1,1 @@
-"""What all classes stand on: calls written once for both APIs, connections, local events, closing."""
+"""The base of all classes: calls written once for both APIs, connections, local events, closing."""

@@ -1,4 +1,4 @@
-"""Threads in the background end with the program."""
+"""Closing objects with background threads when the program ends."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Protocol
 
 
 class Closable(Protocol):
-    """Something with a thread in the background."""
+    """An object with a background thread."""
 
     def close_at_exit(self) -> None:
-        """Let the thread end."""
+        """Make the thread end soon; do not wait for it."""
 
 
 _open: weakref.WeakSet[Closable] = weakref.WeakSet()
 
 
 def close_at_exit(closable: Closable) -> None:
-    """Close something when the program ends, if it still exists then."""
+    """Close an object when the program ends, if it still exists then."""
     _open.add(closable)
 
 
-def closed(closable: Closable) -> None:
-    """Forget something that was closed before."""
+def forget_at_exit(closable: Closable) -> None:
+    """Undo `close_at_exit`: the object is closed already."""
     _open.discard(closable)
 
 
@@ -33,5 +33,5 @@ def _close_all() -> None:
         closable.close_at_exit()
 
 
-# The interpreter joins all threads before it calls what atexit holds, so that would be too late.
+# Functions of `atexit` run too late: the interpreter joins all threads before it calls them.
 getattr(threading, "_register_atexit", atexit.register)(_close_all)

@@ -1,4 +1,4 @@
-"""Who ended a coroutine: whoever cancelled its task, the end of its loop, or the coroutine itself."""
+"""Why a coroutine ended: its task was cancelled, its event loop ended, or it ended by itself."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ T = TypeVar("T")
 
 
 def new_task(loop: asyncio.AbstractEventLoop, steps: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Start a task that `was_cancelled` can be asked about."""
+    """Start a task for which `was_cancelled` works."""
     if sys.version_info >= (3, 11):
         return loop.create_task(steps)
-    return _NotedTask(steps, loop=loop)
+    return _RecordingTask(steps, loop=loop)
 
 
 def was_cancelled(task: asyncio.Task[Any]) -> bool:
-    """Tell whether somebody cancelled a task: a `CancelledError` may also come out of what it awaits."""
+    """Tell whether `cancel` of a task was called.
+
+    A `CancelledError` alone does not say so: what the task awaits may raise it, too.
+    """
     if sys.version_info >= (3, 11):
         return task.cancelling() > 0
-    return isinstance(task, _NotedTask) and task.cancelled_once
+    return isinstance(task, _RecordingTask) and task.cancel_requested
 
 
-def nobody_runs_on(error: BaseException) -> bool:
-    """Tell whether a coroutine ended since its task was cancelled from outside, or since its loop is gone."""
+def ended_from_outside(error: BaseException) -> bool:
+    """Tell whether a coroutine ended because its task was cancelled, or because its event loop is gone."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
@@ -33,11 +36,11 @@ def nobody_runs_on(error: BaseException) -> bool:
     return issubclass(type(error), asyncio.CancelledError) and task is not None and was_cancelled(task)
 
 
-class _NotedTask(asyncio.Task[T]):
-    """A task that remembers that it was cancelled, as those of later Pythons do."""
+class _RecordingTask(asyncio.Task[T]):
+    """A task that remembers that `cancel` was called, as tasks do since Python 3.11."""
 
-    cancelled_once = False
+    cancel_requested = False
 
     def cancel(self, msg: object = None) -> bool:
-        self.cancelled_once = True
+        self.cancel_requested = True
         return super().cancel(msg)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bullrush.base.operation import Async, Blocking
+
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
 
-# What they close is not told by a protocol: type checkers differ on whether an `operation` is a method.
+# `close` is not declared here, and not by a protocol: type checkers differ on whether an `operation` is a method.
 
 
-class ClosedByWith:
-    """Closes at the end of a ``with`` block."""
+class BlockingContext(Blocking):
+    """Base of classes whose operations block, and which close at the end of a ``with`` block."""
 
     def __enter__(self) -> Self:
         return self
@@ -25,8 +27,8 @@ class ClosedByWith:
         closable.close()
 
 
-class ClosedByAsyncWith:
-    """Closes at the end of an ``async with`` block."""
+class AsyncContext(Async):
+    """Base of classes whose operations are awaited, and which close at the end of an ``async with`` block."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Local events: what an object tells the process it lives in."""
+"""Local events: an object calls listeners in its own process."""
 
 from __future__ import annotations
 
@@ -14,55 +14,58 @@ from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
 from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import nearest
 
-#: Takes the arguments of its event; see the ``on`` of the class that has the event.
+#: Takes the arguments of its event. The docstring of the class that has the event names them.
 Listener: TypeAlias = Callable[..., Any]
 ListenerT = TypeVar("ListenerT", bound=Listener)
 _Entry: TypeAlias = tuple[Listener, bool]
 
-#: For how long, in seconds, and how many events those are told that they have missed.
-_SOON: Final = 1.0
-_MOST_MISSED: Final = 10_000
+#: How long, in seconds, and how many events are kept for listeners that are added late.
+_EARLY_SECONDS: Final = 1.0
+_MAX_MISSED: Final = 10_000
 
 _log: Final = logging.getLogger("bullrush")
 
 
 class Listeners:
-    """The functions that listen to one object. One that raises is logged and the others are still called."""
+    """The listeners of one object.
+
+    If a listener raises, the error is logged and the other listeners are still called.
+    """
 
     def __init__(self) -> None:
         self._by_event: dict[str, list[_Entry]] = {}
 
-    def of(self, event: str) -> list[_Entry]:
-        """Return those who listen to an event: always the same list, so that it can be kept and watched."""
+    def entries(self, event: str) -> list[_Entry]:
+        """Return the listeners of an event. It is always the same list, so a caller may keep it."""
         return self._by_event.setdefault(event, [])
 
     def has(self, event: str) -> bool:
-        """Tell whether someone listens to an event."""
+        """Tell whether an event has listeners."""
         return bool(self._by_event.get(event))
 
     def add(self, event: str, listener: Listener, *, once: bool) -> None:
-        """Call ``listener`` from now on."""
-        self.of(event).append((listener, once))
+        """Call ``listener`` at each of these events; with ``once`` only at the next one."""
+        self.entries(event).append((listener, once))
 
     def remove(self, event: str, listener: Listener) -> None:
-        """Call ``listener`` no more."""
-        of_event = self.of(event)
-        of_event[:] = [entry for entry in of_event if entry[0] != listener]
+        """Stop calling ``listener``."""
+        entries = self.entries(event)
+        entries[:] = [entry for entry in entries if entry[0] != listener]
 
     def emit(self, event: str, *arguments: object) -> bool:
-        """Call all listeners of an event and tell whether there are any."""
+        """Call all listeners of an event; return whether there are any."""
         entries = self._by_event.get(event)
         if not entries:
             return False
         for entry in list(entries):
-            self.tell(entry, event, *arguments)
+            self.notify(entry, event, *arguments)
         return True
 
-    def tell(self, entry: _Entry, event: str, *arguments: object) -> None:
-        """Call one of those who listen."""
+    def notify(self, entry: _Entry, event: str, *arguments: object) -> None:
+        """Call one listener, and remove it if it was added for one event only."""
         listener, once = entry
         if once:
-            # Two threads may be here at once; only the one that removes it calls it.
+            # Two threads may be here at once: only the one that removes the entry calls the listener.
             try:
                 self._by_event[event].remove(entry)
             except ValueError:
@@ -70,95 +73,96 @@ class Listeners:
         try:
             self.call(event, listener, *arguments)
         except Exception as error:
-            _complain(event, error)
+            _log_failed_listener(event, error)
 
     def expire(self, *, now: bool = False) -> None:
-        """Forget what nobody can be told any more."""
+        """Drop events that are too old for new listeners."""
 
     @property
     def behind(self) -> bool:
-        """Tell whether it should get no more events for now."""
+        """True while the listeners are too slow and should get no more events."""
         return False
 
     def call(self, event: str, listener: Listener, *arguments: object) -> None:  # noqa: ARG002 - for subclasses
-        """Call one listener; where that happens is the class's choice."""
+        """Call one listener. Subclasses decide on which thread."""
         listener(*arguments)
 
 
 class EarlyListeners(Listeners):
-    """Listeners of something that was busy before anybody could listen: who comes soon is told what was missed.
+    """Listeners of an object that emits events before a listener can be added, such as a worker with ``autorun``.
 
-    Soon: within a second, and until 10,000 events were told. Until then all events pass for wanted.
+    A listener that is added within a second gets the events that it missed, unless there were 10,000 by then. During
+    that time `has` is true for all events.
     """
 
     def __init__(self, events: Iterable[str]) -> None:
         super().__init__()
-        self._until = time.monotonic() + _SOON
+        self._until = time.monotonic() + _EARLY_SECONDS
         self._lock = threading.RLock()
         self._missed: list[tuple[str, tuple[object, ...]]] | None = []
         for event in events:
-            super().add(event, _nobody, once=False)
+            super().add(event, _placeholder, once=False)
 
     def add(self, event: str, listener: Listener, *, once: bool) -> None:
-        """Call ``listener`` at once for what it has missed, and from now on."""
+        """Call ``listener`` now for each event that it missed, and at each further one."""
         with self._lock:
-            missed = [] if self._is_late() else [told for name, told in self._missed or () if name == event]
+            missed = [] if self._is_late() else [arguments for name, arguments in self._missed or () if name == event]
             entry = (listener, once)
-            self.of(event).append(entry)
+            self.entries(event).append(entry)
         for arguments in missed[:1] if once else missed:
-            self.tell(entry, event, *arguments)
+            self.notify(entry, event, *arguments)
 
     def emit(self, event: str, *arguments: object) -> bool:
-        """Call all listeners of an event and tell whether there are any."""
+        """Call all listeners of an event; return whether there are any."""
         if self._missed is None:
             return super().emit(event, *arguments)
         with self._lock:
             if not self._is_late():
                 self._missed.append((event, arguments))
-            entries = list(self.of(event))
+            entries = list(self.entries(event))
         for entry in entries:
-            self.tell(entry, event, *arguments)
-        return any(listener is not _nobody for listener, _ in entries)
+            self.notify(entry, event, *arguments)
+        return any(listener is not _placeholder for listener, _ in entries)
 
     def expire(self, *, now: bool = False) -> None:
-        """Forget what was missed if it is too late to be told, or ``now``."""
+        """Drop the kept events if they are too old, or with ``now`` in any case."""
         with self._lock:
             if now:
                 self._until = 0.0
             self._is_late()
 
     def _is_late(self) -> bool:
-        """Tell whether it is too late to be told what was missed, and forget it then."""
-        if self._missed is not None and (time.monotonic() > self._until or len(self._missed) >= _MOST_MISSED):
+        """Tell whether the time for late listeners is over; if so, drop the kept events."""
+        if self._missed is not None and (time.monotonic() > self._until or len(self._missed) >= _MAX_MISSED):
             self._missed = None
             for event in list(self._by_event):
-                self.remove(event, _nobody)
+                self.remove(event, _placeholder)
         return self._missed is None
 
 
-def _nobody(*_arguments: object) -> None:
+def _placeholder(*_arguments: object) -> None:
     pass
 
 
 class LoopListeners(Listeners):
     """Listeners that are called on an event loop. They may be coroutine functions."""
 
-    #: So many calls may wait for the loop.
-    _MOST: Final = 1000
+    #: How many calls may wait for the loop.
+    _MAX_CALLS: Final = 1000
 
     def __init__(self) -> None:
         super().__init__()
-        # One entry per call: a number could not be counted by several threads.
+        # One entry per call that waits for the loop. A counter would not be safe with several threads.
         self._queued: deque[None] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Future[object]] = set()
 
     def attach(self) -> None:
-        """Call listeners on the running loop from now on, whichever thread an event comes from."""
+        """Call listeners on the running loop from now on. Events may come from any thread."""
         self._loop = asyncio.get_running_loop()
 
-    async def settled(self) -> None:
-        """Wait for the coroutines of listeners."""
+    async def wait_for_coroutines(self) -> None:
+        """Wait until the coroutines that listeners started have ended."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -172,9 +176,9 @@ class LoopListeners(Listeners):
 
     @property
     def behind(self) -> bool:
-        """Tell whether so many calls wait for the loop, or have not returned, that it should get no more."""
+        """True while too many calls wait for the loop or have not returned."""
         waiting = len(self._queued) + len(self._tasks)
-        return waiting >= self._MOST and self._loop is not None and not self._loop.is_closed()
+        return waiting >= self._MAX_CALLS and self._loop is not None and not self._loop.is_closed()
 
     def _call_queued(self, event: str, listener: Listener, *arguments: object) -> None:
         self._queued.pop()
@@ -186,36 +190,36 @@ class LoopListeners(Listeners):
             if inspect.isawaitable(result):
                 task = asyncio.ensure_future(result)
                 self._tasks.add(task)
-                task.add_done_callback(lambda task: self._called(event, task))
+                task.add_done_callback(lambda task: self._ended(event, task))
         except Exception as error:
-            _complain(event, error)
+            _log_failed_listener(event, error)
 
-    def _called(self, event: str, task: asyncio.Future[object]) -> None:
+    def _ended(self, event: str, task: asyncio.Future[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            _complain(event, error)
+            _log_failed_listener(event, error)
 
 
-def _complain(event: str, error: BaseException) -> None:
+def _log_failed_listener(event: str, error: BaseException) -> None:
     try:
         _log.error("A listener of %r failed", event, exc_info=error)
-    except Exception:  # what shows it reads its attributes, which may be of any make
+    except Exception:  # logging reads attributes of the exception, which may run user code
         _log.error("A listener of %r failed with an exception that cannot be shown", event)
 
 
 class Emitter:
-    """Has local events. An object that nobody listens to pays nothing for them."""
+    """Base of classes with local events. Without listeners they cost nothing."""
 
-    #: The events that ``on`` accepts, and what their listeners get; None: any.
+    #: The events that ``on`` accepts, and the arguments of their listeners. None accepts any event.
     _events: ClassVar[Mapping[str, str] | None] = None
     _new_listeners: ClassVar[type[Listeners]] = Listeners
-    #: Unset until someone listens.
+    #: None until the first listener is added.
     _made_listeners: Listeners | None = None
 
     @property
     def _listeners(self) -> Listeners:
         if self._made_listeners is None:
-            # One step, so that two threads get the same one.
+            # `setdefault` is atomic: two threads get the same object.
             self._made_listeners = self.__dict__.setdefault("_made_listeners", self._new_listeners())
         return self._made_listeners
 
@@ -224,10 +228,19 @@ class Emitter:
     @overload
     def on(self, event: str, listener: ListenerT) -> ListenerT: ...
     def on(self, event: str, listener: Listener | None = None) -> Any:
-        """Call a function at every event: ``x.on("error", note)``, or ``@x.on("error")`` above it.
+        """Call a function at every event of this name: ``x.on("error", note)``, or ``@x.on("error")`` as a decorator.
+
+        A listener that raises is logged; the other listeners are still called.
+
+        Args:
+            event: the event's name.
+            listener: gets the arguments of the event. Without it the result is a decorator.
+
+        Returns:
+            The listener.
 
         Raises:
-            InvalidOptionError: there is no such event.
+            InvalidOptionError: there is no event of this name.
         """
         return self._listen(event, listener, once=False)
 
@@ -236,20 +249,20 @@ class Emitter:
     @overload
     def once(self, event: str, listener: ListenerT) -> ListenerT: ...
     def once(self, event: str, listener: Listener | None = None) -> Any:
-        """Call a function at the next event only; see `on`."""
+        """Call a function at the next event of this name only; see `on`."""
         return self._listen(event, listener, once=True)
 
     def off(self, event: str, listener: Listener) -> None:
-        """Call a function no more; see `on`."""
+        """Stop calling a listener that `on` or `once` added."""
         if self._made_listeners is not None:
             self._made_listeners.remove(event, listener)
 
     def emit(self, event: str, *arguments: object) -> bool:
-        """Call the listeners of an event and tell whether there are any."""
+        """Call the listeners of an event with these arguments; return whether there are any."""
         return self._made_listeners is not None and self._made_listeners.emit(event, *arguments)
 
     def has_listeners(self, event: str) -> bool:
-        """Tell whether someone listens to an event."""
+        """Return whether an event has listeners."""
         return self._made_listeners is not None and self._made_listeners.has(event)
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What every class has: a place in Redis, options, an end, and local events."""
+"""What all classes share: an address in Redis, options, closing, and local events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import ClosedError
 from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
 from bullrush.url import masked, resolve
-from bullrush.values.naming import carried, check_prefix, check_queue_name
+from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
-#: What a queue keeps in Redis, by the names BullMQ has for it. "" is how the keys of its jobs begin.
+#: The parts of a queue that have a key of their own, by BullMQ's names. "" is the beginning of the keys of jobs.
 _KEY_TYPES: Final = (
     "",
     "active",
@@ -39,16 +39,15 @@ _KEY_TYPES: Final = (
 
 
 class GivenOptions(dict[str, Any]):
-    """The options an object was made with. Shown without a password."""
+    """The options of an object. ``repr`` hides the password of the URL."""
 
     def __repr__(self) -> str:
         return repr({name: masked(value) if name == "url" and value else value for name, value in self.items()})
 
 
 class Connected(Emitter):
-    """Lives in one Redis, under one prefix."""
+    """Base of everything that belongs to one Redis server and one key prefix."""
 
-    #: What `closing` says.
     _closing: bool | None = None
 
     def __init__(self, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
@@ -60,17 +59,17 @@ class Connected(Emitter):
 
     @property
     def prefix(self) -> str:
-        """How all keys begin."""
+        """The prefix of all keys, ``bull`` by default."""
         return self._prefix
 
     @property
     def opts(self) -> dict[str, Any]:
-        """The options as given. Shown, it hides the password of the URL."""
+        """The options as given. ``repr`` hides the password of the URL."""
         return self._opts
 
     @property
     def telemetry(self) -> Telemetry | None:
-        """Who traces what is done through this object."""
+        """The tracer of this object, None if it has none."""
         return self._telemetry
 
     @contextmanager
@@ -82,44 +81,50 @@ class Connected(Emitter):
         kind: SpanKind = "internal",
         attributes: Mapping[str, Any] | None = None,
     ) -> Iterator[Span]:
-        """Open a span around a block of code, with this object's telemetry; without any, do nothing.
+        """Open a span around a block of code with this object's telemetry; do nothing if it has none.
 
         Args:
-            operation: what is done; begins the span's name.
-            destination: to what it is done, the queue by default; ends the span's name.
+            operation: the first part of the span's name.
+            destination: the second part of the span's name; the queue's name by default.
             kind: internal, producer or consumer.
-            attributes: more to say about it.
+            attributes: further attributes of the span.
         """
         if self._telemetry is None:
             yield NO_SPAN
             return
         queue: str = getattr(self, "name", "")
-        place = queue if destination is None else destination
-        said = {"bullmq.queue.name": queue, "bullmq.queue.operation": operation, **(attributes or {})}
-        with self._telemetry.span(f"{operation} {place}".rstrip(), kind, said) as span:
+        target = queue if destination is None else destination
+        all_attributes = {"bullmq.queue.name": queue, "bullmq.queue.operation": operation, **(attributes or {})}
+        with self._telemetry.span(f"{operation} {target}".rstrip(), kind, all_attributes) as span:
             yield span
 
     @property
     def closing(self) -> bool | None:
-        """None; True from the moment on when closing began."""
+        """None while the object is open, True once closing has begun."""
         return self._closing
 
     @operation
     async def close(self) -> None:
-        """Give the object up. Calls after this raise `ClosedError`; what is in Redis stays as it is."""
-        self._give_up()
+        """Close the object. Later calls raise `ClosedError`. Nothing changes in Redis."""
+        self._shut_down()
 
     @operation
     async def disconnect(self) -> None:
-        """Close without waiting for anything."""
-        self._give_up()
+        """Close the object at once, without waiting for anything."""
+        self._shut_down()
 
-    def _give_up(self) -> None:
+    def _shut_down(self) -> None:
         self._closing = True
+
+    def _closed_error(self) -> ClosedError:
+        return ClosedError(f"{self!r} is closed")
 
 
 class Handle(Connected):
-    """Names a queue and connects to it at the first call. All handles of a process and URL share their connections."""
+    """Base of the handles of one queue.
+
+    A handle connects at its first call; all handles of a process and a URL share connections.
+    """
 
     def __init__(
         self,
@@ -153,21 +158,21 @@ class Handle(Connected):
 
     @property
     def qualified_name(self) -> str:
-        """Prefix and name: how the queue's keys begin."""
+        """The prefix and the name, ``bull:video``: the beginning of all keys of the queue."""
         return f"{self._prefix}:{self._name}"
 
     def to_key(self, type: str) -> str:
-        """Return the key of a part of the queue (``wait``, ``meta``...) or of a job, by its id."""
-        return carried("The key", f"{self._prefix}:{self._name}:{type}")
+        """Return the Redis key of a part of the queue (``wait``, ``meta``...), or of a job by its id."""
+        return check_unicode("The key", f"{self._prefix}:{self._name}:{type}")
 
     @property
     def keys(self) -> dict[str, str]:
-        """The queue's keys in Redis, by the names of what they hold."""
+        """The Redis keys of the queue by the name of the part: ``{"wait": "bull:video:wait", ...}``."""
         return {type: self.to_key(type) for type in _KEY_TYPES}
 
     @property
     def redis_version(self) -> str | None:
-        """The version of the server; None as long as no call of this process has reached it."""
+        """The version of the server, such as ``7.2.4``; None until a call of this process has reached it."""
         return self.core.redis_version()
 
     @property
@@ -178,12 +183,12 @@ class Handle(Connected):
             ClosedError: the handle was closed.
         """
         if self._core is None:
-            raise ClosedError(f"{self!r} is closed")
+            raise self._closed_error()
         return self._core
 
     @operation
     async def wait_until_ready(self) -> None:
-        """Connect now and check the server and the queue. Every other call does so by itself.
+        """Connect now, and check the server and the queue. Every other call does this by itself.
 
         Raises:
             ConnectionLostError: Redis could not be reached in time.
@@ -192,6 +197,6 @@ class Handle(Connected):
         """
         await reply(self.core.prepare())
 
-    def _give_up(self) -> None:
-        super()._give_up()
+    def _shut_down(self) -> None:
+        super()._shut_down()
         self._core = None

@@ -1,4 +1,4 @@
-"""Telling those who listen to ``error`` that there is no connection."""
+"""The event ``error``: the connection to Redis is lost."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import threading
 from typing import Any
 
 from bullrush._core import ConnectionWatch
-from bullrush.base.at_exit import close_at_exit, closed
+from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.handle import Connected
-from bullrush.base.operation import Blocking, awaited, reply, wait
+from bullrush.base.operation import Blocking, reply, run_async, run_blocking
 from bullrush.errors import ConnectionLostError
 
 
-class TellsOutages(Connected):
-    """Tells its listeners of ``error`` of each outage, also when nobody calls anything just then.
+class ReportsOutages(Connected):
+    """Emits ``error`` once per outage of the connection, also while no call is made.
 
-    Who has no such listener follows nothing. The first one starts a thread, or a task of the running loop, until `close`.
+    The first listener of ``error`` starts a background thread, or a task of the running loop, which ends with `close`.
+    Without such a listener there is none.
     """
 
     _watch: tuple[int, ConnectionWatch] | None = None
@@ -39,16 +40,16 @@ class TellsOutages(Connected):
             except RuntimeError:
                 return
         watch = ConnectionWatch(self._url)
-        steps = self._tell_outages(watch)
+        steps = self._report_outages(watch)
         if loop is None:
-            threading.Thread(target=wait, args=(steps,), name="bullrush-errors", daemon=False).start()
+            threading.Thread(target=run_blocking, args=(steps,), name="bullrush-errors", daemon=False).start()
         else:
-            self._task = loop.create_task(awaited(steps))
-        # Only now: where no thread can be started, the next listener tries again.
+            self._task = loop.create_task(run_async(steps))
+        # Set last: if no thread can be started, the next listener tries again.
         self._watch = os.getpid(), watch
         close_at_exit(self)
 
-    async def _tell_outages(self, watch: ConnectionWatch) -> None:
+    async def _report_outages(self, watch: ConnectionWatch) -> None:
         while not self._closing:
             try:
                 await reply(watch.next())
@@ -57,12 +58,12 @@ class TellsOutages(Connected):
             else:
                 return
 
-    def _give_up(self) -> None:
-        super()._give_up()
+    def _shut_down(self) -> None:
+        super()._shut_down()
         self.close_at_exit()
-        closed(self)
+        forget_at_exit(self)
 
     def close_at_exit(self) -> None:
-        """Let the thread in the background end."""
+        """Let the background thread end."""
         if self._watch is not None:
             self._watch[1].close()

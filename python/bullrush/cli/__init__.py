@@ -1,6 +1,9 @@
-"""The command ``bullrush``: a module of this package for each of its commands, imported when it is called.
+"""The command ``bullrush``.
 
-A command's module has ``run(arguments) -> int``: it parses its own arguments, calls the library, prints, and returns the exit code.
+Each of its commands is a module of this package, which is imported when the command is called.
+
+The module of a command has ``run(arguments) -> int``: it parses its arguments, calls the library, prints, and returns
+the exit code.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
-#: What the commands do, by the names of their modules.
+#: The commands and what they do. A command has the name of its module.
 COMMANDS = {"bench": "compare bullrush with BullMQ and other queues on this machine"}
 
 

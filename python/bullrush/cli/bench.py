@@ -1,4 +1,4 @@
-"""``bullrush bench``: runs the benchmarks of a checkout. They compare many queues and are no part of the installed package."""
+"""``bullrush bench``: runs the benchmarks of a checkout. They are not in the installed package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Hand the arguments to the benchmarks of the checkout that this package or the working directory is in."""
+    """Run the benchmarks of the checkout that contains this package or the working directory."""
     checkout = _checkout()
     if checkout is None:
         return _refuse("the benchmarks are not in the installed package: get a checkout of bullrush and run this in it")

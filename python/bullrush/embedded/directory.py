@@ -1,8 +1,9 @@
-"""A directory with data: at most one server writes there, says where it is, and runs until its last user is gone.
+"""A data directory: at most one server writes to it, and it runs until its last user has ended.
 
-The server holds a lock on ``.lock`` for as long as it lives, and that file names its pid and URL. Who uses the server of another
-process holds a shared lock on ``.users``; the supervisor takes that lock for itself before it stops the server. The kernel
-frees both locks however a process ends. Windows has no such locks: there a directory belongs to one process by agreement.
+The server holds a lock on ``.lock`` while it runs; this file has its pid and URL. A process that uses the server of
+another process holds a shared lock on ``.users``; the supervisor takes this lock exclusively before it stops the
+server. The kernel releases both locks when a process ends, in whatever way. Windows has no such locks: there only one
+process may use a directory.
 """
 
 import os
@@ -19,11 +20,11 @@ if os.name != "nt":
 USERS = ".users"
 _LOCK = ".lock"
 _SECONDS_TO_START = 15.0
-_SECONDS_TO_STOP = 2.0  # the server of a process that has just died may still be writing
+_SECONDS_TO_STOP = 2.0  # the server of a process that has just ended may still write
 
 
 class Running(NamedTuple):
-    """Where the server of a directory is."""
+    """The server of a directory: its process id and its URL."""
 
     pid: int
     url: str
@@ -33,12 +34,12 @@ class DirectoryInUseError(RuntimeError):
     """Another server writes to the directory."""
 
     def __init__(self, data: Path, running: Running | None) -> None:
-        server = f"the server at {running.url} (pid {running.pid})" if running else "a server that has just begun"
+        server = f"the server at {running.url} (pid {running.pid})" if running else "a server that has just started"
         super().__init__(f"{data} is in use by {server}: use that URL, or embedded://{data}, which joins it")
 
 
 class JoinedServer:
-    """The server of another process, which runs at least until this process ends or calls ``stop()``."""
+    """The server of another process. It runs at least until this process ends or calls ``stop()``."""
 
     def __init__(self, data: Path, running: Running, users: int) -> None:
         self.pid, self.url = running
@@ -55,7 +56,7 @@ class JoinedServer:
         return _held(self._data) and read(self._data) == (self.pid, self.url)
 
     def stop(self) -> None:
-        """Leave the server: it stops when nobody else uses it."""
+        """Stop using the server. It stops when no other process uses it."""
         self._leave()
 
 
@@ -81,13 +82,13 @@ def lock(data: Path) -> list[int]:
 
 
 def announce(data: Path, pid: int, url: str) -> None:
-    """Say where the server of a locked directory is."""
+    """Write the pid and the URL of the server of a locked directory."""
     if os.name != "nt":
         (data / _LOCK).write_text(f"{pid} {url}\n")
 
 
 def read(data: Path) -> Running | None:
-    """Return what the directory says of its last server, running or not."""
+    """Return the last server of a directory, which may have ended."""
     try:
         pid, _, url = (data / _LOCK).read_text().rstrip().partition(" ")
     except OSError:
@@ -96,17 +97,17 @@ def read(data: Path) -> Running | None:
 
 
 def join(data: Path, port: int | None) -> JoinedServer | None:
-    """Return the server that runs in a directory, None when there is none.
+    """Return the running server of a directory, None if there is none.
 
     Raises:
-        DirectoryInUseError: it does not listen on the wanted ``port``.
-        RuntimeError: it does not answer.
+        DirectoryInUseError: the server does not listen on ``port``.
+        RuntimeError: the server does not answer.
     """
     deadline = time.monotonic() + _SECONDS_TO_START
     while _held(data):
         users = os.open(data / USERS, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            # From here on the server will not be stopped; one that is being stopped refuses this lock.
+            # With this lock the server will not be stopped. If it is being stopped, the lock is refused.
             if _flock(users, fcntl.LOCK_SH) and (running := read(data)) and _ready(data, running, port):
                 return JoinedServer(data, running, os.dup(users))
         finally:
@@ -118,7 +119,7 @@ def join(data: Path, port: int | None) -> JoinedServer | None:
 
 
 def _ready(data: Path, running: Running, port: int | None) -> bool:
-    """Wait until a server answers; False when it has ended."""
+    """Wait until a server answers; False if it has ended."""
     if port is not None and not running.url.startswith(f"redis://127.0.0.1:{f'{port}/' if port else ''}"):
         raise DirectoryInUseError(data, running)
     try:
@@ -144,7 +145,7 @@ def _held(data: Path) -> bool:
 
 
 def _flock(descriptor: int, kind: int) -> bool:
-    """Lock a file that nobody has locked otherwise."""
+    """Lock a file; False if another process has a lock that excludes this one."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -156,7 +157,7 @@ _joined: "weakref.WeakSet[JoinedServer]" = weakref.WeakSet()
 
 
 def _disown() -> None:
-    """Close a child's copies of the locks: only the process that joined keeps a server running."""
+    """Close the inherited locks in a forked child: only the process that joined keeps the server running."""
     for server in list(_joined):
         server.stop()
 

@@ -1,4 +1,4 @@
-"""Asks a server whether it is ready, without a Redis client."""
+"""Checks whether a server is ready, without a Redis client."""
 
 import socket
 import time
@@ -10,7 +10,7 @@ _LOAD_SECONDS = 300.0
 
 
 def ping(url: str) -> bytes:
-    """Return what the server at a ``unix://`` or ``redis://`` URL answers to PING, empty when it cannot be reached."""
+    """Return the reply of a server to PING; empty if it cannot be reached. The URL is ``unix://`` or ``redis://``."""
     try:
         with _connect(url) as connection:
             connection.sendall(b"PING\r\n")
@@ -20,16 +20,16 @@ def ping(url: str) -> bytes:
 
 
 def wait_until_ready(url: str, ended: Callable[[], bool]) -> None:
-    """Return when the server answers, however long it loads its data.
+    """Wait until the server answers. While it loads its data, this may take longer.
 
     Raises:
-        ConnectionError: it ended, or does not answer.
+        ConnectionError: the server ended or does not answer.
     """
     deadline = time.monotonic() + _START_SECONDS
     pause = 0.002
     while (answer := ping(url)) != b"+PONG":
         if ended():
-            raise ConnectionError("it ended at once")
+            raise ConnectionError("it ended")
         if answer.startswith(b"-LOADING"):
             deadline = max(deadline, time.monotonic() + _LOAD_SECONDS)
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""One private server: started, answered for, restarted, killed and stopped."""
+"""Starting, restarting, killing and stopping one private server."""
 
 import os
 import random
@@ -23,7 +23,7 @@ from bullrush.embedded.probe import ping, wait_until_ready
 
 _STOP_SECONDS = 15.0
 _LONGEST_SOCKET_PATH = 100  # the kernel's limit is 104 to 108 bytes
-#: For jemalloc, as distributions build it and as Redis brings it, and for the C library of Linux.
+#: For jemalloc, as distributions and as Redis build it, and for the C library of Linux.
 _HUGE_PAGES = {
     "MALLOC_CONF": "thp:always",
     "JE_MALLOC_CONF": "thp:always",
@@ -32,23 +32,24 @@ _HUGE_PAGES = {
 
 
 class EmbeddedRedis:
-    """A real Redis server on a unix socket in a private directory, or on a local port.
+    """A private Redis server on a unix socket, or on a local port.
 
-    It starts with the object and stops with ``stop()``, with the ``with`` block, when the object is collected or when the
-    process ends in any way, SIGKILL included. It belongs to the process that made it: forked children use it by its URL,
-    and cannot stop it. Only a server with a directory runs on while other processes have joined it.
+    It starts with this object. It stops with ``stop()``, at the end of the ``with`` block, when the object is
+    collected, and when the process ends in any way, even by SIGKILL. It belongs to the process that made it: forked
+    children can use it by its URL and cannot stop it. A server with a directory runs on while other processes have
+    joined it.
 
     Args:
-        directory: where the data is kept (append-only file); None keeps it in memory.
-        port: None for a unix socket (a free port where there are none), 0 for any free port.
-        persistence: append-only file on or off; None: on when ``directory`` is given.
-        huge_pages: whether the kernel may back the data with huge pages; None: when nothing persists. A large queue
-            has fewer addresses to look up then; with persistence each rewrite of the file would copy more.
-        args: more server options, e.g. ``["--maxmemory", "100mb"]``.
+        directory: the directory for the data (an append-only file); None keeps the data in memory.
+        port: None is a unix socket (or a free port where there are no unix sockets), 0 is any free port.
+        persistence: append-only file on or off; None is on if ``directory`` is given.
+        huge_pages: whether the kernel may use huge pages for the data; None is yes without persistence. They make large
+            queues faster, but a rewrite of the file copies more memory.
+        args: more server options, such as ``["--maxmemory", "100mb"]``.
 
     Raises:
-        RuntimeError: no server binary, the directory is in use (the pid and URL of its server are named), or the server
-            refuses to start (its own words are quoted).
+        RuntimeError: there is no server binary, the directory is in use (the message has the pid and URL of its
+            server), or the server does not start (the message has its error).
     """
 
     def __init__(
@@ -95,24 +96,24 @@ class EmbeddedRedis:
         return self._supervisor.poll() is None if self._owner == os.getpid() else ping(self.url) == b"+PONG"
 
     def stop(self) -> None:
-        """Stop the server and wait for its end; its data is on disk then.
+        """Stop the server and wait for its end. Persistent data is on disk then.
 
-        While other processes use its directory through ``embedded://``, it runs on until the last of them is gone. In a
-        forked child this does nothing.
+        While other processes use its directory through ``embedded://``, the server runs on until the last of them has
+        ended. In a forked child this does nothing.
         """
         self._finalizer()
 
     def kill(self) -> None:
-        """End the server like a crash (SIGKILL). ``restart()`` brings it back."""
+        """Kill the server with SIGKILL, like a crash. ``restart()`` starts it again."""
         self._check_owner("kill")
         os.kill(self.pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
         self._supervisor.wait(_STOP_SECONDS)
 
     def restart(self) -> None:
-        """Stop the server, if it runs, and start it again at the same address; what it persisted is there again."""
+        """Stop the server if it runs, and start it again at the same address with its persistent data."""
         self._check_owner("restart")
         if not self._finalizer.detach():
-            raise RuntimeError("this embedded server was stopped for good: make a new one")
+            raise RuntimeError("this embedded server was stopped and cannot be restarted: make a new one")
         _end(self._owner, self._supervisor, b"keep")
         self._start()
 
@@ -140,7 +141,7 @@ class EmbeddedRedis:
                     stderr=stderr,
                     env=_HUGE_PAGES | os.environ if self._huge_pages else None,
                     pass_fds=lock,
-                    start_new_session=True,  # Ctrl-C must reach the workers, not their server
+                    start_new_session=True,  # Ctrl-C must stop the workers, not their server
                 )
         finally:
             for descriptor in lock:
@@ -153,10 +154,10 @@ class EmbeddedRedis:
             directories.announce(data, self.pid, self.url)
             wait_until_ready(self.url, lambda: self._supervisor.poll() is not None)
         except BaseException as error:
-            said = Path(log).read_text(errors="replace").strip().splitlines()
+            output = Path(log).read_text(errors="replace").strip().splitlines()
             self.stop()
             if isinstance(error, ConnectionError):
-                raise RuntimeError(f"{self._binary} did not start: {said[-1] if said else error}") from error
+                raise RuntimeError(f"{self._binary} did not start: {output[-1] if output else error}") from error
             raise
 
     def _command(self, data: Path) -> list[str]:
@@ -177,7 +178,7 @@ class EmbeddedRedis:
 
 
 def _free_port() -> int:
-    """Return a port below the range of outgoing connections: none of them can take it before the server does, or over a restart."""
+    """Return a free port below the range of outgoing connections, none of which can take it then."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000)
         try:
@@ -188,25 +189,25 @@ def _free_port() -> int:
 
 
 def _end(owner: int, supervisor: "subprocess.Popen[bytes]", request: bytes, scratch: str | None = None) -> None:
-    """Close the pipe to the supervisor, as the end of this process would, and wait for it unless others use the server."""
+    """Close the pipe to the supervisor and wait for its end, unless other processes use the server."""
     if owner != os.getpid():
         return
     _supervisors.discard(supervisor)
     assert supervisor.stdin
     assert supervisor.stdout
-    with supervisor.stdin as pipe, suppress(BrokenPipeError):  # the server may have ended before
+    with supervisor.stdin as pipe, suppress(BrokenPipeError):  # the server may have ended already
         pipe.write(request)
-    with supervisor.stdout as told:
-        if _says_something(told):
-            supervisor.returncode = 0  # no longer this process's
+    with supervisor.stdout as output:
+        if _is_shared(output):
+            supervisor.returncode = 0  # the supervisor no longer belongs to this process
             return
     supervisor.wait(_STOP_SECONDS)
     if scratch:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _says_something(supervisor: IO[bytes]) -> bool:
-    """Wait until the supervisor ends or says that others use its server, which it cannot know on Windows."""
+def _is_shared(supervisor: IO[bytes]) -> bool:
+    """Wait until the supervisor ends (False) or reports that other processes use its server (True)."""
     if os.name == "nt":
         return False
     with selectors.DefaultSelector() as ready:
@@ -218,7 +219,7 @@ _supervisors: "weakref.WeakSet[subprocess.Popen[bytes]]" = weakref.WeakSet()
 
 
 def _disown() -> None:
-    """Close a child's copies of the pipes: only the process that started a server may keep it running."""
+    """Close the inherited pipes in a forked child: only the process that started a server keeps it running."""
     for supervisor in list(_supervisors):
         assert supervisor.stdin
         assert supervisor.stdout

@@ -1,9 +1,9 @@
-"""Runs one server for as long as somebody uses it. Started as a program of its own, it imports only the standard library.
+"""A program that runs one server as long as it is used. It imports only the standard library.
 
-Its standard input is a pipe that the owner holds open and never needs to close: however the owner ends, SIGKILL included, the
-kernel closes the pipe, and the server is stopped, unless other processes hold a lock on the file of its users: then it tells
-the owner so and waits for them. ``keep`` on the pipe stops the server at once and spares the scratch directory for a restart.
-However the supervisor ends, its server ends as well.
+Its standard input is a pipe that the owner holds open. When the owner ends in any way, even by SIGKILL, the kernel
+closes the pipe, and the supervisor stops the server. If other processes hold a lock on the file of users, it reports
+this to the owner and waits for them. ``keep`` on the pipe stops the server at once and keeps the scratch directory for
+a restart. When the supervisor ends in any way, its server ends, too.
 """
 
 import os
@@ -21,9 +21,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def supervise(scratch: str, users: str, command: list[str]) -> None:
-    """Start ``command``, tell its pid on standard output, stop it when nobody uses it any more, then remove ``scratch``."""
+    """Start ``command``, print its pid, stop it when it has no more users, then remove ``scratch``."""
     bind = _signal_on_death()
-    # Inherited descriptors are passed on: the lock on a data directory must last exactly as long as the server.
+    # The server inherits the descriptors, so that it holds the lock on its directory exactly as long as it runs.
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, close_fds=False, preexec_fn=bind)
     guard = _guard(server.pid) if bind is None and hasattr(os, "fork") else None
     signal.signal(signal.SIGTERM, lambda *_: server.terminate())
@@ -39,7 +39,7 @@ def supervise(scratch: str, users: str, command: list[str]) -> None:
 
 
 def _signal_on_death() -> Callable[[], None] | None:
-    """Return how Linux is told to end a new process with the thread that started it, here the main one; None elsewhere."""
+    """Return a function for a new process, after which Linux ends it together with this one; None on other systems."""
     try:
         import ctypes
 
@@ -50,20 +50,23 @@ def _signal_on_death() -> Callable[[], None] | None:
 
     def bind() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != supervisor:  # it died before it was heard
+        if os.getppid() != supervisor:  # the supervisor ended before this call
             os._exit(1)
 
     return bind
 
 
 def _guard(server: int) -> int:
-    """Start a second process that ends the server where the kernel does not; what is written to the result dismisses it."""
+    """Start a second process that stops the server if this one dies, for systems other than Linux.
+
+    A write to the result ends it.
+    """
     end, alive = os.pipe()
     if os.fork():
         os.close(end)
         return alive
     try:
-        os.closerange(0, end)  # the lock on the directory and the pipes to the owner are not its own
+        os.closerange(0, end)  # the inherited lock on the directory and the pipes to the owner
         os.closerange(end + 1, 256)
         if not os.read(end, 16):
             os.kill(server, signal.SIGTERM)
@@ -72,7 +75,7 @@ def _guard(server: int) -> int:
 
 
 def _stop_with_users(server: "subprocess.Popen[bytes]", gone: threading.Event, users: str) -> None:
-    request = os.read(0, 16)  # not sys.stdin: a reader blocked in it would break the interpreter's exit
+    request = os.read(0, 16)  # not sys.stdin: a blocked read of it disturbs the exit of the interpreter
     if request != b"keep":
         gone.set()
         if users:
@@ -85,7 +88,7 @@ def _stop_with_users(server: "subprocess.Popen[bytes]", gone: threading.Event, u
 
 
 def _wait_for_users(path: str) -> None:
-    """Take the lock that others share while they use the server, and keep it: nobody joins a server that is being stopped."""
+    """Take the lock of the users exclusively and keep it, so that no process joins a server that is being stopped."""
     import fcntl
 
     users = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,4 +1,4 @@
-"""The event stream of a queue: reading it, and adding events of one's own."""
+"""The event stream of a queue: reading it, and publishing events."""
 
 from bullrush.events.event import Event
 from bullrush.events.producer import QueueEventsProducer, QueueEventsProducerOptions

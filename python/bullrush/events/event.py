@@ -10,7 +10,7 @@ from orjson import loads
 from bullrush.values.encoding import JSON, malformed
 from bullrush.values.naming import camel
 
-#: What is not a text, by event.
+#: The fields that are no texts, by event, and how they are decoded.
 _DECODED: Final[dict[str, dict[str, Callable[[str], JSON]]]] = {
     "completed": {"returnvalue": loads},
     "progress": {"data": loads},
@@ -21,14 +21,15 @@ _DECODED: Final[dict[str, dict[str, Callable[[str], JSON]]]] = {
 
 
 class Event(Mapping[str, JSON]):
-    """One entry of a queue's event stream.
+    """One event of a queue.
 
-    Its fields are attributes (``event.failed_reason``) and also items (``event["failed_reason"]``, ``event["failedReason"]``).
-    ``returnvalue`` of ``completed`` and ``data`` of ``progress`` are decoded, numbers are numbers; all else is text.
+    Its fields are attributes (``event.failed_reason``) and items (``event["failed_reason"]`` or
+    ``event["failedReason"]``). ``returnvalue`` of ``completed`` and ``data`` of ``progress`` are JSON values;
+    ``delay``, ``count`` and ``attempts_made`` are numbers; other fields are texts.
 
     Attributes:
-        event: what happened: ``completed``, ``failed``, ``waiting``...
-        id: the entry's id in the stream, ``<ms since 1970>-<n>``.
+        event: the name of the event: ``completed``, ``failed``, ``waiting``...
+        id: the id of the entry in the stream, ``<ms since 1970>-<n>``.
     """
 
     __slots__ = ("_fields", "event", "id")
@@ -40,7 +41,7 @@ class Event(Mapping[str, JSON]):
 
     @property
     def job_id(self) -> str | None:
-        """The job it is about; None for events of the whole queue."""
+        """The id of the job; None for events of the whole queue."""
         return self._fields.get("jobId")
 
     def __getitem__(self, name: str) -> JSON:

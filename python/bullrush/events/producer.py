@@ -1,17 +1,17 @@
-"""Telling the followers of a queue about something of one's own."""
+"""Publishing events of one's own on a queue's event stream."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from bullrush.base.closing import ClosedByWith
+from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.naming import carried, check_known
+from bullrush.values.naming import check_known, check_unicode
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,8 +25,8 @@ class QueueEventsProducerOptions(TypedDict, total=False):
     """Options of `QueueEventsProducer`.
 
     Attributes:
-        url: where Redis is; see `QueueOptions`.
-        prefix: how all keys begin; ``bull``.
+        url: the URL of Redis; see `QueueOptions`.
+        prefix: the prefix of all keys; ``bull`` by default.
     """
 
     url: str | None
@@ -36,34 +36,38 @@ class QueueEventsProducerOptions(TypedDict, total=False):
 _KNOWN: Final = frozenset(QueueEventsProducerOptions.__annotations__)
 
 
-class QueueEventsProducerCalls(TellsOutages, Handle):
-    """The calls of `QueueEventsProducer`, whichever way they are waited for."""
+class QueueEventsProducerCalls(ReportsOutages, Handle):
+    """The calls of `QueueEventsProducer`, written once for both APIs."""
 
     _events = EVENTS
 
     def __init__(self, name: str, **options: Unpack[QueueEventsProducerOptions]) -> None:
-        """Name a queue. Nothing is sent before the first call.
+        """Make a producer for a queue. It connects at the first call.
+
+        Args:
+            name: the queue's name.
+            options: see `QueueEventsProducerOptions`.
 
         Raises:
-            QueueNameError: the name is empty or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has a bad value.
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, _KNOWN, type(self).__name__)
         super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
 
     @operation
     async def publish_event(self, /, event_name: str, max_events: int = _DEFAULT_MAX_EVENTS, **fields: JSON) -> None:
-        """Add an event to the queue's stream, where every `QueueEvents` finds it.
+        """Publish an event on the queue's stream, which every `QueueEvents` reads.
 
         Args:
-            event_name: what those who listen listen to.
-            max_events: about how many events the stream keeps. This counts for BullMQ's own events, too.
-            fields: what the event tells, under the names given here. Texts go as they are, all else as JSON.
+            event_name: the name of the event, for which listeners are called.
+            max_events: about how many events the stream keeps, including BullMQ's own events.
+            fields: the fields of the event. Texts are stored as they are, other values as JSON.
 
         Raises:
-            InvalidOptionError: a field is called ``event``, which is the name of the event itself.
+            InvalidOptionError: a field is called ``event``, which is the field of the event's name.
             DataError: a part of a field is not JSON.
-            OutcomeUnknownError: the connection broke; the event may have been published.
+            OutcomeUnknownError: the connection broke; the event was published or not.
 
         Redis:
             One ``XADD``.
@@ -74,11 +78,11 @@ class QueueEventsProducerCalls(TellsOutages, Handle):
         command += [checks.at_least(0)("max_events", max_events), "*", "event", checks.text("event_name", event_name)]
         for name, value in fields.items():
             command += [
-                carried("A field", name),
-                carried(name, value) if isinstance(value, str) else encode(value, name),
+                check_unicode("A field", name),
+                check_unicode(name, value) if isinstance(value, str) else encode(value, name),
             ]
         await reply(self.core.commands([command], repeatable=False))
 
 
-class QueueEventsProducer(ClosedByWith, Blocking, QueueEventsProducerCalls):
-    """Publishes events of your own on a queue's event stream."""
+class QueueEventsProducer(BlockingContext, QueueEventsProducerCalls):
+    """Publishes events of your own on a queue's event stream. Its calls block."""

@@ -1,4 +1,4 @@
-"""Following what happens to a queue, in any process and from any client."""
+"""Reading the event stream of a queue."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from bullrush._core import CoreEvents
-from bullrush.base.at_exit import close_at_exit, closed
-from bullrush.base.closing import ClosedByWith
+from bullrush.base.at_exit import close_at_exit, forget_at_exit
+from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import Blocking, operation, reply, seconds, wait
-from bullrush.errors import BullrushError, ClosedError, ConnectionLostError
+from bullrush.base.operation import operation, reply, run_blocking, sleep
+from bullrush.errors import BullrushError, ConnectionLostError
 from bullrush.events.event import Event
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -36,10 +36,12 @@ class QueueEventsOptions(TypedDict, total=False):
     """Options of `QueueEvents`.
 
     Attributes:
-        url: where Redis is; see `QueueOptions`.
-        prefix: how all keys begin; ``bull``.
-        last_event_id: after which entry to begin. ``$``, the default, is the end of the stream as of now; ``0-0`` is its beginning.
-        blocking_timeout: ms that one wait for events lasts; 10,000. It only decides how often an idle connection asks again.
+        url: the URL of Redis; see `QueueOptions`.
+        prefix: the prefix of all keys; ``bull`` by default.
+        last_event_id: the id of the entry after which reading starts. ``$``, the default, is the current end of the
+            stream; ``0-0`` is its beginning.
+        blocking_timeout: how long one blocking read lasts, in ms; 10,000. It only decides how often an idle connection
+            reads again.
         autorun: True, the default, connects at once and calls listeners as soon as there are any. Otherwise call `run`.
     """
 
@@ -54,14 +56,18 @@ _KNOWN: Final = frozenset(QueueEventsOptions.__annotations__)
 
 
 class QueueEventsCalls(Handle):
-    """Everything of `QueueEvents` but the way to wait."""
+    """The calls of `QueueEvents`, written once for both APIs."""
 
     def __init__(self, name: str, **options: Unpack[QueueEventsOptions]) -> None:
-        """Begin to follow a queue.
+        """Start to read the events of a queue, if ``autorun`` is set.
+
+        Args:
+            name: the queue's name.
+            options: see `QueueEventsOptions`.
 
         Raises:
-            QueueNameError: the name is empty or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has a bad value.
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, _KNOWN, type(self).__name__)
         super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
@@ -77,14 +83,14 @@ class QueueEventsCalls(Handle):
             self._events_core()
 
     def _is_here(self) -> bool:
-        """Tell whether this process reads: a forked child does not yet."""
+        """Tell whether this process reads events. A forked child does not at first."""
         return self._reader is not None and self._reader[0] == os.getpid()
 
     def _events_core(self) -> CoreEvents:
-        """Return this process's reader."""
+        """Return the reader of this process; start it if there is none."""
         with self._lock:
             if self._closing:
-                raise ClosedError(f"{self!r} is closed")
+                raise self._closed_error()
             if self._reader is None or not self._is_here():
                 reader = CoreEvents(
                     self._url,
@@ -99,7 +105,7 @@ class QueueEventsCalls(Handle):
 
     @operation
     async def wait_until_ready(self) -> None:
-        """Connect; whatever happens to the queue from then on will be told.
+        """Connect. No event after this call is missed.
 
         Raises:
             ConnectionLostError: Redis could not be reached in time.
@@ -111,15 +117,18 @@ class QueueEventsCalls(Handle):
         self._autostart()
 
     def following(self, timeout_ms: int) -> Pending[None]:
-        """Wait until no event will be missed any more."""
+        """Wait until the reader has its position in the stream: later events are not missed."""
         return self._events_core().ready(timeout_ms)
 
     def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
-        """Begin to wait for the event that ends a job; ``late``: or find it among the last ones. `Job.wait_until_finished` does the rest."""
+        """Start to wait for the last event of a job; with ``late``, also look among the last events.
+
+        For `Job.wait_until_finished`.
+        """
         return self._events_core().wait_until_finished(job_id, timeout_ms, late)
 
     def is_running(self) -> bool:
-        """Tell whether listeners are called."""
+        """Return whether listeners are called."""
         return self._running and self._is_here()
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
@@ -129,13 +138,13 @@ class QueueEventsCalls(Handle):
         return listening
 
     def _autostart(self) -> None:
-        """Begin to call listeners in the background if that is wanted and there are any."""
+        """Start to call listeners in the background, if ``autorun`` is set and there are any."""
 
     def _begin(self) -> None:
-        """Note that listeners are called from now on.
+        """Mark this object as running.
 
         Raises:
-            RuntimeError: they are already.
+            RuntimeError: it runs already.
         """
         self._events_core()
         with self._lock:
@@ -147,43 +156,43 @@ class QueueEventsCalls(Handle):
         events.leave()
         self._running = False
 
-    def _tell(self, event: Event) -> None:
-        """Call those who listen to an event, of whichever job or of this one."""
+    def _emit_event(self, event: Event) -> None:
+        """Call the listeners of an event, and those of the event with the job's id."""
         self.emit(event.event, event)
         if event.job_id is not None:
             self.emit(f"{event.event}:{event.job_id}", event)
 
-    def _trouble(self, error: BullrushError) -> None:
-        """Report why reading does not go on for now."""
+    def _report_error(self, error: BullrushError) -> None:
+        """Log an error of reading and emit ``error``. Reading continues when it can."""
         _log.log(logging.WARNING if isinstance(error, ConnectionLostError) else logging.ERROR, "%r: %s", self, error)
         self.emit("error", error)
 
     @operation
     async def close(self) -> None:
-        """Read no more. Loops over events end, and who waits for a job with this object gets `ClosedError`."""
-        self._give_up()
+        """Stop reading. Loops over events end, and a wait for a job with this object raises `ClosedError`."""
+        self._shut_down()
         left = _CLOSE_SECONDS
-        while left > 0 and self.is_running() and not self._is_teller():
-            await seconds(_POLL)
+        while left > 0 and self.is_running() and not self._is_listener():
+            await sleep(_POLL)
             left -= _POLL
 
-    def _is_teller(self) -> bool:
-        """Tell whether it is a listener that asks."""
+    def _is_listener(self) -> bool:
+        """Tell whether the caller is a listener."""
         return False
 
-    def _give_up(self) -> None:
+    def _shut_down(self) -> None:
         with self._lock:
-            super()._give_up()
+            super()._shut_down()
             if self._reader is not None:
                 self._reader[1].close()
 
     def close_at_exit(self) -> None:
-        """Let the thread in the background end."""
-        self._give_up()
+        """Let the background thread end."""
+        self._shut_down()
 
 
 class EventIteration:
-    """One pass over the events of a queue, from where the last one stopped."""
+    """One iteration over the events of a queue. It starts where the last one stopped."""
 
     def __init__(self, events: QueueEventsCalls, timeout: Duration | None) -> None:
         self._events = events
@@ -194,7 +203,7 @@ class EventIteration:
 
     @property
     def needs_more(self) -> bool:
-        """True when the next event is not here yet."""
+        """True if the next event has not been read yet."""
         return not self._entries
 
     def _next(self) -> Event:
@@ -203,18 +212,18 @@ class EventIteration:
         return Event(entry_id, fields)
 
     async def _more(self) -> bool:
-        """Wait for more, as the steps of an operation; False when none will come."""
+        """Wait for more events; False if there are none. It is part of an operation."""
         while True:
             try:
                 entries = await reply(self._listening.next(self._timeout_ms))
             except ConnectionLostError as error:
-                self._events._trouble(error)
+                self._events._report_error(error)
             else:
                 self._entries.extend(entries or ())
                 return bool(entries)
 
     def leave(self) -> None:
-        """Listen no more; the next pass begins after the last event that this one gave."""
+        """Stop listening. The next iteration starts after the last event that this one returned."""
         self._listening.leave(self._seen)
 
     def __del__(self) -> None:
@@ -223,34 +232,35 @@ class EventIteration:
 
 
 class Events(EventIteration):
-    """An iterator that blocks until there is an event."""
+    """An iterator that blocks until the next event."""
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Event:
-        if self.needs_more and not wait(self._more()):
+        if self.needs_more and not run_blocking(self._more()):
             raise StopIteration
         return self._next()
 
 
-class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
-    """The events of a queue, whoever causes them: iterate over it, or register listeners with `on`.
+class QueueEvents(BlockingContext, QueueEventsCalls):
+    """The events of a queue from all programs: iterate over this object, or add listeners with `on`.
 
-    They are read on a connection of its own, from the moment it is made (see ``last_event_id``), and over reconnects without a
-    gap. A slow reader is at most 1,000 events behind: then it reads on when it can, as long as Redis keeps the events, about
-    10,000 of them.
+    It has its own connection, and starts at the current end of the stream (see ``last_event_id``). After a lost
+    connection it continues without a gap. It reads at most 1,000 events ahead of a slow program; Redis keeps about
+    10,000 events.
 
-    Listeners get an `Event`. ``on("completed", f)`` hears of all jobs, ``on("completed:7", f)`` of job 7. They are called one
-    after the other on a thread in the background, or on the thread of `run`.
+    A listener gets an `Event`. ``on("completed", f)`` is called for all jobs, ``on("completed:7", f)`` for job 7.
+    Listeners are called one after the other, on a background thread or on the thread of `run`.
     """
 
     _thread: threading.Thread | None = None
 
     def iterate(self, timeout: Duration | None = None) -> Events:
-        """Iterate over events until this object is closed, or until none came for ``timeout`` ms.
+        """Iterate over events until this object is closed, or until there was no event for ``timeout`` ms.
 
-        A loop that breaks off loses nothing: the next one goes on where it stopped, unless somebody else listened meanwhile.
+        After a ``break`` no event is lost: the next iteration continues there, unless something else has listened in
+        the meantime.
         """
         return Events(self, timeout)
 
@@ -258,7 +268,7 @@ class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
         return self.iterate()
 
     def run(self) -> None:
-        """Call listeners until this object is closed. With ``autorun`` a thread in the background does so.
+        """Call listeners until this object is closed. With ``autorun`` a background thread does this.
 
         Raises:
             RuntimeError: it runs already.
@@ -283,12 +293,12 @@ class QueueEvents(ClosedByWith, Blocking, QueueEventsCalls):
                 except StopIteration:
                     return
                 except BullrushError as error:
-                    self._trouble(error)
+                    self._report_error(error)
                 else:
-                    self._tell(event)
+                    self._emit_event(event)
         finally:
             self._end(events)
-            closed(self)
+            forget_at_exit(self)
 
-    def _is_teller(self) -> bool:
+    def _is_listener(self) -> bool:
         return threading.current_thread() is self._thread

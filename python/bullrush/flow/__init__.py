@@ -1,4 +1,4 @@
-"""Flows: trees of jobs in any queues, in which every parent waits for its children."""
+"""Flows: trees of jobs in any queues, where each parent waits for its children."""
 
 from bullrush.flow.plan import Flow, QueueDefaults
 from bullrush.flow.producer import FlowOptions, FlowProducer, JobNode

@@ -1,4 +1,4 @@
-"""What a flow consists of, checked and in the order in which it is added."""
+"""The jobs of a flow, checked, in the order in which they are added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from bullrush.errors import InvalidOptionError
 from bullrush.job.new_job import prepare
-from bullrush.job.options import JobOptions, Link, OptionCompiler
+from bullrush.job.option_compiler import Link, OptionCompiler
+from bullrush.job.options import JobOptions
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
@@ -19,20 +20,21 @@ if TYPE_CHECKING:
 
     from bullrush import _core
 
-#: Jobs of one call: they are stored in one step, and Redis does nothing else meanwhile.
+#: The most jobs of one call. They are stored in one step, during which Redis does nothing else.
 MAX_JOBS: Final = 20_000
 
 
 class Flow(TypedDict, total=False):
-    """A job and the jobs it waits for.
+    """A job and its children.
 
     Attributes:
-        name: what the job is.
-        queue_name: where it runs.
-        data: any JSON value.
-        prefix: how the queue's keys begin, if not like the producer's.
-        opts: see `bullrush.job.options.JobOptions`; ``parent`` only for the root, ``deduplication`` only without children.
-        children: flows, each of which ends before this job starts.
+        name: the job's name; required.
+        queue_name: the queue of the job; required.
+        data: any JSON value; ``{}`` by default.
+        prefix: the prefix of the queue's keys; that of the flow producer by default.
+        opts: see `bullrush.job.options.JobOptions`. Only the root may have ``parent``, and only jobs without children
+            ``deduplication``.
+        children: flows that must complete before this job starts.
     """
 
     name: Required[str]
@@ -44,7 +46,7 @@ class Flow(TypedDict, total=False):
 
 
 class QueueDefaults(TypedDict, total=False):
-    """What `FlowProducer.add` is told about a queue."""
+    """The options of one queue in ``queues_options`` of `FlowProducer.add`: the default options of its jobs."""
 
     default_job_options: JobOptions
 
@@ -54,7 +56,14 @@ _DEFAULTS: Final = frozenset(QueueDefaults.__annotations__)
 
 
 class PlannedJob(NamedTuple):
-    """One job of a flow: the prefix and name of its queue, the job as the core takes it, and the place of its parent."""
+    """One job of a flow.
+
+    Attributes:
+        address: the prefix and the name of its queue.
+        job: the job in the form that the core takes.
+        link: its parent and its children.
+        parent: the position of its parent in the list of planned jobs, None for a root.
+    """
 
     address: tuple[str, str]
     job: _core.NewJob
@@ -63,14 +72,14 @@ class PlannedJob(NamedTuple):
 
 
 class Compilers(dict[str, OptionCompiler]):
-    """The compilers of the queues that have defaults, and one for all others."""
+    """The option compilers of the queues with default options, and one for all other queues."""
 
     def __missing__(self, name: str) -> OptionCompiler:
         return self.setdefault(name, self[""] if name else OptionCompiler())
 
 
 def compilers(queues_options: Mapping[str, QueueDefaults] | None) -> Compilers:
-    """Return the compilers for the defaults of queues, by their names."""
+    """Return the option compilers for the given default options of queues."""
     by_queue = Compilers()
     for name, options in (queues_options or {}).items():
         check_known(options, _DEFAULTS, "queues_options")
@@ -79,7 +88,7 @@ def compilers(queues_options: Mapping[str, QueueDefaults] | None) -> Compilers:
 
 
 class NodeSpans:
-    """Opens a span for each job of a flow, inside the one of its parent, and gives the job its context."""
+    """Opens a span for each job of a flow, inside the span of its parent, and stores the trace context in the job."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
@@ -87,21 +96,21 @@ class NodeSpans:
 
     @contextmanager
     def node(self, flow: Flow, parent: int | None, defaults: object) -> Iterator[tuple[Span, Flow]]:
-        """Give the span of the next job, and the flow with its context in the options."""
+        """Open the span of the next job. Yields the span, and the flow with the trace context in its options."""
         name, queue = flow.get("name", ""), flow.get("queue_name", "")
-        said = {"bullmq.queue.name": queue, "bullmq.queue.operation": "addNode", "bullmq.job.name": name}
+        attributes = {"bullmq.queue.name": queue, "bullmq.queue.operation": "addNode", "bullmq.job.name": name}
         above = None if parent is None else self._contexts[parent]
-        with self._telemetry.span(f"addNode {queue}", "producer", said, parent=above) as span:
+        with self._telemetry.span(f"addNode {queue}", "producer", attributes, parent=above) as span:
             self._contexts.append(self._telemetry.metadata())
             opts: Mapping[str, Any] = flow.get("opts") or {}
-            carried = of_many_jobs(self._contexts[-1], opts.get("telemetry", defaults))
-            yield span, {**flow, "opts": {**opts, "telemetry": carried}}  # type: ignore[typeddict-item]
+            own = of_many_jobs(self._contexts[-1], opts.get("telemetry", defaults))
+            yield span, {**flow, "opts": {**opts, "telemetry": own}}  # type: ignore[typeddict-item]
 
 
 def plan(
     flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: int, spans: NodeSpans | None = None
 ) -> list[PlannedJob]:
-    """Return all jobs of some flows, generation by generation, as BullMQ adds them.
+    """Return all jobs of some flows level by level, in the order in which BullMQ adds them.
 
     Raises:
         DataError: a job's data is not JSON.
@@ -111,15 +120,15 @@ def plan(
     level: list[tuple[Flow, int | None]] = [(flow, None) for flow in flows]
     while level:
         below: list[tuple[Flow, int | None]] = []
-        for flow, place in level:
+        for flow, parent in level:
             _check_flow(flow)
             below += [(child, len(planned)) for child in _children(flow)]
             if spans is None:
-                planned.append(_planned(flow, place, planned, prefix, compilers, timestamp))
+                planned.append(_planned(flow, parent, planned, prefix, compilers, timestamp))
             else:
                 defaults = compilers[flow.get("queue_name", "")].default("telemetry")
-                with spans.node(flow, place, defaults) as (span, carrying):
-                    planned.append(_planned(carrying, place, planned, prefix, compilers, timestamp))
+                with spans.node(flow, parent, defaults) as (span, traced):
+                    planned.append(_planned(traced, parent, planned, prefix, compilers, timestamp))
                     span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
             if len(planned) + len(below) > MAX_JOBS:
                 raise InvalidOptionError(
@@ -138,15 +147,17 @@ def _check_flow(flow: object) -> None:
 
 
 def _planned(
-    flow: Flow, place: int | None, planned: list[PlannedJob], prefix: str, compilers: Compilers, timestamp: int
+    flow: Flow, parent_index: int | None, planned: list[PlannedJob], prefix: str, compilers: Compilers, timestamp: int
 ) -> PlannedJob:
     name, queue = flow.get("name"), check_queue_name(flow.get("queue_name"))
     address = check_prefix(flow.get("prefix", prefix)), queue
     options: Mapping[str, Any] = flow.get("opts") or {}
-    if place is not None:
+    if parent_index is not None:
         if options.get("parent") is not None:
-            raise InvalidOptionError(f"The parent of job {name!r} is the job above it: leave opts.parent out")
-        parent = planned[place]
+            raise InvalidOptionError(
+                f"The parent of job {name!r} is the job above it in the flow: leave opts.parent out"
+            )
+        parent = planned[parent_index]
         options = {**options, "parent": {"id": parent.job[3], "queue": ":".join(parent.address)}}
     job, link = prepare(compilers[queue], name, flow.get("data", NO_DATA), options, timestamp)
     link, made, is_parent = link or Link(), job[3] is None, bool(flow.get("children"))
@@ -155,7 +166,7 @@ def _planned(
     if made:
         job = (*job[:3], str(uuid.uuid4()), *job[4:])
     return PlannedJob(
-        address, job, link._replace(queue=f"{address[0]}:{queue}:", made=made, is_parent=is_parent), place
+        address, job, link._replace(queue=f"{address[0]}:{queue}:", made=made, is_parent=is_parent), parent_index
     )
 
 

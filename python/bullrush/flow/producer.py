@@ -1,4 +1,4 @@
-"""Flows: trees of jobs in any queues, in which every parent waits for its children."""
+"""Adding flows and reading them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush._core import CoreQueue, CoreWorkerOptions, ManualWork, now_ms
-from bullrush.base.closing import ClosedByWith
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
-from bullrush.errors import ClosedError
+from bullrush.base.closing import BlockingContext
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import AddedRecord, GivenRecord
@@ -27,20 +26,20 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from bullrush import _core
-    from bullrush.job.fields import Progressed
     from bullrush.job.job import JobCalls
     from bullrush.job.record import Record
+    from bullrush.job.source import ProgressListener
     from bullrush.values.checks import Duration
 
 _DEFAULT_TIMEOUT: Final = 10_000
 _DEFAULT_DEPTH: Final = 10
 _DEFAULT_CHILDREN: Final = 20
-#: Connecting needs the name of a queue.
+#: A queue name for calls that concern no certain queue.
 _ANY_QUEUE: Final = "flows"
 
 
 class FlowOptions(TypedDict, total=False):
-    """Options of a flow producer: those of a queue that concern a connection; see `bullrush.queue.queue.QueueOptions`."""
+    """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`."""
 
     url: str | None
     prefix: str
@@ -55,7 +54,7 @@ class JobNode(Generic[JobT]):
     Attributes:
         job: the job.
         children: its children, in order.
-        attached: False for a job that its parent does not wait for: it existed and has another parent, which it keeps, or it was
+        attached: False for a job that its parent does not wait for: it existed and keeps its other parent, or it was
             deduplicated.
     """
 
@@ -69,14 +68,14 @@ _KNOWN: Final = frozenset(FlowOptions.__annotations__)
 
 @dataclass(eq=False)
 class _FlowQueue:
-    """A queue that a flow has jobs in: what these jobs call back to."""
+    """A queue with jobs of a flow. The calls of these jobs go through it."""
 
     core: CoreQueue
     url: str
     prefix: str
     name: str
     checked: bool = False
-    progressed: Progressed | None = None
+    on_progress: ProgressListener | None = None
     backoff_strategy: None = None
 
     @cached_property
@@ -84,30 +83,33 @@ class _FlowQueue:
         """The compiled side of finishing jobs by hand."""
         return ManualWork(self.url, self.prefix, self.name, CoreWorkerOptions())
 
-    def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - nobody listens to a flow's queues
+    def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - it has no listeners
         return False
 
     def put_start_on_record(self, record: Record) -> None:
         """Do nothing: only a running worker claims jobs ahead."""
 
 
-class FlowProducerCalls(TellsOutages, Generic[JobT]):
-    """The calls of a flow producer, whichever way they are waited for."""
+class FlowProducerCalls(ReportsOutages, Generic[JobT]):
+    """The calls of a flow producer, written once for both APIs."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
 
     def __init__(self, **options: Unpack[FlowOptions]) -> None:
-        """Take the options. Nothing is sent before the first call.
+        """Make a flow producer. It connects at the first call.
+
+        Args:
+            options: see `FlowOptions`.
 
         Raises:
-            InvalidOptionError: an option does not exist or has a bad value.
+            InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, _KNOWN, type(self).__name__)
         super().__init__(options.get("url"), options.get("prefix", "bull"), options)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
-        # The URL as resolved: unpickled elsewhere, it is still the same one.
+        # With the resolved URL: after unpickling in another environment it is still the same server.
         self._options: FlowOptions = {**options, "url": self._url}
         self._queues: dict[tuple[str, str], _FlowQueue] = {}
 
@@ -122,42 +124,43 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
 
     @operation
     async def add(self, flow: Flow, *, queues_options: Mapping[str, QueueDefaults] | None = None) -> JobNode[JobT]:
-        """Add a tree of jobs: all of it or nothing.
+        """Add a tree of jobs: all of them or none.
 
         Args:
             flow: the root; see `Flow`.
-            queues_options: ``{queue_name: {"default_job_options": {...}}}``: options of the jobs of a queue that do not say otherwise.
+            queues_options: ``{queue_name: {"default_job_options": {...}}}``: the default options of the jobs of a
+                queue.
 
         Returns:
-            The jobs, as a tree. A child that exists already and has another parent keeps it, and is not ``attached``.
+            The jobs as a tree. A child that existed already with another parent keeps it, and is not ``attached``.
 
         Raises:
-            InvalidOptionError: the flow cannot be added as it is; the message names the job.
+            InvalidOptionError: the flow has an error; the message names the job.
             DataError: a job's data is not JSON.
             ParentNotFoundError: the root's ``parent`` does not exist.
-            ParentReplacedError: the root exists already and has another parent than its ``parent``.
+            ParentReplacedError: the root exists already and has another parent.
             ConnectionLostError: Redis could not be reached; nothing was added.
-            OutcomeUnknownError: the connection broke; all was added or nothing. It is only raised if no job's id was left to the
-                producer, or a job is deduplicated.
+            OutcomeUnknownError: the connection broke; all jobs were added or none. This is only possible if every job
+                has a custom id, or a job has a deduplication id.
 
         Redis:
-            One script, about 10 µs of the server's time per job: ``add/add_linked_jobs``.
+            One script, ``add/add_linked_jobs``; about 10 µs of the server's time per job.
         """
         if self._telemetry is None:
-            return (await self._added([flow], queues_options))[0]
+            return (await self._add_flows([flow], queues_options))[0]
         with self.trace("addFlow", flow.get("queue_name"), kind="producer") as span:
             span.set_attributes(
                 {"bullmq.queue.name": flow.get("queue_name", ""), "bullmq.flow.name": flow.get("name", "")}
             )
-            return (await self._added([flow], queues_options, NodeSpans(self._telemetry)))[0]
+            return (await self._add_flows([flow], queues_options, NodeSpans(self._telemetry)))[0]
 
     @operation
     async def add_bulk(self, flows: Iterable[Flow]) -> list[JobNode[JobT]]:
-        """Add several trees of jobs: all of them or nothing. See `add`."""
+        """Add several trees of jobs: all jobs of all trees or none. See `add`."""
         if self._telemetry is None:
-            return await self._added(list(flows), None)
+            return await self._add_flows(list(flows), None)
         with self.trace("addBulkFlows", kind="producer") as span:
-            roots = await self._added(list(flows), None, NodeSpans(self._telemetry))
+            roots = await self._add_flows(list(flows), None, NodeSpans(self._telemetry))
             names = ",".join(root.job.name for root in roots)
             span.set_attributes({"bullmq.job.bulk.count": len(roots), "bullmq.job.bulk.names": names})
             return roots
@@ -172,17 +175,17 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
         depth: int = _DEFAULT_DEPTH,
         max_children: int = _DEFAULT_CHILDREN,
     ) -> JobNode[JobT] | None:
-        """Return a job and what is below it, None if there is no such job.
+        """Return a job and its descendants, None if there is no such job.
 
         Args:
-            id: the job at the root.
-            queue_name: its queue.
-            prefix: how the keys of its queue begin, if not like the producer's.
-            depth: how many levels, with the root.
-            max_children: how many children of each kind (waited for, completed, failed) a job shows.
+            id: the id of the root.
+            queue_name: the queue of the root.
+            prefix: the prefix of that queue's keys; that of the flow producer by default.
+            depth: how many levels to read, including the root.
+            max_children: how many children of each state (unfinished, completed, failed) to read per job.
 
         Returns:
-            The jobs as a tree; children that were removed are left out.
+            The jobs as a tree. Children that were removed are left out.
 
         Redis:
             Two round trips per level and queue.
@@ -192,11 +195,13 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
         level = await self._read(queue.core, [(queue.prefix, queue.name, id)])
         root = level[0]
         for _ in range(levels - 1):
-            level = await self._grow(queue.core, [node for node in level if node is not None], limit)
+            level = await self._read_children(queue.core, [node for node in level if node is not None], limit)
         return root
 
-    async def _grow(self, core: CoreQueue, level: list[JobNode[JobT]], limit: int) -> list[JobNode[JobT] | None]:
-        """Give all jobs of a level their children; return these."""
+    async def _read_children(
+        self, core: CoreQueue, level: list[JobNode[JobT]], limit: int
+    ) -> list[JobNode[JobT] | None]:
+        """Read the children of all jobs of a level, add them to their nodes, and return them."""
         commands: list[list[int | str | bytes]] = []
         for node in level:
             key = f"{node.job.queue_qualified_name}:{node.job.id}"
@@ -207,20 +212,20 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
                 ["ZRANGE", f"{key}:unsuccessful", 0, limit - 1],
             ]
         replies = await reply(core.commands(commands)) if commands else []
-        families = []
+        child_addresses = []
         for place, node in enumerate(level):
-            (_, processed), (_, awaited), (_, ignored), failed = replies[4 * place : 4 * place + 4]
-            kinds = (processed[::2], awaited, ignored[::2], failed)
+            (_, processed), (_, unfinished), (_, ignored), failed = replies[4 * place : 4 * place + 4]
+            kinds = (processed[::2], unfinished, ignored[::2], failed)
             keys = dict.fromkeys(key.decode() for kind in kinds for key in kind[:limit])
-            families.append((node, [self._address(key, node.job.prefix) for key in keys]))
-        children = await self._read(core, [address for _, addresses in families for address in addresses])
-        born = iter(children)
-        for node, addresses in families:
-            node.children = [child for child in (next(born) for _ in addresses) if child is not None]
+            child_addresses.append((node, [self._address(key, node.job.prefix) for key in keys]))
+        children = await self._read(core, [address for _, addresses in child_addresses for address in addresses])
+        remaining = iter(children)
+        for node, addresses in child_addresses:
+            node.children = [child for child in (next(remaining) for _ in addresses) if child is not None]
         return children
 
     async def _read(self, core: CoreQueue, addresses: list[tuple[str, str, str]]) -> list[JobNode[JobT] | None]:
-        """Read jobs by prefix, queue and id; None for each that is gone."""
+        """Read jobs by prefix, queue and id; None for a job that does not exist."""
         if not addresses:
             return []
         found = await reply(core.commands([["HGETALL", ":".join(address)] for address in addresses]))
@@ -232,7 +237,7 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
         return nodes
 
     def _address(self, key: str, near: str) -> tuple[str, str, str]:
-        """Split a job's key into prefix, queue and id; prefixes and ids may have colons, names of queues have none."""
+        """Split a job's key into prefix, queue and id. Prefixes and ids may have colons, queue names have none."""
         known = {self._prefix, near, *(prefix for prefix, _ in self._queues)}
         prefix = max(
             (prefix for prefix in known if key.startswith(f"{prefix}:")), key=len, default=key.partition(":")[0]
@@ -240,7 +245,7 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
         name, _, job_id = key[len(prefix) + 1 :].partition(":")
         return prefix, name, job_id
 
-    async def _added(
+    async def _add_flows(
         self,
         flows: list[Flow],
         queues_options: Mapping[str, QueueDefaults] | None,
@@ -268,7 +273,7 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
 
     def _queue(self, prefix: str, name: str) -> _FlowQueue:
         if self._closing:
-            raise ClosedError(f"{self!r} is closed")
+            raise self._closed_error()
         queue = self._queues.get((prefix, name))
         if queue is None:
             core = CoreQueue(self._url, prefix, name, skip_metas_update=True, timeout_ms=self._timeout)
@@ -280,22 +285,22 @@ class FlowProducerCalls(TellsOutages, Generic[JobT]):
 
     @operation
     async def wait_until_ready(self) -> None:
-        """Connect now and check the server; queues are checked when a flow first has jobs in them.
+        """Connect now and check the server. A queue is checked when the first flow with a job in it is added.
 
         Raises:
             ConnectionLostError: Redis could not be reached in time.
         """
         await reply(self._queue(self._prefix, _ANY_QUEUE).core.commands([["PING"]]))
 
-    def _give_up(self) -> None:
-        super()._give_up()
+    def _shut_down(self) -> None:
+        super()._shut_down()
         self._queues.clear()
 
 
-class FlowProducer(ClosedByWith, Blocking, FlowProducerCalls[Job]):
-    """Adds trees of jobs. Its calls block; `bullrush.aio.FlowProducer` has the same ones to be awaited.
+class FlowProducer(BlockingContext, FlowProducerCalls[Job]):
+    """Adds flows: trees of jobs. Its calls block; `bullrush.aio.FlowProducer` has the same calls to be awaited.
 
-    It pickles as its configuration and may be used on both sides of a fork.
+    It can be pickled (as its configuration) and used before and after a fork.
     """
 
     _job_type = Job

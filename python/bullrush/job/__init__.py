@@ -1,8 +1,8 @@
-"""Jobs: their fields, options and calls, and what becomes of them."""
+"""Jobs: their fields, their options and their calls."""
 
-from bullrush.job.fields import BackoffStrategy
 from bullrush.job.job import Job
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, NewJob, ParentOptions
+from bullrush.job.source import BackoffStrategy
 
 __all__ = [
     "BackoffOptions",

@@ -1,4 +1,4 @@
-"""From an exception of a handler to what the core is told about it."""
+"""What an exception of a handler means for its job: the failure's texts, and whether and when the job is retried."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bullrush.base.cancellation import nobody_runs_on
-from bullrush.base.operation import answer
+from bullrush.base.cancellation import ended_from_outside
+from bullrush.base.operation import maybe_await
 from bullrush.errors import InvalidOptionError, UnrecoverableError
 from bullrush.values import checks
 
 if TYPE_CHECKING:
-    from bullrush.job.fields import BackoffStrategy, JobFields
+    from bullrush.job.fields import JobFields
+    from bullrush.job.source import BackoffStrategy
 
-#: The reason of a cancellation that gives none.
+#: The default reason of a cancellation.
 CANCELLED: Final = "The job was cancelled"
 
-#: What stands for an exception that cannot be asked what it is.
-UNTOLD: Final = "The handler raised an exception that cannot be described"
+#: The reason of a failure whose exception raises when it is inspected.
+INDESCRIBABLE: Final = "The handler raised an exception that cannot be described"
 
-#: The attribute that holds the stack of an exception which was raised in another process.
-STACK: Final = "_bullrush_stack"
+#: The attribute with the stack of an exception that was raised in another process.
+STACK_ATTRIBUTE: Final = "_bullrush_stack"
 
-# Past what a metaclass makes of them.
+# Read from `type` itself, since a metaclass may override both.
 _class_name: Final[Callable[[type], str]] = type.__dict__["__name__"].__get__
 _bases: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__get__
 
-_MOST_FRAMES: Final = 50
+_MAX_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
-_NEVER: Final = -1
+_NO_RETRY: Final = -1
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 _log: Final = logging.getLogger("bullrush")
 
 
 class Failure(NamedTuple):
-    """A failed attempt, as the core takes it."""
+    """A failed attempt, in the form that the core takes."""
 
     reason: str
     stack: str
@@ -49,7 +50,10 @@ class Failure(NamedTuple):
 
 
 def is_named(error: BaseException, *names: str) -> bool:
-    """Tell whether an error is of one of these classes, by name, so that other libraries' errors of that name count, too."""
+    """Tell whether one of the error's classes has one of these names.
+
+    Classes of other libraries with such a name count, too.
+    """
     return any(_class_name(kind) in names for kind in _bases(type(error)))
 
 
@@ -64,41 +68,44 @@ def has_moved(error: BaseException) -> bool:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an exception is Ctrl-C. In other threads than the main one somebody raised it by hand."""
-    # By its type: an exception may lie about its class, or fail to tell it.
+    """Tell whether an exception is Ctrl-C: a `KeyboardInterrupt` in the main thread.
+
+    In other threads user code raised it.
+    """
+    # By its type: `isinstance` reads `__class__`, which an exception may override.
     return issubclass(type(error), KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
-def is_for_program(error: BaseException) -> bool:
-    """Tell whether an exception that left a handler is no news of its job: Ctrl-C, or the task that waits was cancelled."""
-    return is_interrupt(error) or (issubclass(type(error), asyncio.CancelledError) and nobody_runs_on(error))
+def must_propagate(error: BaseException) -> bool:
+    """Tell whether an exception does not concern the job but the program: Ctrl-C, or the waiting task was cancelled."""
+    return is_interrupt(error) or (issubclass(type(error), asyncio.CancelledError) and ended_from_outside(error))
 
 
 def describe(error: BaseException, *, retry: bool) -> Failure:
-    """Return the failure that an exception stands for."""
+    """Return the failure for an exception."""
     return Failure(_text(error) or _class_name(type(error)), _stack(error), retry)
 
 
-async def decide(
+async def decide_retry(
     job: JobFields, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
 ) -> Failure:
-    """Return how an attempt failed and whether another one follows; steps of an operation, for a strategy may be awaited.
+    """Return how an attempt failed, and whether and when the job is retried.
 
-    Whatever was raised, there is an answer.
+    It is part of an operation and never raises.
 
     Args:
         job: the job.
-        error: what its handler raised.
-        backoff_type: the job's backoff type if only a custom strategy knows it.
+        error: the exception that the handler raised.
+        backoff_type: the job's backoff type if it needs the custom strategy, else None.
         strategy: the custom strategy.
     """
     try:
-        return await _decide(job, error, backoff_type, strategy)
-    except BaseException:  # all of that reads the exception, and an exception is the user's code
-        return Failure(UNTOLD, "", retry=True)
+        return await _decide_retry(job, error, backoff_type, strategy)
+    except BaseException:  # reading the exception runs user code
+        return Failure(INDESCRIBABLE, "", retry=True)
 
 
-async def _decide(
+async def _decide_retry(
     job: JobFields, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
 ) -> Failure:
     failure = describe(error, retry=not job.discarded and not is_named(error, "UnrecoverableError"))
@@ -112,25 +119,25 @@ async def _decide(
         unknown.__cause__ = error
         return describe(unknown, retry=False)
     try:
-        delay = _delay(await answer(strategy(job.attempts_made + 1, backoff_type, error, job)))
+        delay = _delay(await maybe_await(strategy(job.attempts_made + 1, backoff_type, error, job)))
     except BaseException as broken:
-        # BullMQ would leave the job active. That a strategy is broken is no reason to give an attempt away.
+        # BullMQ would leave the job active. Here it is retried: the failure of a strategy does not cost attempts.
         delay = _plain_delay(job)
-        told = _class_name(type(broken))
-        _log.error("The backoff strategy raised %s for job %s, which is retried after %d ms", told, job.id, delay)
-        job.trouble(broken)
+        raised = _class_name(type(broken))
+        _log.error("The backoff strategy raised %s for job %s, which is retried after %d ms", raised, job.id, delay)
+        job.report_error(broken)
     return failure._replace(delay=delay)
 
 
 def _delay(answered: object) -> int:
-    """Return what a strategy answered in ms; -1 is no retry."""
+    """Return the result of a strategy in ms; -1 is no retry."""
     if isinstance(answered, timedelta):
         return max(0, round(answered / _MILLISECOND))
-    if answered is None or answered != answered:  # NaN is nothing in Node
+    if answered is None or answered != answered:  # NaN counts as 0 in Node
         return 0
     if isinstance(answered, bool) or not isinstance(answered, int | float) or answered > checks.MAX_SAFE_INTEGER:
         raise InvalidOptionError(f"backoff_strategy must return milliseconds, a timedelta or None, not {answered!r}")
-    return _NEVER if answered == _NEVER else max(0, round(answered))
+    return _NO_RETRY if answered == _NO_RETRY else max(0, round(answered))
 
 
 def _plain_delay(job: JobFields) -> int:
@@ -142,30 +149,30 @@ def _plain_delay(job: JobFields) -> int:
 
 def _text(error: BaseException) -> str:
     try:
-        return _sendable(str(error))
-    except BaseException:  # `__str__` is the user's code
+        return _as_utf8(str(error))
+    except BaseException:  # `__str__` is user code
         return f"<unprintable {_class_name(type(error))}>"
 
 
 def _stack(error: BaseException) -> str:
-    """Return the error on the first line, as Node does, and then Python's own traceback, from the handler on."""
-    # Past the error's own `__getattr__`.
-    if (told := object.__getattribute__(error, "__dict__").get(STACK)) is not None:
-        return _sendable(told)
+    """Return the error on the first line, as Node does, then Python's traceback, starting at the handler."""
+    # Without calling the error's own `__getattr__`.
+    if (stack := object.__getattribute__(error, "__dict__").get(STACK_ATTRIBUTE)) is not None:
+        return _as_utf8(stack)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):
         trace = trace.tb_next
     try:
-        report = traceback.TracebackException(type(error), error, trace, limit=-_MOST_FRAMES, compact=True)
-        title, told = ("".join(part).rstrip("\n") for part in (report.format_exception_only(), report.format()))
-    except BaseException:  # it reads attributes and causes, which may be of any make
+        report = traceback.TracebackException(type(error), error, trace, limit=-_MAX_FRAMES, compact=True)
+        title, text = ("".join(part).rstrip("\n") for part in (report.format_exception_only(), report.format()))
+    except BaseException:  # it reads attributes and causes, which runs user code
         title = f"{_class_name(type(error))}: {_text(error)}"
-        told = "".join(traceback.format_tb(trace, -_MOST_FRAMES)).rstrip("\n")
-        told = told and f"Traceback (most recent call last):\n{told}\n{title}"
+        text = "".join(traceback.format_tb(trace, -_MAX_FRAMES)).rstrip("\n")
+        text = text and f"Traceback (most recent call last):\n{text}\n{title}"
     # An error that was never raised has no traceback.
-    return _sendable(title if not told or told == title else f"{title}\n{told}")
+    return _as_utf8(title if not text or text == title else f"{title}\n{text}")
 
 
-def _sendable(text: str) -> str:
-    """Return a text that UTF-8 can carry: an error may quote a lone surrogate."""
+def _as_utf8(text: str) -> str:
+    """Return a text that is valid UTF-8: lone surrogates are escaped."""
     return str.encode(text, errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""A job on its way in: checked, in the form in which it is sent, and as it looks once it is there."""
+"""Checking a new job, and encoding it in the form that is sent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bullrush.values.naming import check_job_name
 
 if TYPE_CHECKING:
     from bullrush import _core
-    from bullrush.job.options import Link, OptionCompiler
+    from bullrush.job.option_compiler import Link, OptionCompiler
 
-#: The job as the core takes it, and what it belongs to.
+#: A job in the form that the core takes, and its link, if it has one.
 PreparedJob: TypeAlias = "tuple[_core.NewJob, Link | None]"
 
 
 def prepare(
     compiler: OptionCompiler, name: object, data: JSON, options: Mapping[str, object], timestamp: int
 ) -> PreparedJob:
-    """Return a job as the core takes it; ``timestamp`` is the time of the add.
+    """Return a new job in the form that the core takes. ``timestamp`` is the default time of the add.
 
     Raises:
         DataError: a part of the data is not JSON.

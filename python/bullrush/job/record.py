@@ -1,4 +1,4 @@
-"""The raw fields of a job: as Redis has them, as somebody else read them, or as they were just sent."""
+"""The raw fields of a job: as the core fetched them, as other code read them, or as they were just added."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bullrush.values.encoding import encode
 
 if TYPE_CHECKING:
     from bullrush import _core
-    from bullrush.job.options import Link
+    from bullrush.job.option_compiler import Link
 
 
 class Record(Protocol):
-    """The raw fields of a job: those the core fetched, or those just sent."""
+    """The raw fields of a job."""
 
     @property
     def id(self) -> str:
@@ -25,11 +25,11 @@ class Record(Protocol):
 
     @property
     def data(self) -> bytes:
-        """The data, JSON."""
+        """The data as JSON."""
 
     @property
     def opts(self) -> bytes:
-        """The options, JSON under their short names."""
+        """The options as JSON, under their short names."""
 
     @property
     def token(self) -> str | None:
@@ -37,17 +37,17 @@ class Record(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """True once its handler should stop."""
+        """True once the handler should stop."""
 
     @property
     def cancel_reason(self) -> str | None:
-        """Why it was cancelled, if someone did."""
+        """Why the job was cancelled, None if it was not."""
 
     def get(self, field: str) -> bytes | None:
-        """Return any other field, None if the job does not have it."""
+        """Return the raw value of another field, None if the job does not have it."""
 
 
-#: Names in BullMQ's JSON of a job that differ from those in Redis.
+#: Names in BullMQ's JSON of a job -> names in Redis, where they differ.
 _STORED_AS: Final = {
     "attemptsStarted": "ats",
     "stalledCounter": "stc",
@@ -61,7 +61,7 @@ _STORED_AS: Final = {
 
 
 class GivenRecord:
-    """The raw fields of a job as somebody else read them from Redis."""
+    """The raw fields of a job that other code read from Redis."""
 
     __slots__ = ("_fields", "id")
 
@@ -80,16 +80,16 @@ class GivenRecord:
 
     @property
     def data(self) -> bytes:
-        """The data, JSON."""
+        """The data as JSON."""
         return self._fields.get("data", b"")
 
     @property
     def opts(self) -> bytes:
-        """The options, JSON under their short names."""
+        """The options as JSON, under their short names."""
         return self._fields.get("opts", b"")
 
     def get(self, field: str) -> bytes | None:
-        """Return any other field, None if the job does not have it."""
+        """Return the raw value of another field, None if the job does not have it."""
         return self._fields.get(field)
 
 
@@ -99,11 +99,11 @@ def _raw(value: object) -> bytes:
     return value.encode() if isinstance(value, str) else encode(value, "field")
 
 
-_FIELDS_OF_AN_ADD: Final = ("timestamp", "delay", "priority")
+_ADD_FIELDS: Final = ("timestamp", "delay", "priority")
 
 
 class AddedRecord:
-    """The raw fields of a job as they were sent to Redis."""
+    """The raw fields of a job that was just added."""
 
     __slots__ = ("_link", "_sent", "id")
 
@@ -112,7 +112,7 @@ class AddedRecord:
     token = None
 
     def __init__(self, job_id: str, sent: _core.NewJob, link: Link | None = None) -> None:
-        # One of many: it takes itself apart only when somebody looks.
+        # The fields are read from the sent tuple only when they are asked for: most jobs of a bulk are never looked at.
         self.id = job_id
         self._sent = sent
         self._link = link
@@ -124,27 +124,27 @@ class AddedRecord:
 
     @property
     def data(self) -> bytes:
-        """The data, JSON."""
+        """The data as JSON."""
         return self._sent[1]
 
     @property
     def opts(self) -> bytes:
-        """The options, JSON under their short names."""
+        """The options as JSON, under their short names."""
         opts, custom_id = self._sent[2:4]
         if custom_id is None or (self._link and self._link.made):
             return opts
-        # As the script stores it, which takes the options of many jobs and the id of each.
+        # The script appends the id in the same way, since it gets the options once for many jobs.
         return b'%s,"jobId":%s}' % (opts[:-1], encode(custom_id, "job_id"))
 
     def get(self, field: str) -> bytes | None:
-        """Return any other field, None if the job does not have it."""
-        if field in _FIELDS_OF_AN_ADD:
-            return b"%d" % self._sent[4:7][_FIELDS_OF_AN_ADD.index(field)]
+        """Return the raw value of another field, None if the job does not have it."""
+        if field in _ADD_FIELDS:
+            return b"%d" % self._sent[4:7][_ADD_FIELDS.index(field)]
         return None if self._link is None else _linked(self._link).get(field)
 
 
 def _linked(link: Link) -> dict[str, bytes]:
-    """Return the fields that say what a job belongs to."""
+    """Return the fields for the parent and the deduplication id of a job."""
     fields = {} if link.parent is None else {"parentKey": link.parent[0], "parent": link.parent[1]}
     if link.deduplication is not None:
         fields["deid"] = link.deduplication[0]

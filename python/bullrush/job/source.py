@@ -1,55 +1,57 @@
-"""Where jobs come from and call back to: what queues, schedulers and workers have in common."""
+"""What a job needs from the object that it came from: a queue, a worker, a job scheduler or a flow producer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from bullrush._core import CoreWorkerOptions, ManualWork
-from bullrush.base.handle import Handle
-from bullrush.job.fields import BackoffStrategy, JobFields, Progressed
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from bullrush._core import Pending
+    from bullrush._core import CoreQueue, ManualWork, Pending
     from bullrush.job.record import Record
 
+#: What was changed through a job object: the changed fields as Redis stores them, and whether `Job.discard` was called.
+Changes: TypeAlias = tuple[Mapping[str, bytes | None], bool]
 
-class JobSource(Handle):
-    """A handle whose jobs call back to it: it is a `bullrush.job.fields.Source`."""
+#: Gets a job and its progress.
+ProgressListener: TypeAlias = Callable[[Any, Any], None]
 
-    _manual: ManualWork | None = None
+#: Gets the number of ended attempts, the backoff type, the error and the job. Returns the delay in ms or as a
+#: timedelta; 0 or None retries at once, -1 fails the job. It may be a coroutine function.
+BackoffStrategy: TypeAlias = Callable[
+    [int, str, BaseException, Any], float | timedelta | Awaitable[float | timedelta | None] | None
+]
+
+
+class Source(Protocol):
+    """The object that a job came from. The calls of the job go through it."""
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the queue's keys."""
+
+    @property
+    def core(self) -> CoreQueue:
+        """The compiled side of the queue."""
 
     @property
     def manual(self) -> ManualWork:
-        """The compiled side of finishing jobs by hand.
-
-        Raises:
-            ClosedError: the handle was closed.
-        """
-        self.core  # noqa: B018 - refuses if closed
-        if self._manual is None:
-            self._manual = ManualWork(self._url, self._prefix, self._name, self._terms())
-        return self._manual
+        """The compiled side of finishing jobs by hand."""
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
-        """What decides on retries of jobs with a backoff type of their own."""
-        return None
+        """The custom backoff strategy, if there is one."""
 
     @property
-    def progressed(self) -> Progressed | None:
-        """Told of the progress of the jobs that came from here, if someone wants to know."""
-        return self._announce_progress if self.has_listeners("progress") else None
+    def on_progress(self) -> ProgressListener | None:
+        """Called with each job that reports progress; None if there are no listeners."""
 
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:  # noqa: ARG002 - for workers
-        """Do nothing: only a running worker claims jobs ahead."""
-        return None
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+        """Write the start of a job that was claimed ahead to Redis; None if that is not needed."""
 
-    def _announce_progress(self, job: JobFields, progress: object) -> None:
-        self.emit("progress", job, progress)
-
-    def _terms(self) -> CoreWorkerOptions:
-        return CoreWorkerOptions()
-
-    def _give_up(self) -> None:
-        super()._give_up()
-        self._manual = None
+    def emit(self, event: str, *arguments: object) -> bool:
+        """Call the listeners of an event in this process."""

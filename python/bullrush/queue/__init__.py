@@ -1,4 +1,4 @@
-"""Queues: adding jobs, looking at them, and administration."""
+"""Queues: adding jobs, reading them, and administration."""
 
 from bullrush.queue.queue import Queue, QueueOptions
 

@@ -1,4 +1,4 @@
-"""Managing a queue: pausing, limits, and calls on many jobs at once."""
+"""Managing a queue: pausing, limits, deduplication ids, and calls on many jobs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Final, Literal, TypeAlias, get_args
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
+from bullrush.job.calls.changes import encode_progress
 from bullrush.job.failure import CANCELLED
-from bullrush.job.job import JobT, encode_progress
+from bullrush.job.job import JobT
 from bullrush.queue.monitoring import QueueMonitoring
-from bullrush.queue.orphans import listed_ids, next_suspects
+from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import nearest
 
 _DEFAULT_COUNT: Final = 1_000
-_CANCEL_LASTS: Final = 60_000
+_CANCEL_MS: Final = 60_000
 
 
-#: What `clean` can remove.
+#: The states that `clean` accepts.
 CleanableState: TypeAlias = Literal[
     "completed", "wait", "waiting", "active", "paused", "prioritized", "delayed", "failed"
 ]
@@ -32,7 +33,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def pause(self) -> None:
-        """Pause the queue, for all workers: they finish what they have and take no more."""
+        """Pause the queue for all workers: they finish their running jobs and take no more."""
         await self._pause()
 
     async def _pause(self) -> None:
@@ -41,7 +42,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def resume(self) -> None:
-        """Resume a paused queue."""
+        """Resume a paused queue for all workers."""
         await reply(self.core.resume())
         self.emit("resumed")
 
@@ -50,10 +51,10 @@ class QueueAdministration(QueueMonitoring[JobT]):
         """Remove a job and, by default, its children.
 
         Returns:
-            0 if a worker has it, else 1, also when there was no such job.
+            0 if a worker runs the job, else 1, also if there was no such job.
 
         Raises:
-            SchedulerJobError: a job scheduler made it.
+            SchedulerJobError: the job is the next job of a job scheduler.
         """
         removed = await reply(self.core.remove(job_id, remove_children))
         if removed:
@@ -62,26 +63,26 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
-        """Tell the handler of a running job to stop, whichever of bullrush's workers runs it; see `Worker.cancel_job`.
+        """Cancel a running job, whichever worker of bullrush runs it; see `Worker.cancel_job`.
 
-        That worker hears of it within about a second. Workers of BullMQ do not.
+        The worker sees it within about a second. Workers of BullMQ do not see it.
 
         Args:
-            job_id: the job.
-            reason: why; the job fails with it.
+            job_id: the job's id.
+            reason: the reason with which the job fails.
 
         Returns:
-            False: no worker has the job.
+            False if no worker runs the job.
 
         Redis:
-            A hash ``ext:cancel`` of the queue that expires after a minute.
+            An entry in the queue's hash ``ext:cancel``, which expires after a minute. Two round trips.
         """
         reason = checks.text("reason", reason or CANCELLED)
         (token,) = await reply(self.core.commands([["GET", self.to_key(f"{job_id}:lock")]]))
         if token is None:
             return False
         key, entry = self.to_key("ext:cancel"), f"{token.decode()} {reason}"
-        await reply(self.core.commands([["HSET", key, job_id, entry], ["PEXPIRE", key, _CANCEL_LASTS]]))
+        await reply(self.core.commands([["HSET", key, job_id, entry], ["PEXPIRE", key, _CANCEL_MS]]))
         return True
 
     @operation
@@ -92,12 +93,12 @@ class QueueAdministration(QueueMonitoring[JobT]):
         count: int = _DEFAULT_COUNT,
         timestamp: int | None = None,
     ) -> None:
-        """Run all finished jobs of a state once more.
+        """Move all failed (or completed) jobs back to wait.
 
         Args:
-            state: which.
-            count: how many per script call.
-            timestamp: only those that finished up to this time, in ms since 1970; now by default.
+            state: failed or completed.
+            count: how many jobs per script call.
+            timestamp: only jobs that finished up to this time, in ms since 1970; now by default.
         """
         if state not in {"failed", "completed"}:
             raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
@@ -106,14 +107,16 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def promote_jobs(self, *, count: int = _DEFAULT_COUNT) -> None:
-        """Make all delayed jobs run now, ``count`` per script call."""
+        """Move all delayed jobs to wait, so that they can run now; ``count`` jobs per script call."""
         await reply(self.core.promote_jobs(checks.at_least(1)("count", count)))
 
     @operation
     async def drain(self, delayed: bool = False) -> None:
-        """Remove all waiting jobs, and with ``delayed=True`` the delayed ones, too. Active jobs go on.
+        """Remove all waiting and prioritized jobs, and with ``delayed=True`` also the delayed ones.
 
-        The next job of each job scheduler stays. No events.
+        Active jobs continue.
+
+        The next job of each job scheduler stays. There are no events.
 
         Redis:
             ``manage/drain``, up to 250 jobs per call.
@@ -122,23 +125,25 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def clean(self, grace: Duration, limit: int, type: CleanableState = "completed") -> list[str]:
-        """Remove the jobs of a state that are old enough.
+        """Remove old jobs of a state.
+
+        Active jobs are removed only if no worker holds their lock, a scheduler's next job never.
 
         Args:
-            grace: ms for which a job stays: after it finished, or for jobs that wait, after they were last taken or added. Active
-                jobs go only if no worker holds them, and a job scheduler's next job never does.
-            limit: how many jobs to look at, the oldest first; 0 is all of them.
+            grace: the minimum age in ms: since the job finished or, for unfinished jobs, since it was last taken or
+                added.
+            limit: how many jobs to check, oldest first; 0 is all of them.
             type: completed, failed, wait (or waiting), active, paused, prioritized or delayed.
 
         Returns:
-            The ids of the jobs removed.
+            The ids of the removed jobs.
 
         Raises:
-            InvalidOptionError: there is nothing to clean by that name.
-            OutcomeUnknownError: the connection broke; jobs may have been removed.
+            InvalidOptionError: there is no such state.
+            OutcomeUnknownError: the connection broke; some jobs may have been removed.
 
         Redis:
-            ``manage/clean``, up to 250 jobs per call; an event ``cleaned`` after each 10,000 and at the end.
+            ``manage/clean``, up to 250 jobs per call; an event ``cleaned`` after every 10,000 jobs and at the end.
         """
         if type not in _CLEANABLE:
             raise InvalidOptionError(f"There are no {type!r} jobs to clean.{nearest(str(type), _CLEANABLE)}")
@@ -152,7 +157,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
         """Pause the queue and remove it from Redis, with all its jobs.
 
         Args:
-            force: also with active jobs.
+            force: also if jobs are active.
             count: how many jobs per script call.
 
         Raises:
@@ -164,12 +169,19 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:
-        """Set a job's progress; see `Job.update_progress`. As in BullMQ, no local event: that is for jobs this object gave out."""
+        """Set a job's progress; see `Job.update_progress`. As in BullMQ, this emits no local event ``progress``.
+
+        Raises:
+            JobNotFoundError: there is no such job.
+        """
         await reply(self.core.update_progress(job_id, encode_progress(progress, strict=strict)))
 
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
-        """Append a row to a job's log, keep the last ``keep_logs`` if given, and return how many rows it has.
+        """Append a row to a job's log. If ``keep_logs`` is given, keep only that many of the last rows.
+
+        Returns:
+            How many rows the log has now.
 
         Raises:
             JobNotFoundError: there is no such job.
@@ -178,73 +190,97 @@ class QueueAdministration(QueueMonitoring[JobT]):
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
-        """Let no job start for some ms. It holds for workers with a limiter and for those whose handler raises `RateLimitError`."""
+        """Let no job start for ``expire_time`` ms.
+
+        This applies to workers with a limiter, and to those whose handler raises `RateLimitError`.
+        """
         await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
 
     @operation
     async def remove_rate_limit_key(self) -> int:
-        """End a rate limit that is in force, whoever set it; return 1 if there was one, else 0."""
+        """End the current rate limit. Returns 1 if there was one, else 0."""
         removed: int = await self._command("DEL", self.to_key("limiter"))
         return removed
 
     @operation
     async def set_global_concurrency(self, concurrency: int) -> int:
-        """Let at most so many jobs be active at a time, over all workers; return 1 if there was no such limit before, else 0."""
+        """Let at most ``concurrency`` jobs be active at the same time, over all workers.
+
+        Returns 1 if there was no such limit, else 0.
+        """
         return await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
 
     @operation
     async def remove_global_concurrency(self) -> int:
-        """Let any number of jobs be active; return 1 if there was a limit, else 0."""
+        """Remove the global concurrency. Returns 1 if there was one, else 0."""
         return await reply(self.core.set_global_concurrency(None))
 
     @operation
     async def set_global_rate_limit(self, max: int, duration: Duration) -> int:
-        """Let at most ``max`` jobs start per ``duration`` ms, over all workers; return how many of the two were not set before."""
+        """Let at most ``max`` jobs start per ``duration`` ms, over all workers.
+
+        Returns how many of the two were not set before.
+        """
         most = checks.at_least(1)("max", max)
         return await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
 
     @operation
     async def remove_global_rate_limit(self) -> int:
-        """Lift the rate limit over all workers; return 2 if there was one, its ``max`` and ``duration``, else 0."""
+        """Remove the global rate limit. Returns 2 (its ``max`` and ``duration``) if there was one, else 0."""
         return await reply(self.core.set_global_rate_limit(None))
 
     @operation
+    async def get_deduplication_job_id(self, id: str) -> str | None:
+        """Return the id of the job that has a deduplication id, None if it is free."""
+        owner: bytes | None = await self._command("GET", self.to_key(f"de:{id}"))
+        return None if owner is None else owner.decode()
+
+    @operation
+    async def remove_deduplication_key(self, id: str) -> int:
+        """Free a deduplication id, so that the next job with this id is added.
+
+        Returns:
+            1; 0 if it was free.
+        """
+        return int(await self._command("DEL", self.to_key(f"de:{id}")))
+
+    @operation
     async def trim_events(self, max_length: int) -> int:
-        """Shorten the event stream to about ``max_length`` entries and return how many were removed."""
+        """Shorten the event stream to about ``max_length`` entries. Returns how many were removed."""
         most = checks.at_least(0)("max_length", max_length)
         removed: int = await self._command("XTRIM", self.to_key("events"), "MAXLEN", "~", most)
         return removed
 
     @operation
     async def remove_deprecated_priority_key(self) -> int:
-        """Delete a key that BullMQ before version 4 kept for priorities; return 1 if there was one, else 0."""
+        """Delete a key that BullMQ before version 4 used for priorities. Returns 1 if there was one, else 0."""
         removed: int = await self._command("DEL", self.to_key("priority"))
         return removed
 
     @operation
     async def remove_orphaned_jobs(self, count: int = _DEFAULT_COUNT, limit: int = 0) -> int:
-        """Remove jobs that no state holds, and what is left of jobs that are gone: nothing can run or find them.
+        """Remove orphaned jobs, which are in no state, and left-over keys of removed jobs. No worker can ever run them.
 
-        A parent goes on if it waited for such a job. Keys that are not a job's are not touched.
+        A parent that waited for such a job no longer does. Other keys are not touched.
 
         Args:
-            count: about how many keys to look at per round trip.
-            limit: how many jobs to remove at most; 0 is all of them.
+            count: about how many keys to scan per round trip.
+            limit: the most jobs to remove; 0 is no limit.
 
         Returns:
-            How many were removed.
+            How many jobs were removed.
 
         Redis:
-            SCAN over the whole database, and the ids of all waiting and active jobs are read once; then ``manage/remove_orphaned_jobs``
-            for what looks orphaned, which looks again.
+            SCAN over the whole database; the ids of all waiting and active jobs are read once. Then
+            ``manage/remove_orphaned_jobs`` checks the candidates again and removes them.
         """
         page, most = checks.at_least(1)("count", count), checks.at_least(0)("limit", limit)
         listed = await listed_ids(self)
         removed, cursor = 0, b"0"
         while True:
-            cursor, portions = await next_suspects(self, cursor, page, listed)
-            for suspects in portions:
-                some = suspects[: most - removed] if most else suspects
+            cursor, batches = await next_candidates(self, cursor, page, listed)
+            for candidates in batches:
+                some = candidates[: most - removed] if most else candidates
                 removed += await reply(self.core.remove_orphaned_jobs(some))
                 if most and removed >= most:
                     return removed

@@ -1,4 +1,4 @@
-"""Looking into a queue."""
+"""The calls that read jobs, counts, logs and settings of a queue."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
+from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
-from bullrush.job.source import JobSource
 from bullrush.values import checks
 from bullrush.values.naming import nearest
 
@@ -21,20 +21,20 @@ _UNFINISHED: Final = ("waiting", "paused", "delayed", "prioritized", "waiting-ch
 
 
 class JobLogs(TypedDict):
-    """A part of a job's log, and how many rows the whole has."""
+    """Rows of a job's log, and how many rows the log has in all."""
 
     logs: list[str]
     count: int
 
 
 class GlobalRateLimit(TypedDict):
-    """At most ``max`` jobs per ``duration`` ms, over all workers."""
+    """At most ``max`` jobs start per ``duration`` ms, over all workers."""
 
     max: int
     duration: int
 
 
-class QueueInspection(JobSource, Generic[JobT]):
+class QueueGetters(JobHandle, Generic[JobT]):
     """The calls that only read."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -44,7 +44,7 @@ class QueueInspection(JobSource, Generic[JobT]):
 
     @operation
     async def get_job(self, job_id: str) -> JobT | None:
-        """Return the job, None if there is none of this id."""
+        """Return the job with this id, None if there is none."""
         record = await reply(self.core.get_job(job_id))
         return None if record is None else self._job(record)
 
@@ -55,23 +55,24 @@ class QueueInspection(JobSource, Generic[JobT]):
         """Return jobs by state.
 
         Args:
-            types: one state or several: waiting, active, delayed, prioritized, completed, failed, paused, waiting-children.
-                None: all of them.
-            start: the first position, counted within each state.
+            types: a state or several: waiting, active, delayed, prioritized, completed, failed, paused,
+                waiting-children. None is all states.
+            start: the first position, counted from 0 in each state.
             end: the last position; -1 is the end.
             asc: oldest first.
 
         Returns:
-            State after state, in the order of ``types``. Jobs that vanish meanwhile are left out.
+            The jobs of the first state, then those of the next, in the order of ``types``. Jobs that are removed
+            meanwhile are left out.
         """
-        return await self._jobs(_several(types), start, end, asc=asc)
+        return await self._jobs(_as_list(types), start, end, asc=asc)
 
     @operation
     async def get_ranges(
         self, types: str | Iterable[str] | None = None, start: int = 0, end: int = -1, asc: bool = False
     ) -> list[str]:
-        """Return the ids of jobs by state; see `get_jobs`."""
-        return await reply(self.core.get_ranges(_keys(_sanitized(_several(types))), start, end, asc))
+        """Return the ids of jobs by state; the arguments are those of `get_jobs`."""
+        return await reply(self.core.get_ranges(_keys(_checked_states(_as_list(types))), start, end, asc))
 
     @operation
     async def get_waiting(self, start: int = 0, end: int = -1) -> list[JobT]:
@@ -80,12 +81,12 @@ class QueueInspection(JobSource, Generic[JobT]):
 
     @operation
     async def get_active(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return the jobs that workers have, oldest first."""
+        """Return active jobs, which workers run, oldest first."""
         return await self._jobs(["active"], start, end, asc=True)
 
     @operation
     async def get_delayed(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return delayed jobs, the first due first."""
+        """Return delayed jobs, the next due first."""
         return await self._jobs(["delayed"], start, end, asc=True)
 
     @operation
@@ -95,7 +96,7 @@ class QueueInspection(JobSource, Generic[JobT]):
 
     @operation
     async def get_waiting_children(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return the jobs that wait for children, oldest first."""
+        """Return jobs that wait for their children, oldest first."""
         return await self._jobs(["waiting-children"], start, end, asc=True)
 
     @operation
@@ -110,32 +111,35 @@ class QueueInspection(JobSource, Generic[JobT]):
 
     @operation
     async def get_job_counts(self, *types: str) -> dict[str, int]:
-        """Return how many jobs there are by state. Asking for ``waiting`` also counts ``paused``; without types, all states."""
+        """Return the number of jobs per state: of the given states, or of all.
+
+        ``waiting`` also adds ``paused`` to the result.
+        """
         return await self._counts(types)
 
     @operation
     async def get_job_count_by_types(self, *types: str) -> int:
-        """Return how many jobs there are in these states together."""
+        """Return the number of jobs in the given states together."""
         return sum((await self._counts(types)).values())
 
     @operation
     async def count(self) -> int:
-        """Return how many jobs are still to run, apart from the active ones."""
+        """Return the number of unfinished jobs that are not active."""
         return sum((await self._counts(_UNFINISHED)).values())
 
     @operation
     async def get_waiting_count(self) -> int:
-        """Return how many jobs wait, in a running or a paused queue."""
+        """Return the number of waiting jobs, in a running or a paused queue."""
         return sum((await self._counts(["waiting"])).values())
 
     @operation
     async def get_active_count(self) -> int:
-        """Return how many jobs workers have."""
+        """Return the number of active jobs, which workers run."""
         return (await self._counts(["active"]))["active"]
 
     @operation
     async def get_delayed_count(self, timestamp: int | None = None) -> int:
-        """Return how many jobs are delayed; with ``timestamp``, only those due before it, in ms since 1970."""
+        """Return the number of delayed jobs; with ``timestamp`` (ms since 1970) only of those due before it."""
         if timestamp is None:
             return (await self._counts(["delayed"]))["delayed"]
         due = f"({checks.whole('timestamp', timestamp) * 4096}"
@@ -144,27 +148,27 @@ class QueueInspection(JobSource, Generic[JobT]):
 
     @operation
     async def get_prioritized_count(self) -> int:
-        """Return how many jobs with a priority wait."""
+        """Return the number of waiting jobs with a priority."""
         return (await self._counts(["prioritized"]))["prioritized"]
 
     @operation
     async def get_waiting_children_count(self) -> int:
-        """Return how many jobs wait for children."""
+        """Return the number of jobs that wait for their children."""
         return (await self._counts(["waiting-children"]))["waiting-children"]
 
     @operation
     async def get_completed_count(self) -> int:
-        """Return how many completed jobs are kept."""
+        """Return the number of completed jobs that are kept."""
         return (await self._counts(["completed"]))["completed"]
 
     @operation
     async def get_failed_count(self) -> int:
-        """Return how many failed jobs are kept."""
+        """Return the number of failed jobs that are kept."""
         return (await self._counts(["failed"]))["failed"]
 
     @operation
     async def get_job_state(self, job_id: str) -> str:
-        """Return a job's state; see `Job.get_state`."""
+        """Return the state of a job; see `Job.get_state`."""
         return await reply(self.core.get_state(job_id))
 
     @operation
@@ -175,52 +179,55 @@ class QueueInspection(JobSource, Generic[JobT]):
 
     @operation
     async def is_paused(self) -> bool:
-        """Tell whether the queue is paused."""
+        """Return whether the queue is paused."""
         return await reply(self.core.is_paused())
 
     @operation
     async def is_maxed(self) -> bool:
-        """Tell whether as many jobs are active as the global concurrency allows."""
+        """Return whether the number of active jobs has reached the global concurrency."""
         concurrency = _number(await reply(self.core.get_meta()), "concurrency")
         return concurrency is not None and (await self._counts(["active"]))["active"] >= concurrency
 
     @operation
     async def get_meta(self) -> dict[str, str]:
-        """Return the queue's settings as Redis holds them."""
+        """Return the queue's settings: its hash ``meta`` in Redis."""
         return await reply(self.core.get_meta())
 
     @operation
     async def get_version(self) -> str | None:
-        """Return library and version of the queue object that was made last, by any client."""
+        """Return library and version of the client that last wrote the queue's settings, such as ``bullmq:5.62.0``."""
         return (await reply(self.core.get_meta())).get("version")
 
     @operation
     async def get_global_concurrency(self) -> int | None:
-        """Return how many jobs may be active at a time, over all workers; None if any number may."""
+        """Return the global concurrency: how many jobs may be active over all workers. None is no limit."""
         return _number(await reply(self.core.get_meta()), "concurrency")
 
     @operation
     async def get_global_rate_limit(self) -> GlobalRateLimit | None:
-        """Return the rate limit over all workers, None if there is none."""
+        """Return the global rate limit over all workers, None if there is none."""
         meta = await reply(self.core.get_meta())
         most, duration = _number(meta, "max"), _number(meta, "duration")
         return None if most is None or duration is None else {"max": most, "duration": duration}
 
     async def _jobs(self, types: Sequence[str], start: int, end: int, *, asc: bool) -> list[JobT]:
-        records = await reply(self.core.get_jobs(_keys(_sanitized(types)), start, end, asc))
+        records = await reply(self.core.get_jobs(_keys(_checked_states(types)), start, end, asc))
         return [self._job(record) for record in records if record is not None]
 
     async def _counts(self, types: Sequence[str]) -> dict[str, int]:
-        asked = _sanitized(types)
+        asked = _checked_states(types)
         return dict(zip(asked, await reply(self.core.get_counts(_keys(asked))), strict=True))
 
 
-def _several(types: str | Iterable[str] | None) -> list[str]:
+def _as_list(types: str | Iterable[str] | None) -> list[str]:
     return [types] if isinstance(types, str) else list(types or ())
 
 
-def _sanitized(types: Sequence[str]) -> list[str]:
-    """Return each asked type once. Jobs of a paused queue lie in a list of their own and count as waiting, too."""
+def _checked_states(types: Sequence[str]) -> list[str]:
+    """Return each state once, checked.
+
+    Waiting jobs of a paused queue are in a list of their own, so ``waiting`` adds ``paused``.
+    """
     asked = list(dict.fromkeys(types or _STATES))
     for name in asked:
         if name not in _TYPES:

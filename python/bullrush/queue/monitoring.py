@@ -1,4 +1,4 @@
-"""Watching a queue: its workers, its metrics, its limits."""
+"""Monitoring a queue: its workers, its metrics and its limits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
-from bullrush.job.dependencies import DependencyPage, dependency_page
+from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
-from bullrush.queue.getters import QueueInspection
+from bullrush.queue.getters import QueueGetters
 from bullrush.values import checks
 from bullrush.values.encoding import JSON
 
@@ -21,7 +21,7 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class MetricsMeta(TypedDict):
-    """How many jobs finished in all, and when the newest minute of the series ended."""
+    """The number of finished jobs in all (``count``), and when the newest minute of the series ended (``prev_ts``)."""
 
     count: int
     prev_ts: int
@@ -29,35 +29,36 @@ class MetricsMeta(TypedDict):
 
 
 class Metrics(TypedDict):
-    """Finished jobs per minute, the newest minute first, and how many minutes there are."""
+    """Finished jobs per minute, newest minute first, and the number of minutes."""
 
     meta: MetricsMeta
     data: list[int]
     count: int
 
 
-class QueueMonitoring(QueueInspection[JobT]):
-    """The calls that tell how a queue is doing."""
+class QueueMonitoring(QueueGetters[JobT]):
+    """The calls for monitoring."""
 
     async def _command(self, *arguments: int | str | bytes) -> Any:
         return (await reply(self.core.commands([arguments])))[0]
 
     @operation
     async def get_workers(self) -> list[dict[str, str]]:
-        """Return the workers that are connected now, of all languages, as Redis' CLIENT LIST describes their connections.
+        """Return the connected workers of the queue, from all programs and languages.
 
-        ``name`` is the queue's name and ``rawname`` that of the connection, which ends in ``:w:<name>`` for a worker with a name.
+        Each has the fields of Redis' CLIENT LIST.         ``name`` is the queue's name. ``rawname`` is the name of the
+        connection; it ends in ``:w:<name>`` if the worker has a name.
         """
         return await self._clients(("", ":w:"))
 
     @operation
     async def get_workers_count(self) -> int:
-        """Return how many workers are connected now."""
+        """Return the number of connected workers."""
         return len(await self._clients(("", ":w:")))
 
     @operation
     async def get_queue_events(self) -> list[dict[str, str]]:
-        """Return the connections of those who listen to the queue's events; see `get_workers`."""
+        """Return the connections that read the queue's events (`QueueEvents`); see `get_workers`."""
         return await self._clients((":qe",))
 
     async def _clients(self, endings: tuple[str, ...]) -> list[dict[str, str]]:
@@ -78,11 +79,11 @@ class QueueMonitoring(QueueInspection[JobT]):
 
     @operation
     async def get_metrics(self, type: Literal["completed", "failed"], start: int = 0, end: int = -1) -> Metrics:
-        """Return how many jobs finished, per minute and in all. Workers count them if they have the option ``metrics``.
+        """Return the number of finished jobs, per minute and in all. Workers with the option ``metrics`` count them.
 
         Args:
-            type: completed, or failed for good.
-            start: the first minute; 0 is the newest one that is over.
+            type: completed, or failed (for good).
+            start: the first minute; 0 is the newest complete one.
             end: the last minute; -1 is the oldest.
         """
         if type not in {"completed", "failed"}:
@@ -103,19 +104,20 @@ class QueueMonitoring(QueueInspection[JobT]):
 
     @operation
     async def export_prometheus_metrics(self, labels: Mapping[str, object] | None = None) -> str:
-        """Return the queue's numbers as text for Prometheus.
+        """Return metrics of the queue in the text format of Prometheus.
 
-        ``bullmq_job_count`` per state; and if workers keep metrics, ``bullmq_job_completed_total`` and ``bullmq_job_failed_total``.
+        These are ``bullmq_job_count`` per state and, if workers count metrics, ``bullmq_job_completed_total`` and
+        ``bullmq_job_failed_total``.
 
         Args:
-            labels: further labels of every line, ``{"env": "prod"}``.
+            labels: further labels for every line, such as ``{"env": "prod"}``.
 
         Raises:
-            InvalidOptionError: a name that Prometheus does not allow for a label.
+            InvalidOptionError: a label has a name that Prometheus does not allow.
         """
         for name in labels or {}:
             if not _LABEL.fullmatch(name) or name in {"queue", "state"}:
-                raise InvalidOptionError(f"{name!r} cannot be the name of a label of Prometheus here")
+                raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
         further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
         queue = f'queue="{_escaped(self.name)}"'
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]
@@ -132,10 +134,10 @@ class QueueMonitoring(QueueInspection[JobT]):
 
     @operation
     async def get_counts_per_priority(self, priorities: Iterable[int]) -> dict[str, int]:
-        """Return how many jobs wait with each of some priorities; 0 are those without one."""
+        """Return the number of waiting jobs per priority, such as ``{"1": 7, "0": 2}``; 0 is no priority."""
         wanted = list(dict.fromkeys(checks.priority("priorities", priority) for priority in priorities))
         prioritized = self.to_key("prioritized")
-        # Of a paused queue, version 6 leaves the jobs in `wait` and 5 moves them to `paused`.
+        # BullMQ 6 leaves the jobs of a paused queue in `wait`, BullMQ 5 moves them to `paused`.
         commands: list[list[int | str]] = [["LLEN", self.to_key("wait")], ["LLEN", self.to_key("paused")]]
         for priority in wanted:
             low = priority * _PER_PRIORITY
@@ -146,11 +148,14 @@ class QueueMonitoring(QueueInspection[JobT]):
 
     @operation
     async def get_rate_limit_ttl(self, max_jobs: int | None = None) -> int:
-        """Return for how many ms no job may start.
+        """Return for how many ms the rate limit lets no job start.
 
         Args:
-            max_jobs: the ``max`` of a limiter: 0 as long as fewer jobs have started. By default that of the global rate limit; if
-                there is none, the answer is the TTL of the current limit: -2 for none, -1 for one that does not end.
+            max_jobs: the ``max`` of the limiter; by default that of the global rate limit.
+
+        Returns:
+            0 while fewer than ``max_jobs`` jobs have started. Without any ``max`` it is the TTL of the current limit:
+            -2 if there is none, -1 if it does not end.
         """
         limiter = self.to_key("limiter")
         stored, used, ttl = await reply(
@@ -164,11 +169,11 @@ class QueueMonitoring(QueueInspection[JobT]):
     async def get_dependencies(
         self, parent_id: str, type: Literal["processed", "pending"], start: int, end: int
     ) -> DependencyPage:
-        """Return children of a job that are done, or that it still waits for, in no particular order.
+        """Return completed or unfinished children of a job, in no particular order.
 
         Args:
-            parent_id: the id of the job.
-            type: processed or pending.
+            parent_id: the id of the parent job.
+            type: processed (completed) or pending (unfinished).
             start: the first position.
             end: the last position; -1 is the end.
         """

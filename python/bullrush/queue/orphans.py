@@ -1,11 +1,11 @@
-"""Finding what is left of jobs that no state of a queue holds."""
+"""Finding orphaned jobs: jobs that are in no state of a queue, and left-over keys of removed jobs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bullrush.base.operation import reply
-from bullrush.values.naming import RESERVED_FAMILIES, RESERVED_IDS
+from bullrush.values.naming import RESERVED_IDS, RESERVED_PREFIXES
 
 if TYPE_CHECKING:
     from bullrush.base.handle import Handle
@@ -14,13 +14,13 @@ _PARTS: Final = frozenset({"logs", "dependencies", "processed", "failed", "unsuc
 _SETS: Final = ("completed", "failed", "delayed", "prioritized", "waiting-children")
 _LISTS: Final = ("wait", "paused", "active")
 _PAGE: Final = 10_000
-#: Elements of lists that one script call may go over.
-_VISITS: Final = 1_000_000
-_LARGEST_BATCH: Final = 250
+#: How many list elements one script call may read.
+_MAX_VISITS: Final = 1_000_000
+_MAX_BATCH: Final = 250
 
 
 async def listed_ids(queue: Handle) -> set[str]:
-    """Return the ids in the queue's lists, which cannot be asked for a single id at little cost."""
+    """Return all ids in the queue's lists. To look up a single id in a list would be slow."""
     ids: set[str] = set()
     for name in _LISTS:
         first, page = 0, [b""]
@@ -31,20 +31,20 @@ async def listed_ids(queue: Handle) -> set[str]:
     return ids
 
 
-async def next_suspects(queue: Handle, cursor: bytes, count: int, listed: set[str]) -> tuple[bytes, list[list[str]]]:
-    """Look at some keys of the database.
+async def next_candidates(queue: Handle, cursor: bytes, count: int, listed: set[str]) -> tuple[bytes, list[list[str]]]:
+    """Scan some keys of the database for orphaned jobs.
 
     Returns:
-        The cursor to go on with, and the ids of jobs that seem to be in no state: in portions for one script call each, which has to
-        look again.
+        The next cursor, and the ids of jobs that seem to be in no state, in batches for one script call each. The
+        script checks again.
     """
     prefix = queue.to_key("")
     pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in prefix) + "*"
     ((cursor, keys),) = await reply(queue.core.commands([["SCAN", cursor, "MATCH", pattern, "COUNT", count]]))
     ids = dict.fromkeys(_job_id(key.decode(errors="replace")[len(prefix) :]) for key in keys)
-    suspects = await _in_no_set(queue, [id for id in ids if id not in listed and not _is_the_queues(id)])
-    size = max(1, min(_LARGEST_BATCH, _VISITS // max(1, len(listed))))
-    return cursor, [suspects[first : first + size] for first in range(0, len(suspects), size)]
+    candidates = await _in_no_set(queue, [id for id in ids if id not in listed and not _is_queue_key(id)])
+    size = max(1, min(_MAX_BATCH, _MAX_VISITS // max(1, len(listed))))
+    return cursor, [candidates[first : first + size] for first in range(0, len(candidates), size)]
 
 
 async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
@@ -58,14 +58,14 @@ async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
 
 def _job_id(suffix: str) -> str:
     job_id, _, part = suffix.rpartition(":")
-    # `order:7:failed` is an id, for that of a job with parts has none or two colons.
+    # `order:7:failed` is itself an id: ids have no colon or two, so it is not the part `failed` of a job `order:7`.
     return job_id if part in _PARTS and (job_id.count(":") in {0, 2} or _is_iteration(job_id)) else suffix
 
 
 def _is_iteration(job_id: str) -> bool:
-    """Tell whether an id is that of a scheduler's job: ``repeat:<scheduler>:<millis>``."""
+    """Tell whether a job of a scheduler has this id: ``repeat:<scheduler>:<millis>``."""
     return job_id.startswith("repeat:") and job_id.rpartition(":")[2].isdigit()
 
 
-def _is_the_queues(job_id: str) -> bool:
-    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_FAMILIES) and not _is_iteration(job_id))
+def _is_queue_key(job_id: str) -> bool:
+    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_PREFIXES) and not _is_iteration(job_id))

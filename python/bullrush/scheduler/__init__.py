@@ -1,4 +1,4 @@
-"""Job schedulers: they make a job every so often, or when a cron pattern says so."""
+"""Job schedulers: they make jobs at intervals or by a cron pattern."""
 
 from bullrush.scheduler.options import JobTemplate, RepeatOptions
 from bullrush.scheduler.queue_calls import RepeatableJob

@@ -1,4 +1,7 @@
-"""When a job scheduler makes jobs, and which: the options as callers give them, checked, and as BullMQ stores them."""
+"""The options of a job scheduler: when it makes jobs, and which.
+
+They are checked and turned into BullMQ's stored form.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ from bullrush.values.naming import check_known
 if TYPE_CHECKING:
     from bullrush.job.options import JobOptions
 
-#: A moment: ms since 1970, a datetime (without a time zone it is local time), or an ISO 8601 text.
+#: A point in time: ms since 1970, a datetime (local time if it has no time zone), or an ISO 8601 text.
 Moment: TypeAlias = "int | datetime | str"
 
 _SECOND: Final = 1000
-#: Ids with so many parts are taken for repeatables of the oldest form.
+#: BullMQ reads ids with this many parts as repeatable jobs of the oldest form.
 _OLDEST_FORM_PARTS: Final = 5
 
 
@@ -29,17 +32,17 @@ class RepeatOptions(TypedDict, total=False):
     """When a job scheduler makes jobs: either ``every`` or ``pattern``.
 
     Attributes:
-        every: ms from one job to the next, or a timedelta. The first job is made for now, or for ``start_date``.
-        pattern: a cron pattern of five fields, or six with seconds in front; or ``@hourly``, ``@daily``, ``@weekly``, ``@monthly``,
-            ``@yearly``.
-        tz: the time zone of the pattern, such as ``Europe/Paris``; UTC if it is not given.
+        every: ms between two jobs, or a timedelta. The first job is due now, or at ``start_date``.
+        pattern: a cron pattern with five fields, or six with seconds first; or ``@hourly``, ``@daily``, ``@weekly``,
+            ``@monthly``, ``@yearly``.
+        tz: the time zone of the pattern, such as ``Europe/Paris``; UTC by default.
         utc: True is ``tz="UTC"``.
-        limit: how many jobs to make.
-        start_date: make none for before this moment.
-        end_date: make none for after this moment.
-        immediately: with a pattern, make the first job for now.
-        count: how many of ``limit`` are taken to be made already.
-        offset: accepted and without effect, as in BullMQ 5.62.0: the first job's time decides.
+        limit: how many jobs to make in all.
+        start_date: no job is due before this time.
+        end_date: no job is due after this time.
+        immediately: with a pattern, the first job is due now.
+        count: how many jobs of ``limit`` count as made already.
+        offset: accepted without effect, as in BullMQ 5.62.0: the time of the first job decides.
     """
 
     every: Duration | None
@@ -58,9 +61,9 @@ class JobTemplate(TypedDict, total=False):
     """The jobs that a scheduler makes.
 
     Attributes:
-        name: their name; by default the scheduler's id.
-        data: their data, any JSON value; by default ``{}``.
-        opts: their options. Times and ids are the scheduler's.
+        name: the name of the jobs; the scheduler's id by default.
+        data: the data of the jobs, any JSON value; ``{}`` by default.
+        opts: the options of the jobs, except ``job_id``, ``delay`` and ``parent``.
     """
 
     name: str
@@ -69,14 +72,14 @@ class JobTemplate(TypedDict, total=False):
 
 
 class Repeat(NamedTuple):
-    """Checked repeat options: what is stored, and whether the first job of a pattern is for now."""
+    """Checked repeat options: the stored JSON, and whether the first job of a pattern is due now."""
 
     stored: dict[str, JSON]
     immediately: bool
 
 
 def moment(name: str, value: object) -> int:
-    """Return a moment in ms since 1970."""
+    """Return a point in time as ms since 1970."""
     if isinstance(value, str):
         value = _parsed(name, value)
     if isinstance(value, datetime):
@@ -84,19 +87,21 @@ def moment(name: str, value: object) -> int:
     try:
         return checks.whole(name, value)
     except InvalidOptionError:
-        raise checks.refuse(f"{name} must be ms since 1970, a datetime or an ISO 8601 text, not {value!r}") from None
+        raise InvalidOptionError(
+            f"{name} must be ms since 1970, a datetime or an ISO 8601 text, not {value!r}"
+        ) from None
 
 
 def _parsed(name: str, text: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
     except ValueError:
-        raise checks.refuse(f"{name} is not a date and time of ISO 8601: {text!r}") from None
-    # As JavaScript reads them: a date alone is of UTC, a time without a zone is local.
+        raise InvalidOptionError(f"{name} is not a date and time of ISO 8601: {text!r}") from None
+    # As in JavaScript: a date without a time is UTC, a time without a time zone is local time.
     return parsed if ":" in text else parsed.replace(tzinfo=timezone.utc)
 
 
-#: Name here -> name in the stored JSON, and the check of its value.
+#: The name of an option -> its name in the stored JSON, and the check of its value.
 _STORED: Final[dict[str, tuple[str, Check]]] = {
     "pattern": ("pattern", checks.text),
     "every": ("every", checks.positive_milliseconds),
@@ -110,80 +115,80 @@ _STORED: Final[dict[str, tuple[str, Check]]] = {
 _NOT_STORED: Final[dict[str, Check]] = {"immediately": checks.boolean, "offset": checks.milliseconds}
 _KNOWN: Final = frozenset([*_STORED, *_NOT_STORED])
 _TEMPLATE: Final = frozenset(["name", "data", "opts"])
-_NOT_THE_TEMPLATES: Final = ("job_id", "delay", "repeat", "parent")
+_SCHEDULER_SETS: Final = ("job_id", "delay", "repeat", "parent")
 
 
 def check_repeat(repeat: object) -> Repeat:
     """Return checked repeat options.
 
     Raises:
-        InvalidOptionError: with BullMQ's message where it has one.
+        InvalidOptionError: an option is wrong; the message is BullMQ's if it has one.
     """
     if not isinstance(repeat, Mapping):
-        raise checks.refuse(f"repeat must be a dict of options, not {repeat!r}")
+        raise InvalidOptionError(f"repeat must be a dict of options, not {repeat!r}")
     check_known(repeat, _KNOWN, "repeat")
     given = {name: value for name, value in repeat.items() if value is not None}
     if not given.get("pattern") and not given.get("every"):
-        raise checks.refuse("Either .pattern or .every options must be defined for this repeatable job")
+        raise InvalidOptionError("Either .pattern or .every options must be defined for this repeatable job")
     if "pattern" in given and "every" in given:
-        raise checks.refuse("Both .pattern and .every options are defined for this repeatable job")
+        raise InvalidOptionError("Both .pattern and .every options are defined for this repeatable job")
     for name, check in _NOT_STORED.items():
         if name in given:
             check(f"repeat.{name}", given[name])
     if given.get("immediately") and "start_date" in given:
-        raise checks.refuse("Both .immediately and .startDate options are defined for this repeatable job")
+        raise InvalidOptionError("Both .immediately and .startDate options are defined for this repeatable job")
     stored = {wire: check(f"repeat.{name}", given[name]) for name, (wire, check) in _STORED.items() if name in given}
     now = now_ms()
     if stored.get("endDate", now) < now:
-        raise checks.refuse("End date must be greater than current timestamp")
+        raise InvalidOptionError("End date must be greater than current timestamp")
     if "pattern" in stored:
-        # Without one, each client would take the zone of its own machine.
+        # Without a time zone, each client would use the zone of its own machine.
         stored.setdefault("tz", "UTC")
     return Repeat(stored, given.get("immediately", False))
 
 
 def check_scheduler_id(scheduler_id: object) -> str:
-    """Return the id of a scheduler to create.
+    """Return the id of a new scheduler.
 
     Raises:
-        InvalidOptionError: BullMQ would take it for something else.
+        InvalidOptionError: BullMQ would read it as a repeatable job of the oldest form.
     """
     if not isinstance(scheduler_id, str) or not scheduler_id:
-        raise checks.refuse(f"The id of a job scheduler must be a text, not {scheduler_id!r}")
-    if is_of_oldest_form(scheduler_id):
-        raise checks.refuse(
-            f"The id of a job scheduler can have three colons at most, or BullMQ takes it for an old repeatable: {scheduler_id!r}"
+        raise InvalidOptionError(f"The id of a job scheduler must be a text, not {scheduler_id!r}")
+    if has_oldest_form(scheduler_id):
+        raise InvalidOptionError(
+            f"The id of a job scheduler can have three colons at most, otherwise BullMQ reads it as an old repeatable job: {scheduler_id!r}"
         )
     return scheduler_id
 
 
 def check_template(template: object) -> JobTemplate:
-    """Return a template whose members are known.
+    """Return a checked template.
 
     Raises:
-        InvalidOptionError: it has others, or options that are the scheduler's to set.
+        InvalidOptionError: it has unknown members, or options that the scheduler sets.
     """
     if template is None:
         return {}
     if not isinstance(template, Mapping):
-        raise checks.refuse(f"template must be a dict of name, data and opts, not {template!r}")
+        raise InvalidOptionError(f"template must be a dict of name, data and opts, not {template!r}")
     check_known(template, _TEMPLATE, "template")
     opts = template.get("opts") or {}
-    for name in _NOT_THE_TEMPLATES:
+    for name in _SCHEDULER_SETS:
         if isinstance(opts, Mapping) and opts.get(name) is not None:
-            raise checks.refuse(
+            raise InvalidOptionError(
                 f"template.opts cannot have {name!r}: a job scheduler sets the ids and times of its jobs"
             )
     return template  # type: ignore[return-value]
 
 
-def is_of_oldest_form(key: str) -> bool:
-    """Tell whether BullMQ reads a scheduler's id as ``<name>:<job id>:<end date>:<tz>:<pattern>``."""
+def has_oldest_form(key: str) -> bool:
+    """Tell whether BullMQ reads an id as the oldest form: ``<name>:<job id>:<end date>:<tz>:<pattern>``."""
     return key.count(":") + 1 >= _OLDEST_FORM_PARTS
 
 
 def repeatable_keys(name: str, repeat: Mapping[str, object], job_id: str | None) -> list[str]:
-    """Return the keys that an old repeatable can have, the newest form first."""
+    """Return the keys that a repeatable job of older versions can have, the newest form first."""
     check_known(repeat, _KNOWN | {"key"}, "repeat_opts")
     given = {option: value for option, value in repeat.items() if value is not None}
     end = moment("end_date", given["end_date"]) if "end_date" in given else ""
@@ -193,8 +198,8 @@ def repeatable_keys(name: str, repeat: Mapping[str, object], job_id: str | None)
 
 
 def oldest_stem(key: str) -> str | None:
-    """Return how ids of jobs of an old repeatable go on after ``repeat:``; None if as those of every scheduler."""
-    if not is_of_oldest_form(key):
+    """Return the part after ``repeat:`` in the job ids of a repeatable job of the oldest form; None for other keys."""
+    if not has_oldest_form(key):
         return None
     name, job_id, *_ = key.split(":")
     return _md5(f"{name}{job_id}{_md5(key)}")

@@ -6,12 +6,12 @@ from typing import TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.job.job import JobT
-from bullrush.scheduler.options import RepeatOptions, is_of_oldest_form, oldest_stem, repeatable_keys
+from bullrush.scheduler.options import RepeatOptions, has_oldest_form, oldest_stem, repeatable_keys
 from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson, read_fields, read_number
 
 
 class RepeatableJob(TypedDict):
-    """A scheduler or an old repeatable as older clients list it; ``every`` is a text."""
+    """A job scheduler or a repeatable job of older BullMQ versions; ``every`` is a text."""
 
     key: str
     name: str | None
@@ -23,34 +23,37 @@ class RepeatableJob(TypedDict):
 
 
 class QueueSchedulers(SchedulerCalls[JobT]):
-    """The further calls of a queue about job schedulers and old repeatables."""
+    """Further calls about job schedulers, and the calls about repeatable jobs of older BullMQ versions."""
 
     @operation
     async def get_job_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
-        """Return a job scheduler, None if there is none of this id."""
-        return await self._found(scheduler_id)
+        """Return the job scheduler with this id, None if there is none."""
+        return await self._read_scheduler(scheduler_id)
 
     @operation
     async def get_job_schedulers_count(self) -> int:
-        """Return how many job schedulers there are."""
-        return await self._how_many()
+        """Return the number of job schedulers."""
+        return await self._count_schedulers()
 
     @operation
     async def get_repeatable_jobs(self, start: int = 0, end: int = -1, asc: bool = False) -> list[RepeatableJob]:
-        """Return old repeatables, and job schedulers as if they were some. Prefer `get_job_schedulers`."""
-        return [_repeatable(*found) for found in await self._ranked(start, end, asc=asc)]
+        """Return repeatable jobs of older BullMQ versions, and job schedulers in the same form.
+
+        Prefer `get_job_schedulers`.
+        """
+        return [_repeatable(*scheduler) for scheduler in await self._read_schedulers(start, end, asc=asc)]
 
     @operation
     async def remove_repeatable(self, name: str, repeat_opts: RepeatOptions, job_id: str | None = None) -> bool:
-        """Remove an old repeatable, which is named by the options it was added with.
+        """Remove a repeatable job of older BullMQ versions, found by the options that it was added with.
 
         Args:
             name: the name of its jobs.
             repeat_opts: its repeat options.
-            job_id: the job id it was added with, if any.
+            job_id: the job id that it was added with, if any.
 
         Returns:
-            False if there is no such repeatable.
+            False if there is no such repeatable job.
         """
         for key in repeatable_keys(name, repeat_opts, job_id):
             if await reply(self.core.remove_job_scheduler(key, oldest_stem(key))):
@@ -59,17 +62,17 @@ class QueueSchedulers(SchedulerCalls[JobT]):
 
     @operation
     async def remove_repeatable_by_key(self, key: str) -> bool:
-        """Remove an old repeatable by the key that `get_repeatable_jobs` tells.
+        """Remove a repeatable job by its key from `get_repeatable_jobs`.
 
         Returns:
-            False if there is no such repeatable.
+            False if there is no such repeatable job.
         """
         return await reply(self.core.remove_job_scheduler(key, oldest_stem(key)))
 
 
 def _repeatable(key: str, score: bytes, flat: list[bytes]) -> RepeatableJob:
     fields = read_fields(flat)
-    if not fields and is_of_oldest_form(key):
+    if not fields and has_oldest_form(key):
         name, _, end, tz, pattern = key.split(":", 4)
         fields = {"name": name, "endDate": end, "tz": tz, "pattern": pattern}
     return {

@@ -1,4 +1,4 @@
-"""Job schedulers: they make a job every so often, or when a cron pattern says so."""
+"""The calls about job schedulers, and a handle that has only these."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
 
 import orjson
 
-from bullrush.base.closing import ClosedByWith
-from bullrush.base.operation import Blocking, operation, reply
-from bullrush.base.outages import TellsOutages
+from bullrush.base.closing import BlockingContext
+from bullrush.base.operation import operation, reply
+from bullrush.base.outages import ReportsOutages
+from bullrush.job.handle import JobHandle
 from bullrush.job.job import Job, JobCalls, JobT
-from bullrush.job.options import JobOptions, OptionCompiler, read_options
+from bullrush.job.option_compiler import OptionCompiler, read_options
+from bullrush.job.options import JobOptions
 from bullrush.job.record import AddedRecord
-from bullrush.job.source import JobSource
 from bullrush.scheduler.options import (
     JobTemplate,
     RepeatOptions,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
     from bullrush.telemetry.protocol import Telemetry
 
-#: Schedulers read per round trip.
-_CHUNK: Final = 250
+#: How many schedulers are read per round trip.
+_PAGE: Final = 250
 _NUMBERS: Final = {
     "ic": "iteration_count",
     "limit": "limit",
@@ -45,21 +46,28 @@ _TEXTS: Final = ("name", "tz", "pattern")
 
 
 class SchedulerTemplate(TypedDict, total=False):
-    """What the jobs of a scheduler have, apart from their name. What is not set is left out."""
+    """Data and options of the jobs of a scheduler. What is not set is left out."""
 
     data: JSON
     opts: dict[str, JSON]
 
 
 class SchedulerJson(TypedDict, total=False):
-    """A job scheduler as Redis has it. What is not set is left out.
+    """A job scheduler as it is stored in Redis. What is not set is left out.
 
     Attributes:
-        key: its id.
+        key: the scheduler's id.
         name: the name of its jobs.
-        next: the time of its latest job, which runs next or runs already; ms since 1970.
+        next: when its latest job is due, which may run already; ms since 1970.
         iteration_count: how many jobs it has made.
-        template: what its jobs have.
+        limit: how many jobs it makes in all.
+        start_date: no job is due before this time; ms since 1970.
+        end_date: no job is due after this time; ms since 1970.
+        tz: the time zone of the pattern.
+        pattern: the cron pattern.
+        every: ms between two jobs.
+        offset: ms by which the times of jobs are shifted.
+        template: data and options of its jobs.
     """
 
     key: str
@@ -77,19 +85,19 @@ class SchedulerJson(TypedDict, total=False):
 
 
 class ScheduledRecord(AddedRecord):
-    """The raw fields of a scheduler's job as they were sent to Redis."""
+    """The raw fields of a scheduler's job that was just made."""
 
     __slots__ = ("scheduler_id",)
 
     scheduler_id: str
 
     def get(self, field: str) -> bytes | None:
-        """Return any other field, None if the job does not have it."""
+        """Return the raw value of another field, None if the job does not have it."""
         return self.scheduler_id.encode() if field == "rjk" else super().get(field)
 
 
-class SchedulerCalls(JobSource, Generic[JobT]):
-    """What `Queue` and `JobScheduler` both do with job schedulers."""
+class SchedulerCalls(JobHandle, Generic[JobT]):
+    """The calls about job schedulers that `Queue` and `JobScheduler` have in common."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
     _compiler: OptionCompiler
@@ -98,21 +106,21 @@ class SchedulerCalls(JobSource, Generic[JobT]):
     async def upsert_job_scheduler(
         self, scheduler_id: str, repeat: RepeatOptions, template: JobTemplate | None = None
     ) -> JobT | None:
-        """Create a job scheduler, or update the one of this id, and make its next job.
+        """Create a job scheduler, or update the one with this id, and make its next job.
 
-        A job of it that still waits is made anew from the template and keeps its time, also when the times have changed: new
-        times count from the job after it. To start afresh, remove the scheduler first.
+        If its next job still waits, an update makes that job again from the new template, at the old time. New times
+        apply to the jobs after it. To start from the beginning, remove the scheduler first.
 
         Args:
-            scheduler_id: its id; three colons at most.
-            repeat: when to make jobs.
-            template: which jobs to make.
+            scheduler_id: the scheduler's id; at most three colons.
+            repeat: when to make jobs; see `RepeatOptions`.
+            template: which jobs to make; see `JobTemplate`.
 
         Returns:
-            The next job, None when there is none to make: the limit is reached, or the pattern does not fire by ``end_date``.
+            The next job; None if there is none: the limit is reached, or the pattern has no time before ``end_date``.
 
         Raises:
-            InvalidOptionError: an option does not exist or has a bad value; nothing was changed.
+            InvalidOptionError: an option does not exist or has an invalid value; nothing was changed.
             SchedulerCollisionError: other jobs have the ids that the next job could have; nothing was changed.
 
         Redis:
@@ -130,10 +138,12 @@ class SchedulerCalls(JobSource, Generic[JobT]):
         if self._telemetry is None:
             scheduled = await reply(self.core.upsert_job_scheduler(*given))
         else:
-            said = {"bullmq.job.scheduler.id": scheduler_id}
-            with self.trace("add", f"{self.name}.{name}", kind="producer", attributes=said) as span:
-                carried = of_many_jobs(self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry"))
-                metadata = orjson.dumps(carried["metadata"])
+            attributes = {"bullmq.job.scheduler.id": scheduler_id}
+            with self.trace("add", f"{self.name}.{name}", kind="producer", attributes=attributes) as span:
+                job_telemetry = of_many_jobs(
+                    self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry")
+                )
+                metadata = orjson.dumps(job_telemetry["metadata"])
                 scheduled = await reply(self.core.upsert_job_scheduler(*given, metadata))
                 if scheduled is not None:
                     span.set_attributes({"bullmq.job.id": scheduled[0]})
@@ -146,25 +156,25 @@ class SchedulerCalls(JobSource, Generic[JobT]):
 
     @operation
     async def get_job_schedulers(self, start: int = 0, end: int = -1, asc: bool = False) -> list[SchedulerJson]:
-        """Return job schedulers by the time of their next job.
+        """Return job schedulers, ordered by the time of their next job.
 
         Args:
             start: the first position.
             end: the last position; -1 is the end.
-            asc: the soonest first; by default the last one is.
+            asc: the earliest time first; by default the latest time is first.
         """
-        return [_scheduler(*found) for found in await self._ranked(start, end, asc=asc)]
+        return [_scheduler(*scheduler) for scheduler in await self._read_schedulers(start, end, asc=asc)]
 
     @operation
     async def remove_job_scheduler(self, scheduler_id: str) -> bool:
-        """Remove a job scheduler, and its next job unless that waits to run at once.
+        """Remove a job scheduler, and its next job if that is delayed.
 
         Returns:
             False if there is no such scheduler.
         """
         return await reply(self.core.remove_job_scheduler(scheduler_id))
 
-    async def _found(self, scheduler_id: str) -> SchedulerJson | None:
+    async def _read_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
         score, fields = await reply(
             self.core.commands(
                 [["ZSCORE", self.to_key("repeat"), scheduler_id], ["HGETALL", self.to_key(f"repeat:{scheduler_id}")]]
@@ -172,18 +182,18 @@ class SchedulerCalls(JobSource, Generic[JobT]):
         )
         return None if score is None else _scheduler(scheduler_id, score, fields)
 
-    async def _how_many(self) -> int:
+    async def _count_schedulers(self) -> int:
         [count] = await reply(self.core.commands([["ZCARD", self.to_key("repeat")]]))
         return int(count)
 
-    async def _ranked(self, start: int, end: int, *, asc: bool) -> list[tuple[str, bytes, list[bytes]]]:
-        """Return id, score and flat hash of schedulers."""
+    async def _read_schedulers(self, start: int, end: int, *, asc: bool) -> list[tuple[str, bytes, list[bytes]]]:
+        """Return the id, the score and the raw hash of schedulers."""
         command = "ZRANGE" if asc else "ZREVRANGE"
         [flat] = await reply(self.core.commands([[command, self.to_key("repeat"), start, end, "WITHSCORES"]]))
         ids = [raw.decode() for raw in flat[::2]]
         hashes: list[list[bytes]] = []
-        for first in range(0, len(ids), _CHUNK):
-            reads = [["HGETALL", self.to_key(f"repeat:{key}")] for key in ids[first : first + _CHUNK]]
+        for first in range(0, len(ids), _PAGE):
+            reads = [["HGETALL", self.to_key(f"repeat:{key}")] for key in ids[first : first + _PAGE]]
             hashes += await reply(self.core.commands(reads))
         return list(zip(ids, flat[1::2], hashes, strict=True))
 
@@ -202,17 +212,21 @@ SCHEDULER_OPTIONS: Final = frozenset(SchedulerOptions.__annotations__)
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class JobSchedulerCalls(TellsOutages, SchedulerCalls[JobT]):
-    """The calls of a `JobScheduler`, whichever way they are waited for."""
+class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
+    """The calls of a `JobScheduler`, written once for both APIs."""
 
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
 
     def __init__(self, name: str, **options: Unpack[SchedulerOptions]) -> None:
-        """Name a queue. Nothing is sent before the first call.
+        """Make a handle of the job schedulers of a queue. It connects at the first call.
+
+        Args:
+            name: the queue's name.
+            options: see `SchedulerOptions`.
 
         Raises:
-            QueueNameError: the name is empty or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has a bad value.
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, SCHEDULER_OPTIONS, type(self).__name__)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
@@ -227,23 +241,23 @@ class JobSchedulerCalls(TellsOutages, SchedulerCalls[JobT]):
 
     @operation
     async def get_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
-        """Return a job scheduler, None if there is none of this id."""
-        return await self._found(scheduler_id)
+        """Return the job scheduler with this id, None if there is none."""
+        return await self._read_scheduler(scheduler_id)
 
     @operation
     async def get_schedulers_count(self) -> int:
-        """Return how many job schedulers there are."""
-        return await self._how_many()
+        """Return the number of job schedulers."""
+        return await self._count_schedulers()
 
 
-class JobScheduler(ClosedByWith, Blocking, JobSchedulerCalls[Job]):
-    """The job schedulers of a queue, without the queue's other calls. `bullrush.aio.JobScheduler` is the same to be awaited."""
+class JobScheduler(BlockingContext, JobSchedulerCalls[Job]):
+    """The job schedulers of a queue. Its calls block; `bullrush.aio.JobScheduler` has the same calls to be awaited."""
 
     _job_type = Job
 
 
 def read_fields(flat: Iterable[bytes]) -> dict[str, str]:
-    """Return a hash as Redis lists it, field by field."""
+    """Return a hash from the flat list of Redis' HGETALL."""
     texts = (raw.decode(errors="replace") for raw in flat)
     return dict(zip(texts, texts, strict=True))
 
@@ -264,7 +278,7 @@ def _scheduler(key: str, score: bytes, flat: list[bytes]) -> SchedulerJson:
 
 
 def read_number(text: str) -> int | None:
-    """Return a whole number that another client may have written as a float; None if it is none."""
+    """Return a whole number, which another client may have written as a float; None if it is not a number."""
     try:
         return int(float(text))
     except ValueError:

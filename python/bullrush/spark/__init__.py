@@ -1,7 +1,7 @@
-"""Spark in front of a queue: DataFrames become jobs, executors work them, results become DataFrames.
+"""Spark and queues: DataFrames become jobs, executors run them, results become DataFrames.
 
-Everything here works with classic sessions and with Spark Connect; only `worker` also has a form for RDDs. Executors need
-this package, pyarrow and a route to Redis.
+Everything works with classic sessions and with Spark Connect; `worker` also works with RDDs. Executors need this
+package, pyarrow and access to Redis.
 """
 
 from bullrush.spark.drain import drain

@@ -1,4 +1,4 @@
-"""Where a queue is, as it travels from the driver to the executors."""
+"""The address of a queue, which is sent from the driver to the executors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bullrush.url import resolve
 
 @dataclass(frozen=True)
 class Address:
-    """One queue, addressed so that another machine can open it.
+    """The address of one queue, with which another machine can open it.
 
     Attributes:
         name: the queue's name.
-        url: a Redis URL, or ``env:NAME`` or ``file:/path`` of one; those two are read where the queue is opened, so that no
-            password travels with the code.
-        prefix: the prefix of its keys.
+        url: a Redis URL; or ``env:NAME`` or ``file:/path``, which are read where the queue is opened, so that no
+            password is sent with the code.
+        prefix: the prefix of the queue's keys.
     """
 
     name: str
@@ -28,18 +28,19 @@ class Address:
 
     @classmethod
     def on_driver(cls, queue: str, url: str | None, prefix: str | None) -> Address:
-        """Return the address of a queue that the caller named.
+        """Return the address of a queue, for a call on the driver.
 
-        What only this process can know is settled now: the environment's URL, and an embedded server, which is started here.
+        The driver resolves what the executors cannot: its environment variables, and an embedded server, which it
+        starts.
         """
         indirect = url is not None and url.startswith(("env:", "file:"))
         return cls(queue, str(url) if indirect else resolve(url), prefix or "bull")
 
     def opened_url(self) -> str:
-        """Return the Redis URL, as this machine has it.
+        """Return the Redis URL on this machine.
 
         Raises:
-            InvalidOptionError: the variable or file is not there.
+            InvalidOptionError: the environment variable or the file does not exist.
         """
         kind, _, place = self.url.partition(":")
         if kind == "env":
@@ -55,5 +56,5 @@ class Address:
         return self.url
 
     def open(self) -> Queue:
-        """Return the queue. All queues of a process and a Redis share their connections, also from task to task."""
+        """Return the queue. All queues of a process and a URL share their connections, also from task to task."""
         return Queue(self.name, url=self.opened_url(), prefix=self.prefix)

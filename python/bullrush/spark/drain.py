@@ -1,4 +1,4 @@
-"""Executors work a queue until it is drained; what they got becomes a DataFrame."""
+"""Running the jobs of a queue on the executors; the results become a DataFrame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bullrush.spark.results import SCHEMA, JobResult
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Enough rows that every default partition has one.
+#: Enough rows for every default partition.
 _SEEDS: Final = 10_000
 
 
@@ -33,35 +33,37 @@ def drain(
     returns: str | None = None,
     **options: Any,
 ) -> DataFrame:
-    """Work a queue on the executors, wait for the end, and return what became of its jobs.
+    """Run the jobs of a queue on the executors, wait for the end, and return the results.
 
-    The jobs run once, during this call; the DataFrame holds their results and may be used any number of times. The jobs that
-    an executor held when it died run again, on whichever worker is still there: their locks have to expire first, which
-    ``until="drained"`` waits for. Rows of a task that did not end are lost with it, while the results of its jobs are in
-    Redis like all others.
+    The jobs run once, during this call; the DataFrame can then be used any number of times. If an executor dies, its
+    running jobs run again on another worker when their locks have expired; ``until="drained"`` waits for that. The rows
+    of a task that died are lost; the results of its jobs are in Redis like all others.
 
     Args:
         spark: the session.
         queue: the queue's name.
-        handler: called with each job, as for `Worker`: ``def`` or ``async def``. Leave it out to give ``batch_handler``.
-        url: where Redis is, as seen from the executors; ``env:NAME`` and ``file:/path`` are read there. Default as for `Queue`.
+        handler: called with each job, as for `Worker`: ``def`` or ``async def``. Leave it out to give
+            ``batch_handler``.
+        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
+            `Queue`.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        workers: how many workers, one per task; as many as Spark runs at a time by default.
-        concurrency: jobs that one worker runs at a time.
-        until: ``drained`` waits for jobs of other workers too, and for what is due within ``horizon``; ``empty`` ends when
-            there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
+        workers: how many workers, one per task; by default as many as Spark runs at the same time.
+        concurrency: how many jobs one worker runs at the same time.
+        until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
+            ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: per worker, the number of jobs after which it ends.
-        max_seconds: per worker, the time after which it ends.
-        horizon: ms ahead that count as due.
-        returns: columns to take out of each result, in Spark's words: ``"score double, label string"``. They are read by name
-            from a returned dict; a single column also takes a result that is no dict. Null where the job failed.
+        max_seconds: per worker, the time in seconds after which it ends.
+        horizon: ms; jobs that are due within this time count for ``until="drained"``.
+        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
+            name from a dict; a single column also takes a result that is no dict. They are null if the job failed.
         options: more options of `Worker`: ``batch_handler``, ``batch_size``, ``lock_duration``, ``limiter``...
 
     Returns:
-        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then the columns of ``returns``.
+        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then the columns of
+        ``returns``.
 
     Raises:
-        InvalidOptionError: no way to end was given, or an option is wrong.
+        InvalidOptionError: an option is wrong, or none of ``until``, ``max_jobs`` and ``max_seconds`` is given.
     """
     typed = _typed_columns(spark, returns) if returns else []
     partition = worker(
@@ -77,7 +79,7 @@ def drain(
         **options,
     )
     seeds = spark.range(0, workers, 1, workers) if workers else spark.range(_SEEDS)
-    # Materialised now and cut from its lineage: no action on the result can run the workers again.
+    # Computed now and cut from its lineage, so that no action on the result runs the workers again.
     results = seeds.mapInArrow(partition, SCHEMA).localCheckpoint(eager=True)
     return results.select("*", *typed) if typed else results
 

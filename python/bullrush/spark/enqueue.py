@@ -1,4 +1,4 @@
-"""DataFrames into queues: one job per row, encoded from Arrow by the core on the executors."""
+"""Adding the rows of a DataFrame as jobs. The core encodes them from Arrow, on the executors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.arrow import ArrowWriter
 from bullrush.errors import InvalidOptionError
-from bullrush.job.options import JobOptions, OptionCompiler
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions
 from bullrush.spark.address import Address
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class EnqueueStats(NamedTuple):
 
     Attributes:
         added: new jobs.
-        duplicates: rows whose job was there already, by an earlier call or by an earlier attempt of a task that was retried.
-        seconds: time from the call to the last job.
+        duplicates: rows whose job existed already, from an earlier call or from an earlier attempt of a retried task.
+        seconds: the time of the call.
     """
 
     added: int
@@ -46,30 +47,33 @@ def enqueue(
     batch_id: str | None = None,
     opts: JobOptions | None = None,
 ) -> EnqueueStats:
-    """Add one job per row and wait until all are there.
+    """Add one job per row, and wait until all are in Redis.
 
-    A task that Spark retries or runs twice adds nothing twice: its rows get the same ids again. That holds as long as the
-    jobs of the first attempt are still in Redis, so be careful with ``remove_on_complete``. The rows of a partition may come
-    in another order, but the partition must have the same rows again; a DataFrame with random content needs ``job_id``.
+    A task that Spark retries or runs twice adds no job twice, since its rows get the same ids again. This needs the
+    jobs of the first attempt to be in Redis still: be careful with ``remove_on_complete``. The rows of a partition may
+    have another order, but they must be the same rows; a DataFrame with random content needs ``job_id``.
 
     Args:
         df: the rows.
         queue: the queue's name.
-        url: where Redis is, as seen from the executors; ``env:NAME`` and ``file:/path`` are read there. Default as for `Queue`.
+        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
+            `Queue`.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        name: the job name: the name of a column of ``df``, a Column, or else one name for all. The queue's name by default.
-        data: the columns that become the job's data, all by default. `bullrush.arrow.ArrowWriter` says how they look as JSON.
-        job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``. Without it
-            ids are made from this call's batch id, the partition and the row's content.
-        batch_id: what tells this call from others that may have equal rows; random by default. Calls with the same one, the
-            same rows and the same partitions add them once: give it the day, or a streaming batch's number.
-        opts: options of all jobs, as for ``Queue.add``.
+        name: the job names: a column of ``df`` by name, a Column, or one name for all jobs. The queue's name by
+            default.
+        data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the JSON.
+        job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``.
+            Without it ids are made from this call's batch id, the partition and the row's content.
+        batch_id: part of the ids, which makes equal rows of different calls different jobs; random by default. Calls
+            with the same batch id, rows and partitions add the jobs once: use the day, or the number of a streaming
+            batch.
+        opts: the options of all jobs, as for ``Queue.add``.
 
     Returns:
-        How many jobs are new and how many were there already.
+        How many jobs are new, and how many existed already.
 
     Raises:
-        InvalidOptionError: an option or a column is wrong. Found on an executor, it arrives inside Spark's own exception.
+        InvalidOptionError: an option or a column is wrong. If an executor finds it, it is inside Spark's own exception.
     """
     if isinstance(data, str):
         raise InvalidOptionError(f"data is a list of columns: [{data!r}]")
@@ -95,7 +99,7 @@ def enqueue(
 
 @dataclass(frozen=True)
 class _AddPartition:
-    """Adds the rows of one partition; runs on executors."""
+    """Adds the rows of one partition, on an executor."""
 
     address: Address
     name: str | None
@@ -106,7 +110,7 @@ class _AddPartition:
     opts: JobOptions | None
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        # Imported here: this file is also imported where there is no Spark.
+        # Imported here, since this module is also imported where there is no Spark.
         import pyarrow as pa
         from pyspark import TaskContext
 

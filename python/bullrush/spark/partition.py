@@ -1,4 +1,4 @@
-"""One worker inside one task: works a queue and yields what became of its jobs while it goes on."""
+"""A worker inside a Spark task: it runs the jobs of a queue and yields their results."""
 
 from __future__ import annotations
 
@@ -32,26 +32,28 @@ def worker(
     horizon: int = 60_000,
     **options: Any,
 ) -> PartitionWorker:
-    """Return a function that works a queue inside a Spark task, for ``rdd.mapPartitions`` or ``df.mapInArrow``.
+    """Return a function for ``rdd.mapPartitions`` or ``df.mapInArrow`` that runs the jobs of a queue in each task.
 
-    ``sc.parallelize(range(16), 16).mapPartitions(worker("emails", send, max_seconds=600))`` gives an RDD of `JobResult`;
-    ``df.mapInArrow(fn, fn.schema)`` gives the same as columns, with ``result`` as JSON. The content of the partitions does not
-    matter, but an empty one gets no worker. Spark runs it again with each action on what it returns: `drain` runs it once.
+    ``sc.parallelize(range(16), 16).mapPartitions(worker("emails", send, max_seconds=600))`` gives an RDD of
+    `JobResult`; ``df.mapInArrow(fn, fn.schema)`` gives the same as columns, with ``result`` as JSON. The content of the
+    partitions does not matter, but an empty partition gets no worker. Spark runs the function again for each action on
+    its result; `drain` runs it once.
 
     Args:
         queue: the queue's name.
         handler: called with each job, as for `Worker`. Leave it out to give ``batch_handler``.
-        url: where Redis is, as seen from the executors; ``env:NAME`` and ``file:/path`` are read there. Default as for `Queue`.
+        url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
+            `Queue`.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        until: ``drained`` waits for jobs of other workers too, and for what is due within ``horizon``; ``empty`` ends when there
-            is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
+        until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
+            ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: the number of jobs after which the worker ends.
-        max_seconds: the time after which it ends.
-        horizon: ms ahead that count as due.
+        max_seconds: the time in seconds after which it ends.
+        horizon: ms; jobs that are due within this time count for ``until="drained"``.
         options: more options of `Worker`: ``concurrency``, ``batch_handler``, ``lock_duration``, ``limiter``...
 
     Raises:
-        InvalidOptionError: an option is wrong, or there is no way to end.
+        InvalidOptionError: an option is wrong, or none of ``until``, ``max_jobs`` and ``max_seconds`` is given.
     """
     if until not in (None, "empty", "drained"):
         raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
@@ -59,15 +61,15 @@ def worker(
         raise InvalidOptionError("a worker in a task needs an end: until, max_jobs or max_seconds")
     address = Address.on_driver(queue, url, prefix)
     stop = {"until": until, "max_jobs": max_jobs, "max_seconds": max_seconds, "horizon": horizon}
-    # Made for its checks: what is wrong with the options shows now, not in a task.
+    # Checks the options now, on the driver, and not in a task.
     Worker(address.name, handler, prefix=address.prefix, **options)
     return PartitionWorker(address, handler, options, stop)
 
 
 class PartitionWorker:
-    """What `worker` returns. It pickles as its configuration; the worker itself is made by the call."""
+    """The result of `worker`. It can be pickled (as its configuration); the call makes the worker."""
 
-    #: The columns that ``mapInArrow`` gets from it.
+    #: The columns of its result for ``mapInArrow``.
     schema: Final = SCHEMA
 
     def __init__(
@@ -79,13 +81,16 @@ class PartitionWorker:
         self._stop = stop
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[Any]:
-        """Work the queue; rows in give `JobResult`, Arrow batches in give batches of `schema`."""
+        """Run the jobs.
+
+        Returns `JobResult` objects for rows, and batches with the columns of `schema` for Arrow batches.
+        """
         rows = iter(rows)
         first = next(rows, _NOTHING)
         if first is _NOTHING:
             return
         for _ in rows:
-            pass  # Spark's writer waits for a reader
+            pass  # all rows must be read, since Spark's writer waits for the reader
         if hasattr(first, "__arrow_c_array__"):
             yield from self._batches()
         else:
@@ -93,14 +98,14 @@ class PartitionWorker:
                 yield from results
 
     def _batches(self) -> Iterator[pyarrow.RecordBatch]:
-        # An empty batch first: Spark wants the columns even of a worker that got no job.
+        # An empty batch first, since Spark needs the columns even if there is no job.
         yield to_batch([])
         yield from map(to_batch, self._results())
 
     def _results(self) -> Iterator[list[JobResult]]:
-        """Yield results as they come. Ends with the worker, or ends the worker when nobody reads on."""
+        """Yield results until the worker ends. If the reader stops, the worker is closed."""
         with self._address.open() as queue:
-            queue.wait_until_ready()  # a worker would wait for Redis for ever, and the task with it
+            queue.wait_until_ready()  # fails if Redis cannot be reached; a worker would wait for it without limit
         stopwatch = Stopwatch()
         timed = {"handler": self._handler, "batch_handler": self._options.get("batch_handler")}
         timed = {name: stopwatch.around(function) for name, function in timed.items() if function is not None}
@@ -114,7 +119,7 @@ class PartitionWorker:
 
         def failed(job: JobCalls, error: BaseException) -> None:
             ms = stopwatch.take(job.id)
-            if job.finished_on is not None:  # else it is tried again
+            if job.finished_on is not None:  # otherwise it is retried
                 outbox.put(JobResult(job.id, job.name, "failed", None, str(error), job.attempts_made, ms))
 
         worker.on("completed", completed)
@@ -124,6 +129,6 @@ class PartitionWorker:
         try:
             yield from outbox
         finally:
-            # Unstarted jobs go back to the queue also when a `limit` or an error downstream cut this short.
+            # Unstarted jobs go back to the queue, also after a `limit` or an error downstream.
             worker.close()
             running.join()

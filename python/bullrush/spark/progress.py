@@ -1,4 +1,4 @@
-"""A progress bar for what executors do, read from Redis: it works with any session, and from another program too."""
+"""A progress bar for the jobs of a queue, read from Redis. It works with any session and in any program."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ def progress(
     total: int | None = None,
     every: float = 0.5,
 ) -> Iterator[tqdm[None]]:
-    """Show how a queue changes during the block: a bar with rate and time left, and the number of jobs per state.
+    """Show a progress bar of a queue during the block: rate, remaining time, and the number of jobs per state.
 
     Args:
         queue: the queue's name.
-        url: where Redis is, as seen from here.
+        url: the URL of Redis for this process.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        count: what moves the bar: jobs that finish, or jobs that are added.
-        total: jobs at the end of the bar; by default, for ``finished``, those that are in the queue now.
-        every: seconds between two looks.
+        count: which jobs the bar counts: those that finish, or those that are added.
+        total: the number of jobs at the end of the bar; for ``finished`` by default the number of jobs in the queue
+            now.
+        every: seconds between two updates.
 
     Raises:
         ImportError: tqdm is missing; ``bullrush[spark]`` has it.
     """
-    # Imported here: only those who look at bars need it.
+    # Imported here, since only progress bars need it.
     from tqdm import tqdm
 
     counters = _Counters(Address.on_driver(queue, url, prefix).open())
@@ -54,7 +55,7 @@ def progress(
         def show() -> None:
             now = counters.read()
             open_, finished = sum(now[s] for s in _OPEN), sum(now[s] - start[s] for s in _DONE)
-            # Finished jobs may be removed at once; then only their absence shows.
+            # Finished jobs may be removed at once. Then only the number of open jobs shows the progress.
             moved = open_ + finished - opened if count == "added" else max(finished, (total or 0) - open_)
             shown = (f"{now[state]:,} {state}" for state in ("waiting", "active", *_DONE))
             bar.set_postfix_str(", ".join(shown), refresh=False)

@@ -1,4 +1,4 @@
-"""What became of jobs: rows for DataFrames and RDDs."""
+"""The results of jobs as rows of DataFrames and RDDs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 class JobResult(NamedTuple):
-    """One job that a partition's worker completed, or failed for good.
+    """The result of one job that completed, or failed for good.
 
     Attributes:
         jobId: the job's id.
         name: the job's name.
         state: ``completed`` or ``failed``.
-        result: what the handler returned.
-        error: why it failed.
-        attempts: how often it ran, this time included.
+        result: the result of the handler; None if the job failed.
+        error: the reason of the failure; None if the job completed.
+        attempts: how many attempts were made.
         ms: how long the last attempt took.
     """
 
@@ -33,13 +33,13 @@ class JobResult(NamedTuple):
     ms: float
 
 
-#: The columns in Spark's words; `result` is JSON there.
+#: The columns as a Spark schema; `result` is JSON there.
 SCHEMA: Final = "jobId string, name string, state string, result string, error string, attempts long, ms double"
 
 
 def to_batch(results: Sequence[JobResult]) -> pyarrow.RecordBatch:
-    """Return rows as Arrow, in the columns of `SCHEMA`."""
-    # Imported here: a worker for RDDs needs no pyarrow.
+    """Return results as an Arrow batch with the columns of `SCHEMA`."""
+    # Imported here, since a worker for RDDs needs no pyarrow.
     import pyarrow as pa
 
     schema = pa.schema(

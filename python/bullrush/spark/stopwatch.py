@@ -14,17 +14,17 @@ _MS = 1_000
 
 
 class Stopwatch:
-    """Wraps handlers of every kind and keeps the last time of each job until it is taken."""
+    """Wraps handlers, and keeps the time of the last attempt of each job until `take`."""
 
     def __init__(self) -> None:
         self._times: dict[str, float] = {}
 
     def take(self, job_id: str) -> float:
-        """Return the ms of a job's last attempt; 0 if its handler was never called."""
+        """Return the time of a job's last attempt in ms; 0 if its handler was not called."""
         return self._times.pop(job_id, 0.0)
 
     def around(self, handler: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a handler that does the same and is timed; of a batch every job gets its share of the time."""
+        """Return the handler with time measurement. Each job of a batch gets an equal part of the time."""
         if is_async(handler):
 
             @functools.wraps(handler)

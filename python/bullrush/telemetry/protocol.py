@@ -1,4 +1,7 @@
-"""What bullrush asks of a tracer, and how a trace travels with a job. `bullrush.otel` has the tracer for OpenTelemetry."""
+"""The protocol of a tracer, and the trace context that is stored with a job.
+
+`bullrush.otel` has the tracer for OpenTelemetry.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,25 @@ from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.checks import Check
 
-#: What a span stands for: work inside, handing a job on, running one.
+#: internal: work in this process; producer: adding a job; consumer: running a job.
 SpanKind: TypeAlias = Literal["internal", "producer", "consumer"]
 
 
 class Span(Protocol):
-    """One piece of work that is under way."""
+    """One piece of work in progress."""
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Say more about it: strings, numbers, booleans or lists of them."""
+        """Add attributes: strings, numbers, booleans, or lists of them."""
 
     def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Note that something happened in the course of it."""
+        """Record that something happened during the work."""
 
     def record_exception(self, error: BaseException) -> None:
-        """Note what went wrong, and that the work failed."""
+        """Record an exception, and that the work failed."""
 
 
 class Telemetry(Protocol):
-    """Opens spans, and turns the current context into text and back."""
+    """A tracer: opens spans, and turns the current context into text and back."""
 
     def span(
         self,
@@ -39,27 +42,28 @@ class Telemetry(Protocol):
         parent: str | None = None,
         links: Sequence[str] = (),
     ) -> AbstractContextManager[Span]:
-        """Open a span, which is the current one until the block is left. An exception that leaves the block is recorded.
+        """Open a span, which is the current span inside the block. An exception that leaves the block is recorded.
 
         Args:
-            name: of the span.
-            kind: of the span.
-            attributes: of the span.
-            parent: None: the current context. Else what `metadata` returned elsewhere; an empty or unreadable text begins a new
-                trace.
-            links: contexts, as `metadata` returned them, that led to this span and are not its parent.
+            name: the name of the span.
+            kind: the kind of the span.
+            attributes: the attributes of the span.
+            parent: None: the current context. Else a text that `metadata` returned, maybe in another process; an empty
+                or unreadable text starts a new trace.
+            links: texts that `metadata` returned, of contexts that led to this span and are not its parent.
         """
 
     def metadata(self) -> str:
-        """Return the current context as a text to be stored with a job."""
+        """Return the current context as a text, to be stored with a job."""
 
 
 class JobTelemetry(TypedDict, total=False):
-    """What is stored with a job of the trace that it belongs to.
+    """The trace that a job belongs to, as it is stored with the job.
 
     Attributes:
-        metadata: the context of its producer, as text. A tracer sets it; give one here to replace it in `Queue.add_bulk`.
-        omit_context: True stores no context: the job begins a trace of its own.
+        metadata: the context of the producer, as text. The tracer sets it; in `Queue.add_bulk` a value given here
+            replaces it.
+        omit_context: True stores no context: the job starts a trace of its own.
     """
 
     metadata: str
@@ -67,7 +71,7 @@ class JobTelemetry(TypedDict, total=False):
 
 
 class _NoSpan:
-    """Stands for a span where nothing is traced."""
+    """The span of an object without telemetry."""
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Do nothing."""
@@ -86,7 +90,7 @@ def check_telemetry(name: str, value: object) -> Any:
     """Return a `Telemetry`.
 
     Raises:
-        InvalidOptionError: it is something else.
+        InvalidOptionError: the value has another type.
     """
     if not all(callable(getattr(value, method, None)) for method in ("span", "metadata")):
         raise InvalidOptionError(
@@ -96,7 +100,7 @@ def check_telemetry(name: str, value: object) -> Any:
 
 
 def _metadata(name: str, value: object) -> object:
-    # False is what BullMQ stores in add_bulk and flows for a context that is left out.
+    # BullMQ stores False in add_bulk and in flows for a context that is left out.
     return value if value is False else checks.text(name, value)
 
 
@@ -107,19 +111,19 @@ def check_job_telemetry(name: str, value: object) -> Mapping[str, Any]:
     """Return the ``telemetry`` of a job's options.
 
     Raises:
-        InvalidOptionError: it is something else.
+        InvalidOptionError: the value has another type.
     """
     return checks.members(name, value, _MEMBERS)
 
 
 def of_one_job(telemetry: Telemetry, given: object) -> Mapping[str, object]:
-    """Return the ``telemetry`` option of a job of `Queue.add`: the current context, whatever metadata was given."""
+    """Return the ``telemetry`` option of a job of `Queue.add`: the current context, even if metadata was given."""
     own = check_job_telemetry("telemetry", given or {})
     return own if own.get("omit_context") else {"metadata": telemetry.metadata()}
 
 
 def of_many_jobs(context: str, given: object) -> Mapping[str, object]:
-    """Return the same for `Queue.add_bulk`, flows and schedulers: metadata that was given wins over the current context."""
+    """Return it for a job of `Queue.add_bulk`, a flow or a scheduler, where given metadata takes precedence."""
     own = check_job_telemetry("telemetry", given or {})
     if own.get("metadata"):
         return own

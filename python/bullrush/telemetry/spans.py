@@ -1,28 +1,26 @@
-"""Which calls open a span when a handle has telemetry, and what the spans say. Names and attributes are those of BullMQ."""
+"""Which calls open a span when a handle has telemetry. Names and attributes of the spans are BullMQ's."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 from bullrush.telemetry.protocol import SpanKind
 from bullrush.values.encoding import encode
+from bullrush.values.naming import camel
 
 T = TypeVar("T")
-
-_AFTER_LOW_LINE: Final = re.compile(r"_(.)")
 
 
 class SpanRule(NamedTuple):
     """The span of one call.
 
     Attributes:
-        kind: of the span.
-        attributes: argument -> attribute.
-        rest: the attribute that has all other arguments, as JSON.
+        kind: the kind of span.
+        attributes: the span's attribute for each argument of the call.
+        rest: the attribute with all other arguments, as JSON.
     """
 
     kind: SpanKind = "internal"
@@ -56,23 +54,21 @@ WORKER_SPANS: Final[dict[str, SpanRule]] = {
 }
 
 
-def camel(name: str) -> str:
-    """Spell a name as BullMQ does: ``retry_jobs`` is ``retryJobs``."""
-    return _AFTER_LOW_LINE.sub(lambda found: found[1].upper(), name)
+#: Called when a span is opened, and not when a class is made.
+_signature: Final = functools.cache(inspect.signature)
 
 
 def traced(name: str, rule: SpanRule, steps: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Any]:
-    """Return an operation that runs inside a span if its handle has telemetry."""
-    signature = inspect.signature(steps)
+    """Return an operation that runs inside a span if the handle has telemetry."""
 
     @functools.wraps(steps)
     def call(handle: Any, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, T]:
         if handle.telemetry is None:
             return steps(handle, *args, **kwargs)
-        return inside(handle, *args, **kwargs)
+        return call_in_span(handle, *args, **kwargs)
 
-    async def inside(handle: Any, *args: Any, **kwargs: Any) -> T:
-        given = signature.bind(handle, *args, **kwargs)
+    async def call_in_span(handle: Any, *args: Any, **kwargs: Any) -> T:
+        given = _signature(steps).bind(handle, *args, **kwargs)
         with handle.trace(camel(name), kind=rule.kind, attributes=_attributes(rule, given)):
             return await steps(handle, *args, **kwargs)
 
@@ -94,7 +90,7 @@ def _attributes(rule: SpanRule, given: inspect.BoundArguments) -> dict[str, Any]
 
 
 def as_json(value: object) -> str:
-    """Return a value as an attribute can have it."""
+    """Return a value as the JSON text of an attribute; its ``repr`` if it is not JSON."""
     try:
         return encode(value, "attribute").decode()
     except ValueError:

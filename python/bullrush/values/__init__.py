@@ -1,1 +1,1 @@
-"""Checks of what users give, names and keys, JSON."""
+"""Values that users give: checks, names, JSON."""

@@ -1,4 +1,7 @@
-"""Checks of single option values. Each returns the value as the wire has it, or raises `InvalidOptionError` naming the option."""
+"""Checks of single option values.
+
+Each returns the value as Redis stores it, or raises `InvalidOptionError` with the option's name.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final, TypeAlias
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values.encoding import JSON
-from bullrush.values.naming import carried, check_known
+from bullrush.values.naming import check_known, check_unicode
 
 #: Milliseconds, or a timedelta.
 Duration: TypeAlias = "int | timedelta"
@@ -16,42 +19,37 @@ Duration: TypeAlias = "int | timedelta"
 #: Checks one value: takes the option's name and the value.
 Check: TypeAlias = Callable[[str, object], JSON]
 
-#: 2^53 - 1: what Node can still count to.
+#: 2^53 - 1, the largest whole number that Node represents exactly.
 MAX_SAFE_INTEGER: Final = 9_007_199_254_740_991
 MAX_PRIORITY: Final = 2_097_152
 
-#: Seconds: as many as there are milliseconds that count.
-_LONGEST: Final = MAX_SAFE_INTEGER // 1000
+#: The longest time in seconds whose milliseconds are still exact in Node.
+_MAX_SECONDS: Final = MAX_SAFE_INTEGER // 1000
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 
 
-def refuse(message: str) -> InvalidOptionError:
-    """Return the error to raise for a value that cannot be used."""
-    return InvalidOptionError(message)
-
-
 def boolean(name: str, value: object) -> bool:
     """Return a bool."""
     if not isinstance(value, bool):
-        raise refuse(f"{name} must be True or False, not {value!r}")
+        raise InvalidOptionError(f"{name} must be True or False, not {value!r}")
     return value
 
 
 def text(name: str, value: object) -> str:
-    """Return a text that is not empty and that UTF-8 can carry."""
+    """Return a text that is not empty and is valid UTF-8."""
     if not isinstance(value, str) or not value:
-        raise refuse(f"{name} must be a text, not {value!r}")
-    return carried(name, value)
+        raise InvalidOptionError(f"{name} must be a text, not {value!r}")
+    return check_unicode(name, value)
 
 
 def whole(name: str, value: object) -> int:
-    """Return a whole number; floats without a fraction count as one."""
+    """Return a whole number. A float without a fraction is accepted."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_SAFE_INTEGER:
-        raise refuse(f"{name} must be a whole number, not {value!r}")
+        raise InvalidOptionError(f"{name} must be a whole number, not {value!r}")
     return value
 
 
@@ -62,7 +60,7 @@ def at_least(low: int) -> Check:
         number = whole(name, value)
         if number < low:
             wanted = "greater than 0" if low == 1 else f"greater or equal than {low}"
-            raise refuse(f"{name} must be {wanted}, not {value!r}")
+            raise InvalidOptionError(f"{name} must be {wanted}, not {value!r}")
         return number
 
     return check
@@ -75,79 +73,81 @@ def milliseconds(name: str, value: object) -> int:
     try:
         return whole(name, value)
     except InvalidOptionError:
-        raise refuse(f"{name} must be whole milliseconds or a timedelta, not {value!r}") from None
+        raise InvalidOptionError(f"{name} must be whole milliseconds or a timedelta, not {value!r}") from None
 
 
 def positive_milliseconds(name: str, value: object) -> int:
     """Return a duration in milliseconds, at least 1."""
     duration = milliseconds(name, value)
     if duration <= 0:
-        raise refuse(f"{name} must be greater than 0, not {value!r}")
+        raise InvalidOptionError(f"{name} must be greater than 0, not {value!r}")
     return duration
 
 
-def span(name: str, value: object) -> float:
-    """Return a time in seconds, more than none, for arguments that Python people give in seconds."""
+def positive_seconds(name: str, value: object) -> float:
+    """Return a time in seconds greater than 0, for the arguments that are in seconds and not in ms."""
     length = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length <= _LONGEST:
-        raise refuse(f"{name} must be seconds greater than 0, at most {_LONGEST:,}, or a timedelta, not {value!r}")
+    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length <= _MAX_SECONDS:
+        raise InvalidOptionError(
+            f"{name} must be seconds greater than 0, at most {_MAX_SECONDS:,}, or a timedelta, not {value!r}"
+        )
     return length
 
 
-def seconds(name: str, value: object) -> int:
-    """Return an age in seconds, the unit of BullMQ's keep rules."""
+def age_seconds(name: str, value: object) -> int:
+    """Return an age in whole seconds, the unit of BullMQ's keep rules."""
     if isinstance(value, timedelta):
         return round(value / _SECOND)
     return whole(name, value)
 
 
 def priority(name: str, value: object) -> int:
-    """Return a job's priority: 0 is none, else lower runs first."""
+    """Return a job's priority: 0 is no priority; else a lower number runs first."""
     if isinstance(value, float) and not value.is_integer():
-        raise refuse("Priority should not be float")
+        raise InvalidOptionError("Priority should not be float")
     number = whole(name, value)
     if not 0 <= number <= MAX_PRIORITY:
-        raise refuse(f"Priority should be between 0 and {MAX_PRIORITY}")
+        raise InvalidOptionError(f"Priority should be between 0 and {MAX_PRIORITY}")
     return number
 
 
 def members(name: str, value: object, known: Mapping[str, Check]) -> dict[str, JSON]:
-    """Return an option that is a dict of options, each checked; None members are dropped."""
+    """Return an option that is a dict of options. Each member is checked; members that are None are left out."""
     if not isinstance(value, Mapping):
-        raise refuse(f"{name} must be a dict of {', '.join(known)}, not {value!r}")
+        raise InvalidOptionError(f"{name} must be a dict of {', '.join(known)}, not {value!r}")
     check_known(value, known, name)
     return {key: known[key](f"{name}.{key}", member) for key, member in value.items() if member is not None}
 
 
 def _jitter(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise refuse(f"Jitter should be between 0 and 1 ({name} is {value!r})")
+        raise InvalidOptionError(f"Jitter should be between 0 and 1 ({name} is {value!r})")
     return value
 
 
 def _not_negative_milliseconds(name: str, value: object) -> int:
     duration = milliseconds(name, value)
     if duration < 0:
-        raise refuse(f"{name} must be greater or equal than 0, not {value!r}")
+        raise InvalidOptionError(f"{name} must be greater or equal than 0, not {value!r}")
     return duration
 
 
 _BACKOFF: Final[dict[str, Check]] = {"type": text, "delay": _not_negative_milliseconds, "jitter": _jitter}
-_KEEP: Final[dict[str, Check]] = {"age": seconds, "count": whole, "limit": at_least(1)}
+_KEEP: Final[dict[str, Check]] = {"age": age_seconds, "count": whole, "limit": at_least(1)}
 
 
 def backoff(name: str, value: object) -> dict[str, JSON]:
-    """Return a backoff as BullMQ stores it: a number is a fixed one."""
+    """Return a backoff as BullMQ stores it. A number means a fixed backoff."""
     if not isinstance(value, Mapping):
         return {"type": "fixed", "delay": _not_negative_milliseconds(name, value)}
     stored = members(name, value, _BACKOFF)
     if "type" not in stored:
-        raise refuse(f"{name} needs a type: 'fixed', 'exponential' or the name of a custom strategy")
+        raise InvalidOptionError(f"{name} needs a type: 'fixed', 'exponential' or the name of a custom strategy")
     return stored
 
 
 def keep(name: str, value: object) -> JSON:
-    """Return a rule for finished jobs: True, False, a count, or ``{"age", "count"}``."""
+    """Return a keep rule for finished jobs: True, False, a count, or a dict of age and count."""
     if isinstance(value, bool):
         return value
     if isinstance(value, Mapping):
@@ -155,16 +155,18 @@ def keep(name: str, value: object) -> JSON:
     try:
         return whole(name, value)
     except InvalidOptionError:
-        raise refuse(f"{name} must be True, False, a count or a dict of age and count, not {value!r}") from None
+        raise InvalidOptionError(
+            f"{name} must be True, False, a count or a dict of age and count, not {value!r}"
+        ) from None
 
 
 def parent(name: str, value: object) -> dict[str, JSON]:
-    """Return a parent: its id, and its queue with the prefix."""
+    """Return a parent: its id, and its queue's name with the prefix."""
     stored = members(name, value, {"id": text, "queue": text})
     if stored.keys() != {"id", "queue"}:
-        raise refuse(f"{name} needs the id and the queue of the job that waits, not {value!r}")
+        raise InvalidOptionError(f"{name} needs the id and the queue of the parent job, not {value!r}")
     if ":" not in stored["queue"]:
-        raise refuse(f"{name}.queue must be a queue with its prefix, such as 'bull:{stored['queue']}'")
+        raise InvalidOptionError(f"{name}.queue must be a queue with its prefix, such as 'bull:{stored['queue']}'")
     return stored
 
 
@@ -180,7 +182,7 @@ _DEDUPLICATION: Final[dict[str, Check]] = {
 def deduplication(name: str, value: object) -> dict[str, JSON]:
     """Return a deduplication as BullMQ stores it."""
     if isinstance(value, Mapping) and not value.get("id"):
-        raise refuse(f"{name.capitalize()} id must be provided")
+        raise InvalidOptionError(f"{name.capitalize()} id must be provided")
     stored = members(name, value, _DEDUPLICATION)
     if "keep_last_if_active" in stored:
         stored["keepLastIfActive"] = stored.pop("keep_last_if_active")

@@ -1,4 +1,4 @@
-"""JSON in and out. Encoding is orjson's; what orjson would let pass or name badly is found here, with its path."""
+"""Encoding and decoding JSON with orjson. What orjson accepts wrongly, or reports without a path, is found here."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ NULL: Final = b"null"
 #: What is stored for a job without data.
 NO_DATA: Final[Mapping[str, JSON]] = {}
 
-# datetimes are refused: Node would read a string back, and which string is the caller's decision.
+# datetimes are refused: Node would read them as strings, and the caller decides in which format.
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_DEEPEST: Final = 254
-_LARGEST: Final = 2**64 - 1
-_SMALLEST: Final = -(2**63)
+_MAX_DEPTH: Final = 254
+_MAX_INT: Final = 2**64 - 1
+_MIN_INT: Final = -(2**63)
 
 
 def encode(value: JSON, root: str) -> bytes:
     """Return ``value`` as JSON.
 
     Args:
-        value: what to encode.
-        root: what errors call the value: ``data``, ``returnvalue``...
+        value: the value.
+        root: the name of the value in error messages: ``data``, ``returnvalue``...
 
     Raises:
         DataError: a part of the value is not JSON; the message names its path.
@@ -42,7 +42,7 @@ def encode(value: JSON, root: str) -> bytes:
         encoded = orjson.dumps(value, None, _OPTIONS)
     except (TypeError, ValueError) as error:
         raise DataError(_problem(value, root, 0) or f"{root}: {error}") from None
-    # orjson writes NaN and Infinity as null, so only a text with a null in it can hide one.
+    # orjson writes NaN and Infinity as null, so only JSON with a null in it needs a check.
     if NULL in encoded and value is not None and (problem := _problem(value, root, 0)):
         raise DataError(problem)
     return encoded
@@ -64,7 +64,7 @@ def decode(raw: bytes | str, field: str, job_id: str) -> JSON:
 
 
 def _as_node_reads_it(raw: bytes | str) -> JSON:
-    """Return JSON that is not quite UTF-8: Node replaces bytes that are not, and keeps lone surrogates, which it writes as escapes."""
+    """Decode JSON that orjson refuses and Node reads: Node replaces bytes that are no UTF-8, and accepts escaped lone surrogates."""
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
     if _ESCAPED_SURROGATE.search(text):
         return json.loads(text, parse_constant=_no_json)
@@ -76,28 +76,31 @@ def _no_json(constant: str) -> NoReturn:
 
 
 def malformed(field: str, job_id: str, error: ValueError) -> MalformedJobError:
-    """Return the error for a field that is not JSON. It never quotes the field: payloads stay out of logs."""
+    """Return the error for a field that is not JSON.
+
+    It does not quote the field, since payloads must not get into logs.
+    """
     return MalformedJobError(f"Malformed job {job_id}: its {field} is not valid JSON ({error})")
 
 
 def _problem(value: object, path: str, depth: int) -> str | None:
-    """Return what is wrong first inside ``value``, or None."""
-    if depth > _DEEPEST:
-        return f"{path[:60]}...: nested deeper than {_DEEPEST} levels, or a part of itself"
+    """Return a description of the first part of ``value`` that is not JSON, None if there is none."""
+    if depth > _MAX_DEPTH:
+        return f"{path[:60]}...: nested deeper than {_MAX_DEPTH} levels, or contains itself"
     match value:
         case None | bool():
             return None
         case str():
-            return None if _is_unicode(value) else f"{path}: str with a lone surrogate is not valid UTF-8"
+            return None if _is_utf8(value) else f"{path}: str with a lone surrogate is not valid UTF-8"
         case float():
             return None if math.isfinite(value) else f"{path}: {value} is not JSON; use None or a string"
         case int():
-            return None if _SMALLEST <= value <= _LARGEST else f"{path}: int does not fit in 64 bits; use a string"
+            return None if _MIN_INT <= value <= _MAX_INT else f"{path}: int does not fit in 64 bits; use a string"
         case dict():
             for key, member in value.items():
                 if not isinstance(key, str):
-                    return f"{path}: key {key!r} is {_name(key)}, JSON has only str keys"
-                if problem := _problem(member, path + _step(key), depth + 1):
+                    return f"{path}: key {key!r} is {_type_name(key)}, JSON has only str keys"
+                if problem := _problem(member, path + _path_step(key), depth + 1):
                     return problem
             return None
         case list() | tuple():
@@ -108,19 +111,19 @@ def _problem(value: object, path: str, depth: int) -> str | None:
         orjson.dumps(value, None, _OPTIONS)
     except (TypeError, ValueError):
         advice = "; use .isoformat()" if hasattr(value, "isoformat") else ""
-        return f"{path}: {_name(value)} is not JSON serializable{advice}"
+        return f"{path}: {_type_name(value)} is not JSON serializable{advice}"
     return None
 
 
-def _name(value: object) -> str:
+def _type_name(value: object) -> str:
     return type(value).__qualname__
 
 
-def _step(key: str) -> str:
+def _path_step(key: str) -> str:
     return f".{key}" if key.isidentifier() else f"[{key!r}]"
 
 
-def _is_unicode(text: str) -> bool:
+def _is_utf8(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:

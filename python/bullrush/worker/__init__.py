@@ -1,4 +1,4 @@
-"""Workers: they take jobs, run handlers and report what came of it."""
+"""Workers: they take jobs, run handlers and report the results."""
 
 from bullrush.worker.options import BatchHandler, Handler, LimiterOptions, MetricsOptions, WorkerOptions
 from bullrush.worker.run import RunStats

@@ -1,4 +1,4 @@
-"""The events of a worker: from the core to listeners and to the log."""
+"""The events of a worker: the core reports them, listeners and the log get them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from bullrush.errors import BullrushError, ConnectionLostError, JobFailedError, JobLockMissingError, of_class
 from bullrush.job.fields import JobFields
+from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
-from bullrush.job.source import JobSource
 from bullrush.values.encoding import JSON, decode
 
 if TYPE_CHECKING:
     from bullrush._core import JobRecord, WorkerEvent
 
-#: Every event, and what its listeners are called with.
+#: Every event, and the arguments of its listeners.
 EVENTS: Final = {
     "ready": "()",
     "active": "(job)",
@@ -32,57 +32,51 @@ EVENTS: Final = {
     "closing": "()",
     "closed": "()",
 }
-#: Events that the core reports only if someone listens: there is one per job.
-OUTCOMES: Final = ("completed", "failed")
+#: Events that the core reports only if they have listeners, since there is one per job.
+PER_JOB: Final = ("completed", "failed")
 
 _log: Final = logging.getLogger("bullrush")
 
 
-class WorkerEvents(JobSource, Generic[JobT]):
-    """Tells listeners and the log what happens to a worker and its jobs.
-
-    Events and arguments: ``ready()``, ``active(job)``, ``progress(job, progress)``, ``completed(job, result)``,
-    ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``scheduler_repaired(scheduler_id)``, ``drained()``, ``paused()``, ``resumed()``,
-    ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``. Listeners run on the thread that runs the
-    worker; those of ``active`` and ``progress`` on the handler's. They get the job as its handler left it.
-    """
+class WorkerEvents(JobHandle, Generic[JobT]):
+    """The part of a worker that emits its events; `bullrush.Worker` describes them."""
 
     _events = EVENTS
 
-    #: What listeners get.
+    #: The class of the jobs that listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
 
     def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
         super().__init__(queue_name, url, prefix, options=options)
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
-        if event in OUTCOMES and listener is not None:
-            # Before it listens: what handlers hand in for listeners is kept until it is reported.
+        if event in PER_JOB and listener is not None:
+            # Before the listener is added: from now on the core keeps jobs for it.
             self._report_outcomes(wanted=True)
         return super()._listen(event, listener, once=once)
 
     def _wants_outcomes(self) -> bool:
-        return any(self.has_listeners(event) for event in OUTCOMES)
+        return any(self.has_listeners(event) for event in PER_JOB)
 
     def _report_outcomes(self, *, wanted: bool) -> None:
-        """Let the core report outcomes from now on, or no more, if it runs."""
+        """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
 
-    def _announce_progress(self, job: JobFields, progress: JSON) -> None:
-        self._announce("progress", job, progress)
+    def _emit_progress(self, job: JobFields, progress: JSON) -> None:
+        self._emit_for_job("progress", job, progress)
 
-    def watched(self, event: str) -> Sized:
-        """Return something that is not empty while someone listens to an event."""
-        return self._listeners.of(event)
+    def listeners_of(self, event: str) -> Sized:
+        """Return a collection that is not empty while an event has listeners."""
+        return self._listeners.entries(event)
 
     def job_started(self, job: JobCalls) -> None:
-        """Tell listeners that a handler is about to get a job."""
-        self._announce("active", job)
+        """Emit ``active`` for a job whose handler starts now."""
+        self._emit_for_job("active", job)
 
-    def _announce(self, event: str, job: JobFields, *arguments: object) -> None:
+    def _emit_for_job(self, event: str, job: JobFields, *arguments: object) -> None:
         self.emit(event, job.as_type(self._job_type), *arguments)
 
     def _report(self, event: WorkerEvent | None) -> None:
-        """Pass on what the core tells: to listeners, and without payloads to the log. None: nothing for a while."""
+        """Emit an event of the core, and log it without payloads. None means that there was no event for a while."""
         if event is None:
             self._listeners.expire()
             return
@@ -91,13 +85,13 @@ class WorkerEvents(JobSource, Generic[JobT]):
         if record is not None:
             self._report_job(record, event)
         elif kind == "stalled":
-            _log.warning("Job %s had stalled: its worker went silent", text)
+            _log.warning("Job %s had stalled: its worker stopped renewing its lock", text)
             emit(kind, text)
         elif kind == "cancelled":
             token, _, job_id = text.partition(" ")
             self._cancel(job_id, token)
         elif kind == "scheduler_repaired":
-            _log.warning("Job scheduler %s had no next job and goes on again", text)
+            _log.warning("Job scheduler %s had no next job: it was made again", text)
             emit(kind, text)
         elif kind == "lock_lost":
             lost = JobLockMissingError(f"could not renew lock for job {text}")
@@ -114,31 +108,31 @@ class WorkerEvents(JobSource, Generic[JobT]):
         elif kind == "connected":
             _log.info("%r: connected again", self)
         elif kind == "dropped":
-            _log.warning("%r: %s events were not told: its listeners are too slow", self, text)
+            _log.warning("%r: %s events were dropped: its listeners are too slow", self, text)
         elif kind == "ready" or kind == "drained":
             emit(kind)
 
     def _report_job(self, record: JobRecord, event: WorkerEvent) -> None:
-        kind, _, text, number, stacktrace, left, class_name = event
+        kind, _, text, number, stacktrace, details, class_name = event
         if not self._wants_outcomes():
             self._report_outcomes(wanted=False)
-            # Somebody may have come in between.
+            # A listener may have been added in between.
             self._report_outcomes(wanted=self._wants_outcomes())
-        # Of a job that no handler got, nothing is left.
-        job, error = left if isinstance(left, tuple) else (left, None)
+        # Without details no handler got the job.
+        job, error = details if isinstance(details, tuple) else (details, None)
         if job is None:
             job = self._job_type(record, self)
         if kind == "refused":
-            self._announce("active", job)
+            self._emit_for_job("active", job)
         elif kind == "completed":
             job.completed(text.encode(), number)
-            self._announce(kind, job, decode(text, "returnvalue", record.id))
+            self._emit_for_job(kind, job, decode(text, "returnvalue", record.id))
         elif stacktrace is not None:
             _log.debug("Job %s failed, %s", record.id, "will be retried" if kind == "retried" else "for good")
-            note = job.retried if kind == "retried" else job.failed
-            note(text, stacktrace, number)
-            told = of_class(class_name or JobFailedError.__name__, text) if error is None else error
-            self._announce("failed", job, told)
+            set_fields = job.retried if kind == "retried" else job.failed
+            set_fields(text, stacktrace, number)
+            reported = of_class(class_name or JobFailedError.__name__, text) if error is None else error
+            self._emit_for_job("failed", job, reported)
 
     def _cancel(self, job_id: str, token: str | None) -> None:
-        """Stop the handler of a job, whatever token it runs under if that is None."""
+        """Stop the handler of a job. If a token is given, only a handler that runs under it."""

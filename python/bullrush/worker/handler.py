@@ -1,4 +1,4 @@
-"""What a worker can be given to run, told by its signature."""
+"""What kind of handler a function is: plain or coroutine, with or without the lock token."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Tell whether calling a function returns a coroutine, also through `functools.partial` or ``__call__``."""
+    """Tell whether a function, a `functools.partial` or an object with ``__call__`` returns a coroutine."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def of_jobs(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a batch handler, which gets a list of jobs and nothing else.
+    """Return a batch handler, which takes a list of jobs.
 
     Raises:
-        InvalidOptionError: it needs fewer arguments, or more.
+        InvalidOptionError: it does not take exactly one argument.
     """
     if not _accepts(function, 1):
         raise InvalidOptionError(f"batch_handler must take a list of jobs; {function!r} does not")
@@ -32,10 +32,12 @@ def of_jobs(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def of_job(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a handler as a function of the job alone: one that needs the lock token as well gets it, as in BullMQ.
+    """Return a handler as a function of the job alone.
+
+    A handler with two arguments also gets the lock token, as in BullMQ.
 
     Raises:
-        InvalidOptionError: it needs fewer arguments, or more.
+        InvalidOptionError: it takes neither one nor two arguments.
     """
     if _accepts(function, 1):
         return function
@@ -52,7 +54,7 @@ def of_job(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def _accepts(function: Callable[..., Any], count: int) -> bool:
-    """Tell whether a function can be called with so many arguments. Some functions written in C do not tell."""
+    """Tell whether a function takes this number of arguments; True if it has no signature, as some functions in C."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Working by hand: fetching, running and finishing single jobs under a worker's options."""
+"""Manual work: fetching, running and finishing single jobs with a worker's options."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bullrush.base.operation import operation, reply, seconds, wait
-from bullrush.errors import BullrushError, ClosedError, RateLimitError, UnrecoverableError
-from bullrush.job.failure import has_moved, is_for_program, is_rate_limit
+from bullrush.base.operation import operation, reply, run_blocking, sleep
+from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
+from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
 from bullrush.url import masked
 from bullrush.values import checks
@@ -21,7 +21,7 @@ from bullrush.worker.events import WorkerEvents
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorkerOptions
-    from bullrush.job.fields import BackoffStrategy
+    from bullrush.job.source import BackoffStrategy
     from bullrush.worker.options import WorkerSettings
 
 NO_FUNCTION: Final = "No process function is defined."
@@ -32,7 +32,7 @@ class Abort(Protocol):
     """An event of `threading` or `asyncio`."""
 
     def is_set(self) -> bool:
-        """Tell whether it was set."""
+        """Return whether it was set."""
 
 
 class ManualCalls(WorkerEvents[JobT]):
@@ -48,20 +48,20 @@ class ManualCalls(WorkerEvents[JobT]):
         self._ended = threading.Event()
         self._stalled_timer: threading.Thread | None = None
 
-    def _terms(self) -> CoreWorkerOptions:
-        return self._settings.terms()
+    def _core_options(self) -> CoreWorkerOptions:
+        return self._settings.core_options()
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
-        """The custom backoff strategy."""
+        """The custom backoff strategy, None without one."""
         return self._settings.backoff_strategy
 
-    #: To be raised by a handler that has limited its queue.
+    #: Raised by a handler after `rate_limit`.
     RateLimitError = RateLimitError
 
     @property
     def id(self) -> str:
-        """The worker's own id, which begins the lock tokens of its jobs. In a forked process it is another one."""
+        """The worker's id, with which the lock tokens of its jobs begin. A forked process has another one."""
         pid, worker_id = self._identity
         if pid != os.getpid():
             worker_id = str(uuid.uuid4())
@@ -70,7 +70,7 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @property
     def worker_name(self) -> str:
-        """Its ``name`` option; by default one made of the host, the process and its id, which only logs show."""
+        """The ``name`` option; without it a name for logs, made of the host, the process and the id."""
         return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id[:6]}"
 
     def __repr__(self) -> str:
@@ -78,13 +78,15 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @property
     def minimum_block_timeout(self) -> float:
-        """The shortest wait, in seconds, that the server understands; 0.002 as long as its version is not known."""
+        """The shortest wait, in seconds, that the server supports; 0.002 while its version is not known."""
         version = self.redis_version or "0"
         return 0.001 if tuple(int(part) for part in version.split(".") if part.isdigit()) >= (7, 0, 8) else 0.002
 
     @operation
     async def wait_until_ready(self) -> None:
-        """Connect now, check the server and the queue, and be found by `Queue.get_workers` from then on. `run` does so by itself.
+        """Connect now, check the server and the queue, and appear in `Queue.get_workers` from then on.
+
+        `run` does this by itself.
 
         Raises:
             ConnectionLostError: Redis could not be reached in time.
@@ -94,72 +96,77 @@ class ManualCalls(WorkerEvents[JobT]):
         await reply(self.core.prepare() if self.is_running() else self.manual.register())
 
     def is_running(self) -> bool:
-        """Tell whether the worker takes jobs by itself."""
+        """Return whether `run` is active."""
         return False
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
-        """Stop this worker and all that have a limit for ``expire_time`` ms; no further handler starts here."""
+        """Let this worker, and all workers with a limiter, start no job for ``expire_time`` ms.
+
+        A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later.
+        """
         time = checks.milliseconds("expire_time", expire_time)
         await reply(self.core.rate_limit(time))
-        self._hold(time)
+        self._stop_fetching(time)
 
-    def _hold(self, time: int) -> None:
-        """Let no handler start for so many ms."""
+    def _stop_fetching(self, time: int) -> None:
+        """Start no handler for this number of ms."""
 
     @operation
     async def delay(self, milliseconds: Duration = 0, abort: Abort | None = None) -> None:
         """Wait.
 
         Args:
-            milliseconds: how long.
-            abort: an event that ends the wait when it is set.
+            milliseconds: for how long.
+            abort: an event of `threading` or `asyncio` that ends the wait early when it is set.
         """
         left = checks.milliseconds("milliseconds", milliseconds) / 1000
         step = left if abort is None else _ABORT_CHECK
         while left > 0 and not (abort is not None and abort.is_set()):
-            await seconds(min(left, step))
+            await sleep(min(left, step))
             left -= step
 
     @operation
     async def start_stalled_check_timer(self) -> None:
-        """Look for jobs of silent workers now and every ``stalled_interval``, until the worker is closed.
+        """Look for stalled jobs now and every ``stalled_interval``, until the worker is closed.
 
-        For those who fetch by hand: a worker that runs does so by itself.
+        This is for programs that use `get_next_job`; `run` does this by itself.
         """
         if self._settings.skip_stalled_check or self._closing:
             return
-        await self._look_for_stalled()
+        await self._recover_stalled()
         if self._stalled_timer is None:
-            self._stalled_timer = threading.Thread(target=self._keep_looking, name="bullrush-stalled", daemon=True)
+            self._stalled_timer = threading.Thread(
+                target=self._recover_stalled_forever, name="bullrush-stalled", daemon=True
+            )
             self._stalled_timer.start()
 
-    async def _look_for_stalled(self) -> list[str]:
+    async def _recover_stalled(self) -> list[str]:
         stalled = await reply(self.manual.move_stalled_jobs_to_wait())
         for job_id in stalled:
             self.emit("stalled", job_id)
         return stalled
 
-    def _keep_looking(self) -> None:
+    def _recover_stalled_forever(self) -> None:
         while not self._ended.wait(self._settings.stalled_interval / 1000):
             try:
-                wait(self._look_for_stalled())
+                run_blocking(self._recover_stalled())
             except BullrushError as error:
                 self.emit("error", error)
 
     @operation
     async def get_next_job(self, token: str, *, block: bool = True) -> JobT | None:
-        """Take the next job, to be finished by hand: with its `Job.move_to_completed` or `Job.move_to_failed`.
+        """Take the next job. Finish it with `Job.move_to_completed` or `Job.move_to_failed`.
 
-        All limits hold as for a running worker. Nobody renews the job's lock: do so with `extend_job_locks` or `Job.extend_lock`, or be done
-        within ``lock_duration``.
+        All limits apply as for a running worker. The job's lock is not renewed: call `extend_job_locks` or
+        `Job.extend_lock`, or finish the job within ``lock_duration``.
 
         Args:
-            token: locks the job; any text of your own, best a new one for each job in hand.
+            token: the lock token: any text, best a new one for each job.
             block: wait for a job, up to ``drain_delay``.
 
         Returns:
-            None: there is no job to take now, or this worker is paused.
+            The job; None if there is none to take now, or this worker is paused.
 
         Raises:
             ClosedError: the worker was closed.
@@ -168,7 +175,7 @@ class ManualCalls(WorkerEvents[JobT]):
             One script call, and with ``block`` another one after each wait.
         """
         if self._closing:
-            raise ClosedError(f"{self!r} is closed")
+            raise self._closed_error()
         if self._paused:
             return None
         record = await reply(self.manual.get_next_job(token, block))
@@ -176,21 +183,23 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @operation
     async def extend_job_locks(self) -> list[str]:
-        """Renew the locks of all jobs that `get_next_job` brought and that were not finished here.
+        """Renew the locks of all unfinished jobs from `get_next_job`.
 
         Returns:
-            The ids of those that are no longer held: another worker may have them.
+            The ids of jobs whose lock is lost: another worker may have them.
         """
         return await reply(self.manual.extend_job_locks())
 
     @operation
     async def move_stalled_jobs_to_wait(self) -> list[str]:
-        """Put jobs back to wait whose worker has gone silent. Running workers do this by themselves, every ``stalled_interval``.
+        """Move stalled jobs back to wait: jobs whose worker stopped renewing their lock.
+
+        `run` does this every ``stalled_interval``.
 
         Returns:
-            The ids of those jobs; none if another worker looked within ``stalled_interval``.
+            The ids of these jobs; none if another worker looked for them within ``stalled_interval``.
         """
-        return await self._look_for_stalled()
+        return await self._recover_stalled()
 
     def _end_waits(self) -> None:
         self._ended.set()
@@ -198,22 +207,22 @@ class ManualCalls(WorkerEvents[JobT]):
             self._manual.close()
 
     def _handler(self) -> Callable[..., Any]:
-        """Return what runs one job.
+        """Return the handler for a single job.
 
         Raises:
-            RuntimeError: the worker has no such function.
+            RuntimeError: the worker has none.
         """
         if self._function is None or self._settings.batch_handler is not None:
             raise RuntimeError(NO_FUNCTION)
         return self._function
 
-    def _admit(self, job: JobCalls) -> None:
-        """See to it that a job may run now.
+    def _prepare_to_run(self, job: JobCalls) -> None:
+        """Emit ``active``, check that a job may run, and decode it.
 
         Raises:
-            UnrecoverableError: it must fail instead.
+            UnrecoverableError: the job must fail without running.
         """
-        self._announce("active", job)
+        self._emit_for_job("active", job)
         most = self._settings.max_started_attempts
         if job.deferred_failure is not None:
             raise UnrecoverableError(job.deferred_failure)
@@ -224,31 +233,31 @@ class ManualCalls(WorkerEvents[JobT]):
         job.read()
 
     @operation
-    async def _settle(
+    async def _finish_job(
         self, job: JobT, token: str | None, value: JSON, error: BaseException | None, fetch_next: bool
     ) -> JobT | None:
-        """Hand in what became of a job, as a running worker does. What is meant for the program is raised on."""
-        if error is not None and is_for_program(error):
+        """Complete or fail a job as a running worker does. An exception for the program is raised again."""
+        if error is not None and must_propagate(error):
             await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
             raise error
         if error is None:
             try:
-                following = await JobCalls.move_to_completed.steps(job, value, token, fetch_next)
+                next_job = await JobCalls.move_to_completed.steps(job, value, token, fetch_next)
             except Exception as refused:
                 self.emit("error", refused)
                 error = refused
             else:
-                self._announce("completed", job, value)
-                return following
+                self._emit_for_job("completed", job, value)
+                return next_job
         if has_moved(error):
             return None
         if is_rate_limit(error):
             await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
             return None
         try:
-            following = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
+            next_job = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
         except BullrushError as refused:
             self.emit("error", refused)
             return None
-        self._announce("failed", job, error)
-        return following
+        self._emit_for_job("failed", job, error)
+        return next_job

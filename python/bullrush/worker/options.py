@@ -1,95 +1,97 @@
-"""Options of a worker: their names, checks and defaults."""
+"""The options of a worker: names, checks and defaults."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from bullrush._core import CoreWorkerOptions
 from bullrush.errors import InvalidOptionError
-from bullrush.job.fields import BackoffStrategy
+from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
+from bullrush.job.source import BackoffStrategy
 from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
 
-if TYPE_CHECKING:
-    from bullrush.job.job import AsyncJob, Job
-
-#: Gets a job, and the lock token if it has a second parameter without a default; returns a JSON value. Or its name, ``module:function``.
-#: A plain function runs on a thread and gets a `Job`, a coroutine function an `aio.Job`.
+#: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain
+#: function gets a `Job`, a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
 Handler: TypeAlias = (
-    "Callable[[Job], JSON] | Callable[[AsyncJob], Awaitable[JSON]]"
-    " | Callable[[Job, str], JSON] | Callable[[AsyncJob, str], Awaitable[JSON]] | str"
+    Callable[[Job], JSON]
+    | Callable[[AsyncJob], Awaitable[JSON]]
+    | Callable[[Job, str], JSON]
+    | Callable[[AsyncJob, str], Awaitable[JSON]]
+    | str
 )
 
-#: Gets jobs, returns as many results or exceptions in the same order.
-BatchHandler: TypeAlias = (
-    "Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]"
-)
+#: Gets a list of jobs, returns one result or exception for each, in the same order.
+BatchHandler: TypeAlias = Callable[[list[Job]], Sequence[JSON]] | Callable[[list[AsyncJob]], Awaitable[Sequence[JSON]]]
 
 
 class LimiterOptions(TypedDict):
-    """At most ``max`` jobs start per ``duration`` ms, over all workers that have a limiter."""
+    """At most ``max`` jobs start per ``duration`` ms, in all workers with a limiter together."""
 
     max: int
     duration: Duration
 
 
 class SettingsOptions(TypedDict, total=False):
-    """Where BullMQ keeps the custom backoff strategy."""
+    """BullMQ's ``settings``: the custom backoff strategy."""
 
     backoff_strategy: BackoffStrategy
 
 
 class MetricsOptions(TypedDict):
-    """Counts finished jobs per minute, for so many minutes back."""
+    """Counts finished jobs per minute, and keeps the counts of the last ``max_data_points`` minutes."""
 
     max_data_points: int
 
 
 class WorkerOptions(TypedDict, total=False):
-    """Options of a worker. Durations are ms or timedeltas.
+    """Options of a worker. Durations are milliseconds or timedeltas.
 
     Attributes:
-        url: where Redis is; see `QueueOptions`.
-        prefix: how all keys begin; ``bull``.
-        concurrency: how many jobs, or batches, run at a time; 1.
-        batch_handler: instead of a handler: gets up to ``batch_size`` jobs at once, returns a list of results or exceptions.
-        batch_size: how many jobs a batch has at most; 1.
-        prefetch: how many jobs are claimed ahead. None adapts to how long jobs take: what the handlers do in 10 ms, for at most 20 ms; 0
-            claims none. None are claimed under a limiter, a global concurrency, ``max_started_attempts``, ``max_stalled_count=0``, a
-            pause, or with ``isolation="process"``.
-        lock_duration: how long a job stays claimed without a sign of life; 30,000.
-        lock_renew_time: how old a lock is when it is renewed; half of ``lock_duration``.
-        stalled_interval: time between two checks for jobs whose worker has gone silent; 30,000.
-        max_stalled_count: how often a job may be taken back from such a worker before it fails; 1.
-        max_started_attempts: how often a job may be started at all; 0 or None: as often as it is retried.
-        limiter: a rate limit.
-        timeout: how long a handler may take; None is for ever. After it the job fails with "timed out after N ms", to be retried as
-            its options say. A coroutine is cancelled, a process is killed; a plain function is told by ``job.cancelled``, and its thread
-            is not used again before it has returned.
-        isolation: ``process`` runs handlers in processes, one per slot: one that crashes takes only its job with it. The handler must be
-            importable by name.
-        drain_delay: how long one wait for new jobs lasts; 5,000, and at least 100. In BullMQ these are seconds.
-        remove_on_complete: which completed jobs stay, for jobs that do not say it themselves.
+        url: the URL of Redis; see `QueueOptions`.
+        prefix: the prefix of all keys; ``bull`` by default.
+        concurrency: how many jobs, or batches, run at the same time; 1.
+        batch_handler: instead of a handler: gets up to ``batch_size`` jobs and returns a list with one result or
+            exception for each.
+        batch_size: the most jobs of a batch; 1.
+        prefetch: how many jobs are claimed ahead of free slots. None adapts to the handlers: as many jobs as run in 10
+            ms, held for at most 20 ms. 0 claims none. Nothing is claimed ahead with a limiter, a global concurrency,
+            ``max_started_attempts``, ``max_stalled_count=0``, ``isolation="process"``, or while paused.
+        lock_duration: how long a job's lock lasts without renewal; 30,000. Then another worker may take the job.
+        lock_renew_time: the age at which a lock is renewed; half of ``lock_duration``.
+        stalled_interval: the time between two checks for stalled jobs, whose worker stopped renewing their lock;
+            30,000.
+        max_stalled_count: how often a job may stall before it fails; 1.
+        max_started_attempts: how often a job may be started; 0 or None: no limit other than ``attempts``.
+        limiter: a rate limit; see `LimiterOptions`.
+        timeout: how long a handler may take; None is no limit. Then the job fails with "timed out after N ms" and is
+            retried as its options say. A coroutine is cancelled and a process is killed. A plain function sees
+            ``job.cancelled``; its thread takes no other job until it has returned.
+        isolation: ``thread``, or ``process``: handlers run in processes, one per slot, so that a crash fails only its
+            own job. The handler must be importable by name.
+        drain_delay: how long one wait for new jobs lasts; 5,000, at least 100. (In BullMQ this is in seconds.)
+        remove_on_complete: which completed jobs are kept, for jobs without this option of their own.
         remove_on_fail: the same for failed jobs.
-        metrics: counts for `Queue.get_metrics`.
-        max_error_size: bytes of a failure's reason, and of its stack trace, beyond which the middle is left out; 65,536, at least 100.
-        max_backoff: the longest wait before a retry; 3,600,000. None is no limit, as in BullMQ.
-        name: shown as the ``processed_by`` of its jobs and in the list of workers. Without it logs show a name like
-            ``host-4711-a1b2c3``, and Redis none.
-        autorun: True starts a background thread at once. Without it call `Worker.run`.
-        skip_stalled_check: True leaves the check for silent workers to others.
+        metrics: count finished jobs for `Queue.get_metrics`; see `MetricsOptions`.
+        max_error_size: the most bytes of a failure's reason, and of its stack trace; the middle of longer texts is cut
+            out. 65,536, at least 100.
+        max_backoff: the longest delay before a retry; 3,600,000. None is no limit, as in BullMQ.
+        name: the worker's name, shown as ``processed_by`` of its jobs and in the list of workers. Without it, Redis
+            shows none and logs show a name such as ``host-4711-a1b2c3``.
+        autorun: True starts a background thread at once. Otherwise call `Worker.run`.
+        skip_stalled_check: True leaves the check for stalled jobs to other workers.
         skip_lock_renewal: True never renews locks.
-        backoff_strategy: how long to wait before a retry, for jobs with a backoff type of your own.
-        settings: ``{"backoff_strategy": ...}``, as BullMQ has it.
-        run_retry_delay: pause after Redis refused to give jobs; 1,000.
-        telemetry: who traces jobs: `bullrush.otel.OpenTelemetry`, or None.
+        backoff_strategy: returns the delay before a retry, for jobs with a custom backoff type; see `BackoffStrategy`.
+        settings: ``{"backoff_strategy": ...}``, as in BullMQ.
+        run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
+        telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
     """
 
     url: str | None
@@ -122,13 +124,13 @@ class WorkerOptions(TypedDict, total=False):
     telemetry: Telemetry | None
 
 
-_SHORTEST_WAIT: Final = 100
+_MIN_DRAIN_DELAY: Final = 100
 
 _log: Final = logging.getLogger("bullrush")
 
 
 def check_concurrency(name: str, value: object) -> int:
-    """Return how many jobs may run at a time."""
+    """Return a number of jobs that run at the same time."""
     try:
         return cast("int", checks.at_least(1)(name, value))
     except InvalidOptionError:
@@ -142,13 +144,19 @@ def _callable(name: str, value: object) -> Any:
 
 
 def _drain_delay(name: str, value: object) -> int:
-    """Return it in ms. A short one is a number of seconds, taken over from BullMQ: it would ask Redis all the time."""
+    """Return a drain delay in ms.
+
+    A very small one is probably in seconds, as in BullMQ, and would poll Redis all the time.
+    """
     delay = checks.positive_milliseconds(name, value)
-    if delay < _SHORTEST_WAIT:
+    if delay < _MIN_DRAIN_DELAY:
         _log.warning(
-            "%s=%r is in milliseconds (in BullMQ in seconds), and at least %d are waited", name, value, _SHORTEST_WAIT
+            "%s=%r is in milliseconds (in BullMQ it is in seconds); the minimum of %d is used",
+            name,
+            value,
+            _MIN_DRAIN_DELAY,
         )
-    return max(delay, _SHORTEST_WAIT)
+    return max(delay, _MIN_DRAIN_DELAY)
 
 
 def _isolation(name: str, value: object) -> str:
@@ -174,7 +182,7 @@ def _metrics(name: str, value: object) -> int | None:
 
 
 def _keep(name: str, value: object) -> tuple[int, int | None]:
-    """Return (count, age in seconds); a count of -1 keeps all."""
+    """Return the count and the age in seconds; a count of -1 keeps all jobs."""
     rule = checks.keep(name, value)
     if isinstance(rule, bool):
         return (0 if rule else -1), None
@@ -188,7 +196,7 @@ def _rule(check: Check, *, nullable: bool) -> dict[str, object]:
 
 
 def _option(default: Any, check: Check, *, nullable: bool = False) -> Any:
-    """Describe an option. None is allowed where it is the default, or where it says so."""
+    """Describe an option. None is allowed if it is the default, or if ``nullable`` is set."""
     return field(default=default, metadata=_rule(check, nullable=nullable or default is None))
 
 
@@ -224,10 +232,10 @@ class WorkerSettings:
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
-    def terms(self) -> CoreWorkerOptions:
-        """Return them as the core keeps them."""
+    def core_options(self) -> CoreWorkerOptions:
+        """Return the options in the form that the core takes."""
         return CoreWorkerOptions(
-            # What a process gets is stamped by its fetch: nobody there could put its start on record.
+            # A job claimed ahead needs a call when it starts, and handler processes make no calls of the worker.
             prefetch=0 if self.isolation == "process" else self.prefetch,
             lock_duration=self.lock_duration,
             lock_renew_time=self.lock_renew_time or max(1, self.lock_duration // 2),

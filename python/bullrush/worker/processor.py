@@ -1,4 +1,4 @@
-"""Runs the user's function on jobs and hands what comes out of it to the core."""
+"""Runs the handler on jobs and gives the results or failures to the core."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ import logging
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
-from bullrush.base.cancellation import nobody_runs_on
-from bullrush.base.operation import awaited, wait
+from bullrush.base.cancellation import ended_from_outside
+from bullrush.base.operation import run_async, run_blocking
 from bullrush.errors import ClosedError, JobCancelledError
-from bullrush.job.failure import UNTOLD, decide, has_moved, is_interrupt, is_rate_limit
-from bullrush.job.fields import BackoffStrategy
+from bullrush.job.failure import INDESCRIBABLE, decide_retry, has_moved, is_interrupt, is_rate_limit
 from bullrush.job.job import JobCalls, JobT
+from bullrush.job.source import BackoffStrategy
 from bullrush.values.encoding import JSON, NULL, encode
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
-    from bullrush.job.fields import Source
+    from bullrush.job.source import Source
 
 _log: Final = logging.getLogger("bullrush")
 
 
 class Observer(Protocol):
-    """Who wants to know about jobs: the worker."""
+    """What a processor needs from the worker."""
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy."""
 
-    def watched(self, event: str) -> Sized:
-        """Return something that is not empty while someone wants to know of ``active``, ``completed`` or ``failed`` jobs."""
+    def listeners_of(self, event: str) -> Sized:
+        """Return a collection that is not empty while an event has listeners."""
 
     def job_started(self, job: JobCalls) -> None:
-        """Take note that a handler is about to get a job."""
+        """Emit ``active`` for a job whose handler starts now."""
 
 
 class Processor(Generic[JobT]):
-    """Takes records from the core through the handler to an outcome. Whatever a job does, the worker goes on.
+    """Runs the handler on the records of jobs, and completes or fails the jobs.
 
-    Each call returns None, or the exception that is meant for the program and ends the run: Ctrl-C in the main thread.
+    No exception of a handler stops the worker.
+
+    Each call returns None, or an exception that ends the run: Ctrl-C in the main thread.
     """
 
     def __init__(
@@ -55,20 +57,21 @@ class Processor(Generic[JobT]):
         self._job_type = job_type
         self._source = source
         self._observer = observer
-        self._watched = observer.watched("active")
-        self._wanted = observer.watched("completed")
-        self._feared = observer.watched("failed")
+        self._active_listeners = observer.listeners_of("active")
+        self._completed_listeners = observer.listeners_of("completed")
+        self._failed_listeners = observer.listeners_of("failed")
 
     def run_each(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs one after another on this thread."""
         end = None
         function, job_type, source = self._function, self._job_type, self._source
-        complete, watched, wanted, feared = self._core.complete, self._watched, self._wanted, self._feared
+        complete, on_active = self._core.complete, self._active_listeners
+        on_completed, on_failed = self._completed_listeners, self._failed_listeners
         for record in records:
             job = job_type(record, source)
             try:
                 job.read()
-                if watched:
+                if on_active:
                     self._observer.job_started(job)
                 value = function(job)
                 result = NULL if value is None else encode(value, "returnvalue")
@@ -76,9 +79,9 @@ class Processor(Generic[JobT]):
                 end = self._fail(record, job, error) or end
             else:
                 try:
-                    complete(record, result, job if wanted or feared else None)
+                    complete(record, result, job if on_completed or on_failed else None)
                 except ClosedError:
-                    self._too_late(record)
+                    self._log_dropped(record)
         return end
 
     async def run_one_async(self, records: list[JobRecord]) -> BaseException | None:
@@ -87,20 +90,20 @@ class Processor(Generic[JobT]):
         job = self._job_type(record, self._source)
         try:
             job.read()
-            if self._watched:
+            if self._active_listeners:
                 self._observer.job_started(job)
             value = await self._function(job)
         except (asyncio.CancelledError, GeneratorExit) as error:
-            failed: BaseException | None = self._stopped(record, error)
+            failed: BaseException | None = self._give_back_if_stopped(record, error)
         except BaseException as error:
             failed = error
         else:
             failed = self._complete(record, job, value)
-        return None if failed is None else await awaited(self._failing(record, job, failed))
+        return None if failed is None else await run_async(self._hand_in_failure(record, job, failed))
 
     def run_batch(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on this thread."""
-        batch = self._readable(records)
+        batch = self._decode_batch(records)
         if not batch:
             return None
         try:
@@ -114,28 +117,28 @@ class Processor(Generic[JobT]):
 
     async def run_batch_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on the event loop."""
-        batch = self._readable(records)
+        batch = self._decode_batch(records)
         if not batch:
             return None
         try:
             values = await self._function([job for _, job in batch])
         except (asyncio.CancelledError, GeneratorExit) as error:
-            batch = [(record, job) for record, job in batch if self._stopped(record, error) is not None]
+            batch = [(record, job) for record, job in batch if self._give_back_if_stopped(record, error) is not None]
             values = [error] * len(batch)
         except BaseException as error:
             values = [error] * len(batch)
         end = None
         for record, job, failed in self._complete_batch(batch, values):
-            end = await awaited(self._failing(record, job, failed)) or end
+            end = await run_async(self._hand_in_failure(record, job, failed)) or end
         return end
 
-    def _readable(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
+    def _decode_batch(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
         batch = []
         for record in records:
             job = self._job_type(record, self._source)
             try:
                 job.read()
-                if self._watched:
+                if self._active_listeners:
                     self._observer.job_started(job)
             except BaseException as error:
                 self._fail(record, job, error)
@@ -146,45 +149,47 @@ class Processor(Generic[JobT]):
     def _complete_batch(
         self, batch: Sequence[tuple[JobRecord, JobT]], values: object
     ) -> Iterator[tuple[JobRecord, JobT, BaseException]]:
-        """Complete those that have a result; the others are for the caller to fail."""
-        for (record, job), value in zip(batch, one_each(values, len(batch)), strict=True):
+        """Complete the jobs that have a result; yield the others, which the caller fails."""
+        for (record, job), value in zip(batch, results_per_job(values, len(batch)), strict=True):
             raised = issubclass(type(value), BaseException)
             failed = value if raised else self._complete(record, job, value)
             if failed is not None:
                 yield record, job, failed
 
     def _complete(self, record: JobRecord, job: JobT, value: JSON) -> BaseException | None:
-        """Complete a job, or return what it has to fail with instead."""
+        """Complete a job; if its result is not JSON, return the error that it fails with."""
         try:
             result = NULL if value is None else encode(value, "returnvalue")
         except BaseException as error:
             return error
-        self._submit(record, self._core.complete, result, job if self._wanted or self._feared else None)
+        self._submit(
+            record, self._core.complete, result, job if self._completed_listeners or self._failed_listeners else None
+        )
         return None
 
-    def _stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
-        """Give back a job whose coroutine was stopped through no doing of its own; else return what it has to fail with."""
-        if record.cancel_reason is None and nobody_runs_on(error):
+    def _give_back_if_stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
+        """Give back a job whose coroutine was cancelled from outside; otherwise return the error."""
+        if record.cancel_reason is None and ended_from_outside(error):
             self._submit(record, self._core.give_back)
             return None
         return error
 
     def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
-        return wait(self._failing(record, job, error))
+        return run_blocking(self._hand_in_failure(record, job, error))
 
-    async def _failing(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
-        """Hand in what a handler raised; returns it if it is meant for the program.
+    async def _hand_in_failure(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
+        """Fail or retry a job whose handler raised; return the exception if it ends the run.
 
-        Steps of an operation, for a backoff strategy may be awaited.
+        It is part of an operation.
         """
         if is_interrupt(error):
             self._submit(record, self._core.give_back)
             return error
         try:
-            submit, arguments = await self._outcome(record, job, error)
+            submit, arguments = await self._failure_call(record, job, error)
         except BaseException:
-            # All of that reads the exception, and an exception is the user's code.
-            submit, arguments = self._core.fail, (UNTOLD, "", True, None)
+            # Reading the exception runs user code.
+            submit, arguments = self._core.fail, (INDESCRIBABLE, "", True, None)
         self._submit(record, submit, *arguments)
         return None
 
@@ -192,9 +197,11 @@ class Processor(Generic[JobT]):
         try:
             submit(record, *arguments)
         except ClosedError:
-            self._too_late(record)
+            self._log_dropped(record)
 
-    async def _outcome(self, record: JobRecord, job: JobT, error: BaseException) -> tuple[Callable[..., None], Any]:
+    async def _failure_call(
+        self, record: JobRecord, job: JobT, error: BaseException
+    ) -> tuple[Callable[..., None], Any]:
         if record.cancel_reason is not None and issubclass(type(error), asyncio.CancelledError):
             error = JobCancelledError(record.cancel_reason)
         if has_moved(error):
@@ -203,16 +210,19 @@ class Processor(Generic[JobT]):
             return self._core.rate_limited, ()
         backoff_type, strategy = self._core.needs_strategy(record), self._observer.backoff_strategy
         return self._core.fail, (
-            *await decide(job, error, backoff_type, strategy),
-            (job, error) if self._feared else None,
+            *await decide_retry(job, error, backoff_type, strategy),
+            (job, error) if self._failed_listeners else None,
         )
 
-    def _too_late(self, record: JobRecord) -> None:
-        _log.warning("Job %s ended after the worker's deadline to close: another worker will run it again", record.id)
+    def _log_dropped(self, record: JobRecord) -> None:
+        _log.warning(
+            "Job %s ended after the worker's deadline to close: its result is dropped and another worker will run it again",
+            record.id,
+        )
 
 
-def one_each(values: object, count: int) -> Sequence[Any]:
-    """Return one result per job of a batch, or as many errors that say what came instead."""
+def results_per_job(values: object, count: int) -> Sequence[Any]:
+    """Return the results of a batch, one per job; if there are not as many, one error per job."""
     try:
         if isinstance(values, Sequence) and len(values) == count:
             return list(values)
@@ -220,6 +230,6 @@ def one_each(values: object, count: int) -> Sequence[Any]:
         wrong: BaseException = TypeError(
             f"batch_handler must return a list with one result per job: {count} jobs, got {got}"
         )
-    except BaseException as error:  # what came is the user's object
+    except BaseException as error:  # `values` may be of a user's class
         wrong = error
     return [wrong] * count

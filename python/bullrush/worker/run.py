@@ -1,4 +1,4 @@
-"""One run of a worker: from the first fetch to the last outcome."""
+"""One run of a worker, from the first fetch to the last result."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bullrush.base.at_exit import close_at_exit, closed
+from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.emitter import Listeners
 from bullrush.worker.runners import Runner
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, Pending, WorkerEvent
 
-#: How long the supervising thread stays away from Python at most, so that it meets signals soon.
+#: The longest wait of the supervising thread outside Python, so that it handles signals soon.
 _WAIT_MS: Final = 100
-#: Seconds between two looks whether listeners on a loop have caught up.
+#: Seconds between two checks whether listeners on a loop have caught up.
 _POLL: Final = 0.005
 
 _log: Final = logging.getLogger("bullrush")
@@ -28,13 +28,13 @@ _log: Final = logging.getLogger("bullrush")
 
 @dataclass(frozen=True)
 class RunStats:
-    """What a run did.
+    """What a run of a worker did.
 
     Attributes:
-        completed: jobs completed.
-        failed: jobs failed for good.
-        retried: attempts that failed and will be repeated.
-        seconds: how long it took.
+        completed: how many jobs completed.
+        failed: how many jobs failed for good.
+        retried: how many attempts failed and are retried.
+        seconds: how long the run took.
     """
 
     completed: int
@@ -44,64 +44,64 @@ class RunStats:
 
 
 class WorkerRun:
-    """Supervises one run: reports what the core tells, and closes the core when the handlers are done or someone asks."""
+    """Supervises one run: reports the events of the core, and closes the core at the end or on request."""
 
     def __init__(
         self,
         core: CoreWorker,
         runner: Runner,
         report: Callable[[WorkerEvent | None], None],
-        tell_closed: Callable[[], None],
+        on_closed: Callable[[], None],
         listeners: Listeners,
     ) -> None:
         self.core = core
         self.runner = runner
         self._report = report
-        self._tell_closed = tell_closed
+        self._on_closed = on_closed
         self._listeners = listeners
         self._pid = os.getpid()
         self._began = time.monotonic()
         self._closing: Pending[None] | None = None
         self._forced = False
-        #: When nobody waits any more, for handlers or listeners.
+        #: When the run stops waiting for handlers and listeners.
         self._deadline = math.inf
-        #: Nobody is left who could be told anything.
-        self._silent = False
-        #: What the run ends with.
+        #: The event loop is gone, and the listeners with it.
+        self._listeners_gone = False
+        #: The exception that `supervise` raises at the end.
         self._error: BaseException | None = None
-        # A signal may close the run in the middle of another close.
+        # Reentrant: a signal handler may close the run in the middle of another close.
         self._lock = threading.RLock()
         self._supervisor: threading.Thread | None = None
         self._finished = threading.Event()
-        runner.ended = self.begin_close
-        runner.broke = self.break_off
+        runner.on_end = self.begin_close
+        runner.on_error = self.end_with
         close_at_exit(self)
 
     @property
     def finished(self) -> bool:
-        """True once the last outcome is stored, or once nobody waits for it any more."""
+        """True once the last result is stored, or once the time to close is over."""
         return self._finished.is_set() or self.overdue
 
     @property
-    def told(self) -> bool:
-        """True once listeners have heard of the end."""
+    def is_reported(self) -> bool:
+        """True once the listeners of ``closed`` were called."""
         return self._finished.is_set()
 
     @property
     def closing(self) -> bool:
-        """True once no more jobs are taken."""
+        """True once the run takes no more jobs."""
         return self._closing is not None
 
     @property
     def overdue(self) -> bool:
-        """True once the core has ended and the time to close is over, whatever listeners still do."""
+        """True once the core has ended and the time to close is over, even if listeners still run."""
         return self._closing is not None and self._closing.done() and time.monotonic() >= self._deadline
 
     def begin_close(self, timeout_ms: int | None = None, *, force: bool = False) -> None:
-        """Take no more jobs and end the run, without waiting for it.
+        """Take no more jobs and end the run. Does not wait for the end.
 
         Args:
-            timeout_ms: how long running handlers, and listeners after them, may go on; None: as long as they want.
+            timeout_ms: how long running handlers, and listeners after them, may go on; None is no limit.
             force: do not wait for them at all.
         """
         with self._lock:
@@ -111,45 +111,45 @@ class WorkerRun:
                 patience = 0 if force else math.inf if timeout_ms is None else timeout_ms / 1000
                 self._deadline = min(self._deadline, time.monotonic() + patience)
 
-    def break_off(self, error: BaseException) -> None:
-        """Close the run, which then raises this: a thread could not be started, a listener says that the program ends."""
+    def end_with(self, error: BaseException) -> None:
+        """Close the run because of an error, which `supervise` then raises."""
         with self._lock:
             if self._error is None:
                 self._error = error
         self.begin_close()
 
-    def ended(self) -> Pending[None]:
-        """Return the end of the core, closing it if nobody has."""
+    def core_end(self) -> Pending[None]:
+        """Close the core if it is not closing, and return its pending end."""
         self.begin_close()
         assert self._closing is not None
         return self._closing
 
     def start(self) -> None:
-        """Start handlers. If they cannot all be started, the run ends in order, and `supervise` raises why."""
+        """Start the handlers. If that fails, the run ends in order and `supervise` raises the error."""
         try:
             self.runner.start()
         except BaseException as error:
-            self.break_off(error)
+            self.end_with(error)
 
     def supervise(self) -> None:
         """Report events until the run has ended.
 
         Raises:
             BullrushError: the worker cannot work with this server or queue.
-            BaseException: what broke the run off.
+            BaseException: the error given to `end_with`.
         """
         self._supervisor = threading.current_thread()
         try:
-            while self._follow():
+            while self._report_next():
                 pass
         finally:
-            # Whoever waits for the end has been told of it when it comes.
+            # Before `finished`: who waits for the end sees that listeners were called.
             try:
-                self._tell_closed()
+                self._on_closed()
             except BaseException as error:
-                self.break_off(error)
+                self.end_with(error)
             self._finished.set()
-            closed(self)
+            forget_at_exit(self)
         stats = self.core.stats()
         if stats["in_hand"] or stats["overdue"]:
             # The deadline has passed. Tasks can be stopped; threads end when their function returns.
@@ -161,60 +161,60 @@ class WorkerRun:
         if self._closing is not None:
             self._closing.result()
 
-    def _follow(self) -> bool:
-        """Report one event if there is one; False once there will be no more, or no more time for them."""
+    def _report_next(self) -> bool:
+        """Report one event if there is one; False once there will be no more, or the time to close is over."""
         if self.overdue:
-            self._tell_silence()
+            self._log_undelivered()
             return False
-        if self._listeners.behind and not self._silent:
-            # The events wait in the core, which takes no more jobs when there are many.
+        if self._listeners.behind and not self._listeners_gone:
+            # The events stay in the core, which fetches no more jobs when there are many of them.
             time.sleep(_POLL)
             return True
         event = self._next_event()
         try:
             self._report(event)
         except BaseException as error:
-            self.break_off(error)
+            self.end_with(error)
         if event is not None:
             return True
         if self._closing is not None and self._closing.done():
             return False
         if self.runner.is_lost():
-            self.give_up()
+            self.abandon()
         return True
 
     def _next_event(self) -> WorkerEvent | None:
         try:
             return self.core.next_event(_WAIT_MS)
         except BaseException as error:
-            # Ctrl-C, where signals are left alone: the second one ends the run now, as it does elsewhere.
+            # Ctrl-C without signal handlers of ours: the second one closes by force, as with them.
             if self._error is not None:
                 self.begin_close(0, force=True)
-            self.break_off(error)
+            self.end_with(error)
             return None
 
-    def _tell_silence(self) -> None:
-        if untold := self.core.stats()["undelivered"]:
-            _log.warning("Listeners were not told of %d jobs: the time to close was over", untold)
+    def _log_undelivered(self) -> None:
+        if undelivered := self.core.stats()["undelivered"]:
+            _log.warning("Listeners did not get the events of %d jobs: the time to close was over", undelivered)
 
-    def give_up(self) -> None:
-        """End the run of a loop that is gone: what its tasks had goes back to the queue."""
-        self._silent = True
+    def abandon(self) -> None:
+        """End a run whose event loop is gone: the jobs of its tasks go back to the queue."""
+        self._listeners_gone = True
         self.begin_close()
         self.runner.give_back()
 
     def is_inside(self) -> bool:
-        """Tell whether a handler or a listener of this run asks: the run cannot end while that waits for it."""
+        """Tell whether the caller is a handler or a listener of this run: it must not wait for the end of the run."""
         return threading.current_thread() is self._supervisor or self.runner.is_current()
 
     def stats(self) -> RunStats:
-        """Return what was done up to now."""
+        """Return what the run has done so far."""
         counts = self.core.stats()
         return RunStats(counts["completed"], counts["failed"], counts["retried"], time.monotonic() - self._began)
 
     def close_at_exit(self) -> None:
-        """Let the threads of a run end that nobody closed. In a forked child there are none."""
+        """Close a run that is still open at the end of the program. A forked child has no threads to end."""
         if self._pid == os.getpid():
             self.begin_close()
             if self.runner.is_lost(at_exit=True):
-                self.give_up()
+                self.abandon()

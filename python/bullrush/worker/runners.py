@@ -1,4 +1,4 @@
-"""Where handlers run: on threads, or as tasks of an event loop. Both take jobs from the core until there are no more."""
+"""Runners take jobs from the core and run handlers on them, on threads or as tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -14,43 +14,49 @@ from bullrush.errors import ClosedError
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
 
-#: How long an idle thread waits in one go; the end of the run wakes it sooner.
+#: How long one wait of an idle thread lasts. The end of the run wakes it.
 _WAIT_MS: Final = 5_000
 
 
 class Runner(Protocol):
-    """Runs handlers until the core has no more jobs, then calls ``ended``. ``broke`` gets what ends the run before."""
+    """Runs handlers until the core has no more jobs, then calls ``on_end``.
 
-    ended: Callable[[], None]
-    broke: Callable[[BaseException], None]
+    ``on_error`` gets an exception that ends the run.
+    """
+
+    on_end: Callable[[], None]
+    on_error: Callable[[BaseException], None]
 
     def start(self) -> None:
         """Start taking jobs."""
 
     def resize(self, slots: int) -> None:
-        """Run so many jobs, or batches, at a time."""
+        """Set how many jobs, or batches, run at the same time."""
 
     def cancel(self, job_id: str, token: str | None) -> None:
-        """Stop the handler of a job, under whatever token if that is None, and if a running function can be stopped."""
+        """Stop the handler of a job, if it can be stopped. If a token is given, only a handler that runs under it."""
 
     def cancel_all(self) -> None:
-        """Stop all jobs that still run: the worker's deadline to close has passed."""
+        """Stop all running handlers: the worker's deadline to close has passed."""
 
     def join(self) -> None:
         """Wait until the last handler has returned."""
 
     def is_current(self) -> bool:
-        """Tell whether a handler asks."""
+        """Tell whether the caller is a handler."""
 
     def is_lost(self, *, at_exit: bool = False) -> bool:
-        """Tell whether nobody will run the handlers on; ``at_exit``: from now on."""
+        """Tell whether the running handlers cannot continue; with ``at_exit``, when the program ends now."""
 
     def give_back(self) -> None:
-        """Give back all jobs that still run: nobody will run them on."""
+        """Give back the jobs of all handlers, since they cannot continue."""
 
 
 class ThreadRunner:
-    """Runs plain functions: one thread per slot. The core decides whom to wake, so fast handlers share one thread."""
+    """Runs plain functions, with one thread per slot.
+
+    The core decides which thread to wake: fast handlers share one thread.
+    """
 
     def __init__(
         self,
@@ -60,8 +66,8 @@ class ThreadRunner:
         batch_size: int,
         name: str,
     ) -> None:
-        self.ended: Callable[[], None] = _nothing
-        self.broke: Callable[[BaseException], None] = _nothing
+        self.on_end: Callable[[], None] = _nothing
+        self.on_error: Callable[[BaseException], None] = _nothing
         self._core = core
         self._process = process
         self._slots = slots
@@ -76,21 +82,21 @@ class ThreadRunner:
         self.resize(self._slots)
 
     def resize(self, slots: int) -> None:
-        """Start what is missing. Threads beyond ``slots`` stay and idle: the core hands out no more jobs than slots."""
+        """Start missing threads. Threads beyond ``slots`` stay idle: the core gives out no more jobs than slots."""
         with self._lock:
             while len(self._threads) < slots:
-                # Not daemons: a handler is not cut off in mid-job when the interpreter exits.
+                # Not daemons: the interpreter would stop daemon threads in the middle of a job.
                 thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=False)
                 self._alive += 1
                 try:
                     thread.start()
-                except BaseException:  # the system has no more threads, or no memory for one
+                except BaseException:  # the system has no more threads or memory
                     self._alive -= 1
                     raise
                 self._threads.append(thread)
 
     def cancel(self, job_id: str, token: str | None) -> None:
-        """Do nothing: a thread cannot be stopped; its job's ``cancelled`` tells the handler."""
+        """Do nothing: a thread cannot be stopped. The handler sees ``job.cancelled``."""
 
     def cancel_all(self) -> None:
         """Do nothing; see `cancel`."""
@@ -101,11 +107,11 @@ class ThreadRunner:
             thread.join()
 
     def is_current(self) -> bool:
-        """Tell whether a handler asks."""
+        """Tell whether the caller is a handler."""
         return threading.current_thread() in self._threads
 
     def is_lost(self, *, at_exit: bool = False) -> bool:  # noqa: ARG002 - for loops
-        """Return False: the interpreter waits for its threads."""
+        """Return False: threads always continue."""
         return False
 
     def give_back(self) -> None:
@@ -117,20 +123,20 @@ class ThreadRunner:
         try:
             while (records := take(batch_size, _WAIT_MS)) is not None:
                 if (end := process(records)) is not None:
-                    self.broke(end)
+                    self.on_error(end)
         except BaseException as error:
             _give_back(self._core, records or ())
-            self.broke(error)
+            self.on_error(error)
         finally:
             with self._lock:
                 self._alive -= 1
                 last = self._alive == 0
             if last:
-                self.ended()
+                self.on_end()
 
 
 class LoopRunner:
-    """Runs coroutine functions: one task per job, or per batch, on the loop that runs `serve`."""
+    """Runs coroutine functions, with one task per job or batch, on the loop that runs `serve`."""
 
     def __init__(
         self,
@@ -139,8 +145,8 @@ class LoopRunner:
         slots: int,
         batch_size: int,
     ) -> None:
-        self.ended: Callable[[], None] = _nothing
-        self.broke: Callable[[BaseException], None] = _nothing
+        self.on_end: Callable[[], None] = _nothing
+        self.on_error: Callable[[BaseException], None] = _nothing
         self._core = core
         self._process = process
         self._slots = slots
@@ -160,10 +166,10 @@ class LoopRunner:
             self._fill()
             await self._last
         finally:
-            # Cancelled, it takes no more: nobody would run it.
+            # After a cancellation it takes no more jobs.
             self._exhausted = True
             loop.remove_reader(descriptor)
-            self.ended()
+            self.on_end()
 
     def start(self) -> None:
         """Serve on the running loop."""
@@ -171,12 +177,12 @@ class LoopRunner:
         self._serving = self._loop.create_task(self.serve())
 
     def resize(self, slots: int) -> None:
-        """Run so many tasks at a time."""
+        """Set how many tasks run at the same time."""
         self._slots = slots
         self._on_loop(self._fill)
 
     def cancel(self, job_id: str, token: str | None) -> None:
-        """Cancel the task of a job, and that of a batch if none of its jobs is left."""
+        """Cancel the task of a job; the task of a batch only if all its jobs are cancelled."""
         self._on_loop(self._cancel, job_id, token)
 
     def cancel_all(self) -> None:
@@ -184,33 +190,33 @@ class LoopRunner:
         self._on_loop(self._cancel_all)
 
     def join(self) -> None:
-        """Do nothing: the loop goes on, and `ended` was called after the last task."""
+        """Do nothing: `on_end` was called after the last task."""
 
     def is_current(self) -> bool:
-        """Tell whether a handler asks."""
+        """Tell whether the caller is a handler."""
         try:
             return asyncio.current_task() in self._tasks
         except RuntimeError:
             return False
 
     def is_lost(self, *, at_exit: bool = False) -> bool:
-        """Tell whether the loop is gone, or stands still while the program ends."""
+        """Tell whether the loop is closed; with ``at_exit``, whether it is not running."""
         loop = self._loop
         return loop is not None and (loop.is_closed() or (at_exit and not loop.is_running()))
 
     def give_back(self) -> None:
-        """Give back the jobs of all tasks: the loop will not run them on."""
+        """Give back the jobs of all tasks, since the loop is gone."""
         for records in list(self._tasks.values()):
             _give_back(self._core, records)
 
     def _on_loop(self, function: Callable[..., None], *arguments: object) -> None:
-        # A loop that has closed has no task left to change.
+        # A closed loop has no tasks.
         with contextlib.suppress(RuntimeError):
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def _wake(self) -> None:
-        # First rearm, then take: what comes in between makes the descriptor readable again.
+        # Rearm before taking: a job that comes in between makes the descriptor readable again.
         self._core.rearm()
         self._fill()
 
@@ -240,15 +246,15 @@ class LoopRunner:
         records = self._tasks.pop(task)
         try:
             end = task.result()
-        except asyncio.CancelledError:  # before it began
+        except asyncio.CancelledError:  # before the task started
             _give_back(self._core, records)
         except BaseException as error:
             _give_back(self._core, records)
-            self.broke(error)
+            self.on_error(error)
         else:
             if end is not None:
-                self.broke(end)
-        # One round of taking for all tasks that end in this turn of the loop.
+                self.on_error(end)
+        # Take jobs once for all tasks that end in this iteration of the loop.
         if not self._filling:
             self._filling = True
             task.get_loop().call_soon(self._fill)
@@ -265,7 +271,7 @@ class LoopRunner:
 
 
 class LoopThreadRunner(LoopRunner):
-    """Runs coroutine functions on an event loop of its own, on a thread of its own."""
+    """Runs coroutine functions on its own event loop, on its own thread."""
 
     _thread: threading.Thread | None = None
 
@@ -284,20 +290,20 @@ class LoopThreadRunner(LoopRunner):
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._announce_and_serve())
+            asyncio.run(self._serve_when_ready())
         except BaseException as error:
-            self.broke(error)
+            self.on_error(error)
         finally:
             self._ready.set()
 
-    async def _announce_and_serve(self) -> None:
+    async def _serve_when_ready(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._ready.set()
         await self.serve()
 
 
 def _give_back(core: CoreWorker, records: Iterable[JobRecord]) -> None:
-    """Give back the jobs among these that have no outcome."""
+    """Give back those of these jobs that have no result yet."""
     for record in records:
         with contextlib.suppress(ClosedError):
             core.give_back(record)

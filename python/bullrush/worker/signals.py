@@ -1,4 +1,7 @@
-"""SIGTERM and SIGINT close the runs of this process. They belong to the program: only a run that its main thread waits for takes them."""
+"""SIGTERM and SIGINT close the runs of this process.
+
+Signal handlers are only set while the main thread waits for a run.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ _log: Final = logging.getLogger("bullrush")
 
 
 class Closing(Protocol):
-    """A run, as signals see it."""
+    """What signals need from a run."""
 
     def begin_close(self, timeout_ms: int | None = None, *, force: bool = False) -> None:
-        """End it."""
+        """End the run."""
 
 
-def is_free(number: int) -> bool:
-    """Tell whether nobody but Python, or `asyncio.run`, handles a signal."""
+def has_default_handler(number: int) -> bool:
+    """Tell whether a signal has Python's default handler, or that of `asyncio.run`."""
     handler = signal.getsignal(number)
     if handler in (signal.SIG_DFL, signal.default_int_handler):
         return True
@@ -38,17 +41,17 @@ def is_free(number: int) -> bool:
 
 
 def any_handler(_number: int) -> bool:
-    """Take a signal from whoever has it."""
+    """Replace any handler of a signal."""
     return True
 
 
 class _Signals:
-    """What signals do in this process: the first one closes all runs, the next one by force."""
+    """The signal handlers of this process: the first signal closes all runs, the next one closes them by force."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._runs: list[Closing] = []
-        #: How many of them the main thread waits for: they hold the signals.
+        #: How many runs the main thread waits for. The handlers are set while there are any.
         self._waited_for = 0
         self._before: dict[int, Any] = {}
         self._received: list[int] = []
@@ -83,7 +86,7 @@ class _Signals:
 
     def _return(self) -> None:
         for number, handler in self._before.items():
-            # Unless the program has set one of its own meanwhile.
+            # Not if the program has set its own handler in the meantime.
             if signal.getsignal(number) == self._close:
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._before.clear()
@@ -92,12 +95,13 @@ class _Signals:
 
     def _close(self, number: int, _frame: FrameType | None) -> None:
         if self._pid != os.getpid():
-            # A forked child inherits the handler but none of the runs.
+            # A forked child inherits the signal handler, but no runs.
             handler = self._before.get(number)
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
             os.kill(os.getpid(), number)
             return
-        # A signal may interrupt the handling of the one before, in the middle of a lock: that one then sees to it.
+        # A signal may interrupt the handling of another one, which may hold a lock: the interrupted one then handles
+        # both.
         self._received.append(number)
         if self._acting:
             return
@@ -111,9 +115,9 @@ class _Signals:
 
     def _act(self, name: str, *, first: bool) -> None:
         if first:
-            _log.info("%s: closing after the running jobs; once more closes now", name)
+            _log.info("%s: closing after the running jobs; a second signal closes now", name)
         else:
-            _log.warning("%s: closing now; running jobs will run again elsewhere", name)
+            _log.warning("%s: closing now; running jobs will run again on other workers", name)
         for run in list(self._runs):
             if first:
                 run.begin_close()
@@ -124,14 +128,15 @@ class _Signals:
 _signals = _Signals()
 
 
-def closed_by_signals(
+def closes_on_signals(
     run: Closing, takes: Callable[[int], bool] | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Close a run on SIGTERM or SIGINT: gracefully on the first, by force on the second.
+    """Close a run on SIGTERM or SIGINT: gracefully on the first signal, by force on the second.
 
     Args:
         run: the run.
-        takes: which signals it takes if this is the main thread; None: it takes none, and ends with those that do.
+        takes: for which signals a handler is set, if this is the main thread. None sets none: the run is closed
+            together with runs that have handlers.
     """
     global _signals
     if _signals._pid != os.getpid():  # a forked child has no runs yet
@@ -139,6 +144,6 @@ def closed_by_signals(
     return _signals.closing(run, takes)
 
 
-def closed_by_none(_run: Closing, _takes: object = None) -> contextlib.AbstractContextManager[None]:
-    """Leave the signals alone."""
+def ignores_signals(_run: Closing, _takes: object = None) -> contextlib.AbstractContextManager[None]:
+    """Do not handle signals."""
     return contextlib.nullcontext()

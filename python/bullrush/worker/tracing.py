@@ -1,4 +1,4 @@
-"""Runs a handler inside a span that goes on with the trace of the job's producer."""
+"""Runs a handler inside a span that continues the trace of the job's producer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TracedHandler:
-    """Wraps a worker's function. Inside it the span is the current one, on threads and in tasks."""
+    """Wraps a handler so that each call runs inside a span, on threads and in tasks."""
 
     def __init__(self, telemetry: Telemetry, worker: _Worker, worker_name: str | None) -> None:
         self._telemetry = telemetry
@@ -38,18 +38,18 @@ class TracedHandler:
         }
 
     def wrap(self, function: Callable[..., Any], *, is_batch: bool) -> Callable[..., Any]:
-        """Return a function of the same kind that opens a span around each call."""
-        opened = self._batch if is_batch else self._one
+        """Return a function of the same kind with a span around each call."""
+        open_span = self._batch if is_batch else self._one
         note = _note_batch if is_batch else _note_completed
 
         def call(jobs: Any, *arguments: Any) -> Any:
-            with opened(jobs) as span:
+            with open_span(jobs) as span:
                 value = function(jobs, *arguments)
                 note(span, jobs, value)
             return value
 
         async def call_async(jobs: Any, *arguments: Any) -> Any:
-            with opened(jobs) as span:
+            with open_span(jobs) as span:
                 value = await function(jobs, *arguments)
                 note(span, jobs, value)
             return value
@@ -72,7 +72,7 @@ class TracedHandler:
                 yield span
             except BaseException as error:
                 if has_moved(error) or is_rate_limit(error):
-                    moved = error  # the way out of a handler, not a failure
+                    moved = error  # not a failure of the job
                 else:
                     span.add_event("job failed", {"bullmq.job.failed.reason": _reason(error)})
                     raise
@@ -83,7 +83,7 @@ class TracedHandler:
 
     @contextmanager
     def _batch(self, jobs: Sequence[JobCalls]) -> Iterator[Span]:
-        """One span for all jobs, with a link to where each came from: a span has one parent."""
+        """Open one span for all jobs, with links to their producers, since a span has only one parent."""
         attributes = {
             **self._attributes,
             "bullmq.worker.id": self._worker.id,
@@ -96,7 +96,7 @@ class TracedHandler:
 
 
 def _origin(job: JobCalls) -> str:
-    """Return the context that was stored with a job, or nothing."""
+    """Return the trace context that is stored with a job, or an empty text."""
     telemetry = job.opts.get("telemetry") or {}
     metadata = telemetry.get("metadata")
     return metadata if isinstance(metadata, str) else ""

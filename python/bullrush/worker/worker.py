@@ -1,307 +1,45 @@
-"""A worker: runs a function for each job of a queue."""
+"""A worker: runs a handler for each job of a queue."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from bullrush._core import CoreWorker, JobRecord
-from bullrush.base.closing import ClosedByWith
+from bullrush.base.closing import BlockingContext
 from bullrush.base.emitter import EarlyListeners
-from bullrush.base.operation import Blocking, operation, seconds
-from bullrush.errors import ClosedError, InvalidOptionError
-from bullrush.job.failure import CANCELLED
-from bullrush.job.job import AsyncJob, Job, JobT
+from bullrush.job.job import AsyncJob, Job
 from bullrush.scheduler.scheduler import JobScheduler
-from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
+from bullrush.worker.calls import HORIZON, Until, WorkerCalls
 from bullrush.worker.events import EVENTS
-from bullrush.worker.handler import is_async, of_job, of_jobs
-from bullrush.worker.manual import NO_FUNCTION, ManualCalls
-from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
-from bullrush.worker.process.child import Setup, load
-from bullrush.worker.process.runner import Children, ProcessRunner, sendable
-from bullrush.worker.processor import Processor
+from bullrush.worker.handler import is_async
+from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.run import RunStats, WorkerRun
-from bullrush.worker.runners import LoopRunner, LoopThreadRunner, Runner, ThreadRunner
-from bullrush.worker.signals import any_handler, closed_by_none, closed_by_signals
-from bullrush.worker.tracing import TracedHandler
+from bullrush.worker.runners import LoopThreadRunner
+from bullrush.worker.signals import any_handler, closes_on_signals, ignores_signals
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from bullrush._core import Pending
-    from bullrush.job.record import Record
-
-#: When `Worker.run` returns by itself.
-Until = Literal["empty", "drained"]
-
-_UNTIL: Final = frozenset({"empty", "drained"})
-HORIZON: Final = 60_000
-_POLL: Final = 0.005
-#: Seconds for listeners to hear of the end when the time to close is over.
-_GRACE: Final = 0.1
-#: After which listeners on an event loop were called, and coroutines among them have begun.
-_TURNS: Final = 2
-
 _log: Final = logging.getLogger("bullrush")
 
 
-class WorkerCalls(ManualCalls[JobT]):
-    """Everything of a worker but the way to wait."""
+class Worker(BlockingContext, WorkerCalls[Job]):
+    """Runs a handler for each job of a queue. Its calls block; `bullrush.aio.Worker` has the same calls to be awaited.
 
-    _spans = WORKER_SPANS
-    _loop_runner: ClassVar[type[LoopRunner]]
+    Events and the arguments of their listeners (see `on`): ``ready()``, ``active(job)``, ``progress(job, progress)``,
+    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``,
+    ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``lock_renewal_failed(job_ids)``,
+    ``error(error)``, ``closing()``, ``closed()``.
 
-    def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
-        """Name a queue and what to do with its jobs. Nothing happens before `run`, unless ``autorun`` is set.
-
-        Args:
-            queue_name: the queue.
-            handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
-                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. With a second parameter,
-                unless that has a default, it gets the job's lock token, too. Without a handler the worker cannot `run`, only
-                `get_next_job`. A name, ``module:function``, is imported.
-            options: see `WorkerOptions`.
-
-        Raises:
-            QueueNameError: the name is empty or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has a bad value, or the handler takes neither one nor two arguments.
-        """
-        self._settings: WorkerSettings = read_worker_options(options)
-        function = handler if handler is not None else self._settings.batch_handler
-        if handler is not None and self._settings.batch_handler is not None:
-            raise InvalidOptionError("A worker needs either a handler or a batch_handler")
-        if isinstance(function, str):
-            function = load(function)
-        if function is not None and not callable(function):
-            raise InvalidOptionError(f"handler must be a function, not {function!r}")
-        if function is None and self._settings.autorun:
-            raise InvalidOptionError("autorun needs a handler")
-        self._sendable = sendable(function) if function and self._settings.isolation == "process" else b""
-        super().__init__(
-            queue_name,
-            self._settings.url,
-            self._settings.prefix,
-            options,
-        )
-        if function is not None:
-            function = of_job(function) if handler is not None else of_jobs(function)
-        self._function: Callable[..., Any] | None = None if function is None else self._traced(function)
-        self._concurrency = self._settings.concurrency
-        self._lock = threading.Lock()
-        self._runs = 0
-        self._paused = False
-        self._run: WorkerRun | None = None
-
-    def _begin(
-        self, until: Until | None, max_jobs: int | None, max_seconds: float | timedelta | None, horizon: Duration
-    ) -> WorkerRun:
-        """Check how long to run and start fetching; handlers start with the run's `start`."""
-        if until is not None and until not in _UNTIL:
-            raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
-        most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
-        longest = None if max_seconds is None else checks.span("max_seconds", max_seconds)
-        ahead = checks.milliseconds("horizon", horizon)
-        if self._function is None:
-            raise RuntimeError(NO_FUNCTION)
-        with self._lock:
-            if self._closing:
-                raise ClosedError(f"{self!r} is closed")
-            if self._run is not None and not self._run.finished:
-                self._run.core.stats()  # in a forked child this says whose worker it is
-                raise RuntimeError("Worker is already running.")
-            core = self._new_core()
-            self._runs += 1
-            self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._tell_closed, self._listeners)
-            # Asked only now: whoever pauses or closes the worker meanwhile either sees the run or is seen here.
-            if self._paused:
-                core.pause()
-            core.report_outcomes(self._wants_outcomes())
-            core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
-            if self._manual is not None:
-                self._manual.unregister()
-            if self.closing:
-                run.begin_close()
-        return run
-
-    def _tell_closed(self) -> None:
-        self.emit("closed")
-        self._listeners.expire(now=True)
-
-    def _new_core(self) -> CoreWorker:
-        return CoreWorker(
-            self._url,
-            self._prefix,
-            self._name,
-            self._settings.terms(),
-            # Tokens begin anew with each run, so each run has a name of its own.
-            worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
-            concurrency=self._concurrency * self._settings.batch_size,
-        )
-
-    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        if self._telemetry is None:
-            return function
-        handler = TracedHandler(self._telemetry, self, self._settings.name)
-        return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
-
-    def _new_runner(self, core: CoreWorker) -> Runner:
-        settings, slots, function = self._settings, self._concurrency, self._function
-        assert function is not None
-        batched, name = settings.batch_handler is not None, f"bullrush-{self._name}"
-        if settings.isolation == "process":
-            setup = Setup(self._name, self._url, self._prefix, self._sendable, batched)
-            children = Children(setup, self)
-            run = self._traced(children.run_many if batched else children.run_one)
-            calls = Processor(core, run, Job, self, self)
-            call = calls.run_batch if batched else calls.run_each
-            return ProcessRunner(core, call, slots, settings.batch_size, name, children)
-        if is_async(function):
-            tasks = Processor(core, function, AsyncJob, self, self)
-            start = tasks.run_batch_async if batched else tasks.run_one_async
-            return self._loop_runner(core, start, slots, settings.batch_size)
-        calls = Processor(core, function, Job, self, self)
-        call = calls.run_batch if batched else calls.run_each
-        return ThreadRunner(core, call, slots, settings.batch_size, name)
-
-    def _hold(self, time: int) -> None:
-        if (run := self._current) is not None:
-            run.core.limit(time)
-
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:
-        """Stamp a job that was claimed ahead and has started; None: there is nothing to stamp."""
-        run = self._run if isinstance(record, JobRecord) else None
-        return run.core.put_start_on_record(record) if run else None  # type: ignore[arg-type]
-
-    def _report_outcomes(self, *, wanted: bool) -> None:
-        if (run := self._current) is not None:
-            run.core.report_outcomes(wanted)
-
-    def _cancel(self, job_id: str, token: str | None) -> None:
-        if self._run is not None:
-            self._run.runner.cancel(job_id, token)
-
-    def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
-        """Tell the handler of a running job to stop.
-
-        The task of a coroutine function is cancelled, a process is ended, and a plain function sees ``job.cancelled`` or calls
-        `Job.check_cancelled`. The job then fails with the reason and is not retried, unless the handler raises something else or
-        returns a result.
-
-        Args:
-            job_id: the job.
-            reason: why.
-
-        Returns:
-            False: this worker does not run the job, or it was cancelled before.
-        """
-        job_id, reason = checks.text("job_id", job_id), checks.text("reason", reason or CANCELLED)
-        run = self._current
-        return run is not None and run.core.cancel(job_id, reason)
-
-    def cancel_all_jobs(self, reason: str | None = None) -> None:
-        """Tell the handlers of all running jobs to stop; see `cancel_job`."""
-        reason = checks.text("reason", reason or CANCELLED)
-        if (run := self._current) is not None:
-            for job_id in run.core.held_ids():
-                run.core.cancel(job_id, reason)
-
-    def is_running(self) -> bool:
-        """Tell whether the worker takes jobs or still has some; a paused one does neither once its jobs are done."""
-        run = self._current
-        return run is not None and (not self._paused or bool(run.core.stats()["in_hand"]))
-
-    @property
-    def _current(self) -> WorkerRun | None:
-        """The run that has not ended."""
-        return None if self._run is None or self._run.finished else self._run
-
-    def is_paused(self) -> bool:
-        """Tell whether this worker is paused."""
-        return self._paused
-
-    @property
-    def concurrency(self) -> int:
-        """How many jobs, or batches, run at a time. May be set while the worker runs."""
-        return self._concurrency
-
-    @concurrency.setter
-    def concurrency(self, concurrency: int) -> None:
-        self._concurrency = check_concurrency("concurrency", concurrency)
-        if (run := self._current) is not None:
-            run.runner.resize(self._concurrency)
-            run.core.set_concurrency(self._concurrency * self._settings.batch_size)
-
-    @operation
-    async def pause(self, do_not_wait_active: bool = False) -> None:
-        """Take no more jobs, in this worker only, until `resume`.
-
-        Args:
-            do_not_wait_active: return at once; by default wait until the running jobs are done.
-        """
-        was_paused, self._paused = self._paused, True
-        if (run := self._current) is not None:
-            run.core.pause()
-            while not do_not_wait_active and self.is_running() and not run.is_inside():
-                await seconds(_POLL)
-        if not was_paused:
-            self.emit("paused")
-
-    def resume(self) -> None:
-        """Take jobs again."""
-        was_paused, self._paused = self._paused, False
-        if (run := self._current) is not None:
-            run.core.resume()
-        if was_paused:
-            self.emit("resumed")
-
-    @operation
-    async def close(self, force: bool = False, *, timeout: Duration | None = None) -> None:
-        """Take no more jobs, wait for the running ones, and end `run`.
-
-        Args:
-            force: do not wait: running jobs stay claimed until their lock expires, and then run again.
-            timeout: ms after which the same goes for jobs that still run.
-        """
-        patience = None if timeout is None else checks.milliseconds("timeout", timeout)
-        was_closed, self._closing = self._closing, True
-        self._end_waits()
-        run = self._run
-        if run is None and not was_closed:
-            # It never ran, and ends here all the same.
-            self.emit("closing")
-            self.emit("closed")
-        if run is None or run.finished:
-            return
-        try:
-            self.emit("closing")
-        finally:
-            run.begin_close(patience, force=force)
-        grace = _GRACE
-        while grace > 0 and not run.told and not run.is_inside():
-            await seconds(_POLL)
-            grace -= _POLL if run.overdue else 0
-        for _ in range(_TURNS):
-            await seconds(0.0)
-
-    @operation
-    async def disconnect(self) -> None:
-        """Close by force and without waiting; see `close`."""
-        self._closing = True
-        self._end_waits()
-        if (run := self._current) is not None:
-            run.begin_close(force=True)
-
-
-class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
-    """A worker. Its calls block; `bullrush.aio.Worker` has the same ones to be awaited."""
+    Listeners run on the thread that runs the worker; those of ``active`` and ``progress`` run on the thread of the
+    handler. They get the job with the changes that its handler made.
+    """
 
     _job_type = Job
     _loop_runner = LoopThreadRunner
@@ -309,7 +47,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
-            # Jobs may end before the next statement, which adds the first listener.
+            # Jobs may finish before the next statement of the program, which adds the first listener.
             self._made_listeners = EarlyListeners(EVENTS)
             run = self._begin(None, None, None, HORIZON)
             background = threading.Thread(
@@ -318,7 +56,7 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             try:
                 background.start()
             except BaseException as error:
-                run.break_off(error)
+                run.end_with(error)
                 run.supervise()
 
     def run(
@@ -330,24 +68,27 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
         horizon: Duration = HORIZON,
         signals: bool = True,
     ) -> RunStats:
-        """Run jobs until the worker is closed, or until one of the arguments says so.
+        """Run jobs until the worker is closed, or until a condition in the arguments is met.
 
-        In the main thread SIGTERM and SIGINT close it, and all other workers of the process: the first one gracefully, a second one by
-        force.
+        In the main thread, SIGTERM and SIGINT close this and all other workers of the process: the first signal
+        gracefully, a second one by force.
 
         Args:
-            until: ``empty``: nothing to fetch now and nothing running here. ``drained``: also nothing active anywhere, and
-                nothing due within ``horizon``.
-            max_jobs: after so many jobs.
-            max_seconds: after so much time.
+            until: ``empty``: return when there is nothing to fetch and nothing runs here. ``drained``: also, no job is
+                active on any worker, and none is due within ``horizon``.
+            max_jobs: return after this number of jobs.
+            max_seconds: return after this time in seconds.
             horizon: ms, for ``until="drained"``.
-            signals: False leaves the signals alone, and no signal closes this worker.
+            signals: False sets no signal handlers: signals do not close this worker.
+
+        Returns:
+            How many jobs completed, failed and were retried, and the time it took.
 
         Raises:
-            RuntimeError: it runs already.
-            ClosedError: it was closed.
+            RuntimeError: the worker runs already, or has no handler.
+            ClosedError: the worker was closed.
         """
-        closing = closed_by_signals if checks.boolean("signals", signals) else closed_by_none
+        closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)
         with closing(run, any_handler):
             run.start()
@@ -356,11 +97,11 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:
-        """The job schedulers of the worker's queue."""
+        """The job schedulers of the worker's queue, as an object of their own."""
         return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
     def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
-        """Run the handler on a job that `get_next_job` brought, and complete or fail the job by what comes out.
+        """Run the handler on a job from `get_next_job`, and complete or fail the job with the result.
 
         Args:
             job: the job.
@@ -368,23 +109,23 @@ class Worker(ClosedByWith, Blocking, WorkerCalls[Job]):
             fetch_next: take the next job in the same round trip, unless this one is retried.
 
         Returns:
-            The next job, None if there is none now or none was asked for.
+            The next job, None if there is none now or ``fetch_next`` is not set.
         """
         function = self._handler()
         value, error = None, None
-        given = job.as_type(AsyncJob if is_async(function) else Job)
+        handler_job = job.as_type(AsyncJob if is_async(function) else Job)
         try:
-            self._admit(job)
-            value = asyncio.run(function(given)) if is_async(function) else function(given)
+            self._prepare_to_run(job)
+            value = asyncio.run(function(handler_job)) if is_async(function) else function(handler_job)
         except BaseException as raised:
             error = raised
-        job.adopt(given)
-        return self._settle(job, token, value, error, fetch_next)
+        job.copy_changes(handler_job)
+        return self._finish_job(job, token, value, error, fetch_next)
 
     def _run_in_background(self, run: WorkerRun) -> None:
         try:
-            with closed_by_signals(run):
+            with closes_on_signals(run):
                 run.start()
                 run.supervise()
         except BaseException:
-            _log.exception("%r broke down", self)
+            _log.exception("%r stopped with an error", self)

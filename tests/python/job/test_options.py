@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.options import OptionCompiler, read_options
+from bullrush.job.option_compiler import OptionCompiler, read_options
 
 
 def stored(**options: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bullrush import Job, Queue, Worker, aio
-from bullrush.job.failure import UNTOLD
+from bullrush.job.failure import INDESCRIBABLE
 
 from . import broken_handlers as broken
 
@@ -56,7 +56,7 @@ def test_an_exception_that_cannot_be_read_has_a_constant_text_and_is_retried(que
     stats = worker(broken.plain).run(until="drained")
     assert (stats.failed, stats.retried) == (1, 1)
     failed = queue.get_job(job.id)
-    assert failed is not None and failed.failed_reason == UNTOLD
+    assert failed is not None and failed.failed_reason == INDESCRIBABLE
 
 
 def test_an_exception_with_a_broken_getattr_keeps_its_text_and_traceback(queue: Queue, worker: Make) -> None:

@@ -1,1 +1,1 @@
-"""Handlers in processes of their own: the runner, and the child that it starts."""
+"""Handlers in processes of their own, for ``isolation="process"``."""

@@ -1,11 +1,10 @@
-"""What runs in the processes of a worker with ``isolation="process"``: the handler, and nothing else of the worker."""
+"""The program of a handler process: it gets jobs through a pipe, runs the handler, and sends the results back."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import pickle
-import pkgutil
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +12,14 @@ from dataclasses import dataclass
 from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from bullrush.job.failure import UNTOLD, describe
-from bullrush.job.fields import Changes
+from bullrush.job.failure import INDESCRIBABLE, describe
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.record import GivenRecord
+from bullrush.job.source import Changes
 from bullrush.queue.queue import Queue
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handler import is_async, of_job
-from bullrush.worker.processor import one_each
+from bullrush.worker.processor import results_per_job
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -29,18 +28,18 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What a process needs to know. ``function`` is pickled, or a name like ``module:function``."""
+class ProcessSetup:
+    """The configuration of a handler process. ``function`` is the pickled handler."""
 
     queue_name: str
     url: str
     prefix: str
-    function: bytes | str
+    function: bytes
     batched: bool
 
 
 class SentJob(NamedTuple):
-    """A job on its way to a process."""
+    """A job, as it is sent to a handler process."""
 
     id: str
     token: str | None
@@ -48,7 +47,7 @@ class SentJob(NamedTuple):
 
 
 class Raised(NamedTuple):
-    """An exception on its way back: itself if it can be pickled, and what it takes to build one like it."""
+    """An exception, as it is sent back: pickled if that is possible, and its parts for building a similar one."""
 
     pickled: bytes | None
     kinds: tuple[str, ...]
@@ -56,19 +55,19 @@ class Raised(NamedTuple):
     stack: str
 
 
-class Ran(NamedTuple):
-    """What became of one job: the JSON of its result, or what was raised; and what its handler changed."""
+class JobRunResult(NamedTuple):
+    """The result of one job as JSON, or the exception; and what the handler changed on the job."""
 
-    outcome: bytes | Raised
+    result: bytes | Raised
     changes: Changes
 
 
-#: A progress on its way to listeners: the job's id, what its handler has changed so far, and the progress.
+#: The progress of a job, as it is sent back: the job's id, what the handler has changed so far, and the progress.
 Progress: TypeAlias = tuple[str, Changes, JSON]
 
 
 class _SentRecord(GivenRecord):
-    """The raw fields of a job that another process holds."""
+    """The raw fields of a job that was sent to this process."""
 
     __slots__ = ("token",)
 
@@ -77,16 +76,10 @@ class _SentRecord(GivenRecord):
         self.token = job.token
 
 
-def load(function: bytes | str) -> Callable[..., Any]:
-    """Return the function that was pickled or named."""
-    loaded: Callable[..., Any] = pkgutil.resolve_name(function) if isinstance(function, str) else pickle.loads(function)
-    return loaded
-
-
-def main(pipe: Connection, setup: Setup) -> None:
-    """Run jobs until the worker hangs up."""
-    # The worker decides when its processes end: what a terminal sends to all of them is meant for it. No SIG_IGN, which programs
-    # that a handler starts would inherit.
+def main(pipe: Connection, setup: ProcessSetup) -> None:
+    """Run jobs until the worker closes the pipe."""
+    # The worker decides when its processes end, so signals of a terminal are ignored here. Not with SIG_IGN, since
+    # programs that a handler starts would inherit it.
     for number in _SIGNALS:
         signal.signal(number, _ignored)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -109,15 +102,16 @@ def _ignored(_number: int, _frame: object) -> None:
 
 
 def _follow_parent() -> None:
-    """End this process when its worker's is gone, whatever the handler does."""
+    """End this process when the worker's process is gone, whatever the handler does."""
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)
 
 
-def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Ran]]:
-    function = load(setup.function) if setup.batched else of_job(load(setup.function))
+def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], list[JobRunResult]]:
+    handler: Callable[..., Any] = pickle.loads(setup.function)
+    function = handler if setup.batched else of_job(handler)
     queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True)
     queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
     job_type: type[Job | AsyncJob] = Job
@@ -127,23 +121,23 @@ def _caller(setup: Setup, pipe: Connection) -> Callable[[list[SentJob]], list[Ra
         job_type = AsyncJob
         call = lambda argument: loop.run_until_complete(function(argument))  # noqa: E731
 
-    def run(sent: list[SentJob]) -> list[Ran]:
+    def run(sent: list[SentJob]) -> list[JobRunResult]:
         jobs: Sequence[Any] = [job_type(_SentRecord(job), queue) for job in sent]
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
-            return [_ran(job, _raised(error)) for job in jobs]
-        results = one_each(values, len(jobs))
-        return [_ran(job, _outcome(value)) for value, job in zip(results, jobs, strict=True)]
+            return [_run_result(job, _raised(error)) for job in jobs]
+        results = results_per_job(values, len(jobs))
+        return [_run_result(job, _encoded(value)) for value, job in zip(results, jobs, strict=True)]
 
     return run
 
 
-def _ran(job: Job | AsyncJob, outcome: bytes | Raised) -> Ran:
-    return Ran(outcome, job.changes)
+def _run_result(job: Job | AsyncJob, result: bytes | Raised) -> JobRunResult:
+    return JobRunResult(result, job.changes)
 
 
-def _outcome(value: Any) -> bytes | Raised:
+def _encoded(value: Any) -> bytes | Raised:
     if issubclass(type(value), BaseException):
         return _raised(value)
     try:
@@ -155,8 +149,8 @@ def _outcome(value: Any) -> bytes | Raised:
 def _raised(error: BaseException) -> Raised:
     try:
         failure = describe(error, retry=True)
-    except BaseException:  # an exception is the user's code
-        return Raised(None, ("Exception",), UNTOLD, "")
+    except BaseException:  # reading an exception runs user code
+        return Raised(None, ("Exception",), INDESCRIBABLE, "")
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)

@@ -1,4 +1,4 @@
-"""Handlers in processes of their own: one that crashes takes only its job with it."""
+"""Runs handlers in processes. If one crashes, only its own job fails."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING, Any, Final
 from orjson import loads
 
 from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcessError
-from bullrush.job.failure import STACK
+from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
-from bullrush.worker.process.child import Raised, Ran, SentJob, Setup, main
+from bullrush.worker.process.child import JobRunResult, ProcessSetup, Raised, SentJob, main
 from bullrush.worker.runners import ThreadRunner
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
     from bullrush._core import CoreWorker, JobRecord
-    from bullrush.job.fields import Changes, Source
+    from bullrush.job.source import Changes, Source
     from bullrush.values.encoding import JSON
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-#: How long a process that was hung up on may take to end.
-_PATIENCE: Final = 5.0
+#: Seconds that a process may take to end after its pipe was closed.
+_END_SECONDS: Final = 5.0
 
 
-def sendable(function: Callable[..., Any]) -> bytes:
-    """Return a function as a process can load it.
+def pickled_handler(function: Callable[..., Any]) -> bytes:
+    """Return a handler as a pickle, which a handler process loads.
 
     Raises:
-        InvalidOptionError: it cannot be imported by name there.
+        InvalidOptionError: the handler cannot be imported by name.
     """
     module = getattr(function, "__module__", None)
     main_module = sys.modules["__main__"]
@@ -50,10 +50,10 @@ def sendable(function: Callable[..., Any]) -> bytes:
         ) from None
 
 
-class Child:
-    """One process and the jobs that run in it."""
+class HandlerProcess:
+    """One handler process, and the jobs that run in it."""
 
-    def __init__(self, setup: Setup, source: Source) -> None:
+    def __init__(self, setup: ProcessSetup, source: Source) -> None:
         self._setup = setup
         self._source = source
         self._process: BaseProcess | None = None
@@ -61,25 +61,25 @@ class Child:
         self._running: set[tuple[str, str | None]] = set()
 
     def start(self) -> None:
-        """Start the process, unless it runs."""
+        """Start the process if it does not run."""
         if self._process is not None and self._process.is_alive():
             return
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        # Not a daemon, which could not start processes itself; it ends when the pipe is closed.
-        process = context.Process(target=main, args=(theirs, self._setup), name="bullrush-handler", daemon=False)
+        self._pipe, child_end = context.Pipe()
+        # Not a daemon, since daemons cannot start processes. It ends when the pipe is closed.
+        process = context.Process(target=main, args=(child_end, self._setup), name="bullrush-handler", daemon=False)
         with _signals_blocked():
             process.start()
-        theirs.close()
+        child_end.close()
         self._process = process
-        self._broken: str | None = self._receive()
+        self._load_error: str | None = self._receive()
 
     def run(self, jobs: list[JobCalls]) -> list[Any]:
         """Run jobs and return their results or exceptions."""
         self.start()
         try:
-            if self._broken is not None:
-                raise WorkerProcessError(f"The handler cannot be loaded in a process of its own: {self._broken}")
+            if self._load_error is not None:
+                raise WorkerProcessError(f"The handler cannot be loaded in its process: {self._load_error}")
             with self._lock:
                 self._running = {(job.id, job.token) for job in jobs}
             self._pipe.send([_sent(job) for job in jobs])
@@ -87,7 +87,7 @@ class Child:
                 self._report_progress(jobs, *received)
             return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
         except (EOFError, OSError):
-            crash = WorkerProcessError(self._obituary())
+            crash = WorkerProcessError(self._exit_message())
         except WorkerProcessError as error:
             self.end()
             crash = error
@@ -99,30 +99,34 @@ class Child:
     def _report_progress(self, jobs: list[JobCalls], job_id: str, changes: Changes, progress: JSON) -> None:
         for job in jobs:
             if job.id == job_id:
-                job.change(changes)
-                if self._source.progressed is not None:
-                    self._source.progressed(job, progress)
+                job.apply_changes(changes)
+                if self._source.on_progress is not None:
+                    self._source.on_progress(job, progress)
 
     def _receive(self) -> Any:
-        """Return the next message; EOFError when the process has ended without one."""
+        """Return the next message.
+
+        Raises:
+            EOFError: the process has ended.
+        """
         assert self._process is not None
         ready = connection.wait([self._pipe, self._process.sentinel])
         if self._pipe not in ready and not self._pipe.poll():
             raise EOFError
         return self._pipe.recv()
 
-    def _obituary(self) -> str:
-        """Tell how the process ended, in BullMQ's words."""
+    def _exit_message(self) -> str:
+        """Return how the process ended, in BullMQ's words."""
         assert self._process is not None
         self._pipe.close()
-        self._process.join(_PATIENCE)
+        self._process.join(_END_SECONDS)
         code = self._process.exitcode
         if code is not None and code < 0:
             return f"Unexpected exit code: null signal: {signal.Signals(-code).name}"
         return f"Unexpected exit code: {'null' if code is None else code} signal: null"
 
     def kill(self, job_id: str, token: str | None) -> None:
-        """End the process if no other job runs in it than this one."""
+        """Kill the process if no job but this one runs in it."""
         with self._lock:
             cancelled = {job for job in self._running if job[0] == job_id and token in {None, job[1]}}
             self._running -= cancelled
@@ -130,36 +134,36 @@ class Child:
                 self._process.kill()
 
     def kill_running(self) -> None:
-        """End the process if any job runs in it."""
+        """Kill the process if a job runs in it."""
         with self._lock:
             if self._running and self._process is not None:
                 self._process.kill()
 
     def end(self) -> None:
-        """Hang up and wait for the process to end."""
+        """Close the pipe and wait for the end of the process."""
         if self._process is None:
             return
         self._pipe.close()
-        self._process.join(_PATIENCE)
+        self._process.join(_END_SECONDS)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         self._process = None
 
 
-class Children:
-    """The processes of a worker: one for each of its threads."""
+class HandlerProcesses:
+    """The handler processes of a worker, one for each of its threads."""
 
-    def __init__(self, setup: Setup, source: Source) -> None:
+    def __init__(self, setup: ProcessSetup, source: Source) -> None:
         self._setup = setup
         self._source = source
-        self._by_thread: dict[threading.Thread, Child] = {}
+        self._by_thread: dict[threading.Thread, HandlerProcess] = {}
         self._ending = False
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
-        """Keep a process for this thread."""
-        child = self._by_thread[threading.current_thread()] = Child(self._setup, self._source)
+        """Keep a process for this thread inside the block."""
+        child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source)
         try:
             self.replace_dead()
             yield
@@ -167,8 +171,8 @@ class Children:
             child.end()
 
     def replace_dead(self) -> None:
-        """Start the process of this thread before its next job comes."""
-        # What goes wrong here goes wrong for that job again, and is told there.
+        """Start the process of this thread again if it has died, before the next job."""
+        # If this fails, it fails again for the next job, which then reports it.
         with contextlib.suppress(EOFError, OSError):
             if not self._ending:
                 self._by_thread[threading.current_thread()].start()
@@ -185,19 +189,19 @@ class Children:
         return self._by_thread[threading.current_thread()].run(jobs)
 
     def kill(self, job_id: str, token: str | None) -> None:
-        """End the process of a job; see `Child.kill`."""
+        """Kill the process of a job; see `HandlerProcess.kill`."""
         for child in list(self._by_thread.values()):
             child.kill(job_id, token)
 
     def kill_running(self) -> None:
-        """End all that run jobs, for good."""
+        """Kill all processes that run jobs, and start no new ones."""
         self._ending = True
         for child in list(self._by_thread.values()):
             child.kill_running()
 
 
 class ProcessRunner(ThreadRunner):
-    """Runs functions in processes: one per slot, and a thread that waits for it."""
+    """Runs handlers in processes: one process per slot, and one thread that waits for it."""
 
     def __init__(
         self,
@@ -206,7 +210,7 @@ class ProcessRunner(ThreadRunner):
         slots: int,
         batch_size: int,
         name: str,
-        children: Children,
+        children: HandlerProcesses,
     ) -> None:
         super().__init__(core, self._process_safely, slots, batch_size, name)
         self._process_here = process
@@ -218,7 +222,7 @@ class ProcessRunner(ThreadRunner):
         return end
 
     def cancel(self, job_id: str, token: str | None) -> None:
-        """Kill the process of a job, and that of a batch if none of its jobs is left."""
+        """Kill the process of a job; the process of a batch only if all its jobs are cancelled."""
         self._children.kill(job_id, token)
 
     def cancel_all(self) -> None:
@@ -232,7 +236,7 @@ class ProcessRunner(ThreadRunner):
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Let a new process start without signals; it unblocks them once it knows what to do about them."""
+    """Block signals while a process starts. It inherits this, and unblocks them when its handlers are set."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -245,14 +249,14 @@ def _sent(job: JobCalls) -> SentJob:
     return SentJob(job.id, job.token, record.fields())
 
 
-def _value(ran: Ran, job: JobCalls) -> Any:
-    outcome = ran.outcome
-    job.change(ran.changes)
-    if isinstance(outcome, bytes):
-        return loads(outcome)
-    error = _rebuilt(outcome)
+def _value(ran: JobRunResult, job: JobCalls) -> Any:
+    result = ran.result
+    job.apply_changes(ran.changes)
+    if isinstance(result, bytes):
+        return loads(result)
+    error = _rebuilt(result)
     with contextlib.suppress(Exception):  # an exception may refuse attributes
-        setattr(error, STACK, outcome.stack)
+        setattr(error, STACK_ATTRIBUTE, result.stack)
     return error
 
 

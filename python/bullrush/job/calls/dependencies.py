@@ -1,4 +1,4 @@
-"""A job and its children: what became of them, and parting with them."""
+"""The calls about a job's children and its parent."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _CURSOR: Final[dict[str, Check]] = {"cursor": checks.at_least(0), "count": check
 
 
 class Cursor(TypedDict, total=False):
-    """Where to go on, and about how many children to return: from the start, and 20 by default."""
+    """A position in the children (0, the start, by default), and about how many to return (20 by default)."""
 
     cursor: int
     count: int
 
 
 class Dependencies(TypedDict, total=False):
-    """A job's children by what became of them, by the full key of each.
+    """The children of a job by state. Children are named by their Redis keys, such as ``bull:video:7``.
 
     Attributes:
-        processed: results of those that completed.
-        unprocessed: those that the job still waits for.
-        ignored: why those failed whose failure does not matter.
-        failed: those whose failure fails the job.
-        next_processed_cursor: where to go on with them, 0 at the end; and so for the others.
+        processed: the results of completed children, by key.
+        unprocessed: the keys of unfinished children.
+        ignored: the failure reasons of children with ``ignore_dependency_on_failure``, by key.
+        failed: the keys of children whose failure fails the job.
+        next_processed_cursor: the cursor of the next page, 0 at the end. The other three are the same.
     """
 
     processed: dict[str, JSON]
@@ -48,7 +48,7 @@ class Dependencies(TypedDict, total=False):
 
 
 class DependenciesCount(TypedDict, total=False):
-    """How many children of a job there are by what became of them."""
+    """How many children of a job there are in each state; see `Dependencies`."""
 
     processed: int
     unprocessed: int
@@ -57,7 +57,7 @@ class DependenciesCount(TypedDict, total=False):
 
 
 class DependencyItem(TypedDict, total=False):
-    """A child's key, and if it completed, its result ``v``, or ``err`` for a result that is not JSON."""
+    """A child's key; for a completed child also its result ``v``, or ``err`` if the result is not JSON."""
 
     id: str
     v: JSON
@@ -65,14 +65,14 @@ class DependencyItem(TypedDict, total=False):
 
 
 class DependencyPage(TypedDict):
-    """Some children of a job, the fields of each as Redis holds them, and how many children there are in all."""
+    """Some children of a job, the raw fields of each, and how many children there are in all."""
 
     items: list[DependencyItem]
     jobs: list[dict[str, str]]
     total: int
 
 
-class JobFamily(JobFields):
+class JobDependencies(JobFields):
     """The calls about a job's children and its parent."""
 
     __slots__ = ()
@@ -85,17 +85,16 @@ class JobFamily(JobFields):
 
     @operation
     async def get_children_values(self) -> dict[str, JSON]:
-        """Return the results of the children that completed, by each child's key."""
+        """Return the results of the completed children, by the Redis key of each child.
+
+        Raises:
+            MalformedJobError: a result is not JSON.
+        """
         return self._values(await self._command("HGETALL", "processed"))
 
     @operation
     async def get_ignored_children_failures(self) -> dict[str, str]:
-        """Return why children failed whose failure does not matter, by each child's key."""
-        return _texts(await self._command("HGETALL", "failed"))
-
-    @operation
-    async def get_failed_children_values(self) -> dict[str, str]:
-        """Return the same as `get_ignored_children_failures`; the older name."""
+        """Return why children with ``ignore_dependency_on_failure`` failed, by the Redis key of each child."""
         return _texts(await self._command("HGETALL", "failed"))
 
     @operation
@@ -107,13 +106,14 @@ class JobFamily(JobFields):
         ignored: Cursor | None = None,
         failed: Cursor | None = None,
     ) -> Dependencies:
-        """Return the job's children by what became of them: all of them, or a page of each kind asked for.
+        """Return the job's children by state: all of them, or a page of each state that is given.
 
         Args:
-            processed: ``{"cursor": 0, "count": 20}``; ``{}`` is the first page. A page may be larger than asked for.
-            unprocessed: the same for those the job waits for.
-            ignored: for failures that do not matter.
-            failed: for failures that fail the job.
+            processed: the page of completed children: ``{"cursor": 0, "count": 20}``, or ``{}`` for the first one. A
+                page may be larger than ``count``.
+            unprocessed: the page of unfinished children.
+            ignored: the page of failed children that are ignored.
+            failed: the page of failed children that fail the job.
 
         Raises:
             MalformedJobError: a result is not JSON.
@@ -130,7 +130,7 @@ class JobFamily(JobFields):
         found: dict[str, Any] = {}
         for (kind, page), answer in zip(pages.items(), replies, strict=True):
             if kind == "failed":
-                # One more than asked for tells whether there is another page.
+                # The reply has one member more than asked for if there is another page.
                 members, cursor = answer[: page["count"]], page["cursor"] + page["count"]
                 cursor = cursor if len(answer) > page["count"] else 0
             else:
@@ -173,7 +173,7 @@ class JobFamily(JobFields):
     async def get_dependencies_count(
         self, *, processed: bool = False, unprocessed: bool = False, ignored: bool = False, failed: bool = False
     ) -> DependenciesCount:
-        """Return how many children there are by what became of them: of each kind, or only of those asked for."""
+        """Return how many children there are in each state: in all states, or in those that are set to True."""
         commands: dict[str, list[str]] = {
             "processed": ["HLEN", self._key("processed")],
             "unprocessed": ["SCARD", self._key("dependencies")],
@@ -187,10 +187,12 @@ class JobFamily(JobFields):
 
     @operation
     async def remove_child_dependency(self) -> bool:
-        """Part this job from its parent, which no longer waits for it and goes on if it was the last one.
+        """Separate this job from its parent.
+
+        The parent no longer waits for it, and can run if this was its last unfinished child.
 
         Returns:
-            False if the parent did not wait for it.
+            False if the parent did not wait for this job.
 
         Raises:
             JobNotFoundError: the job is gone.
@@ -203,9 +205,9 @@ class JobFamily(JobFields):
 
     @operation
     async def remove_unprocessed_children(self) -> None:
-        """Remove the children that the job still waits for and all that those wait for, in whichever queues they are.
+        """Remove the unfinished children of the job and their descendants, in all queues.
 
-        Children that a worker has and children that have failed stay.
+        Children that a worker runs and children that failed stay.
         """
         await reply(self._source.core.remove_unprocessed_children(self.id))
 
@@ -213,7 +215,7 @@ class JobFamily(JobFields):
 async def dependency_page(
     core: CoreQueue, job_key: str, type: Literal["processed", "pending"], start: int, end: int
 ) -> DependencyPage:
-    """Return the children at some positions; see `Queue.get_dependencies`."""
+    """Return a range of the children; see `Queue.get_dependencies`."""
     key = f"{job_key}:{'processed' if type == 'processed' else 'dependencies'}"
     scan, size = ("HSCAN", "HLEN") if type == "processed" else ("SSCAN", "SCARD")
     # A scan may return a child twice.

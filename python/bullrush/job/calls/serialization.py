@@ -1,4 +1,4 @@
-"""A job's other forms: JSON, fields read elsewhere, and the calls by which BullMQ makes one."""
+"""A job as JSON and from JSON, and BullMQ's static methods that make or find jobs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import orjson
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.fields import JobFields, Source
-from bullrush.job.options import JobOptions, OptionCompiler, read_options
+from bullrush.job.fields import JobFields
+from bullrush.job.option_compiler import OptionCompiler, read_options
+from bullrush.job.options import JobOptions
 from bullrush.job.record import GivenRecord
 from bullrush.values.encoding import JSON, NO_DATA, decode, encode
 
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bullrush.job.options import NewJob
+    from bullrush.job.source import Source
 
 T_co = TypeVar("T_co", covariant=True)
 
-_SHOWN: Final = (
+_ATTRIBUTES: Final = (
     "id", "name", "data", "opts", "progress", "returnvalue", "stacktrace", "delay", "priority", "timestamp",
     "attempts_made", "attempts_started", "stalled_counter", "failed_reason", "deferred_failure", "processed_on",
     "finished_on", "processed_by", "parent_key", "parent", "deduplication_id", "repeat_job_key",
@@ -28,60 +30,60 @@ _SHOWN: Final = (
 )  # fmt: skip
 
 
-class _Finds(Protocol[T_co]):
+class _HasGetJob(Protocol[T_co]):
     def get_job(self, job_id: str, /) -> T_co: ...
 
 
-class _Adds(Protocol[T_co]):
+class _HasAdd(Protocol[T_co]):
     def add(self, name: str, data: JSON = ..., /, **options: Any) -> T_co: ...
 
 
-class _AddsMany(Protocol[T_co]):
+class _HasAddBulk(Protocol[T_co]):
     def add_bulk(self, jobs: Iterable[NewJob], /) -> T_co: ...
 
 
-class _Logs(Protocol[T_co]):
+class _HasAddJobLog(Protocol[T_co]):
     def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None, /) -> T_co: ...
 
 
-class JobForms(JobFields):
-    """What turns jobs into other things and other things into jobs."""
+class JobSerialization(JobFields):
+    """Conversions of jobs, and BullMQ's static methods."""
 
     __slots__ = ()
 
-    # Each of these answers as the queue does: a queue of `bullrush.aio` gives something to await.
+    # Each of these returns what the queue's method returns: with a queue of `bullrush.aio` that is awaitable.
 
     @staticmethod
-    def create(queue: _Adds[T_co], name: str, data: JSON = NO_DATA, opts: JobOptions | None = None) -> T_co:
+    def create(queue: _HasAdd[T_co], name: str, data: JSON = NO_DATA, opts: JobOptions | None = None) -> T_co:
         """Add a job; the same as `Queue.add`."""
         return queue.add(name, data, **(opts or {}))
 
     @staticmethod
-    def create_bulk(queue: _AddsMany[T_co], jobs: Iterable[NewJob]) -> T_co:
+    def create_bulk(queue: _HasAddBulk[T_co], jobs: Iterable[NewJob]) -> T_co:
         """Add many jobs; the same as `Queue.add_bulk`."""
         return queue.add_bulk(jobs)
 
     @staticmethod
-    def from_id(queue: _Finds[T_co], job_id: str) -> T_co:
-        """Return the job, None if there is none of this id; the same as `Queue.get_job`."""
+    def from_id(queue: _HasGetJob[T_co], job_id: str) -> T_co:
+        """Return the job with this id, None if there is none; the same as `Queue.get_job`."""
         return queue.get_job(job_id)
 
     @staticmethod
-    def add_job_log(queue: _Logs[T_co], job_id: str, row: str, keep_logs: int | None = None) -> T_co:
+    def add_job_log(queue: _HasAddJobLog[T_co], job_id: str, row: str, keep_logs: int | None = None) -> T_co:
         """Append a row to a job's log; the same as `Queue.add_job_log`."""
         return queue.add_job_log(job_id, row, keep_logs)
 
     @classmethod
     def from_json(cls, queue: Source, fields: Mapping[str, object], job_id: str | None = None) -> Self:
-        """Return a job of fields that are at hand already; nothing is read from Redis.
+        """Return a job from fields that were read elsewhere. Redis is not asked.
 
         Args:
-            queue: the queue it belongs to.
-            fields: the fields of its hash in Redis as bytes or str, or what `as_json` returned.
-            job_id: its id; by default the ``id`` in ``fields``.
+            queue: the queue that the job belongs to.
+            fields: the fields of the job's hash in Redis as bytes or str, or the result of `as_json`.
+            job_id: the job's id; by default the ``id`` in ``fields``.
 
         Raises:
-            InvalidOptionError: there is no id.
+            InvalidOptionError: no id was given.
         """
         job_id = job_id or fields.get("id")  # type: ignore[assignment]
         if not job_id:
@@ -90,7 +92,7 @@ class JobForms(JobFields):
 
     @staticmethod
     def opts_from_json(stored: bytes | str) -> dict[str, JSON]:
-        """Return options as they are here, from the JSON stored with a job.
+        """Return options under the names of `JobOptions`, from the JSON that is stored with a job.
 
         Raises:
             MalformedJobError: it is not a JSON object.
@@ -99,7 +101,7 @@ class JobForms(JobFields):
 
     @staticmethod
     def opts_as_json(opts: JobOptions) -> dict[str, JSON]:
-        """Return options as they are stored with a job, under BullMQ's short names.
+        """Return options under the short names that BullMQ stores with a job.
 
         Raises:
             InvalidOptionError: an option does not exist or has a bad value.
@@ -109,13 +111,14 @@ class JobForms(JobFields):
         return stored if job_id is None else {**stored, "jobId": job_id}
 
     def to_json(self) -> dict[str, JSON]:
-        """Return all attributes of the job by name; ready to be encoded as JSON, for a log or a web page."""
-        return {name: getattr(self, name) for name in _SHOWN}
+        """Return all attributes of the job by name, as JSON values."""
+        return {name: getattr(self, name) for name in _ATTRIBUTES}
 
     def as_json(self) -> dict[str, JSON]:
-        """Return the job as BullMQ hands it to other processes: its names, with data, result and stack traces as JSON texts.
+        """Return the job as BullMQ passes it to other processes, under BullMQ's names.
 
-        `from_json` makes a job of it again. Absent fields are left out.
+        Data, result and stack traces are JSON texts.         `from_json` makes a job from it. Fields that the job does
+        not have are left out.
         """
         fields = {
             "id": self.id,
@@ -143,6 +146,6 @@ class JobForms(JobFields):
         return {name: value for name, value in fields.items() if value is not None}
 
     def as_json_sandbox(self) -> dict[str, JSON]:
-        """Return `as_json` and where the job's queue is."""
-        place = {"queueName": self.queue_name, "queueQualifiedName": self.queue_qualified_name, "prefix": self.prefix}
-        return {**self.as_json(), **place}
+        """Return `as_json` and the name, the qualified name and the prefix of the job's queue."""
+        queue = {"queueName": self.queue_name, "queueQualifiedName": self.queue_qualified_name, "prefix": self.prefix}
+        return {**self.as_json(), **queue}

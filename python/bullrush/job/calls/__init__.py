@@ -1,0 +1,1 @@
+"""The calls of a job, by what they are about."""

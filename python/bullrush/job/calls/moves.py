@@ -1,0 +1,175 @@
+"""The calls on a running job: its lock, and the moves out of ``active``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypedDict
+
+from bullrush._core import now_ms
+from bullrush.base.operation import operation, reply
+from bullrush.job.failure import decide_retry
+from bullrush.job.fields import JobFields
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.values.encoding import JSON, NULL, encode
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from bullrush._core import JobRecord
+
+#: The token for which scripts do not check the lock.
+_UNCHECKED: Final = "0"
+
+
+class ChildKey(TypedDict):
+    """A child job: its ``id``, and its ``queue`` with the prefix, such as ``bull:video``."""
+
+    id: str
+    queue: str
+
+
+class JobMoves(JobFields):
+    """The calls that move a running job, or renew its lock."""
+
+    __slots__ = ()
+
+    @operation
+    async def move_to_delayed(self, timestamp: int, token: str | None = None) -> None:
+        """Move the running job to delayed. Its handler must then raise `DelayedError`.
+
+        Args:
+            timestamp: when the job may run again, in ms since 1970.
+            token: the lock token; the job's own by default.
+
+        Raises:
+            JobLockMissingError, JobLockMismatchError: the job is no longer held.
+        """
+        delay = max(0, checks.whole("timestamp", timestamp) - now_ms())
+        await reply(self._source.core.move_to_delayed(self.id, await self._token_for_move(token), delay))
+        self._change(delay=b"%d" % delay)
+
+    @operation
+    async def move_to_wait(self, token: str | None = None) -> int:
+        """Move the running job back to wait, to run next. Its handler must then raise `WaitingError`.
+
+        Args:
+            token: the lock token; the job's own by default.
+
+        Returns:
+            For how many ms the queue is rate limited, 0 if it is not.
+
+        Raises:
+            JobLockMissingError, JobLockMismatchError: the job is no longer held.
+        """
+        return await reply(self._source.core.move_to_wait(self.id, await self._token_for_move(token)))
+
+    @operation
+    async def extend_lock(self, token: str | None, duration: Duration) -> bool:
+        """Renew the job's lock. A running worker does this by itself.
+
+        Args:
+            token: the lock token; None is the job's own.
+            duration: ms after which the lock expires.
+
+        Returns:
+            False if this token no longer holds the lock.
+        """
+        lasting = checks.positive_milliseconds("duration", duration)
+        return await reply(self._source.core.extend_lock(self.id, self.lock_token(token), lasting))
+
+    @operation
+    async def move_to_completed(
+        self, returnvalue: JSON = None, token: str | None = None, fetch_next: bool = True
+    ) -> Self | None:
+        """Complete a job from `Worker.get_next_job`, and by default take the next job.
+
+        Args:
+            returnvalue: the job's result, any JSON value.
+            token: the lock token; the job's own by default.
+            fetch_next: take the next job in the same round trip, under the same token.
+
+        Returns:
+            The next job, None if there is none now.
+
+        Raises:
+            DataError: a part of the result is not JSON.
+            JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
+            PendingDependenciesError: the job has unfinished children.
+            FailedChildrenError: a child of the job failed.
+        """
+        value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
+        next_record = await reply(
+            self._source.manual.move_to_completed(
+                self.id, await self._token_for_move(token), self.record.opts, value, fetch_next
+            )
+        )
+        self.completed(value, now_ms())
+        return self._next_job(next_record)
+
+    @operation
+    async def move_to_failed(
+        self, error: BaseException, token: str | None = None, fetch_next: bool = False
+    ) -> Self | None:
+        """End a failed attempt as a worker does: the job is retried or fails for good, as its options say.
+
+        Args:
+            error: the error; after an `UnrecoverableError` the job is not retried.
+            token: the lock token; the job's own by default.
+            fetch_next: if the job fails for good, take the next one in the same round trip.
+
+        Returns:
+            The next job, None if there is none now or ``fetch_next`` is not set.
+
+        Raises:
+            JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
+        """
+        source, opts, made = self._source, self.record.opts, self.attempts_made
+        failure = await decide_retry(self, error, source.manual.needs_strategy(opts, made), source.backoff_strategy)
+        retry_in, stacktrace, next_record = await reply(
+            source.manual.move_to_failed(
+                self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"), *failure, fetch_next
+            )
+        )
+        if retry_in is None:
+            self.failed(failure.reason, stacktrace.encode(), now_ms())
+        else:
+            self.retried(failure.reason, stacktrace.encode(), retry_in)
+        return self._next_job(next_record)
+
+    @operation
+    async def move_to_waiting_children(self, token: str | None = None, *, child: ChildKey | None = None) -> bool:
+        """Let the running job wait for its children. Its handler must then raise `WaitingChildrenError`.
+
+        Args:
+            token: the lock token; the job's own by default.
+            child: wait only if this child is unfinished; by default, if any child is.
+
+        Returns:
+            False if there is nothing to wait for: the handler goes on.
+
+        Raises:
+            FailedChildrenError: a child with ``fail_parent_on_failure`` failed.
+            JobLockMissingError, JobLockMismatchError: the job is no longer held.
+        """
+        child_key = None if child is None else f"{child['queue']}:{child['id']}"
+        return await reply(
+            self._source.core.move_to_waiting_children(self.id, await self._token_for_move(token), child_key)
+        )
+
+    async def _token_for_move(self, token: str | None) -> str:
+        """Return the token for a call that moves the job out of ``active``.
+
+        If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the
+        job.
+        """
+        pending = self._source.put_start_on_record(self.record)
+        if pending is not None:
+            await reply(pending)
+        return self.lock_token(token)
+
+    def lock_token(self, token: str | None) -> str:
+        """Return the given token, or the job's own, or ``0``: then the lock is not checked."""
+        return token or self.token or _UNCHECKED
+
+    def _next_job(self, record: JobRecord | None) -> Self | None:
+        return None if record is None else type(self)(record, self._source)

@@ -1,0 +1,57 @@
+"""The base of queues, job schedulers and workers: handles that jobs come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bullrush._core import CoreWorkerOptions, ManualWork
+from bullrush.base.handle import Handle
+from bullrush.job.source import BackoffStrategy, ProgressListener
+
+if TYPE_CHECKING:
+    from bullrush._core import Pending
+    from bullrush.job.fields import JobFields
+    from bullrush.job.record import Record
+
+
+class JobHandle(Handle):
+    """A handle that jobs come from: a `bullrush.job.source.Source`."""
+
+    _manual: ManualWork | None = None
+
+    @property
+    def manual(self) -> ManualWork:
+        """The compiled side of finishing jobs by hand.
+
+        Raises:
+            ClosedError: the handle was closed.
+        """
+        if self._core is None:
+            raise self._closed_error()
+        if self._manual is None:
+            self._manual = ManualWork(self._url, self._prefix, self._name, self._core_options())
+        return self._manual
+
+    @property
+    def backoff_strategy(self) -> BackoffStrategy | None:
+        """The custom backoff strategy; only a worker has one."""
+        return None
+
+    @property
+    def on_progress(self) -> ProgressListener | None:
+        """Emits ``progress`` for the jobs that came from here; None if there are no listeners."""
+        return self._emit_progress if self.has_listeners("progress") else None
+
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:  # noqa: ARG002 - for workers
+        """Do nothing: only a running worker claims jobs ahead."""
+        return None
+
+    def _emit_progress(self, job: JobFields, progress: object) -> None:
+        self.emit("progress", job, progress)
+
+    def _core_options(self) -> CoreWorkerOptions:
+        return CoreWorkerOptions()
+
+    def _shut_down(self) -> None:
+        super()._shut_down()
+        self._manual = None

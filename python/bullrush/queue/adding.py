@@ -1,0 +1,231 @@
+"""Adding jobs to a queue: one, many, or the rows of Arrow data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from bullrush._core import AutoIds, NewJobs, now_ms
+from bullrush.base.operation import operation, reply
+from bullrush.errors import InvalidOptionError
+from bullrush.job.job import JobT
+from bullrush.job.new_job import PreparedJob, prepare
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions, NewJob
+from bullrush.job.record import AddedRecord
+from bullrush.queue.getters import QueueGetters
+from bullrush.telemetry.protocol import Telemetry, of_many_jobs, of_one_job
+from bullrush.values.encoding import JSON, NO_DATA
+from bullrush.values.naming import check_known
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: The most job names in the span of `Queue.add_bulk`.
+_MAX_NAMES: Final = 100
+_NEW_JOB: Final = frozenset({"name", "data", "opts"})
+
+
+class AddedIds(list[str]):
+    """The ids of added jobs, in the order of the rows.
+
+    Attributes:
+        duplicates: the positions of jobs whose id existed already: for these nothing was added.
+    """
+
+    def __init__(self, ids: Iterable[str], duplicates: Sequence[int]) -> None:
+        super().__init__(ids)
+        self.duplicates = duplicates
+
+
+class QueueAdding(QueueGetters[JobT]):
+    """The calls that add jobs."""
+
+    _compiler: OptionCompiler
+
+    @operation
+    async def add(self, name: str, data: JSON = NO_DATA, **options: Unpack[JobOptions]) -> JobT:
+        """Add a job.
+
+        Args:
+            name: the kind of job; a handler can decide by it what to do.
+            data: any JSON value; ``{}`` by default.
+            options: see `JobOptions`: ``delay``, ``priority``, ``attempts``, ``backoff``, ``job_id``...
+
+        Returns:
+            The job. If a job with its ``job_id`` or deduplication id exists, nothing is added and the result has the id
+            of that job.
+
+        Raises:
+            DataError: a part of the data is not JSON; the message has its path.
+            InvalidOptionError: an option does not exist or has an invalid value.
+            ParentNotFoundError: the job's parent does not exist.
+            ParentReplacedError: a job with this id exists and has another parent.
+            ConnectionLostError: Redis could not be reached; the job was not added.
+            OutcomeUnknownError: the connection broke; the job was added or not.
+
+        Redis:
+            One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
+            that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
+        """
+        if self._telemetry is None:
+            job = await self._add_one(name, data, options)
+        else:
+            job = await self._add_traced(self._telemetry, name, data, options)
+        self.emit("waiting", job)
+        return job
+
+    @operation
+    async def add_bulk(self, jobs: Iterable[NewJob]) -> list[JobT]:
+        """Add many jobs, with the same result as `add` for each, but much faster.
+
+        Args:
+            jobs: dicts of ``name``, ``data`` and ``opts``; see `NewJob`.
+
+        Returns:
+            The jobs in the order given.
+
+        Raises:
+            DataError, InvalidOptionError: one job is invalid; no job was added.
+            ParentNotFoundError, ParentReplacedError: the parent of one job is wrong; none of its part of 250 was added,
+                earlier parts were.
+            ConnectionLostError, OutcomeUnknownError: some of the jobs may have been added.
+
+        Redis:
+            ``add/add_jobs`` per 250 jobs; each job is stored atomically, the whole list is not. If a job has a parent
+            or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically.
+        """
+        if self._telemetry is None:
+            return await self._add_many(self._new_jobs(jobs))
+        with self.trace("addBulk", kind="producer") as span:
+            traced = partial(self._with_context, self._telemetry.metadata())
+            new = self._new_jobs([{**_checked_job(job), "opts": traced(job.get("opts") or {})} for job in jobs])
+            span.set_attributes({"bullmq.job.bulk.names": new.names(_MAX_NAMES), "bullmq.job.bulk.count": len(new)})
+            return await self._add_many(new)
+
+    def _new_jobs(self, jobs: Iterable[Mapping[str, object]]) -> NewJobs:
+        return NewJobs(jobs, now_ms(), self._compiler.compile, self._prepared)
+
+    def _prepared(self, job: NewJob, timestamp: int) -> PreparedJob:
+        """Return one of many jobs in the form that the core takes. All jobs are checked before any is sent."""
+        job = _checked_job(job)
+        return prepare(self._compiler, job.get("name"), job.get("data", NO_DATA), job.get("opts") or {}, timestamp)
+
+    async def _add_many(self, new: NewJobs) -> list[JobT]:
+        if not new:
+            return []
+        pending = self.core.add_jobs(new)
+        # While the server works.
+        jobs = [self._job(record) for record in new.records()]
+        await reply(pending)
+        return jobs
+
+    async def _add_traced(self, telemetry: Telemetry, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
+        with self.trace("add", f"{self._name}.{name}", kind="producer", attributes={"bullmq.job.name": name}) as span:
+            given = options.get("telemetry", self._compiler.default("telemetry"))
+            traced = {**options, "telemetry": of_one_job(telemetry, given)}
+            job = await self._add_one(name, data, traced)
+            span.set_attributes({"bullmq.job.id": job.id})
+            return job
+
+    def _with_context(self, context: str, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the options of one of many jobs with the trace context of the producer."""
+        given = options.get("telemetry", self._compiler.default("telemetry"))
+        return {**options, "telemetry": of_many_jobs(context, given)}
+
+    @operation
+    async def add_arrow(
+        self,
+        source: object,
+        name: str | None = None,
+        *,
+        name_column: str | None = None,
+        data: Sequence[str] | None = None,
+        job_id: str | None = None,
+        id_scope: str | None = None,
+        opts: JobOptions | None = None,
+    ) -> AddedIds:
+        """Add one job per row of Arrow data. Rows are encoded by the core, without Python objects.
+
+        Args:
+            source: a table, a batch or a stream: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+            name: the name of all jobs.
+            name_column: instead of ``name``: the column with the names.
+            data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the
+                JSON.
+            job_id: the column with the job ids. BullMQ refuses whole numbers as ids: ``17`` in a column ``order``
+                becomes ``order-17``.
+            id_scope: instead of ``job_id``: ids are made from this text and the content of the row, independent of the
+                order of rows, so that rows added twice become one job. `bullrush.arrow.ArrowWriter` does the same over
+                many calls.
+            opts: the options of all jobs; see `JobOptions`.
+
+        Returns:
+            The ids in the order of the rows. Their attribute ``duplicates`` has the positions of ids that existed
+            already.
+
+        Raises:
+            InvalidOptionError: an option or a column is wrong, or a row cannot be a job; no job was added.
+
+        Redis:
+            As `add_bulk`.
+        """
+        if (name is None) == (name_column is None):
+            raise InvalidOptionError("add_arrow() needs either name or name_column")
+        if job_id is not None and id_scope is not None:
+            raise InvalidOptionError("add_arrow() takes job_id or id_scope, not both")
+        if self._telemetry is None:
+            return await self._add_arrow(source, name, name_column, data, job_id, id_scope, opts or {})
+        with self.trace("addBulk", kind="producer") as span:
+            traced = self._with_context(self._telemetry.metadata(), opts or {})
+            ids = await self._add_arrow(source, name, name_column, data, job_id, id_scope, traced)
+            span.set_attributes({"bullmq.job.bulk.count": len(ids)})
+            return ids
+
+    async def _add_arrow(
+        self,
+        source: object,
+        name: str | None,
+        name_column: str | None,
+        data: Sequence[str] | None,
+        job_id: str | None,
+        id_scope: str | None,
+        opts: Mapping[str, object],
+    ) -> AddedIds:
+        compiled, own_id = self._compiler.compile(opts)
+        if own_id is not None:
+            raise InvalidOptionError("add_arrow() takes the column of job ids as job_id=, not in opts")
+        auto_ids = None if id_scope is None else AutoIds(id_scope)
+        pending = self.core.add_arrow(
+            source,
+            name,
+            name_column,
+            data,
+            job_id,
+            auto_ids,
+            compiled.stored,
+            compiled.timestamp or now_ms(),
+            compiled.delay,
+            compiled.priority,
+            compiled.lifo,
+            compiled.link,
+        )
+        return AddedIds(*await reply(pending))
+
+    async def _add_one(self, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
+        job, link = prepare(self._compiler, name, data, options, now_ms())
+        if link is None:
+            job_id = await reply(self.core.add_job(job))
+        else:
+            ids, _, _ = await reply(self.core.add_linked_jobs([(job, link)], whole=False))
+            job_id = ids[0]
+        return self._job(AddedRecord(job_id, job, link))
+
+
+def _checked_job(job: NewJob) -> NewJob:
+    if not isinstance(job, Mapping):
+        raise InvalidOptionError(f"add_bulk() takes dicts of name, data and opts, not {type(job).__name__}")
+    if not job.keys() <= _NEW_JOB:
+        check_known(job, _NEW_JOB, "A job of add_bulk()")
+    return job

@@ -1,0 +1,21 @@
+"""Calls of a queue under BullMQ's older names."""
+
+from __future__ import annotations
+
+from bullrush.base.operation import operation
+from bullrush.job.job import JobT
+from bullrush.queue.administration import QueueAdministration
+
+
+class QueueAliases(QueueAdministration[JobT]):
+    """Each does the same as the call that its docstring names."""
+
+    @operation
+    async def get_debounce_job_id(self, id: str) -> str | None:
+        """Do the same as `get_deduplication_job_id`; the older name."""
+        return await QueueAdministration.get_deduplication_job_id.steps(self, id)
+
+    @operation
+    async def remove_debounce_key(self, id: str) -> int:
+        """Do the same as `remove_deduplication_key`; the older name."""
+        return await QueueAdministration.remove_deduplication_key.steps(self, id)

@@ -1,0 +1,304 @@
+"""Everything of a worker that blocking and asyncio workers share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from bullrush._core import CoreWorker, JobRecord
+from bullrush.base.operation import operation, sleep
+from bullrush.errors import InvalidOptionError
+from bullrush.job.failure import CANCELLED
+from bullrush.job.job import AsyncJob, Job, JobT
+from bullrush.telemetry.spans import WORKER_SPANS
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.worker.handler import is_async, of_job, of_jobs
+from bullrush.worker.manual import NO_FUNCTION, ManualCalls
+from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
+from bullrush.worker.processor import Processor
+from bullrush.worker.run import WorkerRun
+from bullrush.worker.runners import LoopRunner, Runner, ThreadRunner
+from bullrush.worker.tracing import TracedHandler
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from bullrush._core import Pending
+    from bullrush.job.record import Record
+
+#: The condition on which `Worker.run` returns.
+Until = Literal["empty", "drained"]
+
+_UNTIL: Final = frozenset({"empty", "drained"})
+HORIZON: Final = 60_000
+_POLL: Final = 0.005
+#: Seconds that `close` waits for the listeners of the last events when its timeout is over.
+_GRACE: Final = 0.1
+#: Iterations of the event loop after which listeners were called and their coroutines have started.
+_LOOP_ITERATIONS: Final = 2
+
+
+class WorkerCalls(ManualCalls[JobT]):
+    """The calls of a worker, written once for `Worker` and `aio.Worker`."""
+
+    _spans = WORKER_SPANS
+    _loop_runner: ClassVar[type[LoopRunner]]
+
+    def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
+        """Make a worker for a queue. It does not connect before `run`, unless ``autorun`` is set.
+
+        Args:
+            queue_name: the queue's name.
+            handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
+                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. If it has a
+                second parameter without a default, that gets the job's lock token. A text such as ``module:function``
+                is imported. Without a handler the worker cannot `run`, only `get_next_job`.
+            options: see `WorkerOptions`.
+
+        Raises:
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an option does not exist or has an invalid value, or the handler takes neither one nor
+                two arguments.
+        """
+        self._settings: WorkerSettings = read_worker_options(options)
+        function = handler if handler is not None else self._settings.batch_handler
+        if handler is not None and self._settings.batch_handler is not None:
+            raise InvalidOptionError("A worker needs either a handler or a batch_handler")
+        if isinstance(function, str):
+            # Imported here, since few programs give a handler by name.
+            from pkgutil import resolve_name
+
+            function = resolve_name(function)
+        if function is not None and not callable(function):
+            raise InvalidOptionError(f"handler must be a function, not {function!r}")
+        if function is None and self._settings.autorun:
+            raise InvalidOptionError("autorun needs a handler")
+        self._pickled_handler = self._pickled(function) if function and self._settings.isolation == "process" else b""
+        super().__init__(
+            queue_name,
+            self._settings.url,
+            self._settings.prefix,
+            options,
+        )
+        if function is not None:
+            function = of_job(function) if handler is not None else of_jobs(function)
+        self._function: Callable[..., Any] | None = None if function is None else self._traced(function)
+        self._concurrency = self._settings.concurrency
+        self._lock = threading.Lock()
+        self._runs = 0
+        self._paused = False
+        self._run: WorkerRun | None = None
+
+    def _begin(
+        self, until: Until | None, max_jobs: int | None, max_seconds: float | timedelta | None, horizon: Duration
+    ) -> WorkerRun:
+        """Check the arguments of `run` and start fetching. Handlers start with `WorkerRun.start`."""
+        if until is not None and until not in _UNTIL:
+            raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
+        most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
+        longest = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
+        ahead = checks.milliseconds("horizon", horizon)
+        if self._function is None:
+            raise RuntimeError(NO_FUNCTION)
+        with self._lock:
+            if self._closing:
+                raise self._closed_error()
+            if self._run is not None and not self._run.finished:
+                self._run.core.stats()  # in a forked child this raises an error that says so
+                raise RuntimeError("Worker is already running.")
+            core = self._new_core()
+            self._runs += 1
+            self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._emit_closed, self._listeners)
+            # Read after `_run` is set: a pause or a close in between either sees the run or is seen here.
+            if self._paused:
+                core.pause()
+            core.report_outcomes(self._wants_outcomes())
+            core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
+            if self._manual is not None:
+                self._manual.unregister()
+            if self.closing:
+                run.begin_close()
+        return run
+
+    def _emit_closed(self) -> None:
+        self.emit("closed")
+        self._listeners.expire(now=True)
+
+    def _new_core(self) -> CoreWorker:
+        return CoreWorker(
+            self._url,
+            self._prefix,
+            self._name,
+            self._settings.core_options(),
+            # Tokens are counted from 1 in each run, so each run needs its own id.
+            worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
+            concurrency=self._concurrency * self._settings.batch_size,
+        )
+
+    def _pickled(self, function: Callable[..., Any]) -> bytes:
+        # Imported here, and in `_new_runner`, since only isolation="process" needs `multiprocessing`.
+        from bullrush.worker.process.runner import pickled_handler
+
+        return pickled_handler(function)
+
+    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if self._telemetry is None:
+            return function
+        handler = TracedHandler(self._telemetry, self, self._settings.name)
+        return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
+
+    def _new_runner(self, core: CoreWorker) -> Runner:
+        settings, slots, function = self._settings, self._concurrency, self._function
+        assert function is not None
+        batched, name = settings.batch_handler is not None, f"bullrush-{self._name}"
+        if settings.isolation == "process":
+            from bullrush.worker.process.child import ProcessSetup
+            from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner
+
+            setup = ProcessSetup(self._name, self._url, self._prefix, self._pickled_handler, batched)
+            children = HandlerProcesses(setup, self)
+            run = self._traced(children.run_many if batched else children.run_one)
+            calls = Processor(core, run, Job, self, self)
+            call = calls.run_batch if batched else calls.run_each
+            return ProcessRunner(core, call, slots, settings.batch_size, name, children)
+        if is_async(function):
+            tasks = Processor(core, function, AsyncJob, self, self)
+            start = tasks.run_batch_async if batched else tasks.run_one_async
+            return self._loop_runner(core, start, slots, settings.batch_size)
+        calls = Processor(core, function, Job, self, self)
+        call = calls.run_batch if batched else calls.run_each
+        return ThreadRunner(core, call, slots, settings.batch_size, name)
+
+    def _stop_fetching(self, time: int) -> None:
+        if (run := self._current) is not None:
+            run.core.limit(time)
+
+    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+        """Write the start of a job that was claimed ahead to Redis; None if that is not needed."""
+        run = self._run if isinstance(record, JobRecord) else None
+        return run.core.put_start_on_record(record) if run else None  # type: ignore[arg-type]
+
+    def _report_outcomes(self, *, wanted: bool) -> None:
+        if (run := self._current) is not None:
+            run.core.report_outcomes(wanted)
+
+    def _cancel(self, job_id: str, token: str | None) -> None:
+        if self._run is not None:
+            self._run.runner.cancel(job_id, token)
+
+    def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
+        """Cancel a running job: tell its handler to stop.
+
+        The task of a coroutine function is cancelled, and a process is killed. A plain function sees ``job.cancelled``
+        or calls `Job.check_cancelled`. The job then fails with the reason and is not retried, unless the handler raises
+        another error or returns a result.
+
+        Args:
+            job_id: the job's id.
+            reason: the reason with which the job fails.
+
+        Returns:
+            False if this worker does not run the job, or if it was cancelled before.
+        """
+        job_id, reason = checks.text("job_id", job_id), checks.text("reason", reason or CANCELLED)
+        run = self._current
+        return run is not None and run.core.cancel(job_id, reason)
+
+    def cancel_all_jobs(self, reason: str | None = None) -> None:
+        """Cancel all running jobs of this worker; see `cancel_job`."""
+        reason = checks.text("reason", reason or CANCELLED)
+        if (run := self._current) is not None:
+            for job_id in run.core.held_ids():
+                run.core.cancel(job_id, reason)
+
+    def is_running(self) -> bool:
+        """Return whether the worker takes jobs or still has running ones.
+
+        A paused worker without running jobs does not run.
+        """
+        run = self._current
+        return run is not None and (not self._paused or bool(run.core.stats()["in_hand"]))
+
+    @property
+    def _current(self) -> WorkerRun | None:
+        """The current run, None if it has ended."""
+        return None if self._run is None or self._run.finished else self._run
+
+    def is_paused(self) -> bool:
+        """Return whether this worker is paused."""
+        return self._paused
+
+    @property
+    def concurrency(self) -> int:
+        """How many jobs, or batches, run at the same time. It can be set while the worker runs."""
+        return self._concurrency
+
+    @concurrency.setter
+    def concurrency(self, concurrency: int) -> None:
+        self._concurrency = check_concurrency("concurrency", concurrency)
+        if (run := self._current) is not None:
+            run.runner.resize(self._concurrency)
+            run.core.set_concurrency(self._concurrency * self._settings.batch_size)
+
+    @operation
+    async def pause(self, do_not_wait_active: bool = False) -> None:
+        """Pause this worker only: it takes no more jobs until `resume`. `Queue.pause` pauses all workers.
+
+        Args:
+            do_not_wait_active: return at once; by default wait until the running jobs have finished.
+        """
+        was_paused, self._paused = self._paused, True
+        if (run := self._current) is not None:
+            run.core.pause()
+            while not do_not_wait_active and self.is_running() and not run.is_inside():
+                await sleep(_POLL)
+        if not was_paused:
+            self.emit("paused")
+
+    def resume(self) -> None:
+        """Take jobs again after `pause`."""
+        was_paused, self._paused = self._paused, False
+        if (run := self._current) is not None:
+            run.core.resume()
+        if was_paused:
+            self.emit("resumed")
+
+    @operation
+    async def close(self, force: bool = False, *, timeout: Duration | None = None) -> None:
+        """Close the worker: take no more jobs, wait for the running ones, and let `run` return.
+
+        Args:
+            force: do not wait. Running jobs run again, on another worker, when their lock has expired.
+            timeout: the longest wait in ms; then close by force.
+        """
+        patience = None if timeout is None else checks.milliseconds("timeout", timeout)
+        was_closed, self._closing = self._closing, True
+        self._end_waits()
+        run = self._run
+        if run is None and not was_closed:
+            # A worker that never ran has these events, too.
+            self.emit("closing")
+            self.emit("closed")
+        if run is None or run.finished:
+            return
+        try:
+            self.emit("closing")
+        finally:
+            run.begin_close(patience, force=force)
+        grace = _GRACE
+        while grace > 0 and not run.is_reported and not run.is_inside():
+            await sleep(_POLL)
+            grace -= _POLL if run.overdue else 0
+        for _ in range(_LOOP_ITERATIONS):
+            await sleep(0.0)
+
+    @operation
+    async def disconnect(self) -> None:
+        """Close by force, without waiting; see `close`."""
+        self._closing = True
+        self._end_waits()
+        if (run := self._current) is not None:
+            run.begin_close(force=True)
