@@ -18,21 +18,21 @@ use super::terms::WorkerTerms;
 use crate::connection::{BlockingLink, Endpoint};
 use crate::error::Error;
 use crate::protocol::{JobOptions, Keys};
-use crate::worker::event::Event;
-use crate::worker::fetcher::stamp_jobs;
-use crate::worker::handout::Taken;
+use crate::worker::custom_backoff;
+use crate::worker::fetch::stamp_jobs;
 use crate::worker::held::HeldJob;
+use crate::worker::listeners::{Details, Event};
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
-use crate::worker::outcome::{custom_backoff, Failure, Outcome};
-use crate::worker::shared::{Closing, Shared};
-use crate::worker::witness::Witness;
+use crate::worker::outcome::{Failure, Outcome};
+use crate::worker::ready_queue::Taken;
+use crate::worker::state::{Closing, WorkerState};
 
 /// How often a taker looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(200);
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreWorker {
-    owned: OwnedByProcess<Arc<Shared>>,
+    owned: OwnedByProcess<Arc<WorkerState>>,
     endpoint: Arc<Endpoint>,
     keys: Keys,
     started: AtomicBool,
@@ -43,7 +43,7 @@ type WorkerEvent =
     (&'static str, Option<PyJobRecord>, String, i64, Option<Vec<u8>>, Option<Py<PyAny>>, Option<&'static str>);
 
 impl CoreWorker {
-    fn shared(&self) -> PyResult<&Arc<Shared>> {
+    fn shared(&self) -> PyResult<&Arc<WorkerState>> {
         self.owned.get().ok_or_else(forked)
     }
 
@@ -55,8 +55,8 @@ impl CoreWorker {
         outcome: impl FnOnce(Arc<HeldJob>) -> Outcome,
     ) -> PyResult<()> {
         let job = self.unsettled(py, record)?;
-        let witness = || left.map_or_else(Witness::default, Witness::of_handler);
-        self.shared()?.submit_seen(outcome(job.clone()), witness);
+        let details = || left.map_or_else(Details::default, Details::from_handler);
+        self.shared()?.submit_with_details(outcome(job.clone()), details);
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl CoreWorker {
     fn unsettled<'r>(&self, py: Python<'_>, record: &'r PyJobRecord) -> PyResult<&'r Arc<HeldJob>> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
         // An outcome that comes too late to count, after its job has timed out, is no news.
-        if self.shared()?.has_ended() && !job.is_settled() {
+        if self.shared()?.lifecycle.has_ended() && !job.is_settled() {
             return Err(to_py_err(py, &Error::Closed));
         }
         Ok(job)
@@ -90,7 +90,7 @@ impl CoreWorker {
     ) -> PyResult<Self> {
         let options = WorkerOptions { worker_id, concurrency, ..terms.0.clone() };
         Ok(Self {
-            owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
+            owned: OwnedByProcess::new(Arc::new(WorkerState::new(options))),
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
             started: AtomicBool::new(false),
@@ -150,12 +150,12 @@ impl CoreWorker {
     }
 
     fn fileno(&self) -> PyResult<i32> {
-        let wakeup = self.shared()?.handout.wakeup();
+        let wakeup = self.shared()?.ready_queue.wakeup();
         wakeup.map(|wakeup| wakeup.fileno()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     fn rearm(&self) -> PyResult<()> {
-        let wakeup = self.shared()?.handout.wakeup();
+        let wakeup = self.shared()?.ready_queue.wakeup();
         wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
@@ -236,7 +236,7 @@ impl CoreWorker {
     fn set_concurrency(&self, concurrency: usize) -> PyResult<()> {
         let shared = self.shared()?;
         shared.concurrency.store(concurrency, Ordering::Relaxed);
-        shared.bell.notify_one();
+        shared.wake.notify_one();
         Ok(())
     }
 
@@ -248,7 +248,7 @@ impl CoreWorker {
     fn pause(&self) -> PyResult<()> {
         let shared = self.shared()?;
         shared.paused.store(true, Ordering::Relaxed);
-        shared.hold();
+        shared.give_back_unstarted();
         Ok(())
     }
 
@@ -275,7 +275,7 @@ impl CoreWorker {
     fn resume(&self) -> PyResult<()> {
         let shared = self.shared()?;
         shared.paused.store(false, Ordering::Relaxed);
-        shared.bell.notify_one();
+        shared.wake.notify_one();
         Ok(())
     }
 
@@ -287,11 +287,11 @@ impl CoreWorker {
         shared.close(closing);
         let started = self.started.load(Ordering::Acquire);
         if !started {
-            shared.handout.close();
+            shared.ready_queue.close();
         }
         Ok(Pending::start(async move {
             if started {
-                shared.ended().await?;
+                shared.lifecycle.ended().await?;
             }
             Ok(Reply::Nothing)
         }))
@@ -317,22 +317,22 @@ impl CoreWorker {
 }
 
 fn describe(event: Event) -> WorkerEvent {
-    let outcome = |kind, job, text, number, stack, witness: Witness| {
-        let left = witness.left.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
-        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, witness.class)
+    let outcome = |kind, job, text, number, stack, details: Details| {
+        let left = details.handler_value.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
+        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, details.error_class)
     };
     let (kind, text) = match event {
-        Event::Completed { job, value, finished_on, witness } => {
+        Event::Completed { job, value, finished_on, details } => {
             let value = String::from_utf8(value).unwrap_or_default();
-            return outcome("completed", job, value, finished_on, None, witness);
+            return outcome("completed", job, value, finished_on, None, details);
         }
-        Event::Failed { job, reason, stacktrace, finished_on, witness } => {
-            return outcome("failed", job, reason, finished_on, Some(stacktrace), witness);
+        Event::Failed { job, reason, stacktrace, finished_on, details } => {
+            return outcome("failed", job, reason, finished_on, Some(stacktrace), details);
         }
-        Event::Retried { job, reason, stacktrace, delay, witness } => {
-            return outcome("retried", job, reason, delay, Some(stacktrace), witness);
+        Event::Retried { job, reason, stacktrace, delay, details } => {
+            return outcome("retried", job, reason, delay, Some(stacktrace), details);
         }
-        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Witness::default()),
+        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Details::default()),
         Event::Stalled { id } => ("stalled", id),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
         Event::Drained => ("drained", String::new()),

@@ -15,7 +15,7 @@ use super::reader::{Entry, Reader};
 use super::recent::{JobEnd, Recent};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
-use crate::spell::Spell;
+use crate::outage::Outage;
 
 /// Pause after an error that a reconnect does not mend.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
@@ -124,10 +124,10 @@ impl Feed {
     }
 
     async fn read_on(&self, reader: &mut Reader) {
-        let spell = Spell::default();
+        let outage = Outage::default();
         loop {
             let Err(error) = self.turn(reader).await else {
-                spell.ends();
+                outage.ends();
                 continue;
             };
             let passing = matches!(error, Error::ConnectionLost(_));
@@ -140,7 +140,7 @@ impl Feed {
                     unknown
                 });
             }
-            if spell.begins(&error) {
+            if outage.begins(&error) {
                 let listeners = self.state.lock().senders();
                 tell(listeners, News::Trouble(error)).await;
             }
