@@ -1,8 +1,8 @@
 //! Locks that a forked child can use.
 //!
-//! parking_lot keeps waiting threads in tables of the whole process. If the process forks while a thread has such a table
-//! locked, the child waits for it for ever. A lock of std keeps its state in itself, and a child uses no lock that its
-//! parent made.
+//! parking_lot keeps waiting threads in tables of the whole process. If the process forks while a thread has such a
+//! table locked, the child waits for it forever. A lock of std keeps its state in itself, and a child uses no lock that
+//! its parent made.
 
 use std::sync::PoisonError;
 use std::time::Duration;

@@ -15,7 +15,7 @@ pub struct SpinWait {
 }
 
 impl SpinWait {
-    /// Spin until `is_done` or until the time is over; other threads may run meanwhile. The caller then checks for itself.
+    /// Spin until `is_done` or until the time is over. Other threads may run meanwhile. The caller then checks again.
     pub fn spin(&self, began: Instant, is_done: impl Fn() -> bool) {
         if self.last_was_long.load(Ordering::Relaxed) || self.spinning.swap(true, Ordering::AcqRel) {
             return;

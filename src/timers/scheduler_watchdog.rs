@@ -1,4 +1,4 @@
-//! Repairs job schedulers without a next job: it was removed, or it was run by a client that did not add the one after it.
+//! Repairs job schedulers without a next job: it was removed, or a client ran it and did not add the one after it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::queue::schedulers::{add_scheduler_iteration, template, Iteration};
 
 const INTERVAL: Duration = Duration::from_secs(60);
 /// A scheduler is checked when its latest job is this late.
-const PATIENCE_MS: i64 = 60_000;
+const LATE_MS: i64 = 60_000;
 /// Only one worker at a time repairs a queue; a little less than the interval.
 const LOCK_MS: i64 = 55_000;
 /// Schedulers per pass; the next pass continues after them.
@@ -41,7 +41,7 @@ struct BrokenChain {
 }
 
 impl SchedulerWatchdog {
-    /// Run until dropped: one pass at once, then one per minute. `repaired` gets the ids of the schedulers that were repaired.
+    /// Run until dropped: one pass at once, then one per minute. `repaired` gets the ids of repaired schedulers.
     pub async fn run(self, mut repaired: impl FnMut(String), mut failed: impl FnMut(String)) {
         let (mut skip, outage) = (0, Outage::default());
         loop {
@@ -61,7 +61,7 @@ impl SchedulerWatchdog {
     /// Check the late schedulers after the first `skip`, and return how many to skip next time.
     async fn pass(&self, skip: usize, repaired: &mut impl FnMut(String)) -> Result<usize> {
         let mut late = redis::cmd("ZRANGEBYSCORE");
-        late.arg(self.keys.of("repeat")).arg("-inf").arg(now_ms() - PATIENCE_MS).arg("WITHSCORES");
+        late.arg(self.keys.of("repeat")).arg("-inf").arg(now_ms() - LATE_MS).arg("WITHSCORES");
         late.arg("LIMIT").arg(skip).arg(LIMIT);
         let late = reply::texts(self.link.call(&late, Retry::Safe).await?)?;
         let next = if late.len() < 2 * LIMIT { 0 } else { skip + LIMIT };

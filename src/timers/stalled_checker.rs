@@ -26,7 +26,7 @@ pub struct StalledChecker {
 }
 
 impl StalledChecker {
-    /// Run until dropped: one pass at once, then one per interval. `stalled` gets the ids of the jobs that were put back.
+    /// Run until dropped: one pass at once, then one per interval. `stalled` gets the ids of jobs that were put back.
     pub async fn run(self, mut stalled: impl FnMut(Vec<String>), mut failed: impl FnMut(String)) {
         let outage = Outage::default();
         loop {

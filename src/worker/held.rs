@@ -16,7 +16,8 @@ static ARRIVED: AtomicU64 = AtomicU64::new(0);
 /// How this worker claimed a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// For a free slot: its fetch wrote the start into the job's hash (stamped it), with this time in ms since the epoch.
+    /// For a free slot: its fetch wrote the start into the job's hash (stamped it), with this time in ms since the
+    /// epoch.
     Stamped(i64),
     /// Ahead of a free slot: its hash is unchanged, and is stamped when the job starts.
     Ahead,

@@ -17,8 +17,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(2500);
 /// The longest delay (ms) of a job whose successor could not be added.
 const LONGEST_DELAY: i64 = 300_000;
 
-/// Add the job's successor, then pass the job to the handlers. If the successor cannot be added, the job is delayed, not
-/// run: without a successor the scheduler would stop.
+/// Add the job's successor, then pass the job to the handlers. If the successor cannot be added, the job is delayed,
+/// not run: without a successor the scheduler would stop.
 pub async fn produce_next(state: Arc<WorkerState>, link: Link, keys: Keys, job: Arc<HeldJob>) {
     let mut tries = 1;
     let error = loop {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Sleep until the deadline; for ever without one.
+/// Sleep until the deadline; forever without one.
 pub async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(at) => tokio::time::sleep_until(at.into()).await,

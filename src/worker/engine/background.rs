@@ -1,5 +1,5 @@
-//! What runs beside the engine's loop: lock renewal, stalled check, scheduler watchdog, time-outs, cancellations, the thread
-//! ramp and the report of connection losses.
+//! What runs beside the engine's loop: lock renewal, stalled check, scheduler watchdog, time-outs, cancellations, the
+//! thread ramp and the report of connection losses.
 
 use std::sync::Arc;
 

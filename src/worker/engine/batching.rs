@@ -20,8 +20,8 @@ impl Engine {
         self.state.outcomes.take(fewest, limits::JOBS, limits::OUTCOME_BYTES)
     }
 
-    /// How many outcomes are worth a call now. With quick handlers and no claims ahead, the next outcomes will come very soon:
-    /// the call waits a moment for them.
+    /// How many outcomes are worth a call now. With quick handlers and no claims ahead, the next outcomes will come
+    /// very soon: the call waits a moment for them.
     fn fewest_to_send(&mut self) -> usize {
         let good_batch = self.state.outcomes.good_batch.load(Ordering::Relaxed);
         let fewest = self.in_flight.fewest_to_send(good_batch);
@@ -52,7 +52,7 @@ impl Engine {
         self.in_flight.start(outcomes, fetch);
     }
 
-    /// Send jobs back to their places. It waits for the replies to all fetches in flight: only then is their order known.
+    /// Send jobs back to their places, but only when no fetch is in flight: only then is their order known.
     pub(super) fn return_jobs(&mut self) {
         if self.in_flight.coming() == 0 {
             let returning = self.state.outcomes.take_returning();

@@ -20,7 +20,7 @@ impl Engine {
         let waits = state.is_held_up()
             || state.stats.limiting.load(Ordering::Relaxed) > 0
             || state.limited_until.load(Ordering::Relaxed) > now_ms()
-            || self.is_refused()
+            || self.is_fetch_paused()
             || state.outcomes.is_returning()
             || (self.alone_since.is_some() && !request.alone)
             || !self.lost_replies.is_empty();
@@ -42,8 +42,8 @@ impl Engine {
         request
     }
 
-    /// Until when a job that must run alone keeps others from running beside it. After that a long job does not hold up the
-    /// queue any more.
+    /// Until when a job that must run alone does not run beside others. After that it does: a long job must not hold up
+    /// the queue.
     pub(super) fn alone_until(&self) -> Option<Instant> {
         self.alone_since.map(|since| since + self.state.options.lock_duration)
     }

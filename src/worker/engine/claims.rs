@@ -7,7 +7,7 @@ use crate::worker::fetch::stamp_jobs;
 
 /// How often a worker with jobs claimed ahead checks which have started, or wait for too long.
 pub(super) const CLAIM_CHECK: Duration = Duration::from_millis(3);
-/// The start of a job that has run this long is recorded; the start of a quicker one is recorded together with its outcome.
+/// The start of a job that has run this long is recorded; that of a quicker one is recorded with its outcome.
 const BRIEF: Duration = Duration::from_millis(1);
 
 impl Engine {
@@ -19,7 +19,7 @@ impl Engine {
         self.prefetch.forbidden = forbidden;
     }
 
-    /// Record the starts of jobs that were claimed ahead and have run for a while; give back the ones that wait too long.
+    /// Record the starts of jobs that were claimed ahead and have run for a while; give back those that wait too long.
     pub(super) fn check_claims(&mut self) {
         let started = self.state.ready_queue.take_started(BRIEF);
         if !started.is_empty() {

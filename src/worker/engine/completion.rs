@@ -14,8 +14,8 @@ use crate::worker::outcome::Outcome;
 impl Engine {
     /// Process a completed finish call.
     pub(super) fn complete(&mut self, CompletedCall { round_trip, .. }: CompletedCall) {
-        // The fetch of this call did not see jobs that went back to the queue in the same round trip. And there was no fetch if
-        // all outcomes were refused.
+        // The fetch of this call did not see jobs that went back to the queue in the same round trip. And there was no
+        // fetch if all outcomes were refused.
         let went_back =
             |settled: &Settled| !matches!(settled.settlement, Settlement::Completed { .. } | Settlement::Failed { .. });
         let look_again = round_trip.settled.iter().any(went_back);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{Engine, PATIENCE};
+use super::{Engine, MAX_WAIT};
 use crate::error::Error;
 use crate::worker::fetch::SentFetch;
 use crate::worker::sleep::sleep_until;
@@ -21,7 +21,7 @@ impl Engine {
                 _ = closing.wait_for(|closing| *closing != Closing::No) => {}
                 () = sleep_until(deadline) => {}
             }
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(MAX_WAIT).await;
         };
         let fetched = tokio::select! {
             fetched = self.fetcher.fetch(&self.state.options, &sent) => fetched,
@@ -36,7 +36,7 @@ impl Engine {
             // The next turn waits for a connection.
             Err(Error::ConnectionLost(_)) => {}
             Err(error) => {
-                self.refuse_for_now("could not fetch", &error);
+                self.pause_fetching("could not fetch", &error);
                 // The script may have stopped half-way.
                 self.lost_replies.push(sent);
             }
@@ -44,15 +44,15 @@ impl Engine {
     }
 
     /// Report an error, if it is a new one, and fetch nothing for a while.
-    fn refuse_for_now(&mut self, what: &str, error: &Error) {
+    fn pause_fetching(&mut self, what: &str, error: &Error) {
         if self.fetch_outage.begins(error) {
             self.state.error(format!("{what}: {error}"));
         }
-        self.refused_until = Some(Instant::now() + self.state.options.run_retry_delay);
+        self.fetch_paused_until = Some(Instant::now() + self.state.options.run_retry_delay);
     }
 
-    pub(super) fn is_refused(&self) -> bool {
-        self.refused_until.is_some_and(|until| Instant::now() < until)
+    pub(super) fn is_fetch_paused(&self) -> bool {
+        self.fetch_paused_until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Find the jobs of a fetch whose reply got lost.
@@ -61,7 +61,7 @@ impl Engine {
             Ok(batch) => self.receive(batch),
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
                 if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
-                    self.refuse_for_now("could not recover a fetch", &error);
+                    self.pause_fetching("could not recover a fetch", &error);
                 }
                 self.lost_replies.push(sent);
             }

@@ -2,21 +2,21 @@
 //!
 //! The way of a job through the worker:
 //!
-//! 1. Fetched. The engine asks for as many jobs as it has room for (`engine/capacity.rs`, `engine/prefetch.rs`); the reply
-//!    brings them (`fetch/fetcher.rs`).
-//! 2. Admitted. Its lock is held and renewed from now on. A job that must not run gets its outcome at once
+//! 1. Fetched. The engine asks for as many jobs as it has room for (`engine/capacity.rs`, `engine/prefetch.rs`). The
+//!    reply brings them (`fetch/fetcher.rs`).
+//! 2. Admitted. From now on its lock is held and renewed. A job that must not run gets its outcome at once
 //!    (`engine/admission.rs`).
-//! 3. Ready. It waits in the ready queue (`ready_queue/mod.rs`); if no handler takes it soon, it is given back
-//!    (`engine/claims.rs`).
+//! 3. Ready. It waits in the ready queue (`ready_queue/mod.rs`). If it was claimed ahead and no handler takes it soon,
+//!    it is given back (`engine/claims.rs`).
 //! 4. Taken. A thread or an event loop takes it for its handler (`state/take.rs`).
 //! 5. Submitted. The handler's outcome goes into the outcome queue and wakes the engine (`state/submit.rs`,
 //!    `state/outcome_queue.rs`).
-//! 6. Planned. The engine takes a batch of outcomes (`engine/batching.rs`); each one gets the call that it needs
+//! 6. Planned. The engine takes a batch of outcomes (`engine/batching.rs`). Each outcome gets the call that it needs
 //!    (`finish/plan.rs`).
-//! 7. Finished. One call finishes the jobs of the batch and fetches the next ones (`finish/finisher.rs`), while another such
-//!    call may be in flight (`finish/in_flight.rs`). Jobs that are retried or go back need calls of their own
-//!    (`finish/moves.rs`).
-//! 8. Told. The reply is counted, the lock is forgotten and listeners get an event (`engine/completion.rs`,
+//! 7. Finished. One call finishes the jobs of the batch and fetches the next ones (`finish/finisher.rs`). A second such
+//!    call may be in flight at the same time (`finish/in_flight.rs`). Jobs that are retried or go back need calls of
+//!    their own (`finish/moves.rs`).
+//! 8. Reported. The engine counts the settled jobs, forgets their locks and tells listeners (`engine/completion.rs`,
 //!    `listeners/backlog.rs`).
 
 mod admission;
@@ -53,17 +53,17 @@ use crate::queue::{QueueHandle, QueueOptions};
 use crate::spin_wait::SpinWait;
 use crate::timers::held_locks::HeldLocks;
 
-/// How long a fetch waits for a connection before the engine checks for other work. Only outcomes wait longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Start a worker's engine on the current runtime.
 pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
     let locks = state.locks.clone();
     let tasks = background::watch_connection(&state, &link);
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
-    let impatient = link.with_patience(Some(PATIENCE));
+    let fetch_link = link.with_patience(Some(MAX_WAIT));
     let engine = Engine {
-        fetcher: Fetcher::new(impatient.clone(), keys.clone(), waiter, state.options.worker_id.clone()),
+        fetcher: Fetcher::new(fetch_link.clone(), keys.clone(), waiter, state.options.worker_id.clone()),
         in_flight: InFlight::new(Finisher {
             link: link.clone(),
             keys: keys.clone(),
@@ -76,12 +76,12 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, keys: 
         state: state.clone(),
         locks,
         link,
-        impatient,
+        fetch_link,
         keys,
         limits,
         tasks,
         lost_replies: Vec::new(),
-        refused_until: None,
+        fetch_paused_until: None,
         fetch_outage: Outage::default(),
         stamp_outage: Arc::default(),
         spin_wait: SpinWait::default(),
@@ -103,8 +103,8 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, keys: 
 struct Engine {
     state: Arc<WorkerState>,
     link: Link,
-    /// The same link, which waits for a connection only as long as [`PATIENCE`].
-    impatient: Link,
+    /// The same link for fetches: it waits for a connection at most [`MAX_WAIT`].
+    fetch_link: Link,
     keys: Keys,
     limits: RunLimits,
     deadline: Option<Instant>,
@@ -117,7 +117,7 @@ struct Engine {
     /// Fetches whose reply got lost.
     lost_replies: Vec<SentFetch>,
     /// The server refused a fetch: the next one is sent after this moment.
-    refused_until: Option<Instant>,
+    fetch_paused_until: Option<Instant>,
     fetch_outage: Outage,
     stamp_outage: Arc<Outage>,
     spin_wait: SpinWait,
@@ -176,7 +176,7 @@ impl Engine {
                 self.wait(0).await;
             } else if !self.is_connected().await {
                 // The next turn sees what has happened meanwhile.
-            } else if self.is_refused() {
+            } else if self.is_fetch_paused() {
                 self.wait(0).await;
             } else if let Some(sent) = self.lost_replies.pop() {
                 self.recover(sent).await;

@@ -38,8 +38,8 @@ impl Prefetch {
     /// How many jobs to hold beyond one per slot.
     pub fn ahead(&mut self, slots: usize) -> usize {
         let options = &self.state.options;
-        // With these options claims ahead would have effects: a limiter counts them, and when a worker dies, a job that it had
-        // claimed may have no start or stall left.
+        // With these options claims ahead would have effects: a limiter counts them, and when a worker dies, a job that
+        // it had claimed may have no start or stall left.
         let strict =
             options.limiter.is_some() || options.max_started_attempts.is_some() || options.max_stalled_count == 0;
         if self.forbidden || strict {
@@ -86,7 +86,7 @@ impl Prefetch {
         }
     }
 
-    /// Whether jobs that were claimed ahead have waited too long. They must go back then, and no others are claimed for a while.
+    /// Whether jobs that were claimed ahead have waited too long. If so, no more are claimed ahead for a while.
     pub fn is_late(&self) -> bool {
         let late = self.state.options.prefetch.is_none()
             && self.state.ready_queue.oldest_claim().is_some_and(|arrived| arrived.elapsed() >= LATE);

@@ -1,7 +1,7 @@
 //! The orderly end of the engine.
 
 use super::claims::CLAIM_CHECK;
-use super::{Engine, PATIENCE};
+use super::{Engine, MAX_WAIT};
 use crate::worker::limits;
 
 impl Engine {
@@ -12,7 +12,7 @@ impl Engine {
         }
         self.fetcher.stop().await;
         for sent in std::mem::take(&mut self.lost_replies) {
-            if tokio::time::timeout(PATIENCE, self.recover(sent.clone())).await.is_err() {
+            if tokio::time::timeout(MAX_WAIT, self.recover(sent.clone())).await.is_err() {
                 self.lost_replies.push(sent);
             }
         }

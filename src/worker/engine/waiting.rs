@@ -46,7 +46,7 @@ impl Engine {
                     self.fetcher.look_again();
                 }
             }
-            () = sleep_until(self.refused_until.filter(|until| Instant::now() < *until)) => {}
+            () = sleep_until(self.fetch_paused_until.filter(|until| Instant::now() < *until)) => {}
             () = sleep_until(alone_until) => {}
             () = sleep_until(self.deadline) => {}
             stopped = self.tasks.join_next(), if !self.tasks.is_empty() => {
@@ -82,7 +82,7 @@ impl Engine {
         tokio::select! {
             biased;
             // If the server refuses the connection, do not wait: the next call returns the reason.
-            ready = self.impatient.ready() => !matches!(ready, Err(Error::ConnectionLost(_))),
+            ready = self.fetch_link.ready() => !matches!(ready, Err(Error::ConnectionLost(_))),
             () = self.state.wake.notified() => false,
             () = sleep_until(self.deadline) => false,
         }
@@ -97,7 +97,8 @@ impl Engine {
             Until::Closed => false,
             Until::Empty => self.fetcher.is_idle() && self.state.limited_until.load(Ordering::Relaxed) <= now_ms(),
             Until::Drained => {
-                let ended = scripts::inspect::is_drained(&self.impatient, &self.keys, now_ms(), self.limits.horizon_ms);
+                let ended =
+                    scripts::inspect::is_drained(&self.fetch_link, &self.keys, now_ms(), self.limits.horizon_ms);
                 ended.await.unwrap_or(false)
             }
         }

@@ -1,7 +1,7 @@
 //! Waits for the queue's marker, in a task beside the engine.
 //!
-//! A pending BZPOPMIN is never cancelled: the server may already have popped the marker. So it runs in a task of its own,
-//! and the engine reads the result when it has time.
+//! A pending BZPOPMIN is never cancelled: the server may already have popped the marker. So it runs in a task of its
+//! own, and the engine reads the result when it has time.
 
 use std::time::Duration;
 

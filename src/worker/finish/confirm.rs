@@ -14,8 +14,8 @@ impl Finisher {
         matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. }) && self.is_finished(job).await
     }
 
-    /// Whether a job is finished and has left `active`; false if Redis does not answer. A finished job that was removed by its
-    /// keep rule may still be in `active`, if the call stopped half-way: it is removed from there now.
+    /// Whether a job is finished and has left `active`; false if Redis does not answer. A finished job that was removed
+    /// by its keep rule may still be in `active`, if the call stopped half-way: it is removed from there now.
     pub(super) async fn is_finished(&self, job: &HeldJob) -> bool {
         let (mut fields, mut place) = (redis::cmd("HMGET"), redis::cmd("LPOS"));
         fields.arg(self.keys.job(job.id())).arg("finishedOn").arg("name");

@@ -112,7 +112,8 @@ impl Finisher {
                 }
                 Err(error) => error,
             };
-            // It is safe to repeat the call: jobs that were accepted are refused now, and `was_finished` recognizes them.
+            // It is safe to repeat the call: jobs that were accepted are refused now, and `was_finished` recognizes
+            // them.
             result.repeated = true;
             if let Some(sent) = fetch.take() {
                 result.fetch = NextFetch::Unknown(sent);
@@ -127,8 +128,8 @@ impl Finisher {
         }
     }
 
-    /// Finish jobs one by one, so that a damaged job does not hold up the others. The call that failed may have finished some
-    /// of them.
+    /// Finish jobs one by one, so that a damaged job does not hold up the others. The call that failed may have
+    /// finished some of them.
     async fn finish_singly(&self, jobs: &[Finishing], now: i64, error: Error) -> Vec<(usize, Error)> {
         let mut refused = Vec::new();
         for (index, job) in jobs.iter().enumerate() {
@@ -168,7 +169,8 @@ impl Finisher {
         }
     }
 
-    /// Pause before outcomes are sent again. Hundreds may wait at the same time for the same reason: it is reported once.
+    /// Pause before outcomes are sent again. Hundreds may wait at the same time for the same reason: it is reported
+    /// once.
     pub(super) async fn wait_out(&self, error: &Error) {
         if self.outage.begins(error) {
             self.state.error(format!("outcomes wait: {error}"));

@@ -1,4 +1,5 @@
-//! The finish calls in flight. While Redis works on one call, the next one is made, so that neither waits for the other.
+//! The finish calls in flight. While Redis works on one call, the next one is made, so that neither waits for the
+//! other.
 
 use std::sync::Arc;
 

@@ -43,7 +43,8 @@ impl Finisher {
         }
     }
 
-    /// Move jobs. The starts of those that were claimed ahead are recorded first: after the move this worker has no lock.
+    /// Move jobs. The starts of those that were claimed ahead are recorded first: after the move this worker has no
+    /// lock.
     pub(super) async fn move_jobs(&self, moving: &[Moving]) -> Vec<Result<i64>> {
         let is_moved_here = |moving: &&Moving| !matches!(moving.step, Step::Release);
         let starting: Vec<_> = moving.iter().filter(is_moved_here).map(|moving| moving.job.clone()).collect();

@@ -103,8 +103,8 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
             Outcome::Released { job } => moving.push(Moving { job, step: Step::Release }),
         }
     }
-    // Jobs of one fetch side by side: they share one header in the call. The oldest fetch first: `active` is searched from
-    // its oldest end.
+    // Jobs of one fetch side by side: they share one header in the call. The oldest fetch first: `active` is searched
+    // from its oldest end.
     finishing.sort_by_key(|finishing| finishing.job.fetched);
     Plan { finishing, moving, returning }
 }

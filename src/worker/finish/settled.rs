@@ -50,8 +50,8 @@ pub(super) fn accepted(outcome: finish::Outcome, finished_on: i64) -> Settlement
     }
 }
 
-/// The settlement of a job whose outcome was refused. As in BullMQ, an error while completing fails the job, unless the lock
-/// is lost.
+/// The settlement of a job whose outcome was refused. As in BullMQ, an error while completing fails the job, unless the
+/// lock is lost.
 pub(super) fn refused(error: Error, job: &Arc<HeldJob>, outcome: &finish::Outcome) -> Settlement {
     let completing = matches!(outcome, finish::Outcome::Completed { .. });
     let (kind, class, retry) = match &error {

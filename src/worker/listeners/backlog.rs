@@ -9,8 +9,8 @@ use crate::lock::{Condvar, Mutex};
 
 /// Further notices are dropped while this many wait.
 const MAX_NOTICES: usize = 1000;
-/// No more jobs are fetched while this many outcomes wait, or this many bytes of them. Outcomes that someone listens to are
-/// never dropped, so slow listeners slow the worker down, as they do in Node.
+/// No more jobs are fetched while this many outcomes wait, or this many bytes of them. Outcomes that someone listens to
+/// are never dropped, so slow listeners slow the worker down, as they do in Node.
 const MANY_OUTCOMES: usize = 10_000;
 const MANY_BYTES: usize = 64 << 20;
 

@@ -80,8 +80,8 @@ impl Manual {
         self.blocking.lock().await.close();
     }
 
-    /// Put jobs back to wait whose worker stopped renewing their locks, unless another worker did so within the interval.
-    /// Returns their ids.
+    /// Put jobs back to wait whose worker stopped renewing their locks, unless another worker did so within the
+    /// interval. Returns their ids.
     ///
     /// # Errors
     /// Errors of the connection and of the server.

@@ -18,7 +18,8 @@ use crate::worker::scheduler;
 use crate::worker::sleep::millis;
 
 impl Manual {
-    /// Take the next job under `token`. With `block`, wait for one up to the drain delay, or until `given_up` turns true.
+    /// Take the next job under `token`. With `block`, wait for one up to the drain delay, or until `given_up` turns
+    /// true.
     ///
     /// # Errors
     /// Errors of the connection and of the server. A scheduler's job whose successor could not be added is delayed.
@@ -118,7 +119,8 @@ impl Manual {
         Ok(Fetched { jobs, ..Fetched::default() })
     }
 
-    /// Hold the lock of a fetched job. The successor of a scheduler's job is added; if that fails, the job is delayed, not run.
+    /// Hold the lock of a fetched job. The successor of a scheduler's job is added; if that fails, the job is delayed,
+    /// not run.
     pub(super) async fn hold(
         &self,
         record: Option<JobRecord>,

@@ -68,8 +68,8 @@ impl Taken {
 
 /// The queue between the engine and the handlers.
 ///
-/// If it woke as many threads as there are jobs, they would fight for the GIL. So a push of quick jobs wakes one thread,
-/// and `ramp` wakes more only while the awake ones do not keep up.
+/// If it woke as many threads as there are jobs, they would fight for the GIL. So a push of quick jobs wakes one
+/// thread, and `ramp` wakes more only while the awake ones do not keep up.
 pub struct ReadyQueue {
     state: Mutex<State>,
     pushed: Notify,
@@ -119,8 +119,8 @@ impl ReadyQueue {
         state.closed || !state.jobs.is_empty()
     }
 
-    /// Add jobs of one fetch. False, and nothing is added, if the queue is closed, since the takers may be gone, or if jobs
-    /// of this fetch must not start any more.
+    /// Add jobs of one fetch. False, and nothing is added, if the queue is closed, since the takers may be gone, or if
+    /// jobs of this fetch must not start any more.
     #[must_use]
     pub fn push(&self, jobs: &[Arc<HeldJob>]) -> bool {
         let Some(first) = jobs.first() else { return true };
@@ -180,7 +180,8 @@ impl ReadyQueue {
             state.sleeping.push(awake.clone());
             let (woken, timed_out) = awake.wait(state, deadline.saturating_duration_since(Instant::now()));
             state = woken;
-            // A taker that woke without being chosen must not be in the list twice: it would take the wake-up of another.
+            // A taker that woke without being chosen must not be in the list twice: it would take the wake-up of
+            // another.
             state.sleeping.retain(|taker| !Arc::ptr_eq(taker, &awake));
             if timed_out {
                 return Self::pop(&mut state, max, &self.taken);

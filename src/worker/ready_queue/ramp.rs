@@ -8,10 +8,10 @@ use super::ReadyQueue;
 const TICK: Duration = Duration::from_millis(1);
 /// With this many jobs per tick the awake threads keep up.
 const KEEPS_UP: u64 = 20;
-/// Quick handlers get more threads only when no job was taken for [`PATIENT_TICKS`]: a thread that was only preempted
+/// Quick handlers get more threads only when no job was taken for [`STILL_TICKS`]: a thread that was only preempted
 /// needs no help, and each further thread costs switches of the GIL.
 const QUICK: Duration = Duration::from_micros(100);
-const PATIENT_TICKS: u32 = 6;
+const STILL_TICKS: u32 = 6;
 
 impl ReadyQueue {
     /// Wake more threads, twice as many each time, while jobs wait and the awake threads do not keep up.
@@ -33,7 +33,7 @@ impl ReadyQueue {
                     break;
                 }
                 still = if taken == 0 { still + 1 } else { 0 };
-                let behind = if quick { still >= PATIENT_TICKS } else { taken < KEEPS_UP };
+                let behind = if quick { still >= STILL_TICKS } else { taken < KEEPS_UP };
                 if behind {
                     let wake = state.jobs.len().min(step);
                     let to_wake = state.choose(wake);

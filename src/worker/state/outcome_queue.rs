@@ -32,7 +32,8 @@ impl OutcomeQueue {
         count == 1 || count == self.good_batch.load(Ordering::Relaxed)
     }
 
-    /// Take the first outcomes, of that many bytes in all, or none if there are too few. The engine is not woken for the rest.
+    /// Take the first outcomes, of that many bytes in all, or none if there are too few. The engine is not woken for
+    /// the rest.
     pub fn take(&self, at_least: usize, at_most: usize, bytes: usize) -> Vec<Outcome> {
         let mut outcomes = self.waiting.lock();
         if outcomes.len() < at_least {
@@ -69,8 +70,8 @@ impl OutcomeQueue {
         !self.returning.lock().is_empty()
     }
 
-    /// Take the jobs that go back. The one that was claimed last comes first, so that each job ends in front of those that
-    /// were behind it.
+    /// Take the jobs that go back. The one that was claimed last comes first, so that each job ends in front of those
+    /// that were behind it.
     pub fn take_returning(&self) -> Vec<Outcome> {
         let mut returning = std::mem::take(&mut *self.returning.lock());
         returning.sort_by_key(|outcome| std::cmp::Reverse(outcome.job().sequence));

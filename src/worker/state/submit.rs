@@ -27,7 +27,8 @@ impl WorkerState {
         self.resubmit(outcome);
     }
 
-    /// Add an outcome for a job that is marked as settled: a first one, or one that replaces an outcome which Redis refused.
+    /// Add an outcome for a job that is marked as settled: a first one, or one that replaces an outcome which Redis
+    /// refused.
     pub fn resubmit(&self, outcome: Outcome) {
         if self.outcomes.push(outcome) {
             self.wake.notify_one();
@@ -40,7 +41,8 @@ impl WorkerState {
         self.submit_with_details(Outcome::Failed { job, failure }, || Details::from_core(class));
     }
 
-    /// A handler has limited the queue. Until Redis has told for how long, nothing is fetched and no fetched job starts.
+    /// A handler has limited the queue. Until Redis has told for how long, nothing is fetched and no fetched job
+    /// starts.
     pub fn rate_limited(&self, job: Arc<HeldJob>) {
         if !job.settle() {
             return self.handler_returned(&job);

@@ -44,8 +44,8 @@ impl WorkerState {
         }
     }
 
-    /// Keep the jobs that may start. Jobs whose lock has expired go back: this process was suspended, and another worker may
-    /// have them. Jobs that were cancelled meanwhile fail.
+    /// Keep the jobs that may start. Jobs whose lock has expired go back: this process was suspended, and another
+    /// worker may have them. Jobs that were cancelled meanwhile fail.
     fn startable(&self, jobs: Vec<Arc<HeldJob>>) -> Vec<Arc<HeldJob>> {
         let now = Instant::now();
         let is_ours = |job: &Arc<HeldJob>| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration;
