@@ -7,7 +7,7 @@ const RUNNING: i64 = i64::MIN;
 
 static STOPPED_AT: AtomicI64 = AtomicI64::new(RUNNING);
 
-/// Milliseconds since the epoch: what goes on the wire. Never used to measure durations.
+/// Milliseconds since the epoch, as they are stored in Redis. Never used to measure durations.
 pub fn now_ms() -> i64 {
     match STOPPED_AT.load(Ordering::Relaxed) {
         RUNNING => {
@@ -18,7 +18,7 @@ pub fn now_ms() -> i64 {
     }
 }
 
-/// Lets [`now_ms`] stand at one moment, in the whole process; `None` lets it run.
+/// Stops [`now_ms`] at one moment, in the whole process; `None` lets it run again.
 pub fn stop(at: Option<i64>) {
     STOPPED_AT.store(at.unwrap_or(RUNNING), Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! One error enum; one variant per thing a caller can act on.
+//! The error enum, with one variant for each case that a caller can handle.
 
 use thiserror::Error;
 
@@ -7,10 +7,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why an operation failed. No text ever holds a password.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// Redis could not be reached and nothing was sent: trying again is always safe.
+    /// Redis could not be reached and nothing was sent. It is always safe to try again.
     #[error("{0}")]
     ConnectionLost(String),
-    /// The command was sent and no reply came: it may or may not have happened.
+    /// The command was sent and no reply came: it may or may not have been executed.
     #[error("{0}")]
     OutcomeUnknown(String),
     #[error("{0}")]
@@ -25,21 +25,21 @@ pub enum Error {
     /// A negative BullMQ result code, with BullMQ's message.
     #[error("{message}")]
     Code { code: i64, message: String },
-    /// The queue is not in a state for it. BullMQ says so in words and has no code.
+    /// The state of the queue does not allow it. BullMQ reports this as a text and has no code for it.
     #[error("{0}")]
     Refused(String),
     /// An error reply of the server: `OOM`, `NOPERM`, `WRONGTYPE`, `ERR`...
     #[error("{code} {message}")]
     Server { code: String, message: String },
-    /// A value that the server takes from nobody: it closes the connection each time.
+    /// A value that the server never accepts: it closes the connection each time.
     #[error("{0}")]
     TooLarge(String),
     #[error("the connection is closed")]
     Closed,
 }
 
-/// Codes of what a server refuses for now: it passes by itself or by an operator's hand.
-/// `WRONGTYPE` is about a key of the queue, and an operator can mend it: a key of a job is refused for that job alone.
+/// Codes of errors that pass, by themselves or when an operator repairs the cause.
+/// `WRONGTYPE` is here because it is about a key of the queue. For a damaged key of a job, only that job is refused.
 const PASSING: [&str; 15] = [
     "OOM",
     "MISCONF",
@@ -59,7 +59,7 @@ const PASSING: [&str; 15] = [
 ];
 
 impl Error {
-    /// Whether the same call may well succeed later. A script may have stopped half-way all the same.
+    /// Whether the same call may succeed later. A script may have stopped half-way nevertheless.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -69,7 +69,7 @@ impl Error {
         }
     }
 
-    /// Builds the error of a negative result code; `command` is BullMQ's name of the script.
+    /// Returns the error of a negative result code; `command` is BullMQ's name of the script.
     #[must_use]
     pub fn code(code: i64, id: &str, command: &str, state: &str) -> Self {
         let message = match code {

@@ -3,8 +3,8 @@
 pub mod error;
 pub mod clock;
 pub mod lock;
-pub mod spell;
-pub mod vigil;
+pub mod outage;
+pub mod spin_wait;
 pub mod wakeup;
 pub mod protocol;
 #[cfg(feature = "arrow")]

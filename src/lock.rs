@@ -1,8 +1,8 @@
 //! Locks that a forked child can use.
 //!
-//! parking_lot keeps its sleepers in tables of the whole process: a child that is forked while some thread has such a
-//! table locked waits for it for ever. The locks of std have their state in themselves, and a child uses none of those
-//! that its parent made.
+//! parking_lot keeps waiting threads in tables of the whole process. If the process forks while a thread has such a
+//! table locked, the child waits for it forever. A lock of std keeps its state in itself, and a child uses no lock that
+//! its parent made.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Condvar {
         self.0.notify_all();
     }
 
-    /// Wait to be notified, at most `limit`; true when that time is over. It may return sooner without a reason.
+    /// Wait for a notification, at most `limit`. True: that time is over. It may return early without a notification.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>, limit: Duration) -> (MutexGuard<'a, T>, bool) {
         let (guard, result) = self.0.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner);
         (guard, result.timed_out())

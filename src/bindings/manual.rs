@@ -18,9 +18,10 @@ use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::{JobOptions, Keys};
 use crate::queue::{QueueHandle, QueueOptions};
+use crate::worker::custom_backoff;
 use crate::worker::manual::{Attempt, FailedAttempt, Manual};
 use crate::worker::options::WorkerOptions;
-use crate::worker::outcome::{custom_backoff, Failure};
+use crate::worker::outcome::Failure;
 
 /// How long a call waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -146,12 +147,12 @@ impl ManualWork {
 
     fn register(&self) -> Pending {
         let manual = self.manual();
-        Pending::start(async move { manual.appear().await.map(|()| Output::Nothing) })
+        Pending::start(async move { manual.connect().await.map(|()| Output::Nothing) })
     }
 
     fn unregister(&self) {
         if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned() {
-            Core::current().spawn(async move { manual.withdraw().await });
+            Core::current().spawn(async move { manual.disconnect().await });
         }
     }
 

@@ -138,10 +138,10 @@ impl Operation {
 
     /// Wait up to `limit`; true when done.
     fn wait(&self, limit: Duration) -> bool {
-        let (began, vigil) = (Instant::now(), &Core::current().vigil);
-        vigil.keep(began, || self.is_done());
+        let (began, spin_wait) = (Instant::now(), &Core::current().spin_wait);
+        spin_wait.spin(began, || self.is_done());
         let done = self.sleep(limit);
-        vigil.end(began);
+        spin_wait.end(began);
         done
     }
 

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::connection::Pool;
-use crate::vigil::Vigil;
+use crate::spin_wait::SpinWait;
 
 /// The native state of one process.
 pub struct Core {
@@ -13,7 +13,7 @@ pub struct Core {
     handle: tokio::runtime::Handle,
     pub pool: Pool,
     /// For threads that wait for a call.
-    pub vigil: Vigil,
+    pub spin_wait: SpinWait,
 }
 
 static CORE: AtomicPtr<Core> = AtomicPtr::new(ptr::null_mut());
@@ -52,7 +52,7 @@ impl Core {
             .stack_size(1 << 20)
             .spawn(move || runtime.block_on(std::future::pending::<()>()))
             .expect("the runtime needs a thread");
-        Core { pid, handle, pool: Pool::default(), vigil: Vigil::default() }
+        Core { pid, handle, pool: Pool::default(), spin_wait: SpinWait::default() }
     }
 
     pub fn spawn<F>(&self, future: F) -> tokio::task::JoinHandle<F::Output>

@@ -13,7 +13,7 @@ use super::recent::JobEnd;
 use super::state::{send_to_all, Message, Sender, State};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
-use crate::spell::Spell;
+use crate::outage::Outage;
 
 /// Pause after an error that a new connection does not solve.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(5);
@@ -52,10 +52,10 @@ impl Feed {
     }
 
     async fn read_all(&self, reader: &mut Reader) {
-        let spell = Spell::default();
+        let outage = Outage::default();
         loop {
             let Err(error) = self.read_once(reader).await else {
-                spell.ends();
+                outage.ends();
                 continue;
             };
             let passing = matches!(error, Error::ConnectionLost(_));
@@ -68,7 +68,7 @@ impl Feed {
                     unknown
                 });
             }
-            if spell.begins(&error) {
+            if outage.begins(&error) {
                 let listeners = self.state.lock().senders();
                 send_to_all(listeners, Message::Error(error)).await;
             }

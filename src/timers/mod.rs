@@ -1,5 +1,6 @@
-//! What ticks off the GIL.
+//! What runs at intervals, without the GIL.
 
+pub mod held_locks;
 pub mod lock_extender;
 pub mod scheduler_watchdog;
 pub mod stalled_checker;

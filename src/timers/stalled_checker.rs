@@ -1,4 +1,4 @@
-//! Brings back jobs whose worker died.
+//! Puts jobs back to wait whose worker stopped renewing their locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::Result;
+use crate::outage::Outage;
 use crate::protocol::Keys;
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
-use crate::spell::Spell;
 
-/// Recoveries per script call; the rest stays marked for the next call.
+/// Jobs per script call; the others stay marked for the next call.
 const LIMIT: usize = 500;
-/// Pause after a failed pass, as BullMQ makes it.
+/// Pause after a failed pass, as in BullMQ.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
 
 pub struct StalledChecker {
@@ -21,25 +21,25 @@ pub struct StalledChecker {
     pub keys: Keys,
     pub max_stalled_count: i64,
     pub interval: Duration,
-    /// Passes that did not start because the one before was still running.
+    /// Passes that were skipped because the one before was still running.
     pub skipped: Arc<AtomicU64>,
 }
 
 impl StalledChecker {
-    /// Run until dropped: one pass at once, then one each interval. `stalled` hears the recovered ids.
+    /// Run until dropped: one pass at once, then one per interval. `stalled` gets the ids of jobs that were put back.
     pub async fn run(self, mut stalled: impl FnMut(Vec<String>), mut failed: impl FnMut(String)) {
-        let spell = Spell::default();
+        let outage = Outage::default();
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
             match pass(&self.link, &self.keys, self.max_stalled_count, self.interval, &mut stalled).await {
                 Ok(()) => {
-                    spell.ends();
+                    outage.ends();
                     let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
                     self.skipped.fetch_add(u64::try_from(missed).unwrap_or(0), Ordering::Relaxed);
                 }
                 Err(error) => {
-                    if spell.begins(&error) {
+                    if outage.begins(&error) {
                         failed(format!("stalled check failed: {error}"));
                     }
                     pause = pause.min(AFTER_ERROR);
@@ -49,13 +49,13 @@ impl StalledChecker {
         }
     }
 
-    /// A fleet that started together must not check together: up to 10 % later each time.
+    /// The interval plus up to 10 %, so that workers that started together do not check at the same time.
     fn jittered(&self) -> Duration {
         self.interval.mul_f64(1.0 + fastrand::f64() / 10.0)
     }
 }
 
-/// One pass, unless another worker made one within the interval. `stalled` hears the recovered ids.
+/// One pass, unless another worker made one within the interval. `stalled` gets the ids of the jobs that were put back.
 ///
 /// # Errors
 /// What [`move_stalled_jobs_to_wait`] returns.

@@ -1,4 +1,4 @@
-//! A job in this worker's hands.
+//! A job that this worker has fetched and not finished.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,46 +8,47 @@ use crate::clock::now_ms;
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::Started;
 use crate::scripts::finish::GivenBack;
-use crate::timers::lock_extender::Lease;
+use crate::timers::held_locks::Lease;
 
-/// Jobs that have arrived in this process.
+/// How many jobs have arrived in this process.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);
 
-/// How a job came into this worker's hands.
+/// How this worker claimed a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// For a free slot: its fetch stamped it, at so many ms since the epoch.
+    /// For a free slot: its fetch wrote the start into the job's hash (stamped it), with this time in ms since the
+    /// epoch.
     Stamped(i64),
-    /// Ahead of a free slot: nothing in its hash has changed, its start is stamped when it starts.
+    /// Ahead of a free slot: its hash is unchanged, and is stamped when the job starts.
     Ahead,
-    /// By a fetch whose reply got lost: it is stamped, and what it had before is not known.
+    /// By a fetch whose reply got lost: the hash is stamped, and the values before are not known.
     Recovered,
 }
 
-/// A fetched job, from the fetch to the accepted outcome.
+/// A fetched job, until Redis has accepted its outcome.
 pub struct HeldJob {
-    /// As it was before the fetch, unless it is recovered.
+    /// The job as it was before the fetch; after it, if the claim is `Recovered`.
     pub record: JobRecord,
     pub token: Arc<str>,
-    /// When the fetch was sent: the lock is at most this old.
+    /// When the fetch was sent: the lock is not older.
     pub fetched: Instant,
     pub arrived: Instant,
     /// Shared with the lock extender.
     pub lease: Arc<Lease>,
-    /// Grows with the jobs that arrive: their order.
+    /// The order in which jobs arrived in this process.
     pub sequence: u64,
     claim: Claim,
-    /// Its place among the prioritized.
+    /// Its score in `prioritized`, if it was there.
     score: Option<Box<str>>,
     worker_name: Option<Arc<str>>,
     started: OnceLock<(Instant, i64)>,
-    /// A stamp is on its way, or has arrived.
+    /// A stamp was sent, and may have arrived.
     stamping: AtomicBool,
     stamped: AtomicBool,
     settled: AtomicBool,
-    /// Settled without its handler, which still runs.
+    /// The job has an outcome, but its handler still runs.
     pub overdue: AtomicBool,
-    /// Its handler has limited the queue, and Redis has not said yet for how long.
+    /// Its handler has limited the queue, and the reply that tells for how long has not come yet.
     pub limiting: AtomicBool,
 }
 
@@ -72,13 +73,11 @@ impl HeldJob {
         }
     }
 
-    /// By the worker of this name.
-    pub fn by(self, worker_name: Option<Arc<str>>) -> Self {
+    pub fn with_worker_name(self, worker_name: Option<Arc<str>>) -> Self {
         Self { worker_name, ..self }
     }
 
-    /// From this place among the prioritized.
-    pub fn from_score(self, score: Option<Box<str>>) -> Self {
+    pub fn with_score(self, score: Option<Box<str>>) -> Self {
         Self { score, ..self }
     }
 
@@ -86,7 +85,7 @@ impl HeldJob {
         &self.record.id
     }
 
-    /// What the lock extender needs to know.
+    /// Id, token and lease, for [`HeldLocks::insert`](crate::timers::held_locks::HeldLocks::insert).
     pub fn lock(&self) -> (Arc<str>, Arc<str>, Arc<Lease>) {
         (self.record.id.clone(), self.token.clone(), self.lease.clone())
     }
@@ -103,17 +102,17 @@ impl HeldJob {
         self.started.get().map(|(at, _)| at.elapsed())
     }
 
-    /// Its handler's start, or now, for a job that is settled without one.
+    /// When the handler started; now, for a job that never had one.
     fn started_at(&self) -> i64 {
         self.started.get_or_init(|| (Instant::now(), now_ms())).1
     }
 
-    /// How often the job was started, this time included.
+    /// How often the job was started, including this time.
     pub fn starts(&self) -> i64 {
         self.record.ats() + i64::from(self.claim != Claim::Recovered)
     }
 
-    /// What this start writes over the record: `ats`, `processedOn` and, by a worker with a name, `pb`.
+    /// What this start changes in the record: `ats`, `processedOn` and, if the worker has a name, `pb`.
     pub fn stamp(&self, field: &str) -> Option<String> {
         match (field, self.claim) {
             (_, Claim::Recovered) => None,
@@ -125,13 +124,13 @@ impl HeldJob {
         }
     }
 
-    /// The start that is not on record yet.
+    /// The start, if it was not stamped yet.
     pub fn unstamped(&self) -> Option<Started<'_>> {
         let start = || Started { id: self.id(), token: &self.token, ats: self.starts(), at: self.started_at() };
         (!self.stamped.load(Ordering::Acquire)).then(start)
     }
 
-    /// A stamp is sent: from now on nobody knows how many fields the hash has, until it has arrived.
+    /// A stamp is sent: until it has arrived, the number of fields in the hash is not known.
     pub fn mark_stamping(&self) {
         self.stamping.store(true, Ordering::Release);
     }
@@ -140,7 +139,7 @@ impl HeldJob {
         self.stamped.store(true, Ordering::Release);
     }
 
-    /// How many fields the hash has as long as nobody changes it, if these are known and nothing special.
+    /// How many fields the hash has if nobody changes it. `None`: that is not known, or not all are standard fields.
     pub fn plain_fields(&self) -> Option<usize> {
         if !self.record.is_plain() || self.claim == Claim::Recovered {
             return None;
@@ -153,13 +152,13 @@ impl HeldJob {
         }
     }
 
-    /// What it takes to give the job back as if it had never been claimed.
+    /// What is needed to give the job back as if it had never been claimed.
     pub fn given_back(&self) -> GivenBack<'_> {
         let fields = || ["ats", "processedOn", "pb"].map(|field| self.record.get(field));
         let before = match self.claim {
             Claim::Ahead => None,
             Claim::Stamped(_) => Some(fields()),
-            // What it had is not known, but of a first start: nothing.
+            // The values before are not known, except that there were none before a first start.
             Claim::Recovered => (self.record.ats() <= 1).then_some([None; 3]),
         };
         GivenBack { id: self.id(), token: &self.token, score: self.score.as_deref(), before }
@@ -169,7 +168,7 @@ impl HeldJob {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// True for the first caller only: a job has one outcome.
+    /// Mark that the job has its outcome. True for the first caller only.
     pub fn settle(&self) -> bool {
         !self.settled.swap(true, Ordering::AcqRel)
     }

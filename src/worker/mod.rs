@@ -1,25 +1,19 @@
-//! The worker engine: fetch, hand out, finish, all off the GIL.
+//! A worker: fetches jobs, passes them to handlers and finishes them, all without the GIL.
 
-mod appetite;
-mod backlog;
-mod cancellations;
-mod deadlines;
 mod engine;
-pub mod event;
-pub mod fetcher;
-mod finisher;
-mod flights;
-pub mod handout;
+pub mod fetch;
+mod finish;
 pub mod held;
-mod intake;
+mod limits;
+pub mod listeners;
 pub mod manual;
-mod marker_waiter;
 pub mod options;
 pub mod outcome;
+pub mod ready_queue;
+mod retry;
 mod scheduler;
-mod settlement;
-pub mod shared;
-mod tasks;
-pub mod witness;
+mod sleep;
+pub mod state;
 
 pub use engine::start;
+pub use retry::custom_backoff;

@@ -1,4 +1,4 @@
-//! What a worker is asked to do.
+//! The options of a worker and of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct WorkerOptions {
     pub remove_on_fail: Option<Keep>,
     pub metrics_max_points: Option<i64>,
     pub worker_name: Option<Arc<str>>,
-    /// How its lock tokens begin: nobody else's may, or jobs lose their fence.
+    /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
     pub worker_id: String,
     pub skip_stalled_check: bool,
     /// Pause after a fetch that the server refused.
@@ -45,10 +45,11 @@ pub struct WorkerOptions {
 /// When a run ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
+    /// Never: only when the worker is closed.
     Closed,
     /// Nothing to fetch now and nothing in hand.
     Empty,
-    /// Nothing active anywhere either, and nothing due within the horizon.
+    /// Also nothing active in other workers, and nothing due within the horizon.
     Drained,
 }
 

@@ -1,10 +1,8 @@
-//! What became of a job, and the one decision whether a failed job is tried again.
+//! What a handler made of its job.
 
 use std::sync::Arc;
 
 use super::held::HeldJob;
-use crate::protocol::backoff::Delay;
-use crate::protocol::JobOptions;
 
 /// What a handler made of its job.
 pub enum Outcome {
@@ -20,15 +18,15 @@ pub enum Outcome {
     Released {
         job: Arc<HeldJob>,
     },
-    /// No handler has started it: back to where it was, as if it had never been claimed.
+    /// No handler has started it: it goes back to its place, as if it had never been claimed.
     GivenBack {
         job: Arc<HeldJob>,
     },
-    /// Its handler has not finished it: to the front of `wait`, without an attempt made.
+    /// Its handler has not finished it: it goes to the front of `wait`, and no attempt is counted.
     Returned {
         job: Arc<HeldJob>,
     },
-    /// To `delayed` for so many ms, without an attempt made.
+    /// It goes to `delayed` for that many ms, and no attempt is counted.
     Deferred {
         job: Arc<HeldJob>,
         delay: i64,
@@ -47,7 +45,7 @@ impl Outcome {
         }
     }
 
-    /// Bytes that it hands in, about.
+    /// About how many bytes it adds to a call.
     pub fn size(&self) -> usize {
         match self {
             Self::Completed { value, .. } => value.len(),
@@ -69,24 +67,24 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// With at most so many bytes of reason, and of stack.
+    /// The same with at most that many bytes of reason, and of stack.
     pub fn capped(self, most: usize) -> Self {
         Self { reason: cut(self.reason, most), stack: cut(self.stack, most), ..self }
     }
 
-    /// A failure that no further attempt can mend.
+    /// A failure that is not retried.
     pub fn unrecoverable(reason: String) -> Self {
         let stack = format!("UnrecoverableError: {reason}");
         Self { reason, stack, retry: false, delay: None }
     }
 }
 
-/// So much of a longer text stays: its beginning and its end.
+/// Keep the beginning and the end of a text that is longer than that.
 fn cut(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
-    // With the words between them.
+    // The text that replaces the middle counts as well.
     let most = most.saturating_sub(48);
     let floor = |mut at: usize| {
         while !text.is_char_boundary(at) {
@@ -96,60 +94,4 @@ fn cut(text: String, most: usize) -> String {
     };
     let (head, tail) = (floor(most / 2), floor(text.len() - most / 2));
     format!("{}\n... {} bytes left out ...\n{}", &text[..head], tail - head, &text[tail..])
-}
-
-/// What happens to a job that failed.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    RetryNow,
-    RetryIn(i64),
-    Fail,
-}
-
-/// Decide by attempts and backoff (protocol: lifecycle 6.4); `made`: attempts that ended before this one.
-pub fn verdict(made: i64, options: &JobOptions, failure: &Failure, max_backoff_ms: Option<i64>) -> Verdict {
-    let attempt = made + 1;
-    if !failure.retry || attempt >= options.attempts {
-        return Verdict::Fail;
-    }
-    let delay = match failure.delay {
-        Some(delay) => delay,
-        None => match &options.backoff {
-            None => 0,
-            Some(backoff) => match backoff.next_delay(attempt, max_backoff_ms, fastrand::f64()) {
-                Delay::Millis(delay) => delay,
-                // Only a worker's own strategy can know, and this worker has none of that name.
-                Delay::Custom(_) => return Verdict::Fail,
-            },
-        },
-    };
-    match delay {
-        -1 => Verdict::Fail,
-        delay if delay > 0 => Verdict::RetryIn(delay),
-        _ => Verdict::RetryNow,
-    }
-}
-
-/// The backoff type of a job that will be retried, if only a custom strategy can compute its delay.
-pub fn custom_backoff(made: i64, options: &JobOptions) -> Option<String> {
-    let attempt = made + 1;
-    if attempt >= options.attempts {
-        return None;
-    }
-    match options.backoff.as_ref()?.next_delay(attempt, None, 0.0) {
-        Delay::Custom(kind) => Some(kind),
-        Delay::Millis(_) => None,
-    }
-}
-
-/// The job's `stacktrace` field after one more failure: a JSON array with the last `limit` entries.
-pub fn stacktrace(stored: Option<&[u8]>, options: &JobOptions, stack: &str) -> String {
-    let mut entries: Vec<String> = serde_json::from_slice(stored.unwrap_or(b"[]")).unwrap_or_default();
-    if !stack.is_empty() {
-        entries.push(stack.to_owned());
-    }
-    if let Some(limit) = options.stack_trace_limit {
-        entries.drain(..entries.len().saturating_sub(limit));
-    }
-    serde_json::to_string(&entries).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreWorker;
-use crate::worker::shared::Closing;
+use crate::worker::state::Closing;
 
 #[pymethods]
 impl CoreWorker {
@@ -20,7 +20,7 @@ impl CoreWorker {
     fn set_concurrency(&self, concurrency: usize) -> PyResult<()> {
         let shared = self.shared()?;
         shared.concurrency.store(concurrency, Ordering::Relaxed);
-        shared.bell.notify_one();
+        shared.wake.notify_one();
         Ok(())
     }
 
@@ -32,7 +32,7 @@ impl CoreWorker {
     fn pause(&self) -> PyResult<()> {
         let shared = self.shared()?;
         shared.paused.store(true, Ordering::Relaxed);
-        shared.hold();
+        shared.give_back_unstarted();
         Ok(())
     }
 
@@ -44,7 +44,7 @@ impl CoreWorker {
     fn resume(&self) -> PyResult<()> {
         let shared = self.shared()?;
         shared.paused.store(false, Ordering::Relaxed);
-        shared.bell.notify_one();
+        shared.wake.notify_one();
         Ok(())
     }
 
@@ -56,11 +56,11 @@ impl CoreWorker {
         shared.close(closing);
         let started = self.started.load(Ordering::Acquire);
         if !started {
-            shared.handout.close();
+            shared.ready_queue.close();
         }
         Ok(Pending::start(async move {
             if started {
-                shared.ended().await?;
+                shared.lifecycle.ended().await?;
             }
             Ok(Output::Nothing)
         }))

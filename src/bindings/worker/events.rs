@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 use super::super::record::PyJobRecord;
 use super::{CoreWorker, SIGNAL_CHECK};
-use crate::worker::event::Event;
-use crate::worker::witness::Witness;
+use crate::worker::listeners::Details;
+use crate::worker::listeners::Event;
 
 /// Kind, job, text, number, stack traces, what the handler's side passed on as `details`, class of an error that the core made.
 type WorkerEvent =
@@ -35,22 +35,22 @@ impl CoreWorker {
 }
 
 fn describe(event: Event) -> WorkerEvent {
-    let outcome = |kind, job, text, number, stack, witness: Witness| {
-        let left = witness.left.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
-        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, witness.class)
+    let outcome = |kind, job, text, number, stack, details: Details| {
+        let left = details.handler_value.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
+        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, details.error_class)
     };
     let (kind, text) = match event {
-        Event::Completed { job, value, finished_on, witness } => {
+        Event::Completed { job, value, finished_on, details } => {
             let value = String::from_utf8(value).unwrap_or_default();
-            return outcome("completed", job, value, finished_on, None, witness);
+            return outcome("completed", job, value, finished_on, None, details);
         }
-        Event::Failed { job, reason, stacktrace, finished_on, witness } => {
-            return outcome("failed", job, reason, finished_on, Some(stacktrace), witness);
+        Event::Failed { job, reason, stacktrace, finished_on, details } => {
+            return outcome("failed", job, reason, finished_on, Some(stacktrace), details);
         }
-        Event::Retried { job, reason, stacktrace, delay, witness } => {
-            return outcome("retried", job, reason, delay, Some(stacktrace), witness);
+        Event::Retried { job, reason, stacktrace, delay, details } => {
+            return outcome("retried", job, reason, delay, Some(stacktrace), details);
         }
-        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Witness::default()),
+        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Details::default()),
         Event::Stalled { id } => ("stalled", id),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
         Event::Drained => ("drained", String::new()),

@@ -15,11 +15,12 @@ use super::super::runtime::Core;
 use super::{CoreWorker, SIGNAL_CHECK};
 use crate::error::Error;
 use crate::protocol::JobOptions;
-use crate::worker::fetcher::stamp_jobs;
-use crate::worker::handout::Taken;
+use crate::worker::custom_backoff;
+use crate::worker::fetch::stamp_jobs;
 use crate::worker::held::HeldJob;
-use crate::worker::outcome::{custom_backoff, Failure, Outcome};
-use crate::worker::witness::Witness;
+use crate::worker::listeners::Details;
+use crate::worker::outcome::{Failure, Outcome};
+use crate::worker::ready_queue::Taken;
 
 impl CoreWorker {
     fn submit(
@@ -30,8 +31,8 @@ impl CoreWorker {
         outcome: impl FnOnce(Arc<HeldJob>) -> Outcome,
     ) -> PyResult<()> {
         let job = self.unsettled(py, record)?;
-        let witness = || details.map_or_else(Witness::default, Witness::of_handler);
-        self.shared()?.submit_seen(outcome(job.clone()), witness);
+        let details = || details.map_or_else(Details::default, Details::from_handler);
+        self.shared()?.submit_with_details(outcome(job.clone()), details);
         Ok(())
     }
 
@@ -39,7 +40,7 @@ impl CoreWorker {
     fn unsettled<'r>(&self, py: Python<'_>, record: &'r PyJobRecord) -> PyResult<&'r Arc<HeldJob>> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
         // A settled job, such as one that has timed out, already has its outcome: there is nothing to report.
-        if self.shared()?.has_ended() && !job.is_settled() {
+        if self.shared()?.lifecycle.has_ended() && !job.is_settled() {
             return Err(to_py_err(py, &Error::Closed));
         }
         Ok(job)
@@ -73,12 +74,12 @@ impl CoreWorker {
     }
 
     fn fileno(&self) -> PyResult<i32> {
-        let wakeup = self.shared()?.handout.wakeup();
+        let wakeup = self.shared()?.ready_queue.wakeup();
         wakeup.map(|wakeup| wakeup.fileno()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     fn rearm(&self) -> PyResult<()> {
-        let wakeup = self.shared()?.handout.wakeup();
+        let wakeup = self.shared()?.ready_queue.wakeup();
         wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 

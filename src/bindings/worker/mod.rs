@@ -21,21 +21,21 @@ use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
 use crate::protocol::Keys;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
-use crate::worker::shared::Shared;
+use crate::worker::state::WorkerState;
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(200);
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreWorker {
-    owned: OwnedByProcess<Arc<Shared>>,
+    owned: OwnedByProcess<Arc<WorkerState>>,
     endpoint: Arc<Endpoint>,
     keys: Keys,
     started: AtomicBool,
 }
 
 impl CoreWorker {
-    fn shared(&self) -> PyResult<&Arc<Shared>> {
+    fn shared(&self) -> PyResult<&Arc<WorkerState>> {
         self.owned.get().ok_or_else(forked)
     }
 }
@@ -55,7 +55,7 @@ impl CoreWorker {
     ) -> PyResult<Self> {
         let options = WorkerOptions { worker_id, concurrency, ..options.0.clone() };
         Ok(Self {
-            owned: OwnedByProcess::new(Arc::new(Shared::new(options))),
+            owned: OwnedByProcess::new(Arc::new(WorkerState::new(options))),
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
             started: AtomicBool::new(false),

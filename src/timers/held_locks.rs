@@ -1,0 +1,132 @@
+//! The locks that a worker holds.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::lock::Mutex;
+
+/// What is known of the lock of one job. The extender and the handler of the job share it.
+pub struct Lease {
+    /// When the lock was last known to be set; monotonic.
+    renewed: Mutex<Instant>,
+    lost: AtomicBool,
+    cancelled: OnceLock<String>,
+}
+
+impl Lease {
+    /// `taken`: the moment before the fetch was sent, so that the lock is never assumed to be younger than it is.
+    pub fn new(taken: Instant) -> Self {
+        Self { renewed: Mutex::new(taken), lost: AtomicBool::new(false), cancelled: OnceLock::new() }
+    }
+
+    pub fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.renewed.lock())
+    }
+
+    /// Whether the lock is lost, or the worker ended without waiting for the handler.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Tell the handler to stop; its outcome still counts. True for the first caller.
+    pub fn cancel(&self, reason: &str) -> bool {
+        self.cancelled.set(reason.to_owned()).is_ok()
+    }
+
+    /// Why the job was cancelled, if it was.
+    pub fn cancel_reason(&self) -> Option<&str> {
+        self.cancelled.get().map(String::as_str)
+    }
+
+    /// Mark the lock as lost. True if it was not marked before.
+    fn lose(&self) -> bool {
+        !self.lost.swap(true, Ordering::AcqRel)
+    }
+}
+
+struct HeldLock {
+    token: Arc<str>,
+    lease: Arc<Lease>,
+}
+
+/// The locks that a worker holds, by job id.
+#[derive(Default)]
+pub struct HeldLocks(Mutex<HashMap<Arc<str>, HeldLock>>);
+
+impl HeldLocks {
+    pub fn insert(&self, locks: impl IntoIterator<Item = (Arc<str>, Arc<str>, Arc<Lease>)>) {
+        let mut held = self.0.lock();
+        held.extend(locks.into_iter().map(|(id, token, lease)| (id, HeldLock { token, lease })));
+    }
+
+    /// Forget locks, by id and token. A job that was fetched again meanwhile, under another token, keeps its lock.
+    pub fn remove<'a>(&self, locks: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut held = self.0.lock();
+        for (id, token) in locks {
+            Self::take(&mut held, id, token);
+        }
+    }
+
+    fn take(held: &mut HashMap<Arc<str>, HeldLock>, id: &str, token: &str) -> Option<HeldLock> {
+        let (id, lock) = held.remove_entry(id)?;
+        if &*lock.token == token {
+            return Some(lock);
+        }
+        held.insert(id, lock);
+        None
+    }
+
+    /// Cancel a job, if it is held (under this token) and was not cancelled before. Returns its token.
+    pub fn cancel(&self, id: &str, token: Option<&str>, reason: &str) -> Option<Arc<str>> {
+        let locks = self.0.lock();
+        let lock = locks.get(id).filter(|lock| token.is_none_or(|token| *lock.token == *token))?;
+        lock.lease.cancel(reason).then(|| lock.token.clone())
+    }
+
+    /// The ids of all held jobs.
+    pub fn ids(&self) -> Vec<String> {
+        self.0.lock().keys().map(|id| (**id).to_owned()).collect()
+    }
+
+    /// Mark all locks as lost, so that every handler stops: the worker ends.
+    pub fn lose_all(&self) {
+        for lock in self.0.lock().values() {
+            lock.lease.lose();
+        }
+    }
+
+    /// The ids of the jobs that are held under this token.
+    pub fn held_under(&self, token: &str) -> Vec<Arc<str>> {
+        self.0.lock().iter().filter(|(_, lock)| &*lock.token == token).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The (id, token) of the locks that were not renewed for this long.
+    pub fn older_than(&self, age: Duration) -> Vec<(Arc<str>, Arc<str>)> {
+        let (locks, now) = (self.0.lock(), Instant::now());
+        let due = locks.iter().filter(|(_, lock)| lock.lease.age(now) >= age);
+        due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
+    }
+
+    /// Note the result of a renewal that was sent `at` that moment; the locks that were refused are lost.
+    ///
+    /// Returns the ids of the lost locks that were not known to be lost.
+    pub fn renewed<'a>(&self, locks: &'a [(Arc<str>, Arc<str>)], refused: &[String], at: Instant) -> Vec<&'a str> {
+        let mut held = self.0.lock();
+        let mut lost = Vec::new();
+        for (id, token) in locks {
+            if refused.iter().any(|refused| **refused == **id) {
+                lost.extend(Self::take(&mut held, id, token).filter(|lock| lock.lease.lose()).map(|_| &**id));
+            } else if let Some(lock) = held.get(id).filter(|lock| lock.token == *token) {
+                *lock.lease.renewed.lock() = at;
+            }
+        }
+        lost
+    }
+
+    /// Forget a lock and mark it as lost. True if it was not known to be lost.
+    pub fn lose(&self, id: &str, token: &str) -> bool {
+        Self::take(&mut self.0.lock(), id, token).is_some_and(|lock| lock.lease.lose())
+    }
+}

@@ -1,0 +1,82 @@
+//! Admits fetched jobs: holds their locks, fails those that must not run, passes the others to the handlers.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::connection::Link;
+use crate::protocol::job::number;
+use crate::protocol::Keys;
+use crate::timers::held_locks::HeldLocks;
+use crate::worker::fetch::{FetchedBatch, SentFetch};
+use crate::worker::held::HeldJob;
+use crate::worker::listeners::Event;
+use crate::worker::scheduler;
+use crate::worker::state::WorkerState;
+
+pub struct Admission {
+    pub state: Arc<WorkerState>,
+    pub locks: Arc<HeldLocks>,
+    pub link: Link,
+    pub keys: Keys,
+}
+
+/// What is known of a batch that was admitted.
+pub struct Admitted {
+    pub count: usize,
+    /// One of the jobs must run alone: its next stall would fail it.
+    pub alone: bool,
+}
+
+impl Admission {
+    pub fn admit(&self, batch: FetchedBatch, tasks: &mut JoinSet<()>) -> Admitted {
+        let jobs = self.hold(batch);
+        self.locks.insert(jobs.iter().map(|job| job.lock()));
+        let mut admitted = Admitted { count: jobs.len(), alone: false };
+        let mut ready = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let [name, deferred_failure, scheduler, stalled] = job.record.pick(["name", "defa", "rjk", "stc"]);
+            admitted.alone |= stalled.is_some_and(|count| number(count) >= self.state.options.max_stalled_count);
+            if let Some(reason) = self.refusal(&job, name, deferred_failure) {
+                self.state.emit(Event::Refused { job: job.clone() });
+                self.state.fail(job, "UnrecoverableError", reason);
+            } else if scheduler.is_some() {
+                // The scheduler's next job must exist before this one runs.
+                let (state, link, keys) = (self.state.clone(), self.link.clone(), self.keys.clone());
+                tasks.spawn(scheduler::produce_next(state, link, keys, job));
+            } else {
+                ready.push(job);
+            }
+        }
+        self.state.hand_out(ready);
+        admitted
+    }
+
+    fn hold(&self, batch: FetchedBatch) -> Vec<Arc<HeldJob>> {
+        let mut held = Vec::with_capacity(batch.jobs.len());
+        let claims: Vec<_> = (0..batch.jobs.len()).map(|at| (batch.claim(at), batch.score(at))).collect();
+        let SentFetch { request, at, .. } = batch.sent;
+        for (record, (claim, score)) in batch.jobs.into_iter().zip(claims) {
+            if record.is_foreign() {
+                let text = format!("{} is not a job: its key is not a hash. It was removed from the queue", record.id);
+                self.state.error(text);
+                continue;
+            }
+            let job = HeldJob::new(record, request.token.clone(), at, claim);
+            held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone()).with_score(score)));
+        }
+        held
+    }
+
+    /// Why a job must fail without being run.
+    fn refusal(&self, job: &HeldJob, name: Option<&[u8]>, deferred_failure: Option<&[u8]>) -> Option<String> {
+        if let Some(deferred) = deferred_failure {
+            return Some(String::from_utf8_lossy(deferred).into_owned());
+        }
+        if name.is_none() {
+            return Some(format!("Missing key for job {}. The job was deleted or its hash is malformed", job.id()));
+        }
+        let most = self.state.options.max_started_attempts?;
+        (job.starts() > most).then(|| "job started more than allowable limit".to_owned())
+    }
+}

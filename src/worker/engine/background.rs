@@ -1,0 +1,99 @@
+//! What runs beside the engine's loop: lock renewal, stalled check, scheduler watchdog, time-outs, cancellations, the
+//! thread ramp and the report of connection losses.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::cancellations::watch_cancellations;
+use crate::connection::{Link, LinkState};
+use crate::protocol::Keys;
+use crate::queue::ignored_settings;
+use crate::timers::held_locks::HeldLocks;
+use crate::timers::lock_extender::LockExtender;
+use crate::timers::scheduler_watchdog::SchedulerWatchdog;
+use crate::timers::stalled_checker::StalledChecker;
+use crate::worker::listeners::Event;
+use crate::worker::state::WorkerState;
+
+/// Start the only task that may run before the queue was checked.
+pub fn watch_connection(state: &Arc<WorkerState>, link: &Link) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(report_connection(state.clone(), link.clone()));
+    tasks
+}
+
+/// Start all other tasks.
+pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, keys: &Keys, locks: &Arc<HeldLocks>) {
+    let options = &state.options;
+    if !options.skip_lock_renewal {
+        let extender = LockExtender {
+            link: link.clone(),
+            keys: keys.clone(),
+            locks: locks.clone(),
+            lock_duration: options.lock_duration,
+            renew_time: options.lock_renew_time,
+        };
+        let (lost, failed) = (state.clone(), state.clone());
+        tasks.spawn(
+            extender.run(move |id| lost.emit(Event::LockLost { id: id.to_owned() }), move |text| failed.error(text)),
+        );
+    }
+    if !options.skip_stalled_check {
+        let checker = StalledChecker {
+            link: link.clone(),
+            keys: keys.clone(),
+            max_stalled_count: options.max_stalled_count,
+            interval: options.stalled_interval,
+            skipped: state.stats.stalled_skipped.clone(),
+        };
+        let (reported, failed) = (state.clone(), state.clone());
+        tasks.spawn(checker.run(
+            move |ids| ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id })),
+            move |text| failed.error(text),
+        ));
+    }
+    tasks.spawn(report_ignored_settings(state.clone(), link.clone(), keys.clone()));
+    tasks.spawn(watch_deadlines(state.clone()));
+    tasks.spawn(watch_cancellations(state.clone(), link.clone(), keys.clone()));
+    let watchdog =
+        SchedulerWatchdog { link: link.clone(), keys: keys.clone(), repaired: state.stats.schedulers_repaired.clone() };
+    let (reported, failed) = (state.clone(), state.clone());
+    tasks.spawn(watchdog.run(move |id| reported.emit(Event::SchedulerRepaired { id }), move |text| failed.error(text)));
+    let ramped = state.clone();
+    tasks.spawn(async move { ramped.ready_queue.ramp().await });
+}
+
+/// Fail jobs at their deadline.
+async fn watch_deadlines(state: Arc<WorkerState>) {
+    let Some(timeout) = state.deadlines.timeout else { return };
+    loop {
+        for job in state.deadlines.due() {
+            state.time_out(&job, format!("timed out after {} ms", timeout.as_millis()));
+        }
+        state.deadlines.next().await;
+    }
+}
+
+/// Report once per run which of the queue's settings have no effect. A failed call is ignored.
+async fn report_ignored_settings(state: Arc<WorkerState>, link: Link, keys: Keys) {
+    for text in ignored_settings(&link, &keys).await.unwrap_or_default() {
+        state.error(text);
+    }
+}
+
+/// Report when the connection is lost, why, and when it is back.
+async fn report_connection(state: Arc<WorkerState>, link: Link) {
+    let mut states = link.watch();
+    let mut down = false;
+    while states.changed().await.is_ok() {
+        match states.borrow_and_update().clone() {
+            LinkState::Connecting { error: Some(text), .. } => {
+                down = true;
+                state.emit(Event::Reconnecting { text });
+            }
+            LinkState::Connected { .. } if std::mem::take(&mut down) => state.emit(Event::Connected),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the engine does with replies: counts settled jobs, tells listeners, takes in fetched jobs.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::admission::Admitted;
+use super::Engine;
+use crate::scripts::fetch::{Fetched, Hold};
+use crate::worker::fetch::{FetchedBatch, SentFetch};
+use crate::worker::finish::{CompletedCall, NextFetch, Settled, Settlement};
+use crate::worker::listeners::{Details, Event};
+use crate::worker::outcome::Outcome;
+
+impl Engine {
+    /// Process a completed finish call.
+    pub(super) fn complete(&mut self, CompletedCall { round_trip, .. }: CompletedCall) {
+        // The fetch of this call did not see jobs that went back to the queue in the same round trip. And there was no
+        // fetch if all outcomes were refused.
+        let went_back =
+            |settled: &Settled| !matches!(settled.settlement, Settlement::Completed { .. } | Settlement::Failed { .. });
+        let look_again = round_trip.settled.iter().any(went_back);
+        let is_over = |settled: &&Settled| !matches!(settled.settlement, Settlement::Replaced(..));
+        let over = || round_trip.settled.iter().filter(is_over).map(|Settled { job, .. }| (job.id(), &*job.token));
+        self.locks.remove(over());
+        self.count_in_hand(self.in_hand.saturating_sub(over().count()));
+        if round_trip.forbids_claims {
+            self.forbid_claims(true);
+        }
+        for settled in round_trip.settled {
+            self.note(settled);
+        }
+        match round_trip.fetch {
+            NextFetch::Arrived(fetched, sent) => self.arrive(fetched, sent),
+            NextFetch::Unknown(sent) => self.lost_replies.push(sent),
+            NextFetch::None => {}
+        }
+        if look_again {
+            self.fetcher.look_again();
+        }
+    }
+
+    /// Take in the jobs of a fetch, and what the reply says about the next one.
+    pub(super) fn arrive(&mut self, fetched: Fetched, sent: SentFetch) {
+        self.forbid_claims(fetched.hold == Hold::Ahead);
+        if fetched.hold == Hold::Alone {
+            self.alone_since.get_or_insert_with(Instant::now);
+        }
+        let limit_ttl = fetched.limit_ttl;
+        let batch = self.fetcher.note(fetched, sent);
+        self.receive(batch);
+        self.limit_for(limit_ttl);
+    }
+
+    /// Count a settled job and tell listeners.
+    fn note(&mut self, Settled { job, settlement }: Settled) {
+        let stats = &self.state.stats;
+        let limited = job.limiting.swap(false, Ordering::AcqRel);
+        if limited {
+            stats.limiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        match settlement {
+            Settlement::Replaced(outcome, class) => {
+                if let Outcome::Failed { failure, .. } = &outcome {
+                    self.state.error(failure.reason.clone());
+                }
+                self.state.details.note(&job, Details::from_core(class));
+                return self.state.resubmit(outcome);
+            }
+            Settlement::Completed { value, finished_on } => {
+                stats.completed.fetch_add(1, Ordering::Relaxed);
+                self.state.report(job, |job, details| Event::Completed { job, value, finished_on, details });
+            }
+            Settlement::Failed { reason, stacktrace, finished_on } => {
+                stats.failed.fetch_add(1, Ordering::Relaxed);
+                let failed = |job, details| Event::Failed { job, reason, stacktrace, finished_on, details };
+                self.state.report(job, failed);
+            }
+            Settlement::Retried { reason, stacktrace, delay } => {
+                stats.retried.fetch_add(1, Ordering::Relaxed);
+                let retried = |job, details| Event::Retried { job, reason, stacktrace, delay, details };
+                self.state.report(job, retried);
+            }
+            // It does not count: a run with a maximum of jobs fetches another one instead.
+            Settlement::GivenBack => self.fetched = self.fetched.saturating_sub(1),
+            Settlement::Returned { limit_ttl } => self.limit_for(if limited { limit_ttl } else { 0 }),
+            Settlement::Released => {}
+            Settlement::Lost(error) => {
+                self.state.details.take(&job);
+                self.state.error(error.to_string());
+            }
+        }
+        self.worked = true;
+    }
+
+    pub(super) fn receive(&mut self, batch: FetchedBatch) {
+        let nothing = batch.jobs.is_empty();
+        self.prefetch.observe(&batch.jobs);
+        if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
+            self.state.emit(Event::Drained);
+        }
+        let Admitted { count, alone } = self.admission.admit(batch, &mut self.tasks);
+        self.fetched += count as u64;
+        self.state.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
+        self.count_in_hand(self.in_hand + count);
+        if alone {
+            self.alone_since = Some(Instant::now());
+        }
+    }
+}

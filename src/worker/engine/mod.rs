@@ -1,0 +1,192 @@
+//! The engine of a worker: one task that sends outcomes, fetches jobs, waits, and ends in order.
+//!
+//! The way of a job through the worker:
+//!
+//! 1. Fetched. The engine asks for as many jobs as it has room for (`engine/capacity.rs`, `engine/prefetch.rs`). The
+//!    reply brings them (`fetch/fetcher.rs`).
+//! 2. Admitted. From now on its lock is held and renewed. A job that must not run gets its outcome at once
+//!    (`engine/admission.rs`).
+//! 3. Ready. It waits in the ready queue (`ready_queue/mod.rs`). If it was claimed ahead and no handler takes it soon,
+//!    it is given back (`engine/claims.rs`).
+//! 4. Taken. A thread or an event loop takes it for its handler (`state/take.rs`).
+//! 5. Submitted. The handler's outcome goes into the outcome queue and wakes the engine (`state/submit.rs`,
+//!    `state/outcome_queue.rs`).
+//! 6. Planned. The engine takes a batch of outcomes (`engine/batching.rs`). Each outcome gets the call that it needs
+//!    (`finish/plan.rs`).
+//! 7. Finished. One call finishes the jobs of the batch and fetches the next ones (`finish/finisher.rs`). A second such
+//!    call may be in flight at the same time (`finish/in_flight.rs`). Jobs that are retried or go back need calls of
+//!    their own (`finish/moves.rs`).
+//! 8. Reported. The engine counts the settled jobs, forgets their locks and tells listeners (`engine/completion.rs`,
+//!    `listeners/backlog.rs`).
+
+mod admission;
+mod background;
+mod batching;
+mod cancellations;
+mod capacity;
+mod claims;
+mod completion;
+mod fetching;
+mod prefetch;
+mod shutdown;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use tokio::task::JoinSet;
+
+use self::admission::Admission;
+use self::prefetch::Prefetch;
+use super::fetch::{Fetcher, MarkerWaiter, SentFetch};
+use super::finish::{Finisher, InFlight};
+use super::listeners::Event;
+use super::options::RunLimits;
+use super::sleep::sleep_until;
+use super::state::{Closing, WorkerState};
+use crate::connection::{BlockingLink, Link};
+use crate::error::Result;
+use crate::outage::Outage;
+use crate::protocol::Keys;
+use crate::queue::{QueueHandle, QueueOptions};
+use crate::spin_wait::SpinWait;
+use crate::timers::held_locks::HeldLocks;
+
+/// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Start a worker's engine on the current runtime.
+pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
+    let locks = state.locks.clone();
+    let tasks = background::watch_connection(&state, &link);
+    let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
+    let fetch_link = link.with_connect_timeout(Some(MAX_WAIT));
+    let engine = Engine {
+        fetcher: Fetcher::new(fetch_link.clone(), keys.clone(), waiter, state.options.worker_id.clone()),
+        in_flight: InFlight::new(Finisher {
+            link: link.clone(),
+            keys: keys.clone(),
+            state: state.clone(),
+            outage: Outage::default(),
+        }),
+        admission: Admission { state: state.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
+        prefetch: Prefetch::new(state.clone()),
+        deadline: limits.max_time.map(|time| Instant::now() + time),
+        state: state.clone(),
+        locks,
+        link,
+        fetch_link,
+        keys,
+        limits,
+        tasks,
+        lost_replies: Vec::new(),
+        fetch_paused_until: None,
+        fetch_outage: Outage::default(),
+        stamp_outage: Arc::default(),
+        spin_wait: SpinWait::default(),
+        alone_since: None,
+        gathering_since: None,
+        fetched: 0,
+        in_hand: 0,
+        worked: false,
+    };
+    tokio::spawn(async move {
+        if std::panic::AssertUnwindSafe(engine.run()).catch_unwind().await.is_err() {
+            state.error("the worker stopped because of an internal error".to_owned());
+        }
+        state.ready_queue.withdraw_all();
+        state.end();
+    });
+}
+
+struct Engine {
+    state: Arc<WorkerState>,
+    link: Link,
+    /// The same link for fetches: it waits for a connection at most [`MAX_WAIT`].
+    fetch_link: Link,
+    keys: Keys,
+    limits: RunLimits,
+    deadline: Option<Instant>,
+    prefetch: Prefetch,
+    fetcher: Fetcher,
+    in_flight: InFlight,
+    admission: Admission,
+    locks: Arc<HeldLocks>,
+    tasks: JoinSet<()>,
+    /// Fetches whose reply got lost.
+    lost_replies: Vec<SentFetch>,
+    /// The server refused a fetch: the next one is sent after this moment.
+    fetch_paused_until: Option<Instant>,
+    fetch_outage: Outage,
+    stamp_outage: Arc<Outage>,
+    spin_wait: SpinWait,
+    /// A job must run alone: it runs, or waits until nothing else is in hand.
+    alone_since: Option<Instant>,
+    /// Outcomes wait for others, to go in the same call.
+    gathering_since: Option<Instant>,
+    fetched: u64,
+    in_hand: usize,
+    /// A job was settled since the last `drained` event.
+    worked: bool,
+}
+
+impl Engine {
+    async fn run(mut self) {
+        let state = self.state.clone();
+        tokio::select! {
+            biased;
+            // First, so that nothing more is sent. It also ends a wait for a server that does not answer.
+            () = state.lifecycle.end_demanded() => self.locks.lose_all(),
+            () = async { self.work().await; self.shut_down().await } => {}
+        }
+        // Lock renewal ends last.
+        self.tasks.shutdown().await;
+    }
+
+    /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
+    async fn check(&mut self) -> Result<()> {
+        let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
+        QueueHandle::new(self.link.clone(), self.link.clone(), self.keys.clone(), options).ready().await
+    }
+
+    /// Work until asked to close or until the run's end is reached.
+    async fn work(&mut self) {
+        let mut closing = self.state.lifecycle.watch();
+        let deadline = self.deadline;
+        tokio::select! {
+            checked = self.check() => if let Err(error) = checked {
+                return self.state.lifecycle.refuse(error);
+            },
+            _ = closing.wait_for(|closing| *closing != Closing::No) => return,
+            () = sleep_until(deadline) => return,
+        }
+        background::start(&mut self.tasks, &self.state, &self.link, &self.keys, &self.locks);
+        self.state.emit(Event::Ready);
+        while self.state.lifecycle.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
+            let room = self.next_request(0).count;
+            self.fetcher.check_marker(room > 0).await;
+            self.return_jobs();
+            let outcomes = self.take_outcomes();
+            if outcomes.is_empty() && self.is_gathering() {
+                self.wait(0).await;
+            } else if !outcomes.is_empty() {
+                self.send(outcomes);
+            } else if !self.in_flight.is_empty() {
+                self.wait(0).await;
+            } else if !self.is_connected().await {
+                // The next turn sees what has happened meanwhile.
+            } else if self.is_fetch_paused() {
+                self.wait(0).await;
+            } else if let Some(sent) = self.lost_replies.pop() {
+                self.recover(sent).await;
+            } else if room > 0 && !self.fetcher.is_idle() {
+                self.fetch().await;
+            } else if self.in_hand == 0 && self.has_ended().await {
+                return;
+            } else {
+                self.wait(room).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a fetch asks for, and the jobs it brings.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::clock::now_ms;
+use crate::protocol::JobRecord;
+use crate::scripts::fetch::FetchPlan;
+use crate::worker::held::Claim;
+use crate::worker::options::WorkerOptions;
+
+/// What a fetch asks for.
+#[derive(Clone)]
+pub struct FetchRequest {
+    pub token: Arc<str>,
+    /// How many jobs at most.
+    pub count: usize,
+    /// How many of them start now; the others are claimed ahead.
+    pub slots: usize,
+    /// Nothing else is in hand.
+    pub alone: bool,
+}
+
+/// A fetch as it was sent.
+#[derive(Clone)]
+pub struct SentFetch {
+    pub request: FetchRequest,
+    /// When it was sent: the locks are not older.
+    pub at: Instant,
+    /// The same in milliseconds since the epoch: jobs are stamped with it.
+    pub now: i64,
+}
+
+impl SentFetch {
+    pub fn now(request: FetchRequest) -> Self {
+        Self { request, at: Instant::now(), now: now_ms() }
+    }
+}
+
+/// The jobs of one fetch, with what is needed to hold them.
+pub struct FetchedBatch {
+    pub jobs: Vec<JobRecord>,
+    /// The scores of the last jobs: those that were prioritized.
+    pub scores: Vec<String>,
+    pub sent: SentFetch,
+    pub recovered: bool,
+}
+
+impl FetchedBatch {
+    /// How the job at a position was claimed.
+    pub fn claim(&self, position: usize) -> Claim {
+        let SentFetch { request, now, .. } = &self.sent;
+        let job = &self.jobs[position];
+        match self.recovered {
+            // A fetch that stopped half-way has not stamped all jobs.
+            true if job.number("processedOn") == *now => Claim::Recovered,
+            false if position < request.slots || job.is_missing() => Claim::Stamped(*now),
+            _ => Claim::Ahead,
+        }
+    }
+
+    /// The score in `prioritized` of the job at a position.
+    pub fn score(&self, position: usize) -> Option<Box<str>> {
+        let first = self.jobs.len().saturating_sub(self.scores.len());
+        self.scores.get(position.checked_sub(first)?).map(|score| score.as_str().into())
+    }
+}
+
+/// The fetch part of a fetch or finish call.
+pub fn fetch_plan<'a>(worker: &'a WorkerOptions, request: &'a FetchRequest) -> FetchPlan<'a> {
+    FetchPlan {
+        count: request.count,
+        slots: request.slots,
+        stalled_limit: Some(worker.max_stalled_count),
+        alone: request.alone,
+        token: &request.token,
+        lock_duration: i64::try_from(worker.lock_duration.as_millis()).unwrap_or(i64::MAX),
+        limiter: worker.limiter.map(|limiter| (limiter.max, limiter.duration_ms)),
+        worker_name: worker.worker_name.as_deref(),
+    }
+}

@@ -1,0 +1,189 @@
+//! Sends outcomes to Redis. All calls for one batch of outcomes go in one round trip.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join;
+
+use super::plan::{plan, Finishing, Moving, Plan};
+use super::settled::{accepted, refused, Settled, Settlement};
+use crate::clock::now_ms;
+use crate::connection::Link;
+use crate::error::{Error, Result};
+use crate::outage::Outage;
+use crate::protocol::Keys;
+use crate::scripts::fetch::{Fetched, Hold};
+use crate::scripts::finish::{self, FinishReply, Refusal};
+use crate::worker::fetch::{fetch_plan, FetchRequest, SentFetch};
+use crate::worker::outcome::Outcome;
+use crate::worker::state::WorkerState;
+
+/// Pause before outcomes are sent again that the server could not accept.
+const AFTER_ERROR: Duration = Duration::from_millis(500);
+
+/// What became of the fetch that went with a finish call.
+pub enum NextFetch {
+    None,
+    Arrived(Fetched, SentFetch),
+    /// The reply got lost, or the call stopped half-way: its jobs are found by the token.
+    Unknown(SentFetch),
+}
+
+/// The result of one round trip.
+pub struct RoundTrip {
+    pub settled: Vec<Settled>,
+    pub fetch: NextFetch,
+    /// The reply says that no jobs may be claimed ahead.
+    pub forbids_claims: bool,
+}
+
+pub struct Finisher {
+    pub link: Link,
+    pub keys: Keys,
+    pub state: Arc<WorkerState>,
+    pub outage: Outage,
+}
+
+/// The result of a finish call.
+struct FinishResult {
+    /// The refused jobs by position.
+    refused: Vec<(usize, Error)>,
+    fetch: NextFetch,
+    /// The finish time of the jobs (ms since the epoch).
+    now: i64,
+    forbids_claims: bool,
+    /// The call was repeated after an unknown outcome: a refused job may have been accepted by the first try.
+    repeated: bool,
+}
+
+impl Finisher {
+    /// Settle all outcomes, and fetch in the same call if asked.
+    pub async fn settle(&self, outcomes: Vec<Outcome>, fetch: Option<&FetchRequest>) -> RoundTrip {
+        let Plan { finishing, moving, returning } = plan(&self.state.options, outcomes);
+        // In this order: a job whose handler has limited the queue runs again before those that were claimed after it.
+        let going_back = async { (self.give_back(&returning).await, self.move_jobs(&moving).await) };
+        let (result, (returned, moved)) = join(self.finish(&finishing, fetch), going_back).await;
+
+        let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
+        settled.extend(returning.into_iter().zip(returned).map(|(job, returned)| {
+            let settlement = returned.map_or_else(Settlement::Lost, |()| Settlement::GivenBack);
+            Settled { job, settlement }
+        }));
+        let mut errors = result.refused.into_iter().peekable();
+        for (index, Finishing { job, outcome, .. }) in finishing.into_iter().enumerate() {
+            let error = errors.next_if(|(at, _)| *at == index).map(|(_, error)| error);
+            let settlement = match error {
+                Some(error) if !(result.repeated && self.was_finished(&error, &job).await) => {
+                    refused(error, &job, &outcome)
+                }
+                _ => accepted(outcome, result.now),
+            };
+            settled.push(Settled { job, settlement });
+        }
+        RoundTrip { settled, fetch: result.fetch, forbids_claims: result.forbids_claims }
+    }
+
+    async fn finish(&self, jobs: &[Finishing], fetch: Option<&FetchRequest>) -> FinishResult {
+        let mut result = FinishResult {
+            refused: Vec::new(),
+            fetch: NextFetch::None,
+            now: 0,
+            forbids_claims: false,
+            repeated: false,
+        };
+        if jobs.is_empty() {
+            // The engine fetches by itself in its next turn.
+            return result;
+        }
+        let mut fetch = fetch.map(|request| SentFetch::now(request.clone()));
+        loop {
+            result.now = fetch.as_ref().map_or_else(now_ms, |sent| sent.now);
+            let error = match self.finish_call(jobs, fetch.as_ref(), result.now).await {
+                Ok(FinishReply { failures, fetched, untold }) => {
+                    self.outage.ends();
+                    let error = |(at, refusal): (usize, Refusal)| Some((at, refusal.error(jobs.get(at)?.job.id())));
+                    result.refused = failures.into_iter().filter_map(error).collect();
+                    result.forbids_claims = fetched.hold == Hold::Ahead;
+                    if let Some(sent) = fetch {
+                        result.fetch = NextFetch::Arrived(fetched, sent);
+                    }
+                    self.report_untold(untold);
+                    return result;
+                }
+                Err(error) => error,
+            };
+            // It is safe to repeat the call: jobs that were accepted are refused now, and `was_finished` recognizes
+            // them.
+            result.repeated = true;
+            if let Some(sent) = fetch.take() {
+                result.fetch = NextFetch::Unknown(sent);
+            }
+            if matches!(error, Error::OutcomeUnknown(_)) {
+            } else if error.is_passing() {
+                self.wait_out(&error).await;
+            } else {
+                result.refused = self.finish_singly(jobs, result.now, error).await;
+                return result;
+            }
+        }
+    }
+
+    /// Finish jobs one by one, so that a damaged job does not hold up the others. The call that failed may have
+    /// finished some of them.
+    async fn finish_singly(&self, jobs: &[Finishing], now: i64, error: Error) -> Vec<(usize, Error)> {
+        let mut refused = Vec::new();
+        for (index, job) in jobs.iter().enumerate() {
+            if self.is_finished(&job.job).await {
+                continue;
+            }
+            let mut reply = match jobs.len() {
+                1 => Err(error.clone()),
+                _ => self.finish_call(std::slice::from_ref(job), None, now).await,
+            };
+            while let Err(error) = &reply {
+                if !matches!(error, Error::OutcomeUnknown(_)) && !error.is_passing() {
+                    break;
+                }
+                self.wait_out(error).await;
+                reply = self.finish_call(std::slice::from_ref(job), None, now).await;
+            }
+            match reply {
+                Ok(FinishReply { failures, untold, .. }) => {
+                    refused.extend(failures.first().map(|(_, refusal)| (index, refusal.error(job.job.id()))));
+                    self.report_untold(untold);
+                }
+                Err(error) => refused.push((index, error)),
+            }
+        }
+        refused
+    }
+
+    /// Report the parents and jobs whose keys could not be updated, each once.
+    fn report_untold(&self, untold: Vec<(String, String)>) {
+        let mut reported: Vec<String> = Vec::new();
+        for (key, error) in untold {
+            if !reported.contains(&key) {
+                self.state.error(format!("{key} could not be updated after the end of a child or a job: {error}"));
+                reported.push(key);
+            }
+        }
+    }
+
+    /// Pause before outcomes are sent again. Hundreds may wait at the same time for the same reason: it is reported
+    /// once.
+    pub(super) async fn wait_out(&self, error: &Error) {
+        if self.outage.begins(error) {
+            self.state.error(format!("outcomes wait: {error}"));
+        }
+        tokio::time::sleep(AFTER_ERROR).await;
+    }
+
+    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&SentFetch>, now: i64) -> Result<FinishReply> {
+        let options = &self.state.options;
+        let points = options.metrics_max_points.unwrap_or(0);
+        let plan = fetch.map(|sent| fetch_plan(options, &sent.request));
+        let name = options.worker_name.as_deref();
+        let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
+        finish::move_to_finished(&self.link, &self.keys, now, points, name, plan.as_ref(), &jobs).await
+    }
+}

@@ -1,0 +1,76 @@
+//! The finish calls in flight. While Redis works on one call, the next one is made, so that neither waits for the
+//! other.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesOrdered, StreamExt};
+
+use super::finisher::{Finisher, RoundTrip};
+use crate::worker::fetch::FetchRequest;
+use crate::worker::outcome::Outcome;
+
+/// With more calls in flight, their replies would only wait for the client.
+const MOST: usize = 2;
+
+/// The calls in flight. They complete in the order in which they started.
+pub struct InFlight {
+    finisher: Arc<Finisher>,
+    calls: FuturesOrdered<BoxFuture<'static, (usize, CompletedCall)>>,
+    leaving: usize,
+    coming: usize,
+}
+
+/// A call that is complete, and the fetch that went with it.
+pub struct CompletedCall {
+    pub round_trip: RoundTrip,
+    pub fetch: Option<FetchRequest>,
+}
+
+impl InFlight {
+    pub fn new(finisher: Finisher) -> Self {
+        Self { finisher: Arc::new(finisher), calls: FuturesOrdered::new(), leaving: 0, coming: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// How many jobs these calls finish or move.
+    pub fn leaving(&self) -> usize {
+        self.leaving
+    }
+
+    /// How many jobs these calls fetch at most.
+    pub fn coming(&self) -> usize {
+        self.coming
+    }
+
+    /// How many outcomes are worth a call now: one if no call is in flight, a good batch if there is one.
+    pub fn fewest_to_send(&self, good_batch: usize) -> usize {
+        match self.calls.len() {
+            0 => 1,
+            count if count < MOST => good_batch,
+            _ => usize::MAX,
+        }
+    }
+
+    pub fn start(&mut self, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
+        let leaving = outcomes.len();
+        self.leaving += leaving;
+        self.coming += fetch.as_ref().map_or(0, |fetch| fetch.count);
+        let finisher = self.finisher.clone();
+        self.calls.push_back(Box::pin(async move {
+            let round_trip = finisher.settle(outcomes, fetch.as_ref()).await;
+            (leaving, CompletedCall { round_trip, fetch })
+        }));
+    }
+
+    /// Wait for the next call to complete; `None` at once if there is no call. Safe to cancel.
+    pub async fn next(&mut self) -> Option<CompletedCall> {
+        let (leaving, completed) = self.calls.next().await?;
+        self.leaving -= leaving;
+        self.coming -= completed.fetch.as_ref().map_or(0, |fetch| fetch.count);
+        Some(completed)
+    }
+}

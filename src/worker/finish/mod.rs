@@ -1,0 +1,12 @@
+//! Hands the outcomes of jobs in to Redis.
+
+mod confirm;
+mod finisher;
+mod in_flight;
+mod moves;
+mod plan;
+mod settled;
+
+pub use finisher::{Finisher, NextFetch};
+pub use in_flight::{CompletedCall, InFlight};
+pub use settled::{Settled, Settlement};

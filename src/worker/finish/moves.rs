@@ -1,0 +1,95 @@
+//! The calls for jobs that are not finished: given back, retried, delayed, returned.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use super::finisher::Finisher;
+use super::plan::{Moving, Step};
+use crate::clock::now_ms;
+use crate::error::{Error, Result};
+use crate::scripts::finish::{self, GivenBack};
+use crate::worker::fetch::stamp_jobs;
+use crate::worker::held::HeldJob;
+use crate::worker::limits;
+
+impl Finisher {
+    /// Give back jobs that no handler has started; the one to run first comes last.
+    pub(super) async fn give_back(&self, jobs: &[Arc<HeldJob>]) -> Vec<Result<()>> {
+        let mut results = Vec::with_capacity(jobs.len());
+        for part in jobs.chunks(limits::JOBS) {
+            let calls: Vec<_> = part.iter().map(|job| job.given_back()).collect();
+            results.extend(self.give_back_call(&calls).await);
+        }
+        results
+    }
+
+    async fn give_back_call(&self, jobs: &[GivenBack<'_>]) -> Vec<Result<()>> {
+        let mut repeated = false;
+        loop {
+            match finish::give_back(&self.link, &self.keys, jobs).await {
+                Ok(results) => {
+                    // As in `move_job`: the first try was accepted, or the lock is lost.
+                    let known = |result: Result<()>| if repeated { Ok(()) } else { result };
+                    return results.into_iter().map(known).collect();
+                }
+                Err(Error::OutcomeUnknown(_)) => repeated = true,
+                Err(error) if error.is_passing() => {
+                    repeated = true;
+                    self.wait_out(&error).await;
+                }
+                Err(error) => return vec![Err(error); jobs.len()],
+            }
+        }
+    }
+
+    /// Move jobs. The starts of those that were claimed ahead are recorded first: after the move this worker has no
+    /// lock.
+    pub(super) async fn move_jobs(&self, moving: &[Moving]) -> Vec<Result<i64>> {
+        let is_moved_here = |moving: &&Moving| !matches!(moving.step, Step::Release);
+        let starting: Vec<_> = moving.iter().filter(is_moved_here).map(|moving| moving.job.clone()).collect();
+        while let Err(error) = stamp_jobs(&self.link, &self.keys, &self.state.options, &starting).await {
+            if error.is_passing() {
+                self.wait_out(&error).await;
+            } else if !matches!(error, Error::OutcomeUnknown(_)) {
+                break; // a job that cannot be stamped is moved nevertheless
+            }
+        }
+        join_all(moving.iter().map(|moving| self.move_job(moving))).await
+    }
+
+    async fn move_job(&self, moving: &Moving) -> Result<i64> {
+        let (link, keys, id, token) = (&self.link, &self.keys, moving.job.id(), &*moving.job.token);
+        let mut repeated = false;
+        loop {
+            let moved = match &moving.step {
+                Step::Retry { reason, stack, lifo } => {
+                    let failure = finish::Failure { reason, stack: stack.as_bytes() };
+                    let moved = finish::retry_job(link, keys, now_ms(), id, token, *lifo, Some(failure));
+                    moved.await.map(|()| 0)
+                }
+                Step::Delay { reason, stack, delay } => {
+                    let failure = finish::Failure { reason, stack: stack.as_bytes() };
+                    let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, false, Some(failure));
+                    moved.await.map(|()| 0)
+                }
+                Step::Defer { delay } => {
+                    let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, true, None);
+                    moved.await.map(|()| 0)
+                }
+                Step::Return => finish::move_to_wait(link, keys, id, token).await,
+                Step::Release => Ok(0),
+            };
+            match moved {
+                Err(Error::OutcomeUnknown(_)) => repeated = true,
+                // The first try was accepted, or the lock is lost: in both cases the job has left this worker.
+                Err(Error::Code { .. }) if repeated => return Ok(0),
+                Err(error) if error.is_passing() => {
+                    repeated = true; // the script may have stopped half-way
+                    self.wait_out(&error).await;
+                }
+                result => return result,
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The events of a worker.
+
+use std::sync::Arc;
+
+use super::details::Details;
+use crate::worker::held::HeldJob;
+
+/// Something that happened in the worker, for listeners and logs.
+pub enum Event {
+    /// The job will fail without being run.
+    Refused {
+        job: Arc<HeldJob>,
+    },
+    Completed {
+        job: Arc<HeldJob>,
+        value: Vec<u8>,
+        finished_on: i64,
+        details: Details,
+    },
+    /// Failed, and not retried.
+    Failed {
+        job: Arc<HeldJob>,
+        reason: String,
+        stacktrace: Vec<u8>,
+        finished_on: i64,
+        details: Details,
+    },
+    /// Failed, and retried.
+    Retried {
+        job: Arc<HeldJob>,
+        reason: String,
+        stacktrace: Vec<u8>,
+        delay: i64,
+        details: Details,
+    },
+    Stalled {
+        id: String,
+    },
+    /// A job scheduler that had no next job has one again.
+    SchedulerRepaired {
+        id: String,
+    },
+    Drained,
+    Error {
+        text: String,
+    },
+    LockLost {
+        id: String,
+    },
+    /// The handler of the job should stop.
+    Cancelled {
+        id: String,
+        token: Arc<str>,
+    },
+    /// The queue was checked and can be worked on; once per run.
+    Ready,
+    Reconnecting {
+        text: String,
+    },
+    Connected,
+    Closed,
+    /// That many events were dropped, since nobody read the ones before.
+    Dropped {
+        count: u64,
+    },
+}

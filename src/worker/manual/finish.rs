@@ -1,0 +1,108 @@
+//! Finishes a job, and takes the next one in the same call.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{single, Manual};
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::protocol::{JobOptions, Keep};
+use crate::scripts::finish::{self, Finished};
+use crate::worker::held::{Claim, HeldJob};
+use crate::worker::outcome::Failure;
+use crate::worker::retry::{stacktrace, verdict, Verdict};
+
+/// What the caller knows of the job that it finishes.
+pub struct Attempt {
+    pub id: String,
+    pub token: Arc<str>,
+    pub options: JobOptions,
+    /// Attempts that ended before this one.
+    pub made: i64,
+    pub stacktrace: Option<Vec<u8>>,
+}
+
+/// What happened to a failed attempt.
+pub struct FailedAttempt {
+    /// It is retried after that many ms; `None`: it has failed and is not retried.
+    pub retry_in: Option<i64>,
+    /// The job's `stacktrace` field as it is now.
+    pub stacktrace: String,
+    pub next: Option<Arc<HeldJob>>,
+}
+
+impl Manual {
+    /// Complete a job and, if asked, take the next one under the same token.
+    ///
+    /// # Errors
+    /// [`Error::Code`](crate::error::Error::Code) -1, -2, -3, -4, -6, -9, and nothing was fetched;
+    /// [`Error::OutcomeUnknown`](crate::error::Error::OutcomeUnknown).
+    pub async fn move_to_completed(
+        &self,
+        attempt: Attempt,
+        value: Vec<u8>,
+        fetch_next: bool,
+    ) -> Result<Option<Arc<HeldJob>>> {
+        let keep = attempt.options.remove_on_complete.or(self.options.remove_on_complete);
+        self.finish(attempt, keep, finish::JobResult::Completed { value }, fetch_next).await
+    }
+
+    /// End a failed attempt: retry it now or later, or fail the job, as its options say.
+    ///
+    /// # Errors
+    /// [`Error::Code`](crate::error::Error::Code) -1, -2, -3, -6;
+    /// [`Error::OutcomeUnknown`](crate::error::Error::OutcomeUnknown).
+    pub async fn move_to_failed(&self, attempt: Attempt, failure: Failure, fetch_next: bool) -> Result<FailedAttempt> {
+        self.queue.ready().await?;
+        let (link, keys, now) = (self.link(), self.keys(), now_ms());
+        let options = &attempt.options;
+        let stack = stacktrace(attempt.stacktrace.as_deref(), options, &failure.stack);
+        let verdict = verdict(attempt.made, options, &failure, self.options.max_backoff_ms);
+        let failed = finish::Failure { reason: &failure.reason, stack: stack.as_bytes() };
+        let (id, token) = (&attempt.id, &attempt.token);
+        let retry_in = match verdict {
+            Verdict::RetryNow => {
+                finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed)).await?;
+                0
+            }
+            Verdict::RetryIn(delay) => {
+                finish::move_to_delayed(link, keys, now, id, token, delay, false, Some(failed)).await?;
+                delay
+            }
+            Verdict::Fail => {
+                let keep = options.remove_on_fail.or(self.options.remove_on_fail);
+                let (attempts, stacktrace) = (options.attempts, stack.clone().into_bytes());
+                let outcome = finish::JobResult::Failed { reason: failure.reason, stack: stacktrace, attempts };
+                let next = self.finish(attempt, keep, outcome, fetch_next).await?;
+                return Ok(FailedAttempt { retry_in: None, stacktrace: stack, next });
+            }
+        };
+        self.locks.remove([(&**id, &**token)]);
+        Ok(FailedAttempt { retry_in: Some(retry_in), stacktrace: stack, next: None })
+    }
+
+    async fn finish(
+        &self,
+        attempt: Attempt,
+        keep: Option<Keep>,
+        outcome: finish::JobResult,
+        fetch_next: bool,
+    ) -> Result<Option<Arc<HeldJob>>> {
+        self.queue.ready().await?;
+        let (sent, now) = (Instant::now(), now_ms());
+        let Attempt { id, token, .. } = attempt;
+        let keep = keep.unwrap_or(Keep::ALL);
+        let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
+        let request = single(&token);
+        let fetch = fetch_next.then(|| self.plan(&request));
+        let points = self.options.metrics_max_points.unwrap_or(0);
+        let (jobs, name) = ([finished], self.options.worker_name.as_deref());
+        let mut reply =
+            finish::move_to_finished(self.link(), self.keys(), now, points, name, fetch.as_ref(), &jobs).await?;
+        if let Some((_, refusal)) = reply.failures.first() {
+            return Err(refusal.error(&id));
+        }
+        self.locks.remove([(&*id, &*token)]);
+        self.hold(reply.fetched.jobs.pop(), &token, sent, Claim::Stamped(now)).await
+    }
+}

@@ -1,0 +1,112 @@
+//! A worker's fetch and finish, one call at a time, for programs that run jobs themselves.
+
+mod finish;
+mod next_job;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{watch, Mutex};
+
+use super::fetch::{fetch_plan, FetchRequest};
+use super::options::WorkerOptions;
+use crate::connection::{BlockingLink, Link};
+use crate::error::Result;
+use crate::protocol::Keys;
+use crate::queue::QueueHandle;
+use crate::scripts::fetch::FetchPlan;
+use crate::scripts::lock::extend_locks;
+use crate::timers::held_locks::HeldLocks;
+use crate::timers::stalled_checker;
+
+pub use self::finish::{Attempt, FailedAttempt};
+
+pub struct Manual {
+    queue: QueueHandle,
+    options: WorkerOptions,
+    locks: HeldLocks,
+    blocking: Mutex<BlockingLink>,
+    /// The blocking connection was asked for: other programs list workers by its name.
+    connected: AtomicBool,
+    closed: watch::Sender<bool>,
+}
+
+/// A request for one job, to start now.
+fn single(token: &Arc<str>) -> FetchRequest {
+    FetchRequest { token: token.clone(), count: 1, slots: 1, alone: false }
+}
+
+impl Manual {
+    #[must_use]
+    pub fn new(queue: QueueHandle, blocking: BlockingLink, options: WorkerOptions) -> Self {
+        let closed = watch::Sender::new(false);
+        let (blocking, connected) = (Mutex::new(blocking), AtomicBool::new(false));
+        Self { queue, options, locks: HeldLocks::default(), blocking, connected, closed }
+    }
+
+    fn link(&self) -> &Link {
+        self.queue.link()
+    }
+
+    fn keys(&self) -> &Keys {
+        self.queue.keys()
+    }
+
+    /// The fetch part of a call. Which jobs may run beside which others is left to the caller.
+    fn plan<'a>(&'a self, request: &'a FetchRequest) -> FetchPlan<'a> {
+        FetchPlan { stalled_limit: None, ..fetch_plan(&self.options, request) }
+    }
+
+    /// Connect, under the name by which other programs list workers.
+    ///
+    /// # Errors
+    /// What the server or the queue refuses, and what [`BlockingLink::connect`] returns.
+    pub async fn connect(&self) -> Result<()> {
+        self.queue.ready().await?;
+        self.connected.store(true, Ordering::Relaxed);
+        self.blocking.lock().await.connect().await
+    }
+
+    /// Close the blocking connection until it is needed again: a running worker has one of its own.
+    pub async fn disconnect(&self) {
+        self.blocking.lock().await.disconnect();
+        self.connected.store(false, Ordering::Relaxed);
+    }
+
+    /// End pending waits and close the blocking connection.
+    pub async fn close(&self) {
+        self.closed.send_replace(true);
+        self.blocking.lock().await.close();
+    }
+
+    /// Put jobs back to wait whose worker stopped renewing their locks, unless another worker did so within the
+    /// interval. Returns their ids.
+    ///
+    /// # Errors
+    /// Errors of the connection and of the server.
+    pub async fn move_stalled_jobs_to_wait(&self) -> Result<Vec<String>> {
+        self.queue.ready().await?;
+        let mut stalled = Vec::new();
+        let (max, interval) = (self.options.max_stalled_count, self.options.stalled_interval);
+        stalled_checker::pass(self.link(), self.keys(), max, interval, |ids| stalled.extend(ids)).await?;
+        Ok(stalled)
+    }
+
+    /// Renew the locks of all jobs that were taken here and are not finished. Returns the ids whose lock is lost.
+    ///
+    /// # Errors
+    /// What [`extend_locks`] returns.
+    pub async fn extend_job_locks(&self) -> Result<Vec<String>> {
+        let held = self.locks.older_than(Duration::ZERO);
+        if held.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sent = Instant::now();
+        let duration = i64::try_from(self.options.lock_duration.as_millis()).unwrap_or(i64::MAX);
+        let locks = held.iter().map(|(id, token)| (&**id, &**token));
+        let refused = extend_locks(self.link(), self.keys(), duration, locks).await?;
+        self.locks.renewed(&held, &refused, sent);
+        Ok(refused)
+    }
+}

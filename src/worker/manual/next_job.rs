@@ -1,0 +1,143 @@
+//! Takes the next job, and waits for one.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::{single, Manual};
+use crate::clock::now_ms;
+use crate::connection::Retry;
+use crate::error::{Error, Result};
+use crate::protocol::JobRecord;
+use crate::scripts::fetch::{move_to_active, recover_active, Fetched};
+use crate::scripts::finish;
+use crate::worker::held::{Claim, HeldJob};
+use crate::worker::scheduler;
+use crate::worker::sleep::millis;
+
+impl Manual {
+    /// Take the next job under `token`. With `block`, wait for one up to the drain delay, or until `given_up` turns
+    /// true.
+    ///
+    /// # Errors
+    /// Errors of the connection and of the server. A scheduler's job whose successor could not be added is delayed.
+    pub async fn get_next_job(
+        self: &Arc<Self>,
+        token: Arc<str>,
+        block: bool,
+        given_up: watch::Receiver<bool>,
+    ) -> Result<Option<Arc<HeldJob>>> {
+        self.queue.ready().await?;
+        if !self.connected.swap(true, Ordering::Relaxed) {
+            let worker = self.clone();
+            // The fetch does not wait for it. If it fails, the next wait for a marker returns the error.
+            tokio::spawn(async move { worker.blocking.lock().await.connect().await });
+        }
+        let deadline = Instant::now() + self.options.drain_delay;
+        // The marker of a delayed job that was popped here: it must be put back.
+        let mut popped = None;
+        loop {
+            let (limit_ttl, next_delayed, job) = self.fetch(&token).await?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if job.is_some() || !block || left.is_zero() || *self.closed.borrow() || *given_up.borrow() {
+                self.put_back(popped).await;
+                return Ok(job);
+            }
+            let due = if next_delayed > 0 { millis(next_delayed - now_ms()) } else { Duration::MAX };
+            if limit_ttl > 0 {
+                self.sleep(left.min(millis(limit_ttl)), given_up.clone()).await;
+            } else if let Some(marker) = self.wait_for_marker(left.min(due), given_up.clone()).await? {
+                popped = Some(marker).filter(|(_, score)| *score >= 1.0).or(popped);
+            } else if *given_up.borrow() {
+                self.put_back(popped).await;
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Wait until the worker is closed or the caller has given up.
+    async fn ended(&self, mut given_up: watch::Receiver<bool>) {
+        let mut closed = self.closed.subscribe();
+        tokio::select! {
+            _ = closed.wait_for(|closed| *closed) => {}
+            Ok(_) = given_up.wait_for(|given_up| *given_up) => {}
+        }
+    }
+
+    async fn sleep(&self, time: Duration, given_up: watch::Receiver<bool>) {
+        let _ = tokio::time::timeout(time, self.ended(given_up)).await;
+    }
+
+    async fn wait_for_marker(&self, time: Duration, given_up: watch::Receiver<bool>) -> Result<Option<(String, f64)>> {
+        tokio::select! {
+            biased;
+            // The socket closes then, so no marker is popped any more.
+            () = self.ended(given_up) => Ok(None),
+            popped = async { self.blocking.lock().await.wait_marker(self.keys().marker(), time).await } => popped,
+        }
+    }
+
+    /// Return a job to the front of the queue, since its caller has gone.
+    ///
+    /// # Errors
+    /// [`Error::Code`] -1, -2, -6; [`Error::OutcomeUnknown`].
+    pub async fn give_back(&self, job: &HeldJob) -> Result<()> {
+        self.locks.remove([(job.id(), &*job.token)]);
+        finish::move_to_wait(self.link(), self.keys(), job.id(), &job.token).await.map(drop)
+    }
+
+    async fn put_back(&self, popped: Option<(String, f64)>) {
+        if let Some((member, score)) = popped {
+            let mut put_back = redis::cmd("ZADD");
+            put_back.arg(self.keys().marker()).arg(score).arg(member);
+            // Best effort: without it other workers wake at their next drain delay.
+            let _ = self.link().call(&put_back, Retry::Safe).await;
+        }
+    }
+
+    async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, Option<Arc<HeldJob>>)> {
+        let (sent, now) = (Instant::now(), now_ms());
+        let request = single(token);
+        let mut claim = Claim::Stamped(now);
+        let mut fetched = match move_to_active(self.link(), self.keys(), now, &self.plan(&request)).await {
+            Err(Error::OutcomeUnknown(_)) => {
+                claim = Claim::Recovered;
+                self.recover(token).await?
+            }
+            fetched => fetched?,
+        };
+        let job = self.hold(fetched.jobs.pop(), token, sent, claim).await?;
+        Ok((fetched.limit_ttl, fetched.next_delayed, job))
+    }
+
+    /// Find the job of a fetch whose reply got lost: it has the token and is not in hand.
+    async fn recover(&self, token: &Arc<str>) -> Result<Fetched> {
+        let known = self.locks.held_under(token);
+        let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(|id| &**id)).await?;
+        Ok(Fetched { jobs, ..Fetched::default() })
+    }
+
+    /// Hold the lock of a fetched job. The successor of a scheduler's job is added; if that fails, the job is delayed,
+    /// not run.
+    pub(super) async fn hold(
+        &self,
+        record: Option<JobRecord>,
+        token: &Arc<str>,
+        sent: Instant,
+        claim: Claim,
+    ) -> Result<Option<Arc<HeldJob>>> {
+        let Some(record) = record.filter(|record| !record.is_foreign()) else { return Ok(None) };
+        let job = HeldJob::new(record, token.clone(), sent, claim);
+        let job = Arc::new(job.with_worker_name(self.options.worker_name.clone()));
+        self.locks.insert([job.lock()]);
+        if let Err(error) = scheduler::produce(self.link(), self.keys(), &job).await {
+            let delay = scheduler::delay_instead(&job);
+            self.locks.remove([(job.id(), &**token)]);
+            finish::move_to_delayed(self.link(), self.keys(), now_ms(), job.id(), token, delay, true, None).await?;
+            return Err(error);
+        }
+        Ok(Some(job))
+    }
+}

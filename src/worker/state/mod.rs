@@ -1,0 +1,112 @@
+//! The state of a worker: what its engine and the threads that run handlers share.
+
+mod closing;
+mod deadlines;
+mod outcome_queue;
+mod stats;
+mod submit;
+mod take;
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use self::closing::Lifecycle;
+use self::deadlines::Deadlines;
+use self::outcome_queue::OutcomeQueue;
+use self::stats::Stats;
+use super::listeners::{Backlog, DetailsByJob, Event};
+use super::options::WorkerOptions;
+use super::ready_queue::ReadyQueue;
+use crate::clock::now_ms;
+use crate::timers::held_locks::HeldLocks;
+
+pub use self::closing::Closing;
+
+pub struct WorkerState {
+    pub options: WorkerOptions,
+    pub ready_queue: ReadyQueue,
+    pub outcomes: OutcomeQueue,
+    pub locks: Arc<HeldLocks>,
+    pub deadlines: Deadlines,
+    pub stats: Stats,
+    pub lifecycle: Lifecycle,
+    pub concurrency: AtomicUsize,
+    pub paused: AtomicBool,
+    /// Nothing is fetched before this time (ms since the epoch).
+    pub limited_until: AtomicI64,
+    /// Queue an event for every completed and failed job.
+    pub report_outcomes: AtomicBool,
+    /// The events that listeners have not read yet.
+    pub backlog: Backlog,
+    pub details: DetailsByJob,
+    /// Wakes the engine when there is an outcome to send or a setting has changed.
+    pub wake: Notify,
+}
+
+impl WorkerState {
+    pub fn new(options: WorkerOptions) -> Self {
+        Self {
+            ready_queue: ReadyQueue::new(),
+            outcomes: OutcomeQueue::default(),
+            locks: Arc::default(),
+            deadlines: Deadlines::new(options.timeout),
+            stats: Stats::default(),
+            lifecycle: Lifecycle::default(),
+            concurrency: AtomicUsize::new(options.concurrency),
+            paused: AtomicBool::new(false),
+            limited_until: AtomicI64::new(0),
+            report_outcomes: AtomicBool::new(false),
+            backlog: Backlog::default(),
+            details: DetailsByJob::default(),
+            wake: Notify::new(),
+            options,
+        }
+    }
+
+    /// Fetch nothing for that many ms, and start no job that was fetched up to now.
+    pub fn limit(&self, ms: i64) {
+        self.limited_until.fetch_max(now_ms().saturating_add(ms), Ordering::Relaxed);
+        self.give_back_unstarted();
+        self.wake.notify_one();
+    }
+
+    /// Whether no more jobs may be fetched for now: the worker is paused, or its listeners are far behind.
+    pub fn is_held_up(&self) -> bool {
+        self.paused.load(Ordering::Relaxed) || self.backlog.is_long()
+    }
+
+    pub fn emit(&self, event: Event) {
+        self.backlog.push(event);
+    }
+
+    /// Emit an error event.
+    pub fn error(&self, text: String) {
+        self.emit(Event::Error { text });
+    }
+
+    pub fn next_event(&self, wait: Duration) -> Option<Event> {
+        let (event, has_room) = self.backlog.pop(wait);
+        if has_room {
+            self.wake.notify_one();
+        }
+        event
+    }
+
+    /// Ask the engine to end.
+    pub fn close(&self, closing: Closing) {
+        self.lifecycle.request(closing);
+        self.give_back_unstarted();
+        self.wake.notify_one();
+    }
+
+    /// The engine has ended: nothing of it runs any more.
+    pub fn end(&self) {
+        self.ready_queue.close();
+        self.details.clear();
+        self.emit(Event::Closed);
+        self.lifecycle.end();
+    }
+}

@@ -1,0 +1,64 @@
+//! The way of a job to its handler: into the ready queue, out of it, or back to Redis.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::WorkerState;
+use crate::worker::held::HeldJob;
+use crate::worker::ready_queue::Taken;
+
+impl WorkerState {
+    /// Pass jobs of one fetch to the handlers, or give them back if they must not start here.
+    pub fn hand_out(&self, jobs: Vec<Arc<HeldJob>>) {
+        if !self.ready_queue.push(&jobs) {
+            self.give_back(jobs);
+        }
+    }
+
+    /// Return jobs that no handler has started to their places in the queue.
+    pub fn give_back(&self, jobs: Vec<Arc<HeldJob>>) {
+        self.outcomes.give_back(jobs.into_iter().filter(|job| job.settle()));
+        self.wake.notify_one();
+    }
+
+    /// Give back all jobs that were fetched up to now and that no handler has started.
+    pub fn give_back_unstarted(&self) {
+        self.give_back(self.ready_queue.withdraw_all());
+    }
+
+    /// Take up to `max` jobs that are there now.
+    pub fn try_take(&self, max: usize) -> Taken {
+        loop {
+            match self.ready_queue.try_take(max).filtered(|jobs| self.startable(jobs)) {
+                Taken::Jobs(jobs) if jobs.is_empty() => {}
+                taken => return taken,
+            }
+        }
+    }
+
+    /// Take up to `max` jobs, waiting for the first one at most `wait`.
+    pub fn take(&self, max: usize, wait: Duration) -> Taken {
+        match self.ready_queue.take(max, wait).filtered(|jobs| self.startable(jobs)) {
+            Taken::Jobs(jobs) if jobs.is_empty() => Taken::Nothing,
+            taken => taken,
+        }
+    }
+
+    /// Keep the jobs that may start. Jobs whose lock has expired go back: this process was suspended, and another
+    /// worker may have them. Jobs that were cancelled meanwhile fail.
+    fn startable(&self, jobs: Vec<Arc<HeldJob>>) -> Vec<Arc<HeldJob>> {
+        let now = Instant::now();
+        let is_ours = |job: &Arc<HeldJob>| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration;
+        let (ours, lost): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_ours);
+        if !lost.is_empty() {
+            self.give_back(lost);
+        }
+        let (cancelled, ours): (Vec<_>, Vec<_>) = ours.into_iter().partition(|job| job.lease.cancel_reason().is_some());
+        for job in cancelled {
+            let reason = job.lease.cancel_reason().unwrap_or_default().to_owned();
+            self.fail(job, "JobCancelledError", reason);
+        }
+        self.deadlines.note(&ours, now);
+        ours
+    }
+}
