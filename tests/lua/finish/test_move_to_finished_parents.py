@@ -9,7 +9,7 @@ NOW = 1795225366409
 
 @pytest.fixture
 def parent_with_children(client, add, fetch):
-    """`parent_with_children(queue, home, *policies)`: a parent in `home` that waits for active jobs 1, 2... of `queue`."""
+    """`parent_with_children(queue, home, *policies)`: a parent in `home` with active children 1, 2... of `queue`."""
 
     def prepare(queue, home, *policies, parent_id="dad", prefix="bull", **fields):
         parent_key = f"{prefix}:{home}:{parent_id}"

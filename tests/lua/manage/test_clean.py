@@ -12,7 +12,7 @@ FINISHED = ("completed", "failed")
 
 @pytest.fixture
 def clean(run, queue):
-    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ids in order, and the number of calls."""
+    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ordered ids and the number of calls."""
 
     def one_pass(state, cutoff=NOW, limit=10_000):
         more, kept, removed, ids, calls = 1, 0, 0, [], 0
