@@ -57,7 +57,7 @@ end
 local _, _, settings = get_target(P)
 batch.settings, batch.leaving = settings, find_in_active(P, batch.ids)
 
--- Record and announce: each job in turn.
+-- Record and announce: one job after another, each checked first.
 local done, failed = pcall(finish_runs, P, batch, ARGV)
 if not done then
   --- @include undo_finish

@@ -40,13 +40,13 @@ local function read_runs(P, ARGV)
     ids = ids, job_keys = job_keys, lock_keys = lock_keys, child_keys = child_keys, -- in the order of the jobs
     sets = sets, -- the finished sets, as keys
     locks = {}, -- the token in each job's lock, or false
-    has_children = false, -- any job that completes
+    has_children = false, -- whether a job that completes has pending or failed children
     refused = {}, -- index, code, ...
     seen = {}, -- the ids of the jobs whose token is right
     released = 0, released_keys = {}, -- how many locks are released at the end, and which
     entered = {}, -- { set_key, { score, id, ... } }, ...
     first_event = false, -- the id of the first event about an outcome
-    finished = false, -- any job
+    finished = false, -- whether any job has finished
     errors = {}, -- key, error, ... of other jobs
   }
 end

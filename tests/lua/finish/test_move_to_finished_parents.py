@@ -8,8 +8,8 @@ NOW = 1795225366409
 
 
 @pytest.fixture
-def family(client, add, fetch):
-    """`family(queue, home, *policies)`: a parent waiting in `home` for active children 1, 2, ... of `queue`."""
+def parent_with_children(client, add, fetch):
+    """`parent_with_children(queue, home, *policies)`: a parent in `home` with active children 1, 2... of `queue`."""
 
     def prepare(queue, home, *policies, parent_id="dad", prefix="bull", **fields):
         parent_key = f"{prefix}:{home}:{parent_id}"
@@ -35,9 +35,11 @@ def fail(finish):
     return one
 
 
-def test_the_last_completed_child_releases_the_parent_to_the_front(family, finish, add, new_queue, dump, events):
+def test_the_last_completed_child_releases_the_parent_to_the_front(
+    parent_with_children, finish, add, new_queue, dump, events
+):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None, None)
+    parent_with_children(queue, home, None, None)
     add(home, "ahead")
     finish(queue, ("1", '"r1"'))
     assert dump(home)["waiting-children"] == [("dad", NOW)]
@@ -51,9 +53,9 @@ def test_the_last_completed_child_releases_the_parent_to_the_front(family, finis
     assert events(queue)[-2:] == ['completed 2 "r2" active', "drained"]
 
 
-def test_children_of_one_batch_release_their_parent_once(family, finish, new_queue, dump):
+def test_children_of_one_batch_release_their_parent_once(parent_with_children, finish, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None, None, None)
+    parent_with_children(queue, home, None, None, None)
     finish(queue, ("1", "1"), ("2", "2"), ("3", "3"))
     assert dump(home)["wait"] == ["dad"]
     assert dump(home)["marker"] == [("0", 0.0)]
@@ -66,40 +68,44 @@ def test_children_of_one_batch_release_their_parent_once(family, finish, new_que
         ({"priority": 4}, {"prioritized": [("dad", 4 * 2**32 + 1)], "marker": [("0", 0.0)]}),
     ],
 )
-def test_a_released_parent_keeps_its_own_delay_and_priority(family, finish, new_queue, dump, fields, place):
+def test_a_released_parent_keeps_its_own_delay_and_priority(
+    parent_with_children, finish, new_queue, dump, fields, place
+):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None, **fields)
+    parent_with_children(queue, home, None, **fields)
     finish(queue, ("1", "null"))
     assert dump(home).items() >= place.items()
 
 
-def test_a_parent_in_a_paused_queue_sets_no_marker(family, finish, client, new_queue, dump):
+def test_a_parent_in_a_paused_queue_sets_no_marker(parent_with_children, finish, client, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None)
+    parent_with_children(queue, home, None)
     client.hset(f"bull:{home}:meta", "paused", 1)
     finish(queue, ("1", "null"))
     assert dump(home)["paused"] == ["dad"]
     assert "marker" not in dump(home)
 
 
-def test_a_parent_may_live_under_another_prefix_and_have_colons_in_its_id(family, finish, new_queue, dump):
+def test_a_parent_may_live_under_another_prefix_and_have_colons_in_its_id(
+    parent_with_children, finish, new_queue, dump
+):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None, parent_id="repeat:s:5", prefix="other")
+    parent_with_children(queue, home, None, parent_id="repeat:s:5", prefix="other")
     finish(queue, ("1", "null"))
     assert dump(home, prefix="other")["wait"] == ["repeat:s:5"]
 
 
-def test_without_a_policy_the_parent_waits_for_the_failed_child(family, fail, new_queue, dump):
+def test_without_a_policy_the_parent_waits_for_the_failed_child(parent_with_children, fail, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None)
+    parent_with_children(queue, home, None)
     before = dump(home)
     fail(queue)
     assert dump(home) == before
 
 
-def test_a_removed_child_without_a_policy_releases_its_parent(family, fail, new_queue, dump, events):
+def test_a_removed_child_without_a_policy_releases_its_parent(parent_with_children, fail, new_queue, dump, events):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None, priority=3)
+    parent_with_children(queue, home, None, priority=3)
     fail(queue, keep=0)
     assert dump(home)["wait"] == ["dad"]
     assert "dad:dependencies" not in dump(home)
@@ -107,9 +113,9 @@ def test_a_removed_child_without_a_policy_releases_its_parent(family, fail, new_
 
 
 @pytest.mark.parametrize(("policy", "noted"), [("idof", True), ("rdof", False)])
-def test_an_ignored_failure_counts_as_done(family, fail, new_queue, dump, policy, noted):
+def test_an_ignored_failure_counts_as_done(parent_with_children, fail, new_queue, dump, policy, noted):
     queue, home = new_queue(), new_queue()
-    family(queue, home, policy, policy)
+    parent_with_children(queue, home, policy, policy)
     fail(queue, "1")
     assert dump(home)["waiting-children"] == [("dad", NOW)]
     fail(queue, "2")
@@ -117,9 +123,9 @@ def test_an_ignored_failure_counts_as_done(family, fail, new_queue, dump, policy
     assert dump(home).get("dad:failed", {}) == ({f"bull:{queue}:{n}": "boom" for n in "12"} if noted else {})
 
 
-def test_continue_on_failure_releases_the_parent_before_its_other_children(family, fail, new_queue, dump):
+def test_continue_on_failure_releases_the_parent_before_its_other_children(parent_with_children, fail, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, "cpof", None)
+    parent_with_children(queue, home, "cpof", None)
     fail(queue)
     after = dump(home)
     assert after["wait"] == ["dad"]
@@ -127,9 +133,9 @@ def test_continue_on_failure_releases_the_parent_before_its_other_children(famil
     assert after["dad:failed"] == {f"bull:{queue}:1": "boom"}
 
 
-def test_fail_parent_releases_the_parent_with_a_deferred_failure(family, fail, new_queue, dump):
+def test_fail_parent_releases_the_parent_with_a_deferred_failure(parent_with_children, fail, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, "fpof", None)
+    parent_with_children(queue, home, "fpof", None)
     fail(queue)
     after = dump(home)
     assert after["wait"] == ["dad"]
@@ -138,9 +144,9 @@ def test_fail_parent_releases_the_parent_with_a_deferred_failure(family, fail, n
     assert after["dad:dependencies"] == {f"bull:{queue}:2"}
 
 
-def test_fail_parent_moves_a_delayed_parent_to_wait(family, fail, client, new_queue, dump):
+def test_fail_parent_moves_a_delayed_parent_to_wait(parent_with_children, fail, client, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, "fpof", delay=900)
+    parent_with_children(queue, home, "fpof", delay=900)
     client.delete(f"bull:{home}:waiting-children")
     client.zadd(f"bull:{home}:delayed", {"dad": 1})
     fail(queue)
@@ -151,10 +157,10 @@ def test_fail_parent_moves_a_delayed_parent_to_wait(family, fail, client, new_qu
 
 @pytest.mark.parametrize(("state", "told"), [("active", True), ("failed", False)])
 def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(
-    family, fail, client, new_queue, dump, state, told
+    parent_with_children, fail, client, new_queue, dump, state, told
 ):
     queue, home = new_queue(), new_queue()
-    family(queue, home, "fpof")
+    parent_with_children(queue, home, "fpof")
     client.delete(f"bull:{home}:waiting-children")
     if state == "active":
         client.lpush(f"bull:{home}:active", "dad")
@@ -165,9 +171,11 @@ def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(
     assert "wait" not in dump(home)
 
 
-def test_a_child_that_is_no_dependency_any_more_changes_nothing(family, fail, finish, client, new_queue, dump):
+def test_a_child_that_is_no_dependency_any_more_changes_nothing(
+    parent_with_children, fail, finish, client, new_queue, dump
+):
     queue, home = new_queue(), new_queue()
-    parent_key = family(queue, home, "fpof", None)
+    parent_key = parent_with_children(queue, home, "fpof", None)
     client.delete(f"{parent_key}:dependencies")
     before = dump(home)
     fail(queue, "1")
@@ -175,17 +183,17 @@ def test_a_child_that_is_no_dependency_any_more_changes_nothing(family, fail, fi
     assert dump(home) == before
 
 
-def test_an_unreadable_parent_field_falls_back_to_the_parent_key(family, finish, client, new_queue, dump):
+def test_an_unreadable_parent_field_falls_back_to_the_parent_key(parent_with_children, finish, client, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None)
+    parent_with_children(queue, home, None)
     client.hset(f"bull:{queue}:1", "parent", "{not json")
     assert finish(queue, ("1", "null"))[0] == {}
     assert dump(home)["wait"] == ["dad"]
 
 
-def test_a_pruned_child_releases_its_parent(family, fail, active, new_queue, dump):
+def test_a_pruned_child_releases_its_parent(parent_with_children, fail, active, new_queue, dump):
     queue, home = new_queue(), new_queue()
-    family(queue, home, None)
+    parent_with_children(queue, home, None)
     fail(queue, now=NOW - 1)
     assert "wait" not in dump(home)
     active(queue)
@@ -194,8 +202,8 @@ def test_a_pruned_child_releases_its_parent(family, fail, active, new_queue, dum
     assert "1" not in dump(queue)
 
 
-def test_a_parent_completes_after_its_child_in_the_same_batch(family, finish, client, add, fetch, queue):
-    family(queue, queue, None)
+def test_a_parent_completes_after_its_child_in_the_same_batch(parent_with_children, finish, client, add, fetch, queue):
+    parent_with_children(queue, queue, None)
     client.zrem(f"bull:{queue}:waiting-children", "dad")
     client.lpush(f"bull:{queue}:active", "dad")
     client.set(f"bull:{queue}:dad:lock", "t")

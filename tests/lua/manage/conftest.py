@@ -28,8 +28,8 @@ def store(client, queue):
 
 
 @pytest.fixture
-def adopt(client, queue):
-    """`adopt(parent_id, child_id)`: links two stored jobs, of the test's queue unless told otherwise."""
+def add_child(client, queue):
+    """`add_child(parent_id, child_id)`: links two stored jobs, by default of the test's queue."""
 
     def link(parent_id, child_id, parent_queue=queue, child_queue=queue):
         parent_key, child_key = f"bull:{parent_queue}:{parent_id}", f"bull:{child_queue}:{child_id}"

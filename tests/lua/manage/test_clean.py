@@ -12,7 +12,7 @@ FINISHED = ("completed", "failed")
 
 @pytest.fixture
 def clean(run, queue):
-    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ids in order, and the number of calls."""
+    """`clean(state, cutoff, limit)`: calls until the pass is over; returns the ordered ids and the number of calls."""
 
     def one_pass(state, cutoff=NOW, limit=10_000):
         more, kept, removed, ids, calls = 1, 0, 0, [], 0
@@ -113,10 +113,10 @@ def test_thousands_are_removed_in_calls_of_250_with_one_event(clean, queue, clie
     assert set(after) == {state, "events", *left}
 
 
-def test_all_keys_of_a_job_are_removed(clean, queue, client, store, adopt, dump):
+def test_all_keys_of_a_job_are_removed(clean, queue, client, store, add_child, dump):
     store("p", "waiting-children")
     store("1", "wait", deid="d")
-    adopt("p", "1")
+    add_child("p", "1")
     client.set(f"bull:{queue}:de:d", "1")
     client.rpush(f"bull:{queue}:1:logs", "row")
     clean("wait")

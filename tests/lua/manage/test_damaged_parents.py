@@ -16,15 +16,15 @@ CALLS = {
 
 
 @pytest.fixture
-def damaged_family(store, adopt, client, queue, pause):
-    """`damaged_family(state)`: jobs 1, 2 and 3 in that state, of which 1 and 3 have a parent with a broken key."""
+def damaged_parent(store, add_child, client, queue, pause):
+    """`damaged_parent(state)`: jobs 1, 2 and 3 in that state, of which 1 and 3 have a parent with a broken key."""
 
     def prepare(state):
         for job_id in "123":
             store(job_id, state)
         store("p", "waiting-children")
-        adopt("p", "1")
-        adopt("p", "3")
+        add_child("p", "1")
+        add_child("p", "3")
         client.delete(f"bull:{queue}:p:dependencies")
         client.set(f"bull:{queue}:p:dependencies", "no set")
         pause()
@@ -37,8 +37,8 @@ def damaged_family(store, adopt, client, queue, pause):
     [("wait" if state == "waiting" else None, call) for state, calls in CALLS.items() for call in calls],
     ids=lambda part: part[0] if isinstance(part, tuple) else None,
 )
-def test_the_jobs_are_removed_and_the_parent_is_reported(run, damaged_family, dump, queue, state, call):
-    damaged_family(state)
+def test_the_jobs_are_removed_and_the_parent_is_reported(run, damaged_parent, dump, queue, state, call):
+    damaged_parent(state)
     script, *args = call
     with pytest.raises(redis.ResponseError, match=f"parent bull:{queue}:p was not told .*WRONGTYPE.*mend the keys"):
         run(script, queue, *args)

@@ -75,21 +75,21 @@ def test_only_its_own_deduplication_key_goes(drain, queue, client, store, dump, 
     assert ("de:d" in dump(queue)) is kept
 
 
-def test_a_parent_in_the_same_queue_is_removed_with_its_last_child(drain, queue, store, adopt, dump):
+def test_a_parent_in_the_same_queue_is_removed_with_its_last_child(drain, queue, store, add_child, dump):
     store("grand", "waiting-children")
     store("p", "waiting-children")
     store("c", "wait")
-    adopt("grand", "p")
-    adopt("p", "c")
+    add_child("grand", "p")
+    add_child("p", "c")
     drain()
     assert set(dump(queue)) == {"meta"}
 
 
-def test_a_parent_in_another_queue_runs_next_there_without_an_event(drain, queue, new_queue, store, adopt, dump):
+def test_a_parent_in_another_queue_runs_next_there_without_an_event(drain, queue, new_queue, store, add_child, dump):
     other = new_queue()
     store("p", "waiting-children", queue=other)
     store("c", "wait")
-    adopt("p", "c", parent_queue=other)
+    add_child("p", "c", parent_queue=other)
     drain()
     assert set(dump(queue)) == {"meta"}
     assert dump(other)["wait"] == ["p"]

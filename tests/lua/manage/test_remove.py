@@ -70,12 +70,12 @@ def test_an_older_iteration_of_a_scheduler_is_removed(run, queue, client, store,
     assert events(queue) == ["removed repeat:s:17 completed"]
 
 
-def test_the_removal_of_the_last_child_releases_the_parent(run, queue, store, adopt, dump, events):
+def test_the_removal_of_the_last_child_releases_the_parent(run, queue, store, add_child, dump, events):
     store("p", "waiting-children", delay=5000, priority=3)
     store("9", "wait")
     for child in ("c1", "c2"):
         store(child, "wait")
-        adopt("p", child)
+        add_child("p", child)
     run(SCRIPT, queue, "c1", True)
     assert dump(queue)["p:dependencies"] == {f"bull:{queue}:c2"}
     run(SCRIPT, queue, "c2", True)
@@ -84,15 +84,17 @@ def test_the_removal_of_the_last_child_releases_the_parent(run, queue, store, ad
     assert events(queue) == ["removed c1 wait", "waiting p waiting-children", "removed c2 wait"]
 
 
-def test_a_parent_whose_id_has_colons_is_released_too(run, queue, store, adopt, dump):
+def test_a_parent_whose_id_has_colons_is_released_too(run, queue, store, add_child, dump):
     store("repeat:s:17", "waiting-children")
     store("c", "wait")
-    adopt("repeat:s:17", "c")
+    add_child("repeat:s:17", "c")
     run(SCRIPT, queue, "c", True)
     assert dump(queue)["wait"] == ["repeat:s:17"]
 
 
-def test_children_in_any_state_and_queue_are_removed_first(run, queue, new_queue, client, store, adopt, dump, events):
+def test_children_in_any_state_and_queue_are_removed_first(
+    run, queue, new_queue, client, store, add_child, dump, events
+):
     other = new_queue()
     store("p", "waiting-children")
     for child, state, record in (("done", "completed", "processed"), ("ignored", "failed", "failed")):
@@ -101,9 +103,9 @@ def test_children_in_any_state_and_queue_are_removed_first(run, queue, new_queue
     store("bad", "failed", 5)
     client.zadd(f"bull:{queue}:p:unsuccessful", {f"bull:{queue}:bad": 5})
     store("a:b:c", "wait", queue=other)
-    adopt("p", "a:b:c", child_queue=other)
+    add_child("p", "a:b:c", child_queue=other)
     store("grand", "delayed", 5)
-    adopt("a:b:c", "grand", parent_queue=other)
+    add_child("a:b:c", "grand", parent_queue=other)
     assert run(SCRIPT, queue, "p", True) == 1
     assert dump(other) == {
         "meta": {"opts.maxLenEvents": "10000"},
@@ -120,10 +122,10 @@ def test_children_in_any_state_and_queue_are_removed_first(run, queue, new_queue
     assert set(dump(queue)) == {"meta", "events", "marker"}
 
 
-def test_children_stay_without_remove_children(run, queue, store, adopt, dump):
+def test_children_stay_without_remove_children(run, queue, store, add_child, dump):
     store("p", "waiting-children")
     store("c", "wait")
-    adopt("p", "c")
+    add_child("p", "c")
     assert run(SCRIPT, queue, "p", False) == 1
     assert dump(queue)["wait"] == ["c"]
     assert dump(queue)["c"]["parentKey"] == f"bull:{queue}:p"
@@ -131,40 +133,42 @@ def test_children_stay_without_remove_children(run, queue, store, adopt, dump):
 
 @pytest.mark.parametrize(("children", "code"), [(True, 0), (False, 1)])
 def test_a_locked_descendant_stops_the_removal_only_with_remove_children(
-    run, queue, client, store, adopt, children, code
+    run, queue, client, store, add_child, children, code
 ):
     for job_id in ("p", "c"):
         store(job_id, "waiting-children")
     store("g", "active")
-    adopt("p", "c")
-    adopt("c", "g")
+    add_child("p", "c")
+    add_child("c", "g")
     client.set(f"bull:{queue}:g:lock", "w:0")
     assert run(SCRIPT, queue, "p", children) == code
 
 
-def test_jobs_that_depend_on_each_other_in_a_circle_are_removed(run, queue, store, adopt, dump):
+def test_jobs_that_depend_on_each_other_in_a_circle_are_removed(run, queue, store, add_child, dump):
     for job_id in ("a", "b"):
         store(job_id, "waiting-children")
-    adopt("a", "b")
-    adopt("b", "a")
+    add_child("a", "b")
+    add_child("b", "a")
     assert run(SCRIPT, queue, "a", True) == 1
     assert set(dump(queue)) == {"meta", "events", "marker"}
 
 
-def test_a_tree_of_a_thousand_levels_is_removed_in_one_call(run, queue, store, adopt, dump):
+def test_a_tree_of_a_thousand_levels_is_removed_in_one_call(run, queue, store, add_child, dump):
     store("0", "waiting-children")
     for n in range(1, 1000):
         store(str(n), "waiting-children")
-        adopt(str(n - 1), str(n))
+        add_child(str(n - 1), str(n))
     assert run(SCRIPT, queue, "0", True) == 1
     assert set(dump(queue)) == {"meta", "events", "marker"}
 
 
 @pytest.mark.parametrize("parent", ["not json", json.dumps({"queueKey": 5}), "[]"])
-def test_a_parent_field_that_cannot_be_read_does_not_stop_the_removal(run, queue, client, store, adopt, dump, parent):
+def test_a_parent_field_that_cannot_be_read_does_not_stop_the_removal(
+    run, queue, client, store, add_child, dump, parent
+):
     store("p", "waiting-children")
     store("c", "wait")
-    adopt("p", "c")
+    add_child("p", "c")
     client.hset(f"bull:{queue}:c", "parent", parent)
     assert run(SCRIPT, queue, "c", True) == 1
     assert dump(queue)["wait"] == ["p"]
@@ -172,20 +176,20 @@ def test_a_parent_field_that_cannot_be_read_does_not_stop_the_removal(run, queue
 
 @pytest.mark.parametrize("state", ["wait", "paused"])
 def test_hundreds_of_children_leave_the_jobs_between_them_in_order(
-    run, queue, client, store, adopt, pause, dump, events, state
+    run, queue, client, store, add_child, pause, dump, events, state
 ):
     if state == "paused":
         pause()
     store("p", "waiting-children")
     for n in range(300):
         store(f"c{n}", state)
-        adopt("p", f"c{n}")
+        add_child("p", f"c{n}")
         if n % 3 == 0:
             store(f"o{n}", state)
     store("floor", "waiting-children")
-    adopt("p", "floor")
+    add_child("p", "floor")
     store("ground", state)
-    adopt("floor", "ground")
+    add_child("floor", "ground")
     again = [f"c{n}" for n in range(0, 300, 10)]
     client.rpush(f"bull:{queue}:{state}", *again)
     assert run(SCRIPT, queue, "p", True) == 1

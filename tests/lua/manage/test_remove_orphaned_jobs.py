@@ -48,10 +48,10 @@ def test_other_keys_are_not_touched(run, queue, client, dump):
     assert dump(queue) == before
 
 
-def test_a_parent_does_not_wait_for_an_orphan(run, queue, store, adopt, dump, events):
+def test_a_parent_does_not_wait_for_an_orphan(run, queue, store, add_child, dump, events):
     store("p", "waiting-children")
     store("c")
-    adopt("p", "c")
+    add_child("p", "c")
     assert run(SCRIPT, queue, "c") == 1
     assert dump(queue)["wait"] == ["p"]
     assert events(queue) == ["waiting p waiting-children"]

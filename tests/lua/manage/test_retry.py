@@ -69,11 +69,11 @@ def test_only_a_job_in_that_finished_state_can_be_retried(run, queue, store, dum
     ("state", "record"), [("completed", "processed"), ("failed", "failed"), ("failed", "unsuccessful")]
 )
 def test_the_parent_forgets_the_outcome_and_depends_on_the_child_again(
-    run, queue, client, store, adopt, dump, state, record
+    run, queue, client, store, add_child, dump, state, record
 ):
     store("p", "waiting-children")
     store("c", state, 5)
-    adopt("p", "c")
+    add_child("p", "c")
     client.delete(f"bull:{queue}:p:dependencies")
     child_key = f"bull:{queue}:c"
     if record == "unsuccessful":
@@ -86,10 +86,12 @@ def test_the_parent_forgets_the_outcome_and_depends_on_the_child_again(
 
 
 @pytest.mark.parametrize("state", ["completed", "failed"])
-def test_a_parent_without_the_outcome_or_without_a_hash_is_not_changed(run, queue, client, store, adopt, dump, state):
+def test_a_parent_without_the_outcome_or_without_a_hash_is_not_changed(
+    run, queue, client, store, add_child, dump, state
+):
     store("p", "waiting-children")
     store("c", state, 5)
-    adopt("p", "c")
+    add_child("p", "c")
     client.delete(f"bull:{queue}:p:dependencies")
     assert run(SCRIPT, queue, "c", state, False) == 0
     assert "p:dependencies" not in dump(queue)
