@@ -12,8 +12,9 @@ import pytest
 from redis import Redis
 
 from bullrush.embedded import EmbeddedRedis
-from tests.python.embedded.server_processes import finish, owner, runs, socket_of, started
 from tests.waiting import wait_until
+
+from .server_processes import finish, owner, runs, socket_of, started
 
 pytestmark = pytest.mark.faults
 

@@ -11,7 +11,8 @@ from redis import Redis
 from bullrush import embedded
 from bullrush.embedded import EmbeddedRedis
 from bullrush.embedded.binary import find_server
-from tests.python.embedded.server_processes import finish, owner, runs, socket_of, started
+
+from .server_processes import finish, owner, runs, socket_of, started
 
 
 def client(server: EmbeddedRedis) -> Redis:

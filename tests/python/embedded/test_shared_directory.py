@@ -10,8 +10,9 @@ from redis import Redis
 from bullrush import embedded
 from bullrush.embedded import EmbeddedRedis
 from bullrush.embedded.directory import JoinedServer, join
-from tests.python.embedded.server_processes import finish, owner, runs, started, user
 from tests.waiting import wait_until
+
+from .server_processes import finish, owner, runs, started, user
 
 
 def test_a_second_process_uses_the_server_of_the_first(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ def test_every_step_of_a_job_emits_an_event(queue: Queue, worker: Make) -> None:
     w.on("completed", lambda job, result: told.append(("completed", job.returnvalue, result, job.attempts_made)))
     w.on("drained", lambda: told.append(("drained",)))
     w.on("closed", lambda: told.append(("closed",)))
-    job = queue.add("n", attempts=2)
+    # Without a backoff the job may be active again before "failed" is emitted: the two come from different threads.
+    job = queue.add("n", attempts=2, backoff=200)
     w.run(until="drained")
     steps = [event for event in told if event[0] != "drained"]
     assert steps == [

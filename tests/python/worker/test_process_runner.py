@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .process_handlers import act, act_async, batch
 
@@ -135,8 +136,7 @@ def test_a_cancelled_jobs_process_is_killed(queue: Queue, worker: Callable) -> N
 def test_closing_by_force_kills_the_processes(queue: Queue, worker: Callable) -> None:
     job = queue.add("n", {"sleep": 60})
     running = worker(act, autorun=True)
-    while not job.is_active():
-        time.sleep(0.05)
+    wait_until(job.is_active)
     began = time.monotonic()
     running.close(force=True)
     assert time.monotonic() - began < 10
