@@ -68,7 +68,7 @@ def test_an_asyncio_worker_begins_when_its_creator_first_waits(redis_url: str, q
 def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
     queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bullrush.base.emitter._MAX_MISSED", 10)
+    monkeypatch.setattr("bullrush.base.listeners._MAX_MISSED", 10)
     queue.add_bulk([{"name": "n"}] * 100)
     w = worker(lambda job: None, autorun=True)
     eventually(lambda: not any(w.has_listeners(event) for event in EVENTS))
@@ -82,7 +82,7 @@ def test_a_worker_that_nobody_listens_to_forgets_what_could_have_been_told(
 def test_a_worker_forgets_what_was_missed_when_nobody_came_in_time(
     queue: Queue, worker: Make, eventually: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bullrush.base.emitter._EARLY_SECONDS", 0.05)
+    monkeypatch.setattr("bullrush.base.listeners._EARLY_SECONDS", 0.05)
     queue.add("n")
     w = worker(lambda job: None, autorun=True)
     eventually(lambda: queue.get_completed_count() == 1)
