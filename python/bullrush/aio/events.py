@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from bullrush.base.closing import AsyncContext
-from bullrush.base.emitter import LoopListeners
+from bullrush.base.listeners import LoopListeners
 from bullrush.base.operation import run_async
 from bullrush.errors import BullrushError
 from bullrush.events.event import Event

@@ -1,7 +1,7 @@
 """Publishing events of one's own on a queue's event stream, awaited."""
 
 from bullrush.base.closing import AsyncContext
-from bullrush.base.emitter import LoopListeners
+from bullrush.base.listeners import LoopListeners
 from bullrush.events.producer import QueueEventsProducerCalls
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
 from bullrush.base.closing import AsyncContext
-from bullrush.base.emitter import LoopListeners
+from bullrush.base.listeners import LoopListeners
 from bullrush.queue.queue import QueueCalls
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bullrush.aio.job import Job
 from bullrush.base.closing import AsyncContext
-from bullrush.base.emitter import LoopListeners
+from bullrush.base.listeners import LoopListeners
 from bullrush.scheduler.scheduler import JobSchedulerCalls
 
 

@@ -14,7 +14,7 @@ from bullrush.aio.job import Job
 from bullrush.aio.scheduler import JobScheduler
 from bullrush.base.closing import AsyncContext
 from bullrush.base.completions import result_of
-from bullrush.base.emitter import LoopListeners
+from bullrush.base.listeners import LoopListeners
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration

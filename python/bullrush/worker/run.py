@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
-from bullrush.base.emitter import Listeners
+from bullrush.base.listeners import Listeners
 from bullrush.worker.runners import Runner
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from bullrush.base.closing import BlockingContext
-from bullrush.base.emitter import EarlyListeners
+from bullrush.base.listeners import EarlyListeners
 from bullrush.job.job import AsyncJob, Job
 from bullrush.scheduler.scheduler import JobScheduler
 from bullrush.values import checks

@@ -69,7 +69,7 @@ def test_an_asyncio_worker_with_autorun_starts_at_the_first_await(redis_url: str
 def test_a_worker_without_listeners_does_not_keep_events(
     queue: Queue, worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bullrush.base.emitter._MAX_MISSED", 10)
+    monkeypatch.setattr("bullrush.base.listeners._MAX_MISSED", 10)
     queue.add_bulk([{"name": "n"}] * 100)
     w = worker(lambda job: None, autorun=True)
     wait_until(lambda: not any(w.has_listeners(event) for event in EVENTS))
@@ -83,7 +83,7 @@ def test_a_worker_without_listeners_does_not_keep_events(
 def test_a_worker_drops_kept_events_if_no_listener_comes_in_time(
     queue: Queue, worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bullrush.base.emitter._EARLY_SECONDS", 0.05)
+    monkeypatch.setattr("bullrush.base.listeners._EARLY_SECONDS", 0.05)
     queue.add("n")
     w = worker(lambda job: None, autorun=True)
     wait_until(lambda: queue.get_completed_count() == 1)

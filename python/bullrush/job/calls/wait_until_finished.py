@@ -85,7 +85,7 @@ class JobResultWait(JobFields):
     def _check_follows(self, queue_events: object) -> None:
         if not isinstance(queue_events, QueueEventsCalls):
             raise InvalidOptionError(
-                f"queue_events must be a QueueEvents, not {queue_events!r}; give a time to wait as timeout="
+                f"queue_events must be a QueueEvents, not {queue_events!r}; a time to wait is given as timeout="
             )
         if (queue_events.name, queue_events.prefix) != (self.queue_name, self.prefix):
             raise InvalidOptionError(
