@@ -35,6 +35,17 @@ fn whole(number: &serde_json::Number) -> i64 {
     number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or(0.0) as i64)
 }
 
+/// Reads `attempts` as a comparison in JavaScript does: other clients write texts and fractions, too.
+fn attempts(option: Option<&Value>) -> i64 {
+    match option {
+        Some(Value::Number(number)) => number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or(0.0).ceil() as i64),
+        Some(Value::String(text)) => text.trim().parse::<f64>().map_or(0, |number| number.ceil() as i64),
+        Some(Value::Array(values)) if values.len() == 1 => attempts(values.first()),
+        Some(Value::Bool(value)) => i64::from(*value),
+        _ => 0,
+    }
+}
+
 /// The members of a job's `opts` JSON that the worker uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobOptions {
@@ -65,7 +76,7 @@ impl JobOptions {
         };
         let number = |name: &str| object.get(name).and_then(Value::as_number).map(whole);
         JobOptions {
-            attempts: number("attempts").unwrap_or(0),
+            attempts: attempts(object.get("attempts")),
             backoff: object.get("backoff").and_then(Backoff::from_option),
             lifo: object.get("lifo").and_then(Value::as_bool).unwrap_or(false),
             remove_on_complete: Keep::from_option(object.get("removeOnComplete")),

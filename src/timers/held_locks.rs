@@ -109,6 +109,12 @@ impl HeldLocks {
         due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
     }
 
+    /// Whether no lock was renewed for this long.
+    pub fn are_older_than(&self, age: Duration) -> bool {
+        let now = Instant::now();
+        self.0.lock().values().all(|lock| lock.lease.age(now) >= age)
+    }
+
     /// Note the result of a renewal that was sent `at` that moment; the locks that were refused are lost.
     ///
     /// Returns the ids of the lost locks that were not known to be lost.

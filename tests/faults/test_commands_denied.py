@@ -9,7 +9,7 @@ from collections import Counter
 
 from redis import Redis
 
-from bullrush import Job, Queue, Worker
+from bullrush import FlowProducer, Job, Queue, Worker
 from tests.waiting import wait_until
 
 # Commands that a connection sends by itself.
@@ -40,6 +40,7 @@ class Case:
         self.redis, self.command, self.fails = redis, command, fails
         self.name = f"q-{command.replace('|', '-')}"
         self.base = f"bull:{self.name}:"
+        self.ids = [str(number) for number in range(1, JOBS + 1)]
         self.gate, self.runs, self.errors = threading.Event(), Counter[str](), list[str]()
         self._acl("reset", "on", ">secret", "~*", "&*", "+@all")
         self.queue = Queue(self.name, url=url)
@@ -89,7 +90,7 @@ class Case:
 
     def verdict(self, runs: int, stalls: int) -> str | None:
         """Return what is wrong in the end."""
-        completed = {str(number): ["completed"] for number in range(1, JOBS + 1)}
+        completed = {job_id: ["completed"] for job_id in self.ids}
         stalled = {job_id: int(self.redis.hget(self.base + job_id, "stc") or 0) for job_id in completed}
         if self.places != completed:
             return f"{self.places}, errors {sorted(set(self.errors))[:3]}"
@@ -162,6 +163,17 @@ def test_jobs_are_fetched(server, own_redis):
 
 def test_jobs_complete(server, own_redis):
     assert Trial(own_redis, server.url).faults(begun, release) == {}
+
+
+def test_parents_go_on_when_their_children_complete(server, own_redis):
+    def children_begun(case: Case) -> None:
+        child = {"name": "n", "queue_name": case.name}
+        with FlowProducer(url=server.url) as flows:
+            root = flows.add({**child, "children": [child] * (JOBS - 1)})
+        case.ids = [root.job.id, *(node.job.id for node in root.children)]
+        wait_until(lambda: sum(case.runs.values()) == JOBS - 1, "all children have begun")
+
+    assert Trial(own_redis, server.url).faults(children_begun, release) == {}
 
 
 def test_jobs_are_retried_at_once(server, own_redis):

@@ -13,6 +13,8 @@ local function make_parent_steps()
       call('HSET', parent.key .. ':processed', job_key, value)
       call('SREM', parent.key .. ':dependencies', job_key)
       release_parent_if_done(parent.P, parent.id, now)
+    elseif call('HEXISTS', parent.key .. ':processed', job_key) == 1 then -- counted by a call that was stopped
+      release_parent_if_done(parent.P, parent.id, now)
     end
   end
   return tell_parent, detach_child

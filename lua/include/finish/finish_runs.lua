@@ -65,7 +65,15 @@ local function finish_runs(P, batch, ARGV)
             --- @include make_parent_steps
             tell_parent, detach_child = make_parent_steps()
           end
-          try_step(batch, job[3], tell_parent, now, job_key, job[3], parent_json, completed, value)
+          local failed = try_step(batch, job[3], tell_parent, now, job_key, job[3], parent_json, completed, value)
+          -- A denied command stops the call, which is made again: nobody else would tell the parent. Not if the job
+          -- has left active: then it would not be finished again.
+          if failed and not capped then
+            --- @include is_denial
+            if is_denial(failed) then
+              error(failed, 0)
+            end
+          end
         end
         if keep_count == 0 then
           remove_job_keys(job_key)

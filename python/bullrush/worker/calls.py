@@ -227,6 +227,13 @@ class WorkerCalls(ManualCalls[JobT]):
         """The current run, None if it has ended."""
         return None if self._run is None or self._run.finished else self._run
 
+    def _end_run(self, error: BaseException) -> None:
+        run = self._current
+        if run is None:
+            super()._end_run(error)
+        else:
+            run.end_with(error)
+
     def is_paused(self) -> bool:
         """Return whether this worker is paused."""
         return self._paused

@@ -62,7 +62,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
 
     def _emit_progress(self, job: JobFields, progress: JSON) -> None:
-        self._emit_for_job("progress", job, progress)
+        self._emit_from_handler("progress", job, progress)
 
     def listeners_of(self, event: str) -> Sized:
         """Return a collection that is not empty while an event has listeners."""
@@ -70,7 +70,18 @@ class WorkerEvents(JobHandle, Generic[JobT]):
 
     def job_started(self, job: JobCalls) -> None:
         """Emit ``active`` for a job whose handler starts now."""
-        self._emit_for_job("active", job)
+        self._emit_from_handler("active", job)
+
+    def _emit_from_handler(self, event: str, job: JobFields, *arguments: object) -> None:
+        """Emit an event where the handler runs. A listener that raises `SystemExit` ends the run, and fails no job."""
+        try:
+            self._emit_for_job(event, job, *arguments)
+        except BaseException as error:
+            self._end_run(error)
+
+    def _end_run(self, error: BaseException) -> None:
+        """End the run because of an error, which the run raises. Without a run the caller gets it."""
+        raise error
 
     def _emit_for_job(self, event: str, job: JobFields, *arguments: object) -> None:
         self.emit(event, job.as_type(self._job_type), *arguments)

@@ -1,13 +1,19 @@
 //! The orderly end of the engine.
 
+use std::time::Duration;
+
 use super::claims::CLAIM_CHECK;
 use super::{Engine, MAX_WAIT};
+use crate::worker::finish::CompletedCall;
 use crate::worker::limits;
+
+/// How often the engine checks whether the outcomes in flight can still be accepted.
+const EXPIRY_CHECK: Duration = Duration::from_millis(500);
 
 impl Engine {
     /// Give back jobs that have not started, wait for running ones, send every outcome.
     pub(super) async fn shut_down(&mut self) {
-        while let Some(completed) = self.in_flight.next().await {
+        while let Some(completed) = self.next_completed().await {
             self.complete(completed);
         }
         self.fetcher.stop().await;
@@ -28,8 +34,14 @@ impl Engine {
             if !outcomes.is_empty() {
                 self.in_flight.start(outcomes, None);
             }
-            if let Some(completed) = self.in_flight.next().await {
+            if let Some(completed) = self.next_completed().await {
                 self.complete(completed);
+            } else if !self.in_flight.is_empty() {
+                let text = format!(
+                    "the outcomes of {} jobs were not accepted before their locks expired: these jobs run again",
+                    self.in_flight.leaving()
+                );
+                return self.state.error(text);
             } else if self.in_hand == 0 {
                 return;
             } else {
@@ -38,6 +50,21 @@ impl Engine {
                     () = self.state.wake.notified() => {}
                     () = tokio::time::sleep(CLAIM_CHECK), if self.state.ready_queue.has_claims() => {}
                 }
+            }
+        }
+    }
+
+    /// Wait for the next call to complete. `None` if no call is in flight, or if Redis accepts none of the outcomes in
+    /// flight any more: it refused them or could not be reached until the locks of their jobs had expired.
+    async fn next_completed(&mut self) -> Option<CompletedCall> {
+        loop {
+            tokio::select! {
+                completed = self.in_flight.next() => return completed,
+                () = tokio::time::sleep(EXPIRY_CHECK) => {}
+            }
+            let only_outcomes = self.in_hand <= self.in_flight.leaving();
+            if only_outcomes && self.locks.are_older_than(self.state.options.lock_duration) {
+                return None;
             }
         }
     }

@@ -89,3 +89,8 @@ def tried(function: Callable[[Job], Any], job: Job) -> Any:
 
 def both(job: Job, token: str) -> Any:
     return ["both", token == job.token, bool(token)]
+
+
+def forking(job: Job) -> Any:
+    """Return from the handler in a fork, too."""
+    return ["fork" if os.fork() == 0 else "handler", job.id]

@@ -102,15 +102,37 @@ def test_a_listener_that_ends_the_program_ends_the_run(
     assert worked == [first.id] and later.get_state() == "waiting"
 
 
-def test_a_listener_on_a_handler_thread_that_ends_the_program_fails_the_attempt(queue: Queue, worker: Make) -> None:
-    def leave(_job: Job) -> None:
-        raise SystemExit
+@pytest.mark.parametrize("event", ["active", "progress"])
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("kind", ["thread", "loop", "batch"])
+def test_a_listener_beside_a_handler_that_ends_the_program_fails_no_job(
+    queue: Queue, worker: Make, event: str, end: type[BaseException], kind: str
+) -> None:
+    def leave(*_arguments: object) -> None:
+        raise end("listener")
 
-    job = queue.add("n")
-    leaving = worker(lambda job: None)
-    leaving.on("active", leave)
-    assert leaving.run(until="drained").failed == 1
-    assert job.get_state() == "failed"
+    def plain(job: Job) -> None:
+        job.update_progress(1)
+
+    async def coroutine(job: aio.Job) -> None:
+        await job.update_progress(1)
+
+    def batch(jobs: list[Job]) -> list[None]:
+        return [plain(job) for job in jobs]
+
+    jobs = queue.add_bulk([{"name": "n"}] * 4)
+    ending = (
+        worker(batch_handler=batch, batch_size=2)
+        if kind == "batch"
+        else worker({"thread": plain, "loop": coroutine}[kind])
+    )
+    ending.on(event, leave)
+    with pytest.raises(end, match="listener"):
+        ending.run()
+    ending.close()
+    states = [job.get_state() for job in jobs]
+    assert set(states) <= {"waiting", "completed"} and "waiting" in states
+    assert worker(plain).run(until="drained").failed == 0
 
 
 @pytest.mark.parametrize("handler", [broken.plain, broken.coroutine], ids=["thread", "loop"])

@@ -209,3 +209,18 @@ def test_large_results_are_sent_to_redis_in_small_groups(queue: Queue, worker: M
     worker(batch_handler=lambda jobs: ["r" * 400_000] * len(jobs), batch_size=40).run(until="empty")
     assert queue.get_completed_count() == 40
     assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] - calls >= 40 * 0.4
+
+
+@pytest.mark.parametrize(
+    ("attempts", "runs"), [("1.5", 2), ("2.5", 3), ('"3"', 3), ("[3]", 3), ("true", 1), ('"x"', 1), ("{}", 1)]
+)
+def test_attempts_that_other_clients_wrote_oddly_count_as_in_node(
+    queue: Queue, worker: Callable[..., Worker], redis: Redis, attempts: str, runs: int
+) -> None:
+    def handler(_job: Job) -> None:
+        raise ValueError
+
+    job = queue.add("n")
+    redis.hset(f"bull:{queue.name}:{job.id}", "opts", f'{{"attempts":{attempts}}}')
+    stats = worker(handler).run(until="drained")
+    assert (stats.retried, stats.failed) == (runs - 1, 1)

@@ -14,7 +14,7 @@ import pytest
 from bullrush import Queue, Worker, errors
 from tests.waiting import wait_until
 
-from .process_handlers import act, act_async, batch
+from .process_handlers import act, act_async, batch, forking
 
 PROGRAM = Path(__file__).with_name("process_main.py")
 
@@ -112,6 +112,12 @@ def test_a_batch_runs_in_one_process(queue: Queue, worker: Callable) -> None:
 def test_a_crash_fails_its_whole_batch(queue: Queue, worker: Callable) -> None:
     queue.add_bulk([{"name": "n", "data": data} for data in ("good", "segfault")])
     assert worker(batch_handler=batch, batch_size=2).run(until="drained").failed == 2
+
+
+def test_a_fork_of_a_handler_gives_no_results(queue: Queue, worker: Callable) -> None:
+    jobs = queue.add_bulk([{"name": "n"}] * 5)
+    assert worker(forking).run(until="drained").completed == 5
+    assert [queue.get_job(job.id).returnvalue for job in jobs] == [["handler", job.id] for job in jobs]
 
 
 def test_a_process_is_killed_at_the_deadline(queue: Queue, worker: Callable) -> None:

@@ -90,9 +90,13 @@ def main(pipe: Connection, setup: ProcessSetup) -> None:
         pipe.send(f"{type(error).__name__}: {describe(error, retry=False).reason}")
         return
     pipe.send(None)
+    pid = os.getpid()
     try:
         while True:
-            pipe.send(call(pipe.recv()))
+            results = call(pipe.recv())
+            if os.getpid() != pid:  # a fork that the handler made: the pipe is not its own
+                os._exit(0)
+            pipe.send(results)
     except (EOFError, OSError):
         pass
 
