@@ -8,7 +8,7 @@ from orjson import loads
 
 from bullrush.errors import JobCancelledError, MalformedJobError
 from bullrush.job.option_compiler import read_options
-from bullrush.values.encoding import JSON, decode
+from bullrush.values.encoding import JSON, decode, read_number
 
 if TYPE_CHECKING:
     from bullrush.job.record import Record
@@ -63,11 +63,7 @@ class JobAttributes:
         return self.record.get(name)
 
     def _number(self, name: str) -> int | None:
-        raw = self._field(name)
-        try:
-            return None if raw is None else int(float(raw))
-        except ValueError:
-            return None
+        return read_number(self._field(name))
 
     def _text(self, name: str) -> str | None:
         raw = self._field(name)

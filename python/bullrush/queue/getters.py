@@ -10,6 +10,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.values import checks
+from bullrush.values.encoding import read_number
 from bullrush.values.naming import nearest
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class QueueGetters(JobHandle, Generic[JobT]):
     @operation
     async def is_maxed(self) -> bool:
         """Return whether the number of active jobs has reached the global concurrency."""
-        concurrency = _number(await reply(self.core.get_meta()), "concurrency")
+        concurrency = read_number((await reply(self.core.get_meta())).get("concurrency"))
         return concurrency is not None and (await self._counts(["active"]))["active"] >= concurrency
 
     @operation
@@ -201,13 +202,13 @@ class QueueGetters(JobHandle, Generic[JobT]):
     @operation
     async def get_global_concurrency(self) -> int | None:
         """Return the global concurrency: how many jobs may be active over all workers. None is no limit."""
-        return _number(await reply(self.core.get_meta()), "concurrency")
+        return read_number((await reply(self.core.get_meta())).get("concurrency"))
 
     @operation
     async def get_global_rate_limit(self) -> GlobalRateLimit | None:
         """Return the global rate limit over all workers, None if there is none."""
         meta = await reply(self.core.get_meta())
-        most, duration = _number(meta, "max"), _number(meta, "duration")
+        most, duration = read_number(meta.get("max")), read_number(meta.get("duration"))
         return None if most is None or duration is None else {"max": most, "duration": duration}
 
     async def _jobs(self, types: Sequence[str], start: int, end: int, *, asc: bool) -> list[JobT]:
@@ -239,8 +240,3 @@ def _checked_states(types: Sequence[str]) -> list[str]:
 
 def _keys(types: Sequence[str]) -> list[str]:
     return ["wait" if name == "waiting" else name for name in types]
-
-
-def _number(meta: dict[str, str], field: str) -> int | None:
-    value = meta.get(field)
-    return None if value is None else int(float(value))

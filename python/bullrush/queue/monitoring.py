@@ -13,7 +13,7 @@ from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
 from bullrush.queue.getters import QueueGetters
 from bullrush.values import checks
-from bullrush.values.encoding import JSON
+from bullrush.values.encoding import JSON, read_number
 
 _PER_PRIORITY: Final = 1 << 32
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -161,9 +161,9 @@ class QueueMonitoring(QueueGetters[JobT]):
         stored, used, ttl = await reply(
             self.core.commands([["HGET", self.to_key("meta"), "max"], ["GET", limiter], ["PTTL", limiter]])
         )
-        most = stored if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
+        most = read_number(stored) if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
         left: int = ttl
-        return left if most is None or float(used or 0) >= float(most) else 0
+        return left if most is None or (read_number(used) or 0) >= most else 0
 
     @operation
     async def get_dependencies(

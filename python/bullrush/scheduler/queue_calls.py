@@ -7,7 +7,8 @@ from typing import TypedDict
 from bullrush.base.operation import operation, reply
 from bullrush.job.job import JobT
 from bullrush.scheduler.options import RepeatOptions, has_oldest_form, oldest_stem, repeatable_keys
-from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson, read_fields, read_number
+from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson, read_fields
+from bullrush.values.encoding import read_number
 
 
 class RepeatableJob(TypedDict):

@@ -24,7 +24,7 @@ from bullrush.scheduler.options import (
 )
 from bullrush.telemetry.protocol import of_many_jobs
 from bullrush.values import checks
-from bullrush.values.encoding import JSON, encode
+from bullrush.values.encoding import JSON, encode, read_number
 from bullrush.values.naming import check_job_name, check_known
 
 if TYPE_CHECKING:
@@ -275,11 +275,3 @@ def _scheduler(key: str, score: bytes, flat: list[bytes]) -> SchedulerJson:
     if template:
         found["template"] = template
     return found  # type: ignore[return-value]
-
-
-def read_number(text: str) -> int | None:
-    """Return a whole number, which another client may have written as a float; None if it is not a number."""
-    try:
-        return int(float(text))
-    except ValueError:
-        return None

@@ -71,6 +71,22 @@ def _as_node_reads_it(raw: bytes | str) -> JSON:
     return orjson.loads(text)
 
 
+def read_number(stored: bytes | str | None) -> int | None:
+    """Return a whole number as any client may have written it, None if it is not a number."""
+    try:
+        return None if stored is None else int(float(stored))
+    except (ValueError, OverflowError):
+        return None
+
+
+def encode_as_node(value: JSON, root: str) -> bytes:
+    """Return JSON as `encode` does, and write lone surrogates as escapes, as Node does."""
+    try:
+        return encode(value, root)
+    except DataError:
+        return json.dumps(value, allow_nan=False).encode()
+
+
 def _no_json(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 

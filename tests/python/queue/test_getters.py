@@ -325,3 +325,12 @@ def test_a_child_removed_from_its_parent_has_no_parent(queue: Queue, child: Call
     assert (again.parent_key, again.parent) == (None, None)
     with pytest.raises(errors.ParentNotFoundError):
         again.remove_child_dependency()
+
+
+@pytest.mark.parametrize("stored", ["", "nan", "abc", "0x10", "Infinity", "1e400"])
+def test_settings_that_are_no_numbers_read_as_not_set(queue: Queue, redis: Redis, stored: str) -> None:
+    redis.hset(f"bull:{queue.name}:meta", mapping={"concurrency": stored, "max": stored, "duration": stored})
+    assert queue.get_global_concurrency() is None
+    assert queue.get_global_rate_limit() is None
+    assert queue.is_maxed() is False
+    assert queue.get_rate_limit_ttl() == -2

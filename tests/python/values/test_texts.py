@@ -126,3 +126,24 @@ def test_the_longest_durations_work(queue: Queue, worker: Callable[..., Worker],
     except InvalidOptionError:
         return
     assert stats.completed == 1
+
+
+def test_a_job_with_lone_surrogates_becomes_json_as_in_node(queue: Queue, redis: Redis) -> None:
+    job = queue.add("n")
+    redis.hset(f"bull:{queue.name}:{job.id}", "data", r'{"a":"\ud800"}')
+    read = queue.get_job(job.id)
+    assert read is not None and read.as_json()["data"] == r'{"a": "\ud800"}'
+
+
+@pytest.mark.parametrize("url", ["redis://\ud800", 5, b"redis://x"])
+@pytest.mark.parametrize("kind", [Queue, Worker, QueueEvents])
+def test_a_url_that_is_no_text_is_refused(url: Any, kind: Any) -> None:
+    with pytest.raises(InvalidOptionError, match=r"^url (must be|has)"):
+        kind("q", url=url)
+
+
+def test_a_number_too_large_for_a_time_reads_as_absent(queue: Queue, redis: Redis) -> None:
+    job = queue.add("n")
+    redis.hset(f"bull:{queue.name}:{job.id}", mapping={"atm": "1e400", "timestamp": "nan"})
+    read = queue.get_job(job.id)
+    assert read is not None and read.attempts_made == 0 and read.timestamp is None

@@ -12,7 +12,7 @@ from bullrush.job.fields import JobFields
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.job.options import JobOptions
 from bullrush.job.record import GivenRecord
-from bullrush.values.encoding import JSON, NO_DATA, decode, encode
+from bullrush.values.encoding import JSON, NO_DATA, decode, encode_as_node
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -117,14 +117,14 @@ class JobSerialization(JobFields):
     def as_json(self) -> dict[str, JSON]:
         """Return the job as BullMQ passes it to other processes, under BullMQ's names.
 
-        Data, result and stack traces are JSON texts.         `from_json` makes a job from it. Fields that the job does
-        not have are left out.
+        Data, result and stack traces are JSON texts. `from_json` makes a job from it. Fields that the job does not
+        have are left out.
         """
         fields = {
             "id": self.id,
             "name": self.name,
-            "data": encode(self.data, "data").decode(),
-            "opts": orjson.loads(self.record.opts or b"{}"),
+            "data": encode_as_node(self.data, "data").decode(),
+            "opts": decode(self.record.opts or b"{}", "opts", self.id),
             "parent": self.parent,
             "parentKey": self.parent_key,
             "progress": self.progress,
@@ -135,13 +135,13 @@ class JobSerialization(JobFields):
             "processedOn": self.processed_on,
             "timestamp": self.timestamp,
             "failedReason": self.failed_reason,
-            "stacktrace": encode(self.stacktrace, "stacktrace").decode(),
+            "stacktrace": encode_as_node(self.stacktrace, "stacktrace").decode(),
             "deduplicationId": self.deduplication_id,
             "repeatJobKey": self.repeat_job_key,
             "nextRepeatableJobId": self.next_repeatable_job_id,
             "deferredFailure": self.deferred_failure,
             "processedBy": self.processed_by,
-            "returnvalue": encode(self.returnvalue, "returnvalue").decode(),
+            "returnvalue": encode_as_node(self.returnvalue, "returnvalue").decode(),
         }
         return {name: value for name, value in fields.items() if value is not None}
 
