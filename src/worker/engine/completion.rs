@@ -98,6 +98,8 @@ impl Engine {
         if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.state.emit(Event::Drained);
         }
+        // Before handlers get the jobs, so that `is_running` of a paused worker is true from the start.
+        self.state.stats.in_hand.store(self.in_hand + batch.jobs.len(), Ordering::Relaxed);
         let Admitted { count, alone } = self.admission.admit(batch, &mut self.tasks);
         self.fetched += count as u64;
         self.state.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
