@@ -120,6 +120,20 @@ def test_a_fork_of_a_handler_gives_no_results(queue: Queue, worker: Callable) ->
     assert [queue.get_job(job.id).returnvalue for job in jobs] == [["handler", job.id] for job in jobs]
 
 
+def test_a_program_without_the_main_guard_is_told_what_to_do(queue: Queue, redis_url: str, tmp_path: Path) -> None:
+    job = queue.add("n")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from bullrush import Worker\n"
+        "def handler(job): return 1\n"
+        f"Worker({queue.name!r}, handler, url={redis_url!r}, isolation='process').run(until='empty')\n"
+    )
+    ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert "put all that adds jobs or starts workers under `if __name__ == '__main__':`" in ran.stderr
+    assert job.get_state() == "waiting"
+
+
 def test_a_process_is_killed_at_the_deadline(queue: Queue, worker: Callable) -> None:
     slow, _ = queue.add_bulk([{"name": "n", "data": {"sleep": 60}}, {"name": "n", "data": "pid"}])
     began = time.monotonic()

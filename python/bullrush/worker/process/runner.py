@@ -74,6 +74,20 @@ class HandlerProcess:
         self._process = process
         self._load_error: str | None = self._receive()
 
+    def start_first(self) -> None:
+        """Start the process for the first time.
+
+        Raises:
+            WorkerProcessError: it ended before it could load the handler.
+        """
+        try:
+            self.start()
+        except EOFError:
+            raise WorkerProcessError(
+                f"A handler process ended before it was ready ({self._exit_message()}). Handler processes import the"
+                " program again: put all that adds jobs or starts workers under `if __name__ == '__main__':`"
+            ) from None
+
     def run(self, jobs: list[JobCalls]) -> list[Any]:
         """Run jobs and return their results or exceptions."""
         self.start()
@@ -165,7 +179,8 @@ class HandlerProcesses:
         """Keep a process for this thread inside the block."""
         child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source)
         try:
-            self.replace_dead()
+            if not self._ending:
+                child.start_first()
             yield
         finally:
             child.end()
@@ -230,8 +245,11 @@ class ProcessRunner(ThreadRunner):
         self._children.kill_running()
 
     def _work(self) -> None:
-        with self._children.started():
-            super()._work()
+        try:
+            with self._children.started():
+                super()._work()
+        except BaseException as error:
+            self.on_error(error)
 
 
 @contextlib.contextmanager
