@@ -135,7 +135,8 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
             The jobs as a tree. A child that existed already with another parent keeps it, and is not ``attached``.
 
         Raises:
-            InvalidOptionError: the flow has an error; the message names the job.
+            InvalidOptionError: a job of the flow has an error.
+            QueueNameError: a job of the flow has no valid ``queue_name``.
             DataError: a job's data is not JSON.
             ParentNotFoundError: the root's ``parent`` does not exist.
             ParentReplacedError: the root exists already and has another parent.

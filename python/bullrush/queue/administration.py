@@ -192,7 +192,8 @@ class QueueAdministration(QueueMonitoring[JobT]):
     async def rate_limit(self, expire_time: Duration) -> None:
         """Let no job start for ``expire_time`` ms.
 
-        This applies to workers with a limiter, and to those whose handler raises `RateLimitError`.
+        This applies to workers with a limiter, to all workers if the queue has a global rate limit, and to a worker whose
+        handler raises `RateLimitError`.
         """
         await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
 

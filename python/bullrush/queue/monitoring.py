@@ -46,7 +46,7 @@ class QueueMonitoring(QueueGetters[JobT]):
     async def get_workers(self) -> list[dict[str, str]]:
         """Return the connected workers of the queue, from all programs and languages.
 
-        Each has the fields of Redis' CLIENT LIST.         ``name`` is the queue's name. ``rawname`` is the name of the
+        Each has the fields of Redis' CLIENT LIST. ``name`` is the queue's name. ``rawname`` is the name of the
         connection; it ends in ``:w:<name>`` if the worker has a name.
         """
         return await self._clients(("", ":w:"))

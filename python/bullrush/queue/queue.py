@@ -150,6 +150,8 @@ class Queue(BlockingContext, QueueCalls[Job]):
     Events and the arguments of their listeners (see `on`): ``waiting(job)``, ``progress(job, progress)``, ``paused()``,
     ``resumed()``, ``cleaned(job_ids, type)``, ``removed(job or job_id)``, ``error(error)``. They are about the calls of
     this object; `QueueEvents` has the events of the queue from all programs.
+
+    Options: see `bullrush.queue.QueueOptions`; those of a job: see `bullrush.job.JobOptions`.
     """
 
     _job_type = Job

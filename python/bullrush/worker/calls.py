@@ -66,7 +66,7 @@ class WorkerCalls(ManualCalls[JobT]):
         self._settings: WorkerSettings = read_worker_options(options)
         function = handler if handler is not None else self._settings.batch_handler
         if handler is not None and self._settings.batch_handler is not None:
-            raise InvalidOptionError("A worker needs either a handler or a batch_handler")
+            raise InvalidOptionError("A worker takes a handler or a batch_handler, not both")
         if isinstance(function, str):
             # Imported here, since few programs give a handler by name.
             from pkgutil import resolve_name

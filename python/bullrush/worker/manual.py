@@ -101,7 +101,7 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
-        """Let this worker, and all workers with a limiter, start no job for ``expire_time`` ms.
+        """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for this many ms.
 
         A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later.
         """

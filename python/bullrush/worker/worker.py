@@ -39,6 +39,8 @@ class Worker(BlockingContext, WorkerCalls[Job]):
 
     Listeners run on the thread that runs the worker; those of ``active`` and ``progress`` run on the thread of the
     handler. They get the job with the changes that its handler made.
+
+    Options: see `bullrush.worker.WorkerOptions`.
     """
 
     _job_type = Job

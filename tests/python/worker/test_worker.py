@@ -310,7 +310,7 @@ def test_keep_rules_of_the_worker_apply_to_jobs_without_their_own(queue: Queue, 
         ({"isolation": "fork"}, "isolation must be 'thread' or 'process', not 'fork'"),
         ({"lockDuration": 1}, "Worker has no option 'lockDuration': options are snake_case here, use 'lock_duration'"),
         ({"concurency": 1}, "Worker has no option 'concurency'. Did you mean 'concurrency'?"),
-        ({"batch_handler": print}, "A worker needs either a handler or a batch_handler"),
+        ({"batch_handler": print}, "A worker takes a handler or a batch_handler"),
     ],
 )
 def test_a_bad_worker_option_is_refused(options: dict, message: str) -> None:
@@ -322,7 +322,7 @@ def test_a_bad_worker_option_is_refused(options: dict, message: str) -> None:
 def test_a_worker_needs_a_handler_to_run() -> None:
     with pytest.raises(RuntimeError, match="No process function is defined"):
         Worker("q").run()
-    with pytest.raises(errors.InvalidOptionError, match="either a handler or a batch_handler"):
+    with pytest.raises(errors.InvalidOptionError, match="a handler or a batch_handler"):
         Worker("q", print, batch_handler=print)  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidOptionError, match="handler must be a function"):
         Worker("q", 5)  # type: ignore[arg-type]
