@@ -49,7 +49,6 @@ class _Signals:
     """The signal handlers of this process: the first signal closes all runs, the next one closes them by force."""
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
         self._runs: list[Closing] = []
         #: How many runs the main thread waits for. The handlers are set while there are any.
         self._waited_for = 0
@@ -82,9 +81,10 @@ class _Signals:
         finally:
             self._waited_for -= 1
             if not self._waited_for:
-                self._return()
+                self.restore()
 
-    def _return(self) -> None:
+    def restore(self) -> None:
+        """Set the handlers that the program had."""
         for number, handler in self._before.items():
             # Not if the program has set its own handler in the meantime.
             if signal.getsignal(number) == self._close:
@@ -94,12 +94,6 @@ class _Signals:
         self._acted = 0
 
     def _close(self, number: int, _frame: FrameType | None) -> None:
-        if self._pid != os.getpid():
-            # A forked child inherits the signal handler, but no runs.
-            handler = self._before.get(number)
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-            os.kill(os.getpid(), number)
-            return
         # A signal may interrupt the handling of another one, which may hold a lock: the interrupted one then handles
         # both.
         self._received.append(number)
@@ -128,6 +122,18 @@ class _Signals:
 _signals = _Signals()
 
 
+def _start_anew() -> None:
+    """Give a forked child the handlers that the program had: it has no runs that a signal could close."""
+    global _signals
+    with contextlib.suppress(ValueError):  # not the main interpreter
+        _signals.restore()
+    _signals = _Signals()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
+
+
 def closes_on_signals(
     run: Closing, takes: Callable[[int], bool] | None = None
 ) -> contextlib.AbstractContextManager[None]:
@@ -138,9 +144,6 @@ def closes_on_signals(
         takes: for which signals a handler is set, if this is the main thread. None sets none: the run is closed
             together with runs that have handlers.
     """
-    global _signals
-    if _signals._pid != os.getpid():  # a forked child has no runs yet
-        _signals = _Signals()
     return _signals.closing(run, takes)
 
 
