@@ -38,32 +38,26 @@ pub enum Error {
     Closed,
 }
 
-/// Codes of errors that pass, by themselves or when an operator repairs the cause.
+/// Codes of a server that is busy or not ready yet. They pass by themselves.
+const BUSY: [&str; 5] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
+
+/// Further codes of errors that pass, when an operator repairs the cause.
 /// `WRONGTYPE` is here because it is about a key of the queue. For a damaged key of a job, only that job is refused.
-const PASSING: [&str; 15] = [
-    "OOM",
-    "MISCONF",
-    "NOREPLICAS",
-    "READONLY",
-    "LOADING",
-    "BUSY",
-    "MASTERDOWN",
-    "CLUSTERDOWN",
-    "TRYAGAIN",
-    "MOVED",
-    "ASK",
-    "NOAUTH",
-    "WRONGPASS",
-    "NOPERM",
-    "WRONGTYPE",
-];
+const PASSING: [&str; 10] =
+    ["OOM", "MISCONF", "NOREPLICAS", "READONLY", "MOVED", "ASK", "NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE"];
+
+/// Whether a server with this error code is busy or not ready yet.
+#[must_use]
+pub fn is_busy(code: &str) -> bool {
+    BUSY.contains(&code)
+}
 
 impl Error {
     /// Whether the same call may succeed later. A script may have stopped half-way nevertheless.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
-            Error::Server { code, .. } => PASSING.contains(&code.as_str()),
+            Error::Server { code, .. } => is_busy(code) || PASSING.contains(&code.as_str()),
             Error::ConnectionLost(_) => true,
             _ => false,
         }

@@ -2,7 +2,7 @@
 
 use redis::{ServerError, Value};
 
-use crate::error::Error;
+use crate::error::{is_busy, Error};
 
 /// An error reply.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ fn classify(error: &ServerError) -> Fault {
         return Fault::ForCaller(too_large(message));
     }
     match code.as_str() {
-        "LOADING" | "BUSY" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" => Fault::Busy(error),
+        code if is_busy(code) => Fault::Busy(error),
         // A server that has lost the login of this connection gets it again on a new one.
         "READONLY" | "UNBLOCKED" | "NOAUTH" => Fault::WrongServer(error),
         _ => Fault::ForCaller(error),

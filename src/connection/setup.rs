@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::socket::{self, Meter};
 use super::wire::{describe, NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
-use crate::error::Error;
+use crate::error::{is_busy, Error};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -110,7 +110,7 @@ fn setup_error(error: RedisError) -> ConnectError {
     let text = error.detail().unwrap_or_default().to_owned();
     let fatal = |code: &str| ConnectError::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
     match code.as_str() {
-        "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" => ConnectError::Retry(format!("{code} {text}")),
+        code if is_busy(code) => ConnectError::Retry(format!("{code} {text}")),
         "" if error.kind() == redis::ErrorKind::AuthenticationFailed => ConnectError::Fatal(Error::Server {
             code: "WRONGPASS".into(),
             message: "Redis refused the user or the password".into(),

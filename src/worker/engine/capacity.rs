@@ -21,7 +21,7 @@ impl Engine {
             || state.stats.limiting.load(Ordering::Relaxed) > 0
             || state.limited_until.load(Ordering::Relaxed) > now_ms()
             || self.is_fetch_paused()
-            || state.outcomes.is_returning()
+            || state.outcomes.count_returning() > 0
             || (self.alone_since.is_some() && !request.alone)
             || !self.lost_replies.is_empty();
         if waits {

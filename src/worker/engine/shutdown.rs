@@ -39,7 +39,7 @@ impl Engine {
             } else if !self.in_flight.is_empty() {
                 let text = format!(
                     "the outcomes of {} jobs were not accepted before their locks expired: these jobs run again",
-                    self.in_flight.leaving()
+                    self.in_hand
                 );
                 return self.state.error(text);
             } else if self.in_hand == 0 {
@@ -62,8 +62,9 @@ impl Engine {
                 completed = self.in_flight.next() => return completed,
                 () = tokio::time::sleep(EXPIRY_CHECK) => {}
             }
-            let only_outcomes = self.in_hand <= self.in_flight.leaving();
-            if only_outcomes && self.locks.are_older_than(self.state.options.lock_duration) {
+            let outcomes = &self.state.outcomes;
+            let settled = self.in_flight.leaving() + outcomes.count() + outcomes.count_returning();
+            if self.in_hand <= settled && self.locks.are_older_than(self.state.options.lock_duration) {
                 return None;
             }
         }

@@ -65,9 +65,9 @@ impl OutcomeQueue {
         self.returning.lock().push(Outcome::Returned { job });
     }
 
-    /// Whether jobs wait to go back.
-    pub fn is_returning(&self) -> bool {
-        !self.returning.lock().is_empty()
+    /// How many jobs wait to go back.
+    pub fn count_returning(&self) -> usize {
+        self.returning.lock().len()
     }
 
     /// Take the jobs that go back. The one that was claimed last comes first, so that each job ends in front of those
