@@ -76,9 +76,20 @@ class ArrowWriter:
 
     def write(self, batch: object) -> None:
         """Send one batch, table or stream. Waits for earlier ones if too many are in flight."""
+        self._sent.append(self._send(batch))
+        while len(self._sent) > _IN_FLIGHT:
+            self._await_oldest()
+
+    def add(self, batch: object) -> list[str]:
+        """Send one batch, table or stream, wait until all written rows are in Redis, and return the ids of its jobs."""
+        self.flush()
+        self._sent.append(self._send(batch))
+        return self._await_oldest()
+
+    def _send(self, batch: object) -> _core.Pending[tuple[list[str], list[int]]]:
         name_column, data, job_id = self._columns
         opts = self._opts
-        sent = self._core.add_arrow(
+        return self._core.add_arrow(
             batch,
             self._name,
             name_column,
@@ -92,16 +103,14 @@ class ArrowWriter:
             opts.lifo,
             opts.link,
         )
-        self._sent.append(sent)
-        while len(self._sent) > _IN_FLIGHT:
-            self._await_oldest()
 
     def flush(self) -> None:
         """Wait until all written rows are in Redis."""
         while self._sent:
             self._await_oldest()
 
-    def _await_oldest(self) -> None:
+    def _await_oldest(self) -> list[str]:
         ids, duplicates = self._sent.popleft().wait()
         self.added += len(ids) - len(duplicates)
         self.duplicates += len(duplicates)
+        return ids

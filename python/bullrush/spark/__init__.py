@@ -4,10 +4,11 @@ Everything works with classic sessions and with Spark Connect; `worker` also wor
 package, pyarrow and access to Redis.
 """
 
+from bullrush.spark.call import call
 from bullrush.spark.drain import drain
 from bullrush.spark.enqueue import EnqueueStats, enqueue
 from bullrush.spark.partition import worker
 from bullrush.spark.progress import progress
 from bullrush.spark.results import JobResult
 
-__all__ = ["EnqueueStats", "JobResult", "drain", "enqueue", "progress", "worker"]
+__all__ = ["EnqueueStats", "JobResult", "call", "drain", "enqueue", "progress", "worker"]

@@ -1,0 +1,1 @@
+"""What runs inside the tasks of Spark, on the executors."""
