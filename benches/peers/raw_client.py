@@ -95,7 +95,7 @@ def process(order: Order) -> None:
     for ids in _batched(range(1, order["jobs"] + 1), batch):
         run = [len(ids), "completed", _TOKEN, -1, "", 1, _PLAIN_FIELDS, "null"]
         jobs = [part for job_id in ids for part in (now, job_id)]
-        commands.append(_call(finish, order, [now, 0, batch, *terms, *ahead, *run, *jobs]))
+        commands.append(_call(finish, order, [now, 0, batch, *terms, *ahead, "", *run, *jobs]))
     channel.ready()
     wire.run(commands, order.get("window", _WINDOW))
     channel.wait_for_stop()

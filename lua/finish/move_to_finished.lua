@@ -2,7 +2,9 @@
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
 ---         limiter_duration, worker_name, slots, stalled_limit, alone; token and the arguments after it are for the
----         fetch (see move_to_active), worker_name also for the stamps. Then runs, one after another.
+---         fetch (see move_to_active), worker_name also for the stamps; worker_run ("" = none): the ids of the jobs
+---         that finish are appended to the list ext:run-<worker_run>, in the order of the call. Then runs, one after
+---         another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
 ---         keep_age (seconds or ""), ats, plain_fields, returnvalue_json (of all jobs of the run; "" = each has its
 ---         own), then per job: processed_on (only if the run has ats), and
@@ -21,7 +23,7 @@
 ---         of a job that was parked while the owner of its deduplication key ran; those of the fetch; drained
 ---
 --- A job enters its finished set before it leaves active. If the call stops in between, the job leaves the set again
---- and its events are deleted. The locks go last. So after any refused command, the same call made again completes the
+--- and its events are deleted. Just before it leaves active, its id is listed in the worker's run. The locks go last. So after any refused command, the same call made again completes the
 --- work: an active job with `finishedOn` has its attempt counted already; a locked job without a hash that is not to be
 --- kept was removed.
 local call = redis.call
@@ -53,6 +55,12 @@ for first = 1, #child_keys, 1000 do
 end
 for set_key in pairs(batch.sets) do -- fails here if the key is not a sorted set
   call('ZCARD', set_key)
+end
+if batch.run_list then
+  local kind = call('TYPE', batch.run_list).ok
+  if kind ~= 'list' and kind ~= 'none' then
+    return redis.error_reply('WRONGTYPE ' .. batch.run_list .. ' is a ' .. kind .. ', not the list of a run')
+  end
 end
 local _, _, settings = get_target(P)
 batch.settings, batch.leaving = settings, find_in_active(P, batch.ids)

@@ -67,6 +67,12 @@ impl Keys {
         format!("{}{suffix}", self.base)
     }
 
+    /// The list of the jobs that the workers of a run finished.
+    #[must_use]
+    pub fn run(&self, run: &str) -> String {
+        self.of(&format!("ext:run-{run}"))
+    }
+
     /// The hash of a job.
     #[must_use]
     pub fn job(&self, id: &str) -> String {

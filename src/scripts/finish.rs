@@ -103,8 +103,18 @@ impl Refusal {
     }
 }
 
-/// Finishes jobs and fetches the next ones in the same call. Never sent twice. `metrics_max_points` 0 = no metrics;
-/// `worker_name` is written with the start of a job.
+/// What a finish call says about the worker that makes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FinishedBy<'a> {
+    /// 0 = no metrics.
+    pub metrics_max_points: i64,
+    /// Written with the start of a job.
+    pub worker_name: Option<&'a str>,
+    /// The run whose list gets the ids of the finished jobs.
+    pub run: Option<&'a str>,
+}
+
+/// Finishes jobs and fetches the next ones in the same call. Never sent twice.
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost.
@@ -112,20 +122,20 @@ pub async fn move_to_finished(
     link: &Link,
     keys: &Keys,
     now: i64,
-    metrics_max_points: i64,
-    worker_name: Option<&str>,
+    by: FinishedBy<'_>,
     fetch: Option<&FetchPlan<'_>>,
     jobs: &[Finished<'_>],
 ) -> Result<FinishReply> {
     let bytes = jobs.iter().map(|job| job.id.len() + job.outcome.size()).sum::<usize>();
     let mut call =
-        Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 11 + jobs.len() * 4, bytes + jobs.len() * 16 + 256);
-    call.arg(now).arg(metrics_max_points).arg(fetch.map_or(0, |plan| plan.count));
+        Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 12 + jobs.len() * 4, bytes + jobs.len() * 16 + 256);
+    call.arg(now).arg(by.metrics_max_points).arg(fetch.map_or(0, |plan| plan.count));
     call.optional(fetch.map(|plan| plan.token)).optional(fetch.map(|plan| plan.lock_duration));
     let limiter = fetch.and_then(|plan| plan.limiter);
     call.optional(limiter.map(|limiter| limiter.0)).optional(limiter.map(|limiter| limiter.1));
-    call.optional(worker_name).arg(fetch.map_or(0, |plan| plan.slots));
+    call.optional(by.worker_name).arg(fetch.map_or(0, |plan| plan.slots));
     call.optional(fetch.and_then(|plan| plan.stalled_limit)).arg(flag(fetch.is_some_and(|plan| plan.alone)));
+    call.optional(by.run);
     for run in jobs.chunk_by(|job, next| job.shares_run(next)) {
         let head = &run[0];
         call.arg(run.len()).arg(head.outcome.target()).arg(head.token);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::protocol::Keep;
+use crate::scripts::finish::FinishedBy;
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +31,8 @@ pub struct WorkerOptions {
     pub remove_on_fail: Option<Keep>,
     pub metrics_max_points: Option<i64>,
     pub worker_name: Option<Arc<str>>,
+    /// The run whose list in Redis gets the ids of the jobs that this worker finishes.
+    pub run: Option<Arc<str>>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
     pub worker_id: String,
     pub skip_stalled_check: bool,
@@ -40,6 +43,18 @@ pub struct WorkerOptions {
     pub max_backoff_ms: Option<i64>,
     /// Bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out.
     pub max_error_size: usize,
+}
+
+impl WorkerOptions {
+    /// What each finish call says about this worker.
+    #[must_use]
+    pub fn finished_by(&self) -> FinishedBy<'_> {
+        FinishedBy {
+            metrics_max_points: self.metrics_max_points.unwrap_or(0),
+            worker_name: self.worker_name.as_deref(),
+            run: self.run.as_deref(),
+        }
+    }
 }
 
 /// When a run ends by itself.

@@ -36,8 +36,8 @@ SETS = ("prioritized", "delayed", "completed", "failed", "waiting-children")
 class Case:
     """A worker that waits for three jobs, and a user who may be denied a command."""
 
-    def __init__(self, redis: Redis, url: str, command: str, fails: bool) -> None:
-        self.redis, self.command, self.fails = redis, command, fails
+    def __init__(self, redis: Redis, url: str, command: str, fails: bool, run: str | None) -> None:
+        self.redis, self.command, self.fails, self.run = redis, command, fails, run
         self.name = f"q-{command.replace('|', '-')}"
         self.base = f"bull:{self.name}:"
         self.ids = [str(number) for number in range(1, JOBS + 1)]
@@ -46,7 +46,7 @@ class Case:
         self.queue = Queue(self.name, url=url)
         address = url.replace("redis://", f"redis://{self.name}:secret@")
         times = {"lock_duration": 60_000, "stalled_interval": 200, "drain_delay": 200}
-        self.worker = Worker(self.name, self.work, url=address, concurrency=JOBS, **times)
+        self.worker = Worker(self.name, self.work, url=address, concurrency=JOBS, run=run, **times)
         self.worker.on("error", lambda error: self.errors.append(str(error)))
         self.ready = threading.Event()
         self.worker.on("ready", self.ready.set)
@@ -98,6 +98,9 @@ class Case:
             return f"stalled {stalled}"
         if sum(self.runs.values()) > runs:
             return f"runs {dict(self.runs)}"
+        listed = sorted(self.redis.lrange(f"{self.base}ext:run-{self.run}", 0, -1))
+        if self.run and listed != self.ids:
+            return f"listed {listed}"
         return None
 
     def close(self) -> None:
@@ -109,8 +112,10 @@ class Case:
 class Trial:
     """The cases of one test: first one without a denial, which tells the commands, then one per command."""
 
-    def __init__(self, redis: Redis, url: str, fails: bool = False, runs: int = JOBS, stalls: int = 0) -> None:
-        self.redis, self.url, self.fails, self.runs, self.stalls = redis, url, fails, runs, stalls
+    def __init__(
+        self, redis: Redis, url: str, fails: bool = False, runs: int = JOBS, stalls: int = 0, run: str | None = None
+    ) -> None:
+        self.redis, self.url, self.fails, self.runs, self.stalls, self.run = redis, url, fails, runs, stalls, run
 
     def faults(self, before, after) -> dict[str, str]:
         """Return what went wrong, by command. `before` runs before the denial begins, `after` right after it."""
@@ -120,7 +125,7 @@ class Trial:
         return self._told(sorted(name for name in used if name.split("|")[0] not in NOT_OF_WORK), before, after)
 
     def _told(self, commands: list[str], before, after) -> dict[str, str]:
-        cases = [Case(self.redis, self.url, command, self.fails) for command in commands]
+        cases = [Case(self.redis, self.url, command, self.fails, self.run) for command in commands]
         try:
             wait_until(lambda: all(case.ready.is_set() for case in cases), "all are ready")
             for case in cases:
@@ -163,6 +168,10 @@ def test_jobs_are_fetched(server, own_redis):
 
 def test_jobs_complete(server, own_redis):
     assert Trial(own_redis, server.url).faults(begun, release) == {}
+
+
+def test_jobs_of_a_run_are_listed_once(server, own_redis):
+    assert Trial(own_redis, server.url, run="nightly").faults(begun, release) == {}
 
 
 def test_parents_go_on_when_their_children_complete(server, own_redis):

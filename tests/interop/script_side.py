@@ -215,7 +215,7 @@ class ScriptSide(LinkedJobs, ScriptManagement):
                 args += [id] if shared else [id, *rows[id]]
         points = worker.get("metrics", {}).get("maxDataPoints", 0)
         duration, *limits = _fetch_options(worker)
-        rules = (fetch, "", False)
+        rules = (fetch, "", False, "")
         failures, _, _, _, *fetched = self._run(
             "finish/move_to_finished", self._now, points, fetch, token, duration, *limits, *rules, *args
         )

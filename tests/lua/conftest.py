@@ -217,9 +217,10 @@ def finish(run):
         value="",
         ats="",
         worker="",
+        worker_run="",
         raw=False,
     ):
-        head = [now, points, fetch, token, 30_000, *limit, worker, fetch, "", False]
+        head = [now, points, fetch, token, 30_000, *limit, worker, fetch, "", False, worker_run]
         first = [len(each), target, token, keep, age, ats, plain_fields, value] if each else []
         reply = run("finish/move_to_finished", queue, *head, *first, *[value for job in each for value in job])
         if raw:

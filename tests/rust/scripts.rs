@@ -4,7 +4,7 @@ use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
 use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
 use bullrush::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Started};
-use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, GivenBack, JobResult, Refusal};
+use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, FinishedBy, GivenBack, JobResult, Refusal};
 use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
 use bullrush::scripts::{inspect, manage, ALL};
 
@@ -69,7 +69,7 @@ async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
     let failed = JobResult::Failed { reason: "boom".into(), stack: b"[\"boom\"]".to_vec(), attempts: 0 };
     let foreign = Finished { token: "other", ..finished("2", &completed) };
     let jobs = [finished("1", &completed), foreign, finished("3", &failed), finished("nope", &completed)];
-    let reply = move_to_finished(&link, &keys, 2_000, 0, None, Some(&PLAN), &jobs).await.unwrap();
+    let reply = move_to_finished(&link, &keys, 2_000, FinishedBy::default(), Some(&PLAN), &jobs).await.unwrap();
     assert_eq!(reply.failures, [(1, Refusal::Code(-6)), (3, Refusal::Code(-1))]);
     assert_eq!(&*reply.fetched.jobs[0].id, "4");
     let message = "Lock mismatch for job 2. Cmd moveToFinished from active";
@@ -126,7 +126,8 @@ async fn a_prefetched_job_gets_its_start_fields_when_it_starts_or_with_its_resul
     assert_eq!(run(&link, "HEXISTS bull:q:3 ats").await, redis::Value::Int(0));
     let completed = JobResult::Completed { value: b"42".to_vec() };
     let late = Finished { start: Some((1, 9)), ..finished("3", &completed) };
-    let reply = move_to_finished(&link, &keys, 10, 0, Some("w"), None, &[finished("2", &completed), late]).await;
+    let by = FinishedBy { worker_name: Some("w"), ..FinishedBy::default() };
+    let reply = move_to_finished(&link, &keys, 10, by, None, &[finished("2", &completed), late]).await;
     assert_eq!(reply.unwrap().failures, []);
     for (id, at) in [("2", "7"), ("3", "9")] {
         assert_eq!(text(&link, &format!("HGET bull:q:{id} processedOn")).await, at);

@@ -53,6 +53,10 @@ local function finish_runs(P, batch, ARGV)
             call('ZADD', run.set_key, now, id)
             batch.entered[1] = { run.set_key, { now, id } }
           end
+          if batch.run_list then
+            --- @include list_in_run
+            list_in_run(batch, { id })
+          end
           call('LREM', batch.leaving.key, '-1', id)
           batch.entered[1] = nil
         end
@@ -128,6 +132,10 @@ local function finish_runs(P, batch, ARGV)
   end
 
   if not capped then
+    if batch.run_list and batch.finished then
+      --- @include list_in_run
+      list_in_run(batch, accepted_ids(batch))
+    end
     leave_active_batch(batch.leaving)
   end
 end

@@ -3,11 +3,11 @@
 -- command.
 local function read_runs(P, ARGV)
   local size, fetch_count = #ARGV, tonumber(ARGV[3])
-  if not tonumber(ARGV[1]) or not tonumber(ARGV[2]) or not fetch_count or size < 11 then
+  if not tonumber(ARGV[1]) or not tonumber(ARGV[2]) or not fetch_count or size < 12 then
     return nil, 'arguments'
   end
   local runs, ids, job_keys, lock_keys, child_keys, sets = {}, {}, {}, {}, {}, {}
-  local first, jobs, keys = 12, 0, 0
+  local first, jobs, keys = 13, 0, 0
   while first <= size do
     local count, target, ats, value = tonumber(ARGV[first]), ARGV[first + 1], ARGV[first + 5], ARGV[first + 7]
     local completed, keep_count = target == 'completed', tonumber(ARGV[first + 3])
@@ -39,6 +39,8 @@ local function read_runs(P, ARGV)
     fetch_count = fetch_count, runs = runs,
     ids = ids, job_keys = job_keys, lock_keys = lock_keys, child_keys = child_keys, -- in the order of the jobs
     sets = sets, -- the finished sets, as keys
+    run_list = ARGV[12] ~= '' and P .. 'ext:run-' .. ARGV[12], -- the list of the worker's run, if it has one
+    listed = {}, -- the ids that were appended to it
     locks = {}, -- the token in each job's lock, or false
     has_children = false, -- whether a job that completes has pending or failed children
     refused = {}, -- index, code, ...

@@ -64,14 +64,15 @@ class ManualCalls(WorkerEvents[JobT]):
         """The worker's id, with which the lock tokens of its jobs begin. A forked process has another one."""
         pid, worker_id = self._identity
         if pid != os.getpid():
-            worker_id = str(uuid.uuid4())
+            run = self._settings.run
+            worker_id = f"{run}.{uuid.uuid4()}" if run else str(uuid.uuid4())
             self._identity = os.getpid(), worker_id
         return worker_id
 
     @property
     def worker_name(self) -> str:
         """The ``name`` option; without it a name for logs, made of the host, the process and the id."""
-        return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id[:6]}"
+        return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id.rpartition('.')[2][:6]}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.worker_name} of {self._name!r} at {masked(self._url)}>"

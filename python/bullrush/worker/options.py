@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
@@ -85,6 +86,9 @@ class WorkerOptions(TypedDict, total=False):
         max_backoff: the longest delay before a retry; 3,600,000. None is no limit, as in BullMQ.
         name: the worker's name, shown as ``processed_by`` of its jobs and in the list of workers. Without it, Redis
             shows none and logs show a name such as ``host-4711-a1b2c3``.
+        run: up to 64 letters, digits, ``-`` and ``_``. The ids of the jobs that this worker finishes (completed, or
+            failed for good) are appended to the list ``<prefix>:<queue>:ext:run-<run>``, which lives for 7 days after
+            its last job. Workers may share a run. Their lock tokens begin with the run and a dot.
         autorun: True starts a background thread at once. Otherwise call `Worker.run`.
         skip_stalled_check: True leaves the check for stalled jobs to other workers.
         skip_lock_renewal: True never renews locks.
@@ -113,6 +117,7 @@ class WorkerOptions(TypedDict, total=False):
     max_error_size: int
     max_backoff: Duration | None
     name: str | None
+    run: str | None
     autorun: bool
     skip_stalled_check: bool
     skip_lock_renewal: bool
@@ -125,6 +130,7 @@ class WorkerOptions(TypedDict, total=False):
 
 
 _MIN_DRAIN_DELAY: Final = 100
+_RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -162,6 +168,12 @@ def _drain_delay(name: str, value: object) -> int:
 def _isolation(name: str, value: object) -> str:
     if value not in {"thread", "process"}:
         raise InvalidOptionError(f"{name} must be 'thread' or 'process', not {value!r}")
+    return value
+
+
+def _run(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _RUN.fullmatch(value):
+        raise InvalidOptionError(f"{name} must be 1 to 64 letters, digits, - or _, not {value!r}")
     return value
 
 
@@ -225,6 +237,7 @@ class WorkerSettings:
     max_error_size: int = _option(65_536, checks.at_least(100))
     max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
     name: str | None = _option(None, checks.text)
+    run: str | None = _option(None, _run)
     autorun: bool = _option(default=False, check=checks.boolean)
     skip_stalled_check: bool = _option(default=False, check=checks.boolean)
     run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
@@ -255,6 +268,7 @@ class WorkerSettings:
             skip_lock_renewal=self.skip_lock_renewal,
             max_backoff=self.max_backoff,
             max_error_size=self.max_error_size,
+            run=self.run,
         )
 
 

@@ -8,6 +8,9 @@ use crate::error::Error;
 use crate::scripts::lock::release_lock;
 use crate::worker::held::HeldJob;
 
+/// How long the list of a run lives after its last job, as in `lua/include/finish/list_in_run.lua`.
+const RUN_SECONDS: i64 = 604_800;
+
 impl Finisher {
     /// Whether a job that was refused in a repeated call was accepted in the first one.
     pub(super) async fn was_finished(&self, error: &Error, job: &HeldJob) -> bool {
@@ -31,7 +34,14 @@ impl Finisher {
         if is_active {
             let mut leave = redis::cmd("LREM");
             leave.arg(self.keys.of("active")).arg(-1).arg(job.id());
-            let _ = self.link.call(&leave, Retry::Safe).await;
+            let left = self.link.call(&leave, Retry::Safe).await;
+            if let (Ok(Value::Int(1)), Some(run)) = (left, &self.state.options.run) {
+                let list = self.keys.run(run);
+                let (mut push, mut expire) = (redis::cmd("RPUSH"), redis::cmd("EXPIRE"));
+                push.arg(&list).arg(job.id());
+                expire.arg(&list).arg(RUN_SECONDS);
+                let _ = self.link.pipeline(&[push, expire], Retry::Never).await;
+            }
             let _ = release_lock(&self.link, &self.keys, job.id(), &job.token).await;
         }
         true

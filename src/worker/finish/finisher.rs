@@ -180,10 +180,8 @@ impl Finisher {
 
     async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&SentFetch>, now: i64) -> Result<FinishReply> {
         let options = &self.state.options;
-        let points = options.metrics_max_points.unwrap_or(0);
         let plan = fetch.map(|sent| fetch_plan(options, &sent.request));
-        let name = options.worker_name.as_deref();
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
-        finish::move_to_finished(&self.link, &self.keys, now, points, name, plan.as_ref(), &jobs).await
+        finish::move_to_finished(&self.link, &self.keys, now, options.finished_by(), plan.as_ref(), &jobs).await
     }
 }

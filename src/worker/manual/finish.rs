@@ -95,10 +95,8 @@ impl Manual {
         let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
         let request = single(&token);
         let fetch = fetch_next.then(|| self.plan(&request));
-        let points = self.options.metrics_max_points.unwrap_or(0);
-        let (jobs, name) = ([finished], self.options.worker_name.as_deref());
-        let mut reply =
-            finish::move_to_finished(self.link(), self.keys(), now, points, name, fetch.as_ref(), &jobs).await?;
+        let (jobs, by) = ([finished], self.options.finished_by());
+        let mut reply = finish::move_to_finished(self.link(), self.keys(), now, by, fetch.as_ref(), &jobs).await?;
         if let Some((_, refusal)) = reply.failures.first() {
             return Err(refusal.error(&id));
         }

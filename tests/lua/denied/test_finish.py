@@ -59,10 +59,11 @@ def test_jobs_wait_for_their_children(scenarios, three_active, client):
     assert scenarios.faults(Scenario(with_children, calls)) == {}
 
 
-def finishing(*each_job, target="completed", keep=-1, value=""):
+def finishing(*each_job, target="completed", keep=-1, value="", worker_run=""):
     """Return one call that finishes three jobs and fetches the next."""
-    head = [NOW, 0, 2, "next", 30_000, "", "", "", 2, "", 0, len(each_job), target, "t", keep, "", "", "", value]
-    return lambda queue: [("finish/move_to_finished", *head, *(part for job in each_job for part in job))]
+    head = [NOW, 0, 2, "next", 30_000, "", "", "", 2, "", 0, worker_run]
+    first = [len(each_job), target, "t", keep, "", "", "", value]
+    return lambda queue: [("finish/move_to_finished", *head, *first, *(part for job in each_job for part in job))]
 
 
 COMPLETED = finishing(*((job_id, "1") for job_id in IDS))
@@ -72,6 +73,38 @@ FAILED = finishing(*((job_id, "boom", "[]", 1) for job_id in IDS), target="faile
 @pytest.mark.parametrize("due", [False, True])
 def test_jobs_complete(scenarios, three_active, due):
     assert scenarios.faults(Scenario(three_active(due), COMPLETED, placed=IDS)) == {}
+
+
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("keep", [-1, 0])
+@pytest.mark.parametrize("count", [3, 30])
+def test_each_job_is_listed_once_in_its_run(scenarios, add, fetch, client, capped, keep, count):
+    ids = tuple(str(number) for number in range(1, count + 1))
+    queues = []
+
+    def prepare(queue):
+        queues.append(queue)
+        add(queue, *["{}"] * count)
+        fetch(queue, count, now=NOW - 10)
+        if capped:
+            client.hset(f"bull:{queue}:meta", "concurrency", count)
+
+    calls = finishing(*((job_id, "1") for job_id in ids), keep=keep, worker_run="r1")
+    scenario = Scenario(prepare, calls, placed=ids if keep else ())
+    if keep:
+        assert scenarios.faults(scenario) == {}
+    else:
+        for command in scenarios.commands_of(scenario)[0]:
+            queue = scenarios.new_queue()
+            scenarios.allow_all()
+            prepare(queue)
+            scenarios.deny(command)
+            for _ in range(2):
+                scenarios.attempt(queue, *calls(queue))
+                scenarios.allow_all()
+    for queue in queues:
+        assert sorted(client.lrange(f"bull:{queue}:ext:run-r1", 0, -1)) == sorted(ids)
+        assert client.ttl(f"bull:{queue}:ext:run-r1") > 0
 
 
 def test_jobs_fail(scenarios, three_active):

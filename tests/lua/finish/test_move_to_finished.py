@@ -7,7 +7,7 @@ import redis
 
 SCRIPT = "finish/move_to_finished"
 NOW = 1795225366409
-HEAD = [NOW, 0, 0, "t", 30_000, "", "", "", 0, "", 0]
+HEAD = [NOW, 0, 0, "t", 30_000, "", "", "", 0, "", 0, ""]
 
 
 def test_no_runs_finish_nothing(finish, queue, dump):
@@ -19,7 +19,7 @@ def test_no_runs_finish_nothing(finish, queue, dump):
     "args",
     [
         [],
-        HEAD[:10],
+        HEAD[:11],
         ["x", *HEAD[1:]],
         [*HEAD, 1, "completed", "t", -1, "", "", "", "", "1"],
         [*HEAD, 2, "completed", "t", -1, "", "", "", "", "1", "null"],
@@ -188,7 +188,7 @@ def test_the_deduplication_key_is_released_unless_it_has_a_time_to_live(active, 
 def test_the_lock_of_the_next_job_is_the_token_of_the_call(active, add, run, queue, dump):
     active(queue)
     add(queue, "a")
-    head = [NOW, 0, 1, "fresh", 30_000, "", "", "w", 1, "", 0]
+    head = [NOW, 0, 1, "fresh", 30_000, "", "", "w", 1, "", 0, ""]
     run(SCRIPT, queue, *head, 1, "completed", "t", -1, "", "", "", "", "1", "null")
     assert dump(queue)["2:lock"] == "fresh"
     assert dump(queue)["2"]["pb"] == "w"

@@ -49,7 +49,7 @@ def test_keep_by_age_and_count_removes_what_either_does(active, finish, queue, d
 
 def test_each_run_has_its_own_keep_rule(active, run, queue, dump):
     active(queue, 3)
-    head = [NOW, 0, 0, "t", 30_000, "", "", "", 0, "", 0]
+    head = [NOW, 0, 0, "t", 30_000, "", "", "", 0, "", 0, ""]
     keep_all = [1, "completed", "t", -1, "", "", "", "", "1", "null"]
     keep_none = [1, "completed", "t", 0, "", "", "", "", "2", "null"]
     failed = [1, "failed", "t", 1, "", "", "", "", "3", "x", "[]", 1]
