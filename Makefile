@@ -22,10 +22,10 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers
+.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions
 
 help:  ## show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 # --- environment and extension -------------------------------------------------------------------------------------
 
@@ -87,11 +87,22 @@ test-rust: $(VENV)/.built
 
 test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
-	@$(BIN)/pytest -q -n $(WORKERS) -m "not boards" $(ARGS)
+	@$(BIN)/pytest -q -n $(WORKERS) -m "not boards and not cluster" $(ARGS)
 
 boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in a browser over queues of ours
 	$(call say,bull-board tests)
 	@$(BIN)/pytest -q tests/boards $(ARGS)
+
+spark-cluster: $(VENV)/.built $(VENV)/.dev java  ## a Spark cluster whose executors are killed, streams, Spark Connect: ROWS=20000
+	@$(PIP) --group cluster
+	$(call say,Spark in standalone mode with killed executors and streams and Connect)
+	@$(BIN)/pytest -q -m cluster tests/spark_cluster $(ARGS)
+
+SPARKS ?= 3.5 4.0
+spark-versions: $(VENV)/.built $(VENV)/.dev  ## the Spark tests on the oldest versions of PySpark 3 and 4: SPARKS="4.1 4.2"
+	@for version in $(SPARKS); do \
+	  printf '\033[1m==> PySpark %s\033[0m\n' "$$version"; VENV=$(VENV) .ci/spark-version $$version $(ARGS) || exit 1; \
+	done
 
 SEQUENCES ?= 2000
 WORKER_RUNS ?= 200
