@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 _IN_FLIGHT: Final = 2
 
 
+def rows_as_json(batch: object, columns: Sequence[str] | None = None) -> list[bytes]:
+    """Return each row of Arrow data as JSON, with the rules of `ArrowWriter`.
+
+    Args:
+        batch: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+        columns: the columns of the JSON objects, in this order; all by default.
+
+    Raises:
+        InvalidOptionError: a column is missing or has a type that JSON cannot hold.
+    """
+    return _core.rows_as_json(batch, columns)
+
+
 class ArrowWriter:
     """Adds batches of rows to a queue. ``added`` counts new jobs, ``duplicates`` those whose id existed already.
 

@@ -8,7 +8,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::RecordBatch;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
 use super::errors::to_py_err;
 use crate::arrow::{self, AutoIds, Batches, RowPlan, Rows};
@@ -49,6 +49,16 @@ pub fn rows(source: &Bound<'_, PyAny>, plan: &RowPlan, auto: Option<&PyAutoIds>)
         encoded.push(rows.map_err(raise)?);
     }
     Ok(encoded)
+}
+
+/// The data that `CoreQueue.add_arrow` stores for each row.
+#[pyfunction]
+#[pyo3(signature = (source, columns))]
+pub fn rows_as_json<'py>(source: &Bound<'py, PyAny>, columns: Option<Vec<String>>) -> PyResult<Bound<'py, PyList>> {
+    let plan = RowPlan { data: columns, ..RowPlan::default() };
+    let encoded = rows(source, &plan, None)?;
+    let texts = encoded.iter().flat_map(|rows| (0..rows.len()).map(|row| PyBytes::new(source.py(), rows.data(row))));
+    PyList::new(source.py(), texts.collect::<Vec<_>>())
 }
 
 enum Source {

@@ -23,7 +23,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::arrow::PyAutoIds;
+    use super::arrow::{rows_as_json, PyAutoIds};
     #[pymodule_export]
     use super::completions::Completions;
     #[pymodule_export]

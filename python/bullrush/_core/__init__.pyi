@@ -5,6 +5,7 @@ folders of `src/bindings`, and cannot be imported.
 """
 
 from .arrow import AutoIds as AutoIds
+from .arrow import rows_as_json as rows_as_json
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening
 from .jobs import JobRecord as JobRecord

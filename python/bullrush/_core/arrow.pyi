@@ -1,5 +1,6 @@
 """Jobs from Arrow data."""
 
+from collections.abc import Sequence
 from typing import final
 
 @final
@@ -10,3 +11,11 @@ class AutoIds:
     """
 
     def __new__(cls, scope: str) -> AutoIds: ...
+
+def rows_as_json(source: object, columns: Sequence[str] | None) -> list[bytes]:
+    """Return each row of Arrow data as the JSON that `CoreQueue.add_arrow` stores; None is all columns.
+
+    Raises:
+        TypeError: it is not Arrow data.
+        InvalidOptionError: a column is missing or has a type that JSON cannot hold.
+    """

@@ -56,11 +56,13 @@ class JobNode(Generic[JobT]):
         children: its children, in order.
         attached: False for a job that its parent does not wait for: it existed and keeps its other parent, or it was
             deduplicated.
+        added: False for a job that was not stored: one with its id existed already, or it was deduplicated.
     """
 
     job: JobT
     children: list[JobNode[JobT]] = field(default_factory=list)
     attached: bool = True
+    added: bool = True
 
 
 _KNOWN: Final = frozenset(FlowOptions.__annotations__)
@@ -261,13 +263,14 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
                 await reply(queue.core.prepare())
                 queue.checked = True
         sent: list[tuple[_core.NewJob, _core.Link]] = [(job.job, job.link) for job in planned]
-        ids, _, unattached = await reply(queues[planned[0].address].core.add_linked_jobs(sent, whole=True))
-        alone = set(unattached)
+        ids, left_out, unattached = await reply(queues[planned[0].address].core.add_linked_jobs(sent, whole=True))
+        alone, old = set(unattached), set(left_out)
         nodes: list[JobNode[JobT]] = []
         roots: list[JobNode[JobT]] = []
         for job, job_id in zip(planned, ids, strict=True):
             record = AddedRecord(job_id, job.job, job.link)
-            node = JobNode(self._job(record, queues[job.address]), attached=len(nodes) not in alone)
+            place = len(nodes)
+            node = JobNode(self._job(record, queues[job.address]), attached=place not in alone, added=place not in old)
             (roots if job.parent is None else nodes[job.parent].children).append(node)
             nodes.append(node)
         return roots

@@ -7,8 +7,9 @@ package, pyarrow and access to Redis.
 from bullrush.spark.call import call
 from bullrush.spark.drain import drain
 from bullrush.spark.enqueue import EnqueueStats, enqueue
+from bullrush.spark.flows import FlowStats, enqueue_flows
 from bullrush.spark.partition import worker
 from bullrush.spark.progress import progress
 from bullrush.spark.results import JobResult
 
-__all__ = ["EnqueueStats", "JobResult", "call", "drain", "enqueue", "progress", "worker"]
+__all__ = ["EnqueueStats", "FlowStats", "JobResult", "call", "drain", "enqueue", "enqueue_flows", "progress", "worker"]
