@@ -6,6 +6,8 @@ import os
 import re
 from typing import Final
 
+from bullrush.errors import InvalidOptionError
+
 DEFAULT_URL: Final = "redis://127.0.0.1:6379/0"
 _VARIABLES: Final = ("BULLRUSH_URL", "REDIS_URL")
 #: The form of a URL of which everything but the password may be shown. Any other URL is hidden completely.
@@ -18,6 +20,21 @@ _PLAIN: Final = re.compile(
 )
 #: Query parameters that are no secrets.
 _SHOWN: Final = re.compile(r"(?:db|protocol)=\w{1,5}")
+
+
+def check_url(name: str, url: object) -> str | None:
+    """Return a URL as the caller gave it.
+
+    Raises:
+        InvalidOptionError: it is no text, such as the client of another library.
+    """
+    if url is None or isinstance(url, str):
+        return url
+    # Without the object itself: its text may show a password.
+    raise InvalidOptionError(
+        f"{name} must be a str, not {type(url).__name__}: bullrush makes its own connections, so pass the URL, such as "
+        f"url='{DEFAULT_URL}'"
+    )
 
 
 def resolve(url: str | None) -> str:

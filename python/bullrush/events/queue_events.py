@@ -12,7 +12,7 @@ from bullrush._core import CoreEvents
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import operation, reply, run_blocking, sleep
+from bullrush.base.operation import operation, options_by_name, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, ConnectionLostError
 from bullrush.events.event import Event
 from bullrush.values import checks
@@ -58,6 +58,7 @@ _KNOWN: Final = frozenset(QueueEventsOptions.__annotations__)
 class QueueEventsCalls(Handle):
     """The calls of `QueueEvents`, written once for both APIs."""
 
+    @options_by_name
     def __init__(self, name: str, **options: Unpack[QueueEventsOptions]) -> None:
         """Start to read the events of a queue, if ``autorun`` is set.
 

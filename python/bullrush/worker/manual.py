@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from bullrush.job.source import BackoffStrategy
     from bullrush.worker.options import WorkerSettings
 
-NO_FUNCTION: Final = "No process function is defined."
+NO_FUNCTION: Final = (
+    "No process function is defined. Pass the handler as the second argument: Worker(queue_name, handler)"
+)
 _ABORT_CHECK: Final = 0.02
 
 
