@@ -177,7 +177,7 @@ class Handle(Connected):
 
     @property
     def core(self) -> CoreQueue:
-        """The compiled side of the queue.
+        """Internal: the compiled side of the queue.
 
         Raises:
             ClosedError: the handle was closed.

@@ -118,11 +118,11 @@ class QueueEventsCalls(Handle):
         self._autostart()
 
     def following(self, timeout_ms: int) -> Pending[None]:
-        """Wait until the reader has its position in the stream: later events are not missed."""
+        """Internal: wait until the reader has its position in the stream: later events are not missed."""
         return self._events_core().ready(timeout_ms)
 
     def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
-        """Start to wait for the last event of a job; with ``late``, also look among the last events.
+        """Internal: start to wait for the last event of a job; with ``late``, also look among the last events.
 
         For `Job.wait_until_finished`.
         """
@@ -188,7 +188,7 @@ class QueueEventsCalls(Handle):
                 self._reader[1].close()
 
     def close_at_exit(self) -> None:
-        """Let the background thread end."""
+        """Internal: let the background thread end."""
         self._shut_down()
 
 

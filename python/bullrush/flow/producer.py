@@ -86,7 +86,7 @@ class _FlowQueue:
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - it has no listeners
         return False
 
-    def put_start_on_record(self, record: Record) -> None:
+    def record_start(self, record: Record) -> None:
         """Do nothing: only a running worker claims jobs ahead."""
 
 

@@ -175,10 +175,10 @@ class WorkerCalls(ManualCalls[JobT]):
         if (run := self._current) is not None:
             run.core.limit(time)
 
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:
-        """Write the start of a job that was claimed ahead to Redis; None if that is not needed."""
+    def record_start(self, record: Record) -> Pending[None] | None:
+        """Internal: write the start of a job that was claimed ahead to Redis; None if that is not needed."""
         run = self._run if isinstance(record, JobRecord) else None
-        return run.core.put_start_on_record(record) if run else None  # type: ignore[arg-type]
+        return run.core.record_start(record) if run else None  # type: ignore[arg-type]
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         if (run := self._current) is not None:

@@ -59,7 +59,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         return super()._listen(event, listener, once=once)
 
     def _wants_outcomes(self) -> bool:
-        return any(self.has_listeners(event) for event in PER_JOB)
+        return any(self._has_listeners(event) for event in PER_JOB)
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
@@ -68,11 +68,11 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         self._emit_from_handler("progress", job, progress)
 
     def listeners_of(self, event: str) -> Sized:
-        """Return a collection that is not empty while an event has listeners."""
+        """Internal: return a collection that is not empty while an event has listeners."""
         return self._listeners.entries(event)
 
     def job_started(self, job: JobCalls) -> None:
-        """Emit ``active`` for a job whose handler starts now."""
+        """Internal: emit ``active`` for a job whose handler starts now."""
         self._emit_from_handler("active", job)
 
     def _emit_from_handler(self, event: str, job: JobFields, *arguments: object) -> None:

@@ -55,7 +55,7 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
-        """The custom backoff strategy, None without one."""
+        """Internal: the custom backoff strategy, None without one."""
         return self._settings.backoff_strategy
 
     #: Raised by a handler after `rate_limit`.
