@@ -62,6 +62,24 @@ def headings(page: Path) -> list[str]:
     return [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles]
 
 
+def test_every_event_that_a_script_writes_is_described() -> None:
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / "events.md").read_text(), re.MULTILINE)
+    described = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    scripts = "".join(script.read_text() for script in (ROOT / "lua").rglob("*.lua"))
+    written = set(re.findall(r"'event', '([a-z-]+)'", scripts))
+    assert len(written) > 10
+    assert written - described == set()
+
+
+def test_docs_and_package_name_the_same_systems() -> None:
+    package = (ROOT / "pyproject.toml").read_text()
+    systems = {"MacOS": "macOS", "POSIX :: Linux": "Linux", "Microsoft :: Windows": "Windows"}
+    stated = {name for system, name in systems.items() if f"Operating System :: {system}" in package}
+    assert stated == {"Linux", "macOS"}
+    assert "bullrush runs on Linux and macOS" in (ROOT / "README.md").read_text()
+    assert "Windows is not supported" in (ROOT / "docs" / "embedded.md").read_text()
+
+
 def test_every_class_of_the_reference_exists() -> None:
     named = [name for page in PAGES for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)]
     assert named != []

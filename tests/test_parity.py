@@ -11,6 +11,7 @@ import pytest
 import bullrush
 
 PAGE = (Path(__file__).parents[1] / "docs" / "parity.md").read_text()
+DOCS = "".join(page.read_text() for page in (Path(__file__).parents[1] / "docs").glob("*.md"))
 MEMBERS_OF_BULLMQ = 270
 AT_LEAST = 255
 CLASSES = ("Queue", "Job", "Worker", "QueueEvents", "QueueEventsProducer", "FlowProducer", "JobScheduler")
@@ -60,6 +61,15 @@ def test_every_member_says_what_it_does(api: Any, kind: str) -> None:
         name for name, value in inspect.getmembers(cls) if not name.startswith("_") and not isinstance(value, slots)
     ]
     assert [name for name in public if not inspect.getdoc(getattr(cls, name))] == []
+
+
+@api
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_member_is_named_in_the_docs_or_marked_as_internal(api: Any, kind: str) -> None:
+    members = {name: inspect.getdoc(value) or "" for name, value in inspect.getmembers(getattr(api, kind))}
+    public = [name for name, text in members.items() if not name.startswith("_") and not text.startswith("Internal:")]
+    assert {"core", "manual", "record", "close_at_exit"}.isdisjoint(public)
+    assert [name for name in public if not re.search(rf"\b{name}\b", DOCS)] == []
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -32,7 +32,7 @@ class InvalidOptionError(BullrushError, ValueError):
 
 
 class UnknownOptionError(InvalidOptionError, TypeError):
-    """An option does not exist; the message names the most similar one."""
+    """An option does not exist, or was given by position; the message says what to write."""
 
 
 class QueueNameError(BullrushError, ValueError):

@@ -6,6 +6,9 @@ import os
 import re
 from typing import Final
 
+from bullrush.errors import InvalidOptionError
+
+_DEFAULT_PORT: Final = 6379
 DEFAULT_URL: Final = "redis://127.0.0.1:6379/0"
 _VARIABLES: Final = ("BULLRUSH_URL", "REDIS_URL")
 #: The form of a URL of which everything but the password may be shown. Any other URL is hidden completely.
@@ -18,6 +21,21 @@ _PLAIN: Final = re.compile(
 )
 #: Query parameters that are no secrets.
 _SHOWN: Final = re.compile(r"(?:db|protocol)=\w{1,5}")
+
+
+def check_url(name: str, url: object) -> str | None:
+    """Return a URL as the caller gave it.
+
+    Raises:
+        InvalidOptionError: it is no text, such as the client of another library.
+    """
+    if url is None or isinstance(url, str):
+        return url
+    # Without the object itself: its text may show a password.
+    raise InvalidOptionError(
+        f"{name} must be a str, not {type(url).__name__}: bullrush makes its own connections, so pass the URL, such as "
+        f"url='{DEFAULT_URL}'"
+    )
 
 
 def resolve(url: str | None) -> str:
@@ -46,6 +64,18 @@ def masked(url: str) -> str:
     # Without a password, the user part may be a password in the wrong place.
     login = "" if user is None else "***@" if password is None else f"{user}:***@"
     return scheme + login + place + ("" if query is None else "?" + "&".join(map(_parameter, query.split("&"))))
+
+
+def address(url: str) -> str:
+    """Return the host and the port of a URL, or the path of a Unix socket; nothing else, so no password."""
+    plain = _PLAIN.fullmatch(url)
+    if plain is None:
+        return masked(url)
+    place = plain.group("place")
+    if place.startswith("/") and plain.group("scheme") == "unix://":
+        return place
+    host = place.partition("/")[0] or "127.0.0.1"
+    return host if re.search(r":\d+$", host) else f"{host}:{_DEFAULT_PORT}"
 
 
 def _parameter(text: str) -> str:

@@ -77,7 +77,7 @@ pub struct FinishReply {
     pub failures: Vec<(usize, Refusal)>,
     pub fetched: Fetched,
     /// (key, error) of the parents that could not be updated.
-    pub untold: Vec<(String, String)>,
+    pub failed_updates: Vec<(String, String)>,
 }
 
 /// Why a job was not finished.
@@ -157,9 +157,9 @@ pub async fn move_to_finished(
     let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
     let failures = read_failures(items.next().unwrap_or(Value::Nil))?;
     let fetched = Fetched::read(items.by_ref())?;
-    let untold = items.next().map_or(Ok(Vec::new()), reply::texts)?;
-    let untold = untold.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-    Ok(FinishReply { failures, fetched, untold })
+    let failed_updates = items.next().map_or(Ok(Vec::new()), reply::texts)?;
+    let failed_updates = failed_updates.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    Ok(FinishReply { failures, fetched, failed_updates })
 }
 
 fn read_failures(value: Value) -> Result<Vec<(usize, Refusal)>> {

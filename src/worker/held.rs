@@ -32,6 +32,8 @@ pub struct HeldJob {
     pub token: Arc<str>,
     /// When the fetch was sent: the lock is not older.
     pub fetched: Instant,
+    /// When the engine decided to fetch it. A call may be sent, or sent again, much later.
+    pub decided: Instant,
     pub arrived: Instant,
     /// Shared with the lock extender.
     pub lease: Arc<Lease>,
@@ -58,6 +60,7 @@ impl HeldJob {
             record,
             token,
             fetched,
+            decided: fetched,
             arrived: Instant::now(),
             lease: Arc::new(Lease::new(fetched)),
             sequence: ARRIVED.fetch_add(1, Ordering::Relaxed),
@@ -71,6 +74,10 @@ impl HeldJob {
             overdue: AtomicBool::new(false),
             limiting: AtomicBool::new(false),
         }
+    }
+
+    pub fn with_decided(self, decided: Instant) -> Self {
+        Self { decided, ..self }
     }
 
     pub fn with_worker_name(self, worker_name: Option<Arc<str>>) -> Self {

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import socket
 import threading
 import time
@@ -88,14 +89,56 @@ def test_a_producer_that_waits_for_a_late_server_gets_it(url, port):
     assert added == ["1"]
 
 
-def test_a_worker_without_a_server_logs_it_and_works_once_there_is_one(url, port, ledger, caplog):
-    worker = Worker("work", Handlers(ledger), url=url)
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what workers logged as a warning, without the name of the worker and the number of the system's error."""
+    texts = [record.message.partition(">: ")[2] for record in caplog.records if record.levelname == "WARNING"]
+    return [re.sub(r" \(os error \d+\)", "", text) for text in texts]
+
+
+def test_a_worker_logs_each_outage_once_and_its_end_once(proxy, ledger, caplog):
+    worker = Worker("work", Handlers(ledger), url=proxy.url)
+    place = proxy.url.split("/")[2]
     ready = threading.Event()
     worker.on("ready", ready.set)
     working = threading.Thread(target=worker.run)
     working.start()
-    wait_until(lambda: "refused" in caplog.text, "it logs the error")
-    assert f"127.0.0.1:{port}" in caplog.text
+    assert ready.wait(20)
+    assert logged(caplog) == []
+    for outages in (1, 2):
+        proxy.refuse(True)
+        before = proxy.accepted
+        proxy.cut()
+        wait_until(lambda before=before: proxy.accepted > before + 5, "it tried again and again")
+        assert len(logged(caplog)) == 2 * outages - 1
+        proxy.refuse(False)
+        wait_until(lambda outages=outages: len(logged(caplog)) == 2 * outages, "it is connected again")
+    worker.close()
+    working.join()
+    lost, back = logged(caplog)[2:]
+    assert re.fullmatch(rf"cannot reach Redis at {place} \(.+\)\. The worker tries again until it can", lost)
+    assert back == f"connected to Redis at {place}"
+
+
+def test_the_log_of_an_outage_shows_no_password(port, caplog):
+    caplog.set_level("DEBUG")
+    worker = Worker("work", lambda job: None, url=f"redis://user:secret@127.0.0.1:{port}/0")
+    worker.run(max_seconds=0.3)
+    assert f"cannot reach Redis at 127.0.0.1:{port} (" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_worker_without_a_server_logs_it_and_works_once_there_is_one(url, port, ledger, caplog):
+    worker = Worker("work", Handlers(ledger), url=url)
+    ready = threading.Event()
+    tries: list[Exception] = []
+    worker.on("ready", ready.set)
+    worker.on("error", tries.append)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    wait_until(lambda: len(tries) >= 4, "it tried again and again")
+    assert logged(caplog) == [
+        f"cannot reach Redis at 127.0.0.1:{port} (Connection refused). The worker tries again until it can"
+    ]
     with EmbeddedRedis(port=port) as server:
         assert ready.wait(20)
         job = Queue("work", url=server.url).add("quick")

@@ -5,7 +5,7 @@ import traceback
 import pytest
 
 from bullrush import FlowProducer, Queue, QueueEvents, Worker, errors
-from bullrush.url import masked
+from bullrush.url import address, masked
 
 SECRET = "s3cr3t"
 
@@ -80,3 +80,18 @@ def test_a_url_that_cannot_be_used_is_refused_without_repeating_it(url):
 )
 def test_all_but_the_password_is_shown_where_it_is_plain(url, text):
     assert masked(url) == text
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("redis://me:secret@host:1/0", "host:1"),
+        ("rediss://secret@host", "host:6379"),
+        ("redis://:secret@[::1]/2", "[::1]:6379"),
+        ("redis://", "127.0.0.1:6379"),
+        ("unix:///tmp/a.sock?pass=secret&db=1", "/tmp/a.sock"),
+        ("redis://me:a/secret@host", "redis://***"),
+    ],
+)
+def test_the_address_in_a_message_is_the_host_and_the_port(url, text):
+    assert address(url) == text

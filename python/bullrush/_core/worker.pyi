@@ -77,7 +77,7 @@ class CoreWorker:
         """Stop fetching; jobs that no handler has started go back to the queue."""
     def limit(self, ms: int) -> None:
         """Fetch nothing for ``ms``; jobs that no handler has started go back to the queue."""
-    def put_start_on_record(self, record: JobRecord) -> Pending[None] | None:
+    def record_start(self, record: JobRecord) -> Pending[None] | None:
         """Write the start of a job that was claimed ahead and has started. None: it is written already, as for the first jobs of a fetch."""
     def resume(self) -> None: ...
     def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:

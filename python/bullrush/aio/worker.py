@@ -15,6 +15,7 @@ from bullrush.aio.scheduler import JobScheduler
 from bullrush.base.closing import AsyncContext
 from bullrush.base.completions import result_of
 from bullrush.base.listeners import LoopListeners
+from bullrush.base.operation import options_by_name
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -43,6 +44,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
     _loop_runner = LoopRunner
     _new_listeners = LoopListeners
 
+    @options_by_name
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:

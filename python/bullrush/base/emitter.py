@@ -66,7 +66,7 @@ class Emitter:
         """Call the listeners of an event with these arguments; return whether there are any."""
         return self._made_listeners is not None and self._made_listeners.emit(event, *arguments)
 
-    def has_listeners(self, event: str) -> bool:
+    def _has_listeners(self, event: str) -> bool:
         """Return whether an event has listeners."""
         return self._made_listeners is not None and self._made_listeners.has(event)
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from bullrush._core import CoreQueue
 from bullrush.base.emitter import Emitter
 from bullrush.base.operation import operation, reply
-from bullrush.errors import ClosedError, InvalidOptionError
+from bullrush.errors import ClosedError
 from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
-from bullrush.url import masked, resolve
+from bullrush.url import check_url, masked, resolve
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 #: The parts of a queue that have a key of their own, by BullMQ's names. "" is the beginning of the keys of jobs.
@@ -52,9 +52,7 @@ class Connected(Emitter):
 
     def __init__(self, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
         self._prefix = check_prefix(prefix)
-        if url is not None and not isinstance(url, str):
-            raise InvalidOptionError(f"url must be a str, not {type(url).__name__}")
-        self._url = check_unicode("url", resolve(url))
+        self._url = check_unicode("url", resolve(check_url("url", url)))
         self._opts = GivenOptions(options)
         telemetry = options.get("telemetry")
         self._telemetry: Telemetry | None = None if telemetry is None else check_telemetry("telemetry", telemetry)
@@ -179,7 +177,7 @@ class Handle(Connected):
 
     @property
     def core(self) -> CoreQueue:
-        """The compiled side of the queue.
+        """Internal: the compiled side of the queue.
 
         Raises:
             ClosedError: the handle was closed.

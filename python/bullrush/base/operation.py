@@ -11,13 +11,14 @@ import asyncio
 import functools
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 from bullrush import _core
 from bullrush.base.completions import result_of
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.telemetry.spans import SpanRule, traced
+from bullrush.values.naming import by_keyword
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -128,7 +129,12 @@ def _operations(cls: type) -> list[tuple[str, Callable[..., _Steps[Any]]]]:
 def _as_blocking(steps: Callable[..., _Steps[T]]) -> Callable[..., T]:
     @functools.wraps(steps)
     def call(*args: Any, **kwargs: Any) -> T:
-        return run_blocking(steps(*args, **kwargs))
+        try:
+            begun = steps(*args, **kwargs)
+        except TypeError:
+            _refuse_positions(steps, args)
+            raise
+        return run_blocking(begun)
 
     return call
 
@@ -136,9 +142,43 @@ def _as_blocking(steps: Callable[..., _Steps[T]]) -> Callable[..., T]:
 def _as_async(steps: Callable[..., _Steps[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
     @functools.wraps(steps)
     async def call(*args: Any, **kwargs: Any) -> T:
-        return await run_async(steps(*args, **kwargs))
+        try:
+            begun = steps(*args, **kwargs)
+        except TypeError:
+            _refuse_positions(steps, args)
+            raise
+        return await run_async(begun)
 
     return call
+
+
+def options_by_name(function: Callable[P, T]) -> Callable[P, T]:
+    """Explain the mistake if options of a function are given by position, as in BullMQ for Node."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            _refuse_positions(function, args)
+            raise
+
+    return call
+
+
+def _refuse_positions(function: Callable[..., object], args: Sequence[object]) -> None:
+    """Raise an error that shows the call if options were given by position."""
+    parameters = inspect.signature(function).parameters.values()
+    positional = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    if len(args) <= len(positional):
+        return
+    callee = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        raise UnknownOptionError(by_keyword(callee)) from None
+    if named:
+        example = ", ".join([*positional[1:], f"{named[0]}=..."])
+        raise UnknownOptionError(f"options are keyword arguments: {callee}({example})") from None
 
 
 def run_blocking(steps: _Steps[T]) -> T:

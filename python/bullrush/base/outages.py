@@ -64,6 +64,6 @@ class ReportsOutages(Connected):
         forget_at_exit(self)
 
     def close_at_exit(self) -> None:
-        """Let the background thread end."""
+        """Internal: let the background thread end."""
         if self._watch is not None:
             self._watch[1].close()

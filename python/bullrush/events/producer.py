@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import operation, reply
+from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
@@ -41,6 +41,7 @@ class QueueEventsProducerCalls(ReportsOutages, Handle):
 
     _events = EVENTS
 
+    @options_by_name
     def __init__(self, name: str, **options: Unpack[QueueEventsProducerOptions]) -> None:
         """Make a producer for a queue. It connects at the first call.
 

@@ -12,7 +12,7 @@ from bullrush._core import CoreEvents
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
-from bullrush.base.operation import operation, reply, run_blocking, sleep
+from bullrush.base.operation import operation, options_by_name, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, ConnectionLostError
 from bullrush.events.event import Event
 from bullrush.values import checks
@@ -58,6 +58,7 @@ _KNOWN: Final = frozenset(QueueEventsOptions.__annotations__)
 class QueueEventsCalls(Handle):
     """The calls of `QueueEvents`, written once for both APIs."""
 
+    @options_by_name
     def __init__(self, name: str, **options: Unpack[QueueEventsOptions]) -> None:
         """Start to read the events of a queue, if ``autorun`` is set.
 
@@ -117,11 +118,11 @@ class QueueEventsCalls(Handle):
         self._autostart()
 
     def following(self, timeout_ms: int) -> Pending[None]:
-        """Wait until the reader has its position in the stream: later events are not missed."""
+        """Internal: wait until the reader has its position in the stream: later events are not missed."""
         return self._events_core().ready(timeout_ms)
 
     def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
-        """Start to wait for the last event of a job; with ``late``, also look among the last events.
+        """Internal: start to wait for the last event of a job; with ``late``, also look among the last events.
 
         For `Job.wait_until_finished`.
         """
@@ -187,7 +188,7 @@ class QueueEventsCalls(Handle):
                 self._reader[1].close()
 
     def close_at_exit(self) -> None:
-        """Let the background thread end."""
+        """Internal: let the background thread end."""
         self._shut_down()
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import DataError, InvalidOptionError, QueueNameError
 from bullrush.job.new_job import prepare
-from bullrush.job.option_compiler import Link, OptionCompiler
+from bullrush.job.option_compiler import JOB_OPTIONS, Link, OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The most jobs of one call. They are stored in one step, during which Redis does nothing else.
 MAX_JOBS: Final = 20_000
+#: How many of the jobs above a wrong one its error names.
+_MOST_NAMES: Final = 5
 
 
 class Flow(TypedDict, total=False):
@@ -117,19 +119,21 @@ def plan(
         InvalidOptionError: a flow cannot be added as it is.
     """
     planned: list[PlannedJob] = []
-    level: list[tuple[Flow, int | None]] = [(flow, None) for flow in flows]
+    level: list[tuple[Flow, int | None, int]] = [(flow, None, number) for number, flow in enumerate(flows, 1)]
+    roots = len(level)
     while level:
-        below: list[tuple[Flow, int | None]] = []
-        for flow, parent in level:
-            _check_flow(flow)
-            below += [(child, len(planned)) for child in _children(flow)]
-            if spans is None:
-                planned.append(_planned(flow, parent, planned, prefix, compilers, timestamp))
-            else:
-                defaults = compilers[flow.get("queue_name", "")].default("telemetry")
-                with spans.node(flow, parent, defaults) as (span, traced):
-                    planned.append(_planned(traced, parent, planned, prefix, compilers, timestamp))
-                    span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
+        below: list[tuple[Flow, int | None, int]] = []
+        for flow, parent, number in level:
+            with _located(parent, number, planned, roots):
+                _check_flow(flow)
+                below += [(child, len(planned), place) for place, child in enumerate(_children(flow), 1)]
+                if spans is None:
+                    planned.append(_planned(flow, parent, planned, prefix, compilers, timestamp))
+                else:
+                    defaults = compilers[flow.get("queue_name", "")].default("telemetry")
+                    with spans.node(flow, parent, defaults) as (span, traced):
+                        planned.append(_planned(traced, parent, planned, prefix, compilers, timestamp))
+                        span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
             if len(planned) + len(below) > MAX_JOBS:
                 raise InvalidOptionError(
                     f"A flow may have {MAX_JOBS:,} jobs: add its root with some of its children, and the others by "
@@ -139,11 +143,36 @@ def plan(
     return planned
 
 
+@contextmanager
+def _located(parent: int | None, number: int, planned: list[PlannedJob], roots: int) -> Iterator[None]:
+    """Say in an error of a job where in the flows it is; the root of the only flow needs no place."""
+    try:
+        yield
+    except (InvalidOptionError, QueueNameError, DataError) as error:
+        place = _place(parent, number, planned, roots)
+        if not place:
+            raise
+        raise type(error)(f"{place}: {error}") from None
+
+
+def _place(parent: int | None, number: int, planned: list[PlannedJob], roots: int) -> str:
+    """Return the place of a job that is not planned yet, such as ``child 2 of 'film' > 'render'``."""
+    names: list[str] = []
+    root = number
+    while parent is not None:
+        if len(names) < _MOST_NAMES:
+            names.insert(0, repr(planned[parent].job[0]))
+        root, parent = parent + 1, planned[parent].parent
+    flow = [f"flow {root}"] if roots > 1 else []
+    child = [f"child {number} of {' > '.join(names)}"] if names else []
+    return ", ".join(flow + child)
+
+
 def _check_flow(flow: object) -> None:
     if not isinstance(flow, Mapping):
         raise InvalidOptionError(f"A flow is a dict of name, queue_name, data..., not {type(flow).__name__}")
     if not flow.keys() <= _FLOW:
-        check_known(flow, _FLOW, "A flow")
+        check_known(flow, _FLOW, "A flow", opts=JOB_OPTIONS)
 
 
 def _planned(

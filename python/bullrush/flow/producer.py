@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush._core import CoreQueue, CoreWorkerOptions, ManualWork, now_ms
 from bullrush.base.closing import BlockingContext
-from bullrush.base.operation import operation, reply
+from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
@@ -88,7 +88,7 @@ class _FlowQueue:
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - it has no listeners
         return False
 
-    def put_start_on_record(self, record: Record) -> None:
+    def record_start(self, record: Record) -> None:
         """Do nothing: only a running worker claims jobs ahead."""
 
 
@@ -98,6 +98,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
     _job_type: ClassVar[Callable[..., JobCalls]]
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
 
+    @options_by_name
     def __init__(self, **options: Unpack[FlowOptions]) -> None:
         """Make a flow producer. It connects at the first call.
 

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 class JobAttributes:
     """The attributes of a job: as they were when the job was read, plus what was changed through this object since."""
 
-    __slots__ = ("_changed", "_data", "_source", "_stored", "discarded", "record")
+    __slots__ = {
+        "_changed": "What was changed through this object.",
+        "_data": "The decoded data.",
+        "_source": "Where the job came from.",
+        "_stored": "The decoded options, under their stored names.",
+        "discarded": "Internal: whether `discard` was called.",
+        "record": "Internal: the raw fields.",
+    }
 
     # Not set until they are decoded.
     _data: JSON
@@ -34,7 +41,7 @@ class JobAttributes:
         return f"<{type(self).__name__} {self.id} {self.name!r} of queue {self.queue_name!r}>"
 
     def read(self) -> None:
-        """Decode data and options now; a worker does this before it calls the handler.
+        """Internal: decode data and options now; a worker does this before it calls the handler.
 
         Raises:
             MalformedJobError: data or options are not JSON.

@@ -22,18 +22,18 @@ class JobFields(JobAttributes):
     __slots__ = ()
 
     def as_type(self, job_type: Callable[[Record, Source], JobT]) -> JobT:
-        """Return the job in its current state as an object of another class."""
+        """Internal: return the job in its current state as an object of another class."""
         job = job_type(self.record, self._source)
         job.copy_changes(self)
         return job
 
     @property
     def changes(self) -> Changes:
-        """What was changed through this object."""
+        """Internal: what was changed through this object."""
         return self._changed or {}, self.discarded
 
     def apply_changes(self, changes: Changes) -> None:
-        """Apply what was changed through another object of the same job, maybe in another process."""
+        """Internal: apply what was changed through another object of the same job, maybe in another process."""
         fields, discarded = changes
         self._change(**fields)
         self.discarded |= discarded
@@ -42,25 +42,25 @@ class JobFields(JobAttributes):
             self._data = loads(data)
 
     def report_error(self, error: BaseException) -> None:
-        """Emit ``error`` on the object that the job came from."""
+        """Internal: emit ``error`` on the object that the job came from."""
         self._source.emit("error", error)
 
     def copy_changes(self, other: JobFields) -> None:
-        """Take the state of another object of the same job."""
+        """Internal: take the state of another object of the same job."""
         self._changed, self.discarded = other._changed, other.discarded
         if hasattr(other, "_data"):
             self._data = other._data
 
     def completed(self, returnvalue: bytes, finished_on: int) -> None:
-        """Set the fields as Redis has them after the job completed."""
+        """Internal: set the fields as Redis has them after the job completed."""
         self._end_attempt(returnvalue=returnvalue, finishedOn=b"%d" % finished_on)
 
     def failed(self, reason: str, stacktrace: bytes, finished_on: int) -> None:
-        """Set the fields as Redis has them after the job failed for good."""
+        """Internal: set the fields as Redis has them after the job failed for good."""
         self._end_attempt(failedReason=reason.encode(), stacktrace=stacktrace, finishedOn=b"%d" % finished_on)
 
     def retried(self, reason: str, stacktrace: bytes, delay: int) -> None:
-        """Set the fields as Redis has them after an attempt failed and another one follows."""
+        """Internal: set the fields as Redis has them after an attempt failed and another one follows."""
         self._end_attempt(failedReason=reason.encode(), stacktrace=stacktrace)
         if delay:  # a job that is retried at once keeps its old delay
             self._change(delay=b"%d" % delay)

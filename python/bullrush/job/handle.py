@@ -21,7 +21,7 @@ class JobHandle(Handle):
 
     @property
     def manual(self) -> ManualWork:
-        """The compiled side of finishing jobs by hand.
+        """Internal: the compiled side of finishing jobs by hand.
 
         Raises:
             ClosedError: the handle was closed.
@@ -34,16 +34,16 @@ class JobHandle(Handle):
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
-        """The custom backoff strategy; only a worker has one."""
+        """Internal: the custom backoff strategy; only a worker has one."""
         return None
 
     @property
     def on_progress(self) -> ProgressListener | None:
-        """Emits ``progress`` for the jobs that came from here; None if there are no listeners."""
-        return self._emit_progress if self.has_listeners("progress") else None
+        """Internal: emits ``progress`` for the jobs that came from here; None if there are no listeners."""
+        return self._emit_progress if self._has_listeners("progress") else None
 
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:  # noqa: ARG002 - for workers
-        """Do nothing: only a running worker claims jobs ahead."""
+    def record_start(self, record: Record) -> Pending[None] | None:  # noqa: ARG002 - for workers
+        """Internal: do nothing, since only a running worker claims jobs ahead."""
         return None
 
     def _emit_progress(self, job: JobFields, progress: object) -> None:

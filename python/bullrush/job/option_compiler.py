@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from bullrush.errors import InvalidOptionError, UnknownOptionError
+from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
 from bullrush.telemetry.protocol import check_job_telemetry
 from bullrush.values import checks
@@ -38,7 +38,7 @@ _STORED: Final[dict[str, tuple[str, Check]]] = {
     "timestamp": ("timestamp", checks.at_least(0)),
 }
 _TELEMETRY: Final = {"metadata": "tm", "omit_context": "omc"}
-_KNOWN: Final = frozenset([*_STORED, "job_id", "telemetry"])
+JOB_OPTIONS: Final = frozenset([*_STORED, "job_id", "telemetry"])
 
 #: The options for the failure of a child, in the order in which BullMQ's error names them.
 _POLICIES: Final = {
@@ -96,7 +96,7 @@ class OptionCompiler:
         """Take a queue's default options; the options of a job take precedence."""
         self._defaults: dict[str, object] = dict(defaults or {})
         self._cache: dict[bytes, CompiledOptions] = {}
-        check_known(self._defaults, _KNOWN, "default_job_options")
+        check_known(self._defaults, JOB_OPTIONS, "default_job_options")
         self._compiled_defaults = _compile(self._defaults)
 
     def default(self, name: str) -> object:
@@ -159,9 +159,7 @@ def _cache_key(options: Mapping[str, object]) -> bytes | None:
 
 
 def _compile(options: Mapping[str, object]) -> CompiledOptions:
-    if "repeat" in options:
-        raise UnknownOptionError("A job has no option 'repeat': use Queue.upsert_job_scheduler()")
-    check_known(options, _KNOWN, "add()")
+    check_known(options, JOB_OPTIONS, "add()")
     stored: dict[str, JSON] = {"attempts": 0}
     for name, value in options.items():
         if value is not None and name in _STORED:

@@ -50,7 +50,7 @@ class Source(Protocol):
     def on_progress(self) -> ProgressListener | None:
         """Called with each job that reports progress; None if there are no listeners."""
 
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:
+    def record_start(self, record: Record) -> Pending[None] | None:
         """Write the start of a job that was claimed ahead to Redis; None if that is not needed."""
 
     def emit(self, event: str, *arguments: object) -> bool:

@@ -11,7 +11,7 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import JobT
 from bullrush.job.new_job import PreparedJob, prepare
-from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
 from bullrush.job.options import JobOptions, NewJob
 from bullrush.job.record import AddedRecord
 from bullrush.queue.getters import QueueGetters
@@ -227,5 +227,5 @@ def _checked_job(job: NewJob) -> NewJob:
     if not isinstance(job, Mapping):
         raise InvalidOptionError(f"add_bulk() takes dicts of name, data and opts, not {type(job).__name__}")
     if not job.keys() <= _NEW_JOB:
-        check_known(job, _NEW_JOB, "A job of add_bulk()")
+        check_known(job, _NEW_JOB, "A job of add_bulk()", opts=JOB_OPTIONS)
     return job

@@ -15,7 +15,7 @@ from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
-from bullrush.values.naming import nearest
+from bullrush.values.naming import check_given_id, nearest
 
 _DEFAULT_COUNT: Final = 1_000
 _CANCEL_MS: Final = 60_000
@@ -56,7 +56,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
         Raises:
             SchedulerJobError: the job is the next job of a job scheduler.
         """
-        removed = await reply(self.core.remove(job_id, remove_children))
+        removed = await reply(self.core.remove(check_given_id(job_id), remove_children))
         if removed:
             self.emit("removed", job_id)
         return removed
@@ -174,7 +174,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
         Raises:
             JobNotFoundError: there is no such job.
         """
-        await reply(self.core.update_progress(job_id, encode_progress(progress, strict=strict)))
+        await reply(self.core.update_progress(check_given_id(job_id), encode_progress(progress, strict=strict)))
 
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
@@ -186,7 +186,7 @@ class QueueAdministration(QueueMonitoring[JobT]):
         Raises:
             JobNotFoundError: there is no such job.
         """
-        return await reply(self.core.add_log(job_id, str(row), keep_logs or None))
+        return await reply(self.core.add_log(check_given_id(job_id), str(row), keep_logs or None))
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:

@@ -11,7 +11,7 @@ from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
-from bullrush.values.naming import nearest
+from bullrush.values.naming import check_given_id, nearest
 
 if TYPE_CHECKING:
     from bullrush.job.record import Record
@@ -46,7 +46,7 @@ class QueueGetters(JobHandle, Generic[JobT]):
     @operation
     async def get_job(self, job_id: str) -> JobT | None:
         """Return the job with this id, None if there is none."""
-        record = await reply(self.core.get_job(job_id))
+        record = await reply(self.core.get_job(check_given_id(job_id)))
         return None if record is None else self._job(record)
 
     @operation
@@ -170,12 +170,12 @@ class QueueGetters(JobHandle, Generic[JobT]):
     @operation
     async def get_job_state(self, job_id: str) -> str:
         """Return the state of a job; see `Job.get_state`."""
-        return await reply(self.core.get_state(job_id))
+        return await reply(self.core.get_state(check_given_id(job_id)))
 
     @operation
     async def get_job_logs(self, job_id: str, start: int = 0, end: int = -1, asc: bool = True) -> JobLogs:
         """Return rows of a job's log, oldest first, or newest first with ``asc=False``."""
-        logs, count = await reply(self.core.get_job_logs(job_id, start, end, asc))
+        logs, count = await reply(self.core.get_job_logs(check_given_id(job_id), start, end, asc))
         return {"logs": logs, "count": count}
 
     @operation

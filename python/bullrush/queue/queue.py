@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from bullrush._core import BULLMQ_VERSION
 from bullrush.base.closing import BlockingContext
+from bullrush.base.operation import options_by_name
 from bullrush.base.outages import ReportsOutages
 from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler
@@ -78,6 +79,7 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
     _events = EVENTS
     _spans = QUEUE_SPANS
 
+    @options_by_name
     def __init__(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Make a handle of a queue. It connects at the first call.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypedDict
 
 from bullrush._core import now_ms
 from bullrush.errors import InvalidOptionError
+from bullrush.job.option_compiler import JOB_OPTIONS
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
@@ -129,7 +130,10 @@ def check_repeat(repeat: object) -> Repeat:
     check_known(repeat, _KNOWN, "repeat")
     given = {name: value for name, value in repeat.items() if value is not None}
     if not given.get("pattern") and not given.get("every"):
-        raise InvalidOptionError("Either .pattern or .every options must be defined for this repeatable job")
+        raise InvalidOptionError(
+            "Either .pattern or .every options must be defined for this repeatable job: repeat needs 'every' "
+            "(milliseconds) or 'pattern' (cron)"
+        )
     if "pattern" in given and "every" in given:
         raise InvalidOptionError("Both .pattern and .every options are defined for this repeatable job")
     for name, check in _NOT_STORED.items():
@@ -172,7 +176,7 @@ def check_template(template: object) -> JobTemplate:
         return {}
     if not isinstance(template, Mapping):
         raise InvalidOptionError(f"template must be a dict of name, data and opts, not {template!r}")
-    check_known(template, _TEMPLATE, "template")
+    check_known(template, _TEMPLATE, "template", opts=JOB_OPTIONS)
     opts = template.get("opts") or {}
     for name in _SCHEDULER_SETS:
         if isinstance(opts, Mapping) and opts.get(name) is not None:

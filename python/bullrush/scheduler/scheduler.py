@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
 import orjson
 
 from bullrush.base.closing import BlockingContext
-from bullrush.base.operation import operation, reply
+from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
 from bullrush.job.handle import JobHandle
 from bullrush.job.job import Job, JobCalls, JobT
@@ -217,6 +217,7 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
 
     _events: ClassVar[Mapping[str, str]] = {"error": "(error)"}
 
+    @options_by_name
     def __init__(self, name: str, **options: Unpack[SchedulerOptions]) -> None:
         """Make a handle of the job schedulers of a queue. It connects at the first call.
 

@@ -16,6 +16,69 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ID_PARTS: Final = 3
+#: How similar a known name must be to be suggested, from 0 to 1.
+_SIMILAR: Final = 0.7
+
+_URL: Final = "redis://127.0.0.1:6379/0"
+#: Names that options have in BullMQ for Node and in other libraries -> the options that may be meant here. The first one
+#: that exists is suggested.
+_OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "broker": ("url",),
+    "client": ("url",),
+    "concurrent": ("concurrency",),
+    "connection": ("url",),
+    "countdown": ("delay",),
+    "cron": ("pattern",),
+    "crontab": ("pattern",),
+    "dsn": ("url",),
+    "host": ("url",),
+    "id": ("job_id",),
+    "interval": ("every",),
+    "key_prefix": ("prefix",),
+    "max_attempts": ("attempts",),
+    "max_retries": ("attempts",),
+    "max_tries": ("attempts",),
+    "max_workers": ("concurrency",),
+    "namespace": ("prefix",),
+    "num_workers": ("concurrency",),
+    "options": ("opts",),
+    "payload": ("data",),
+    "port": ("url",),
+    "processes": ("concurrency",),
+    "queue": ("queue_name",),
+    "redis": ("url",),
+    "redis_url": ("url",),
+    "retries": ("attempts",),
+    "retry": ("attempts",),
+    "retry_delay": ("backoff",),
+    "task_id": ("job_id",),
+    "threads": ("concurrency",),
+    "time_limit": ("timeout",),
+    "time_zone": ("tz",),
+    "timezone": ("tz",),
+    "tries": ("attempts",),
+    "unique_id": ("job_id",),
+    "workers": ("concurrency",),
+}
+#: Options that exist elsewhere in bullrush -> where.
+_OTHER_PLACES: Final[dict[str, str]] = {
+    "attempts": "it is an option of a job: Queue.add(name, data, attempts=3)",
+    "backoff": "it is an option of a job: Queue.add(name, data, backoff=1000)",
+    "concurrency": "it is an option of Worker; for all workers of a queue: Queue.set_global_concurrency()",
+    "cron": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
+    "every": "use Queue.upsert_job_scheduler(id, {'every': 60_000})",
+    "limiter": "it is an option of Worker; for all workers of a queue: Queue.set_global_rate_limit()",
+    "pattern": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
+    "repeat": "use Queue.upsert_job_scheduler()",
+    "time_limit": "the time that a handler may take is an option of Worker: timeout=",
+    "timeout": "the time that a handler may take is an option of Worker: timeout=",
+}
+#: How options are given, by the name of the function or class.
+_EXAMPLES: Final[dict[str, str]] = {
+    "add": "add(name, data, attempts=3)",
+    "FlowProducer": f"FlowProducer(url={_URL!r})",
+    "Worker": "Worker(queue_name, handler, concurrency=8)",
+}
 
 #: The queue's own keys. A job with such an id would overwrite one of them.
 RESERVED_IDS: Final = frozenset(
@@ -105,41 +168,78 @@ def check_job_id(job_id: object) -> str:
         InvalidOptionError: BullMQ would read it as something else, or it is a key of the queue itself.
     """
     if isinstance(job_id, int) and not isinstance(job_id, bool):
-        raise InvalidOptionError("Custom Id cannot be integers")
+        raise InvalidOptionError(_integer_id(job_id))
     if not isinstance(job_id, str):
         raise InvalidOptionError(f"Custom Id must be a str, not {type(job_id).__name__}")
     if job_id == "0" or job_id.startswith("0:"):
         raise InvalidOptionError("JobId cannot be '0' or start with 0:")
     if _INTEGER.fullmatch(job_id):
-        raise InvalidOptionError("Custom Id cannot be integers")
+        raise InvalidOptionError(_integer_id(job_id))
     if ":" in job_id and job_id.count(":") + 1 != _ID_PARTS:
-        raise InvalidOptionError("Custom Id cannot contain :")
+        raise InvalidOptionError(f"Custom Id cannot contain : as in {job_id!r}; use another separator, such as - or /")
     if job_id in RESERVED_IDS or job_id.startswith(RESERVED_PREFIXES):
         raise InvalidOptionError(f"Custom Id cannot be {job_id!r}: that key belongs to the queue")
     return check_unicode("Custom Id", job_id)
 
 
-def check_known(given: Iterable[str], known: Collection[str], subject: str) -> None:
+def _integer_id(job_id: int | str) -> str:
+    return (
+        "Custom Id cannot be integers: job_id must be a str that is not a whole number, since the queue numbers its other "
+        f"jobs. Add a prefix, such as 'order-{job_id}'"
+    )
+
+
+def check_given_id(job_id: object) -> str:
+    """Return the id of a job that exists.
+
+    Raises:
+        InvalidOptionError: it is not a str.
+    """
+    if isinstance(job_id, str):
+        return job_id
+    advice = f"; use str({job_id!r})" if isinstance(job_id, int) else ""
+    raise InvalidOptionError(f"job_id must be a str, not {type(job_id).__name__}: the ids of jobs are texts{advice}")
+
+
+def check_known(given: Iterable[str], known: Collection[str], subject: str, *, opts: Collection[str] = ()) -> None:
     """Refuse options that do not exist.
 
     Args:
         given: the names that the caller used.
         known: the names that exist.
         subject: what takes the options; the first words of the message.
+        opts: the names that belong into the member ``opts``.
 
     Raises:
         UnknownOptionError: a name does not exist.
     """
     for name in given:
         if name not in known:
-            _raise_unknown(str(name), known, subject)
+            _raise_unknown(str(name), known, subject, opts)
 
 
-def _raise_unknown(name: str, known: Collection[str], subject: str) -> NoReturn:
+def _raise_unknown(name: str, known: Collection[str], subject: str, opts: Collection[str]) -> NoReturn:
     snake = _CAMEL.sub("_", name).lower()
+    problem = f"{subject} has no option {name!r}"
     if snake in known:
-        raise UnknownOptionError(f"{subject} has no option {name!r}: options are snake_case here, use {snake!r}")
-    raise UnknownOptionError(f"{subject} has no option {name!r}.{nearest(snake, known)}")
+        raise UnknownOptionError(f"{problem}: options are snake_case here, use {snake!r}")
+    for meant in (snake, *_OTHER_NAMES.get(snake, ())):
+        if meant in known:
+            example = f", such as url={_URL!r}" if meant == "url" else ""
+            raise UnknownOptionError(f"{problem}: use {meant!r}{example}")
+        if meant in opts:
+            raise UnknownOptionError(f"{problem}: it belongs into opts: {{'opts': {{{meant!r}: ...}}}}")
+    if snake in {"opts", "options"}:
+        raise UnknownOptionError(f"{problem}: {by_keyword(subject.removesuffix('()'))}")
+    if snake in _OTHER_PLACES:
+        raise UnknownOptionError(f"{problem}: {_OTHER_PLACES[snake]}")
+    raise UnknownOptionError(f"{problem}.{nearest(snake, known)}")
+
+
+def by_keyword(callee: str) -> str:
+    """Return the advice to give the options of a function or class by their names, with an example."""
+    example = _EXAMPLES.get(callee, f"{callee}(name, url={_URL!r})")
+    return f"options are keyword arguments: {example}"
 
 
 def camel(name: str) -> str:
@@ -153,5 +253,5 @@ def nearest(name: str, known: Collection[str]) -> str:
     # Imported here, since only errors need it.
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(known))}"

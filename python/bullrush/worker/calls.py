@@ -8,14 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from bullrush._core import CoreWorker, JobRecord
-from bullrush.base.operation import operation, sleep
+from bullrush.base.operation import operation, options_by_name, sleep
 from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import AsyncJob, Job, JobT
 from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.worker.handler import is_async, of_job, of_jobs
+from bullrush.worker.handler import imported, is_async, of_job, of_jobs
 from bullrush.worker.manual import NO_FUNCTION, ManualCalls
 from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
 from bullrush.worker.processor import Processor
@@ -47,6 +47,7 @@ class WorkerCalls(ManualCalls[JobT]):
     _spans = WORKER_SPANS
     _loop_runner: ClassVar[type[LoopRunner]]
 
+    @options_by_name
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         """Make a worker for a queue. It does not connect before `run`, unless ``autorun`` is set.
 
@@ -68,14 +69,11 @@ class WorkerCalls(ManualCalls[JobT]):
         if handler is not None and self._settings.batch_handler is not None:
             raise InvalidOptionError("A worker takes a handler or a batch_handler, not both")
         if isinstance(function, str):
-            # Imported here, since few programs give a handler by name.
-            from pkgutil import resolve_name
-
-            function = resolve_name(function)
+            function = imported(function)
         if function is not None and not callable(function):
             raise InvalidOptionError(f"handler must be a function, not {function!r}")
         if function is None and self._settings.autorun:
-            raise InvalidOptionError("autorun needs a handler")
+            raise InvalidOptionError("autorun needs a handler: Worker(queue_name, handler, autorun=True)")
         self._pickled_handler = self._pickled(function) if function and self._settings.isolation == "process" else b""
         super().__init__(
             queue_name,
@@ -111,6 +109,7 @@ class WorkerCalls(ManualCalls[JobT]):
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
             self._runs += 1
+            self._is_cut_off = False
             self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._emit_closed, self._listeners)
             # Read after `_run` is set: a pause or a close in between either sees the run or is seen here.
             if self._paused:
@@ -176,10 +175,10 @@ class WorkerCalls(ManualCalls[JobT]):
         if (run := self._current) is not None:
             run.core.limit(time)
 
-    def put_start_on_record(self, record: Record) -> Pending[None] | None:
-        """Write the start of a job that was claimed ahead to Redis; None if that is not needed."""
+    def record_start(self, record: Record) -> Pending[None] | None:
+        """Internal: write the start of a job that was claimed ahead to Redis; None if that is not needed."""
         run = self._run if isinstance(record, JobRecord) else None
-        return run.core.put_start_on_record(record) if run else None  # type: ignore[arg-type]
+        return run.core.record_start(record) if run else None  # type: ignore[arg-type]
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         if (run := self._current) is not None:

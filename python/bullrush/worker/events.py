@@ -10,6 +10,7 @@ from bullrush.errors import BullrushError, ConnectionLostError, JobFailedError, 
 from bullrush.job.fields import JobFields
 from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
+from bullrush.url import address
 from bullrush.values.encoding import JSON, decode
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     """The part of a worker that emits its events; `bullrush.Worker` describes them."""
 
     _events = EVENTS
+    #: True from the moment at which a run lost Redis, or did not find it, until it has a connection.
+    _is_cut_off = False
 
     #: The class of the jobs that listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -56,7 +59,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         return super()._listen(event, listener, once=once)
 
     def _wants_outcomes(self) -> bool:
-        return any(self.has_listeners(event) for event in PER_JOB)
+        return any(self._has_listeners(event) for event in PER_JOB)
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
@@ -65,11 +68,11 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         self._emit_from_handler("progress", job, progress)
 
     def listeners_of(self, event: str) -> Sized:
-        """Return a collection that is not empty while an event has listeners."""
+        """Internal: return a collection that is not empty while an event has listeners."""
         return self._listeners.entries(event)
 
     def job_started(self, job: JobCalls) -> None:
-        """Emit ``active`` for a job whose handler starts now."""
+        """Internal: emit ``active`` for a job whose handler starts now."""
         self._emit_from_handler("active", job)
 
     def _emit_from_handler(self, event: str, job: JobFields, *arguments: object) -> None:
@@ -114,14 +117,23 @@ class WorkerEvents(JobHandle, Generic[JobT]):
             _log.error("%r: %s", self, text)
             emit(kind, BullrushError(text))
         elif kind == "reconnecting":
-            _log.warning("%r: %s", self, text)
+            self._log_outage(text)
             emit("error", ConnectionLostError(text))
         elif kind == "connected":
-            _log.info("%r: connected again", self)
+            self._is_cut_off = False
+            # A warning as well: whoever saw that Redis was gone sees that it is back.
+            _log.warning("%r: connected to Redis at %s", self, address(self._url))
         elif kind == "dropped":
             _log.warning("%r: %s events were dropped: its listeners are too slow", self, text)
         elif kind == "ready" or kind == "drained":
             emit(kind)
+
+    def _log_outage(self, reason: str) -> None:
+        """Log that Redis cannot be reached, once until it can be reached again; the further attempts only for debugging."""
+        level = logging.DEBUG if self._is_cut_off else logging.WARNING
+        self._is_cut_off = True
+        text = "%r: cannot reach Redis at %s (%s). The worker tries again until it can"
+        _log.log(level, text, self, address(self._url), reason)
 
     def _report_job(self, record: JobRecord, event: WorkerEvent) -> None:
         kind, _, text, number, stacktrace, details, class_name = event

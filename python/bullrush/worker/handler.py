@@ -20,6 +20,28 @@ def is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
+def imported(name: str) -> Callable[..., Any]:
+    """Return the handler of this name, ``module:function``.
+
+    Raises:
+        InvalidOptionError: there is no such function.
+    """
+    # Imported here, since few programs give a handler by name.
+    from pkgutil import resolve_name
+
+    try:
+        found = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidOptionError(
+            f"The handler {name!r} cannot be imported ({type(error).__name__}: {error}): write 'module:function'"
+        ) from error
+    if not callable(found):
+        raise InvalidOptionError(
+            f"The handler {name!r} is a {type(found).__name__} and not a function: write 'module:function'"
+        )
+    return found  # type: ignore[no-any-return]
+
+
 def of_jobs(function: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return a batch handler, which takes a list of jobs.
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from bullrush.job.source import BackoffStrategy
     from bullrush.worker.options import WorkerSettings
 
-NO_FUNCTION: Final = "No process function is defined."
+NO_FUNCTION: Final = (
+    "No process function is defined. Pass the handler as the second argument: Worker(queue_name, handler)"
+)
 _ABORT_CHECK: Final = 0.02
 
 
@@ -53,7 +55,7 @@ class ManualCalls(WorkerEvents[JobT]):
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
-        """The custom backoff strategy, None without one."""
+        """Internal: the custom backoff strategy, None without one."""
         return self._settings.backoff_strategy
 
     #: Raised by a handler after `rate_limit`.

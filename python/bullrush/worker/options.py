@@ -14,6 +14,7 @@ from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
 from bullrush.job.source import BackoffStrategy
 from bullrush.telemetry.protocol import Telemetry, check_telemetry
+from bullrush.url import check_url
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
@@ -216,7 +217,7 @@ def _option(default: Any, check: Check, *, nullable: bool = False) -> Any:
 class WorkerSettings:
     """Checked options of a worker, in the units of the core."""
 
-    url: str | None = _option(None, checks.text)
+    url: str | None = _option(None, check_url)
     prefix: str = _option("bull", checks.text)
     concurrency: int = _option(1, check_concurrency)
     batch_handler: BatchHandler | None = field(default=None, metadata=_rule(_callable, nullable=True))

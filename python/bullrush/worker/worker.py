@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from bullrush.base.closing import BlockingContext
 from bullrush.base.listeners import EarlyListeners
+from bullrush.base.operation import options_by_name
 from bullrush.job.job import AsyncJob, Job
 from bullrush.scheduler.scheduler import JobScheduler
 from bullrush.values import checks
@@ -46,6 +47,7 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     _job_type = Job
     _loop_runner = LoopThreadRunner
 
+    @options_by_name
     def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:

@@ -134,7 +134,7 @@ impl CoreWorker {
         Ok(self.shared()?.locks.ids())
     }
 
-    fn put_start_on_record(&self, record: &PyJobRecord) -> PyResult<Option<Pending>> {
+    fn record_start(&self, record: &PyJobRecord) -> PyResult<Option<Pending>> {
         let shared = self.shared()?.clone();
         let Some(job) = record.held_job().filter(|job| job.unstamped().is_some()).cloned() else { return Ok(None) };
         let core = Core::current();

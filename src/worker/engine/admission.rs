@@ -63,7 +63,8 @@ impl Admission {
                 continue;
             }
             let job = HeldJob::new(record, request.token.clone(), at, claim);
-            held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone()).with_score(score)));
+            let job = job.with_decided(request.decided).with_score(score);
+            held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone())));
         }
         held
     }

@@ -11,14 +11,16 @@ use crate::worker::fetch::FetchRequest;
 impl Engine {
     /// What the next fetch asks for, if that many of the jobs in hand leave with it, beside those in flight.
     pub(super) fn next_request(&mut self, leaving: usize) -> FetchRequest {
-        let mut request = FetchRequest { token: Arc::default(), count: 0, slots: 0, alone: false };
+        // The time first: what holds up the worker is either seen below or is later than this time.
+        let decided = Instant::now();
+        let mut request = FetchRequest { token: Arc::default(), count: 0, slots: 0, alone: false, decided };
         let state = &self.state;
         let overdue = state.stats.overdue.load(Ordering::Relaxed);
         let coming = self.in_flight.coming();
         let taken = self.in_hand.saturating_sub(leaving + self.in_flight.leaving()) + coming + overdue;
         request.alone = taken == 0 || self.alone_until().is_some_and(|at| at <= Instant::now());
         let waits = state.is_held_up()
-            || state.stats.limiting.load(Ordering::Relaxed) > 0
+            || state.stats.limiting.load(Ordering::SeqCst) > 0
             || state.limited_until.load(Ordering::Relaxed) > now_ms()
             || self.is_fetch_paused()
             || state.outcomes.count_returning() > 0

@@ -19,6 +19,8 @@ pub struct FetchRequest {
     pub slots: usize,
     /// Nothing else is in hand.
     pub alone: bool,
+    /// When the engine began to decide: a limit or a pause that came later was not considered.
+    pub decided: Instant,
 }
 
 /// A fetch as it was sent.

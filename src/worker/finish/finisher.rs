@@ -99,7 +99,7 @@ impl Finisher {
         loop {
             result.now = fetch.as_ref().map_or_else(now_ms, |sent| sent.now);
             let error = match self.finish_call(jobs, fetch.as_ref(), result.now).await {
-                Ok(FinishReply { failures, fetched, untold }) => {
+                Ok(FinishReply { failures, fetched, failed_updates }) => {
                     self.outage.ends();
                     let error = |(at, refusal): (usize, Refusal)| Some((at, refusal.error(jobs.get(at)?.job.id())));
                     result.refused = failures.into_iter().filter_map(error).collect();
@@ -107,7 +107,7 @@ impl Finisher {
                     if let Some(sent) = fetch {
                         result.fetch = NextFetch::Arrived(fetched, sent);
                     }
-                    self.report_untold(untold);
+                    self.report_failed_updates(failed_updates);
                     return result;
                 }
                 Err(error) => error,
@@ -148,9 +148,9 @@ impl Finisher {
                 reply = self.finish_call(std::slice::from_ref(job), None, now).await;
             }
             match reply {
-                Ok(FinishReply { failures, untold, .. }) => {
+                Ok(FinishReply { failures, failed_updates, .. }) => {
                     refused.extend(failures.first().map(|(_, refusal)| (index, refusal.error(job.job.id()))));
-                    self.report_untold(untold);
+                    self.report_failed_updates(failed_updates);
                 }
                 Err(error) => refused.push((index, error)),
             }
@@ -159,9 +159,9 @@ impl Finisher {
     }
 
     /// Report the parents and jobs whose keys could not be updated, each once.
-    fn report_untold(&self, untold: Vec<(String, String)>) {
+    fn report_failed_updates(&self, failed_updates: Vec<(String, String)>) {
         let mut reported: Vec<String> = Vec::new();
-        for (key, error) in untold {
+        for (key, error) in failed_updates {
             if !reported.contains(&key) {
                 self.state.error(format!("{key} could not be updated after the end of a child or a job: {error}"));
                 reported.push(key);

@@ -34,7 +34,7 @@ pub struct Manual {
 
 /// A request for one job, to start now.
 fn single(token: &Arc<str>) -> FetchRequest {
-    FetchRequest { token: token.clone(), count: 1, slots: 1, alone: false }
+    FetchRequest { token: token.clone(), count: 1, slots: 1, alone: false, decided: Instant::now() }
 }
 
 impl Manual {

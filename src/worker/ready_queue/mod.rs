@@ -28,7 +28,7 @@ struct State {
     sleeping: Vec<Arc<Condvar>>,
     /// Jobs that were claimed ahead and have started since the last `take_started`.
     started: Vec<Arc<HeldJob>>,
-    /// Jobs that were fetched before this moment must not start any more.
+    /// Jobs of fetches that were decided before this moment must not start any more.
     withdrawn_at: Option<Instant>,
     closed: bool,
 }
@@ -125,7 +125,7 @@ impl ReadyQueue {
     pub fn push(&self, jobs: &[Arc<HeldJob>]) -> bool {
         let Some(first) = jobs.first() else { return true };
         let mut state = self.state.lock();
-        if state.closed || state.withdrawn_at.is_some_and(|withdrawn_at| first.fetched <= withdrawn_at) {
+        if state.closed || state.withdrawn_at.is_some_and(|withdrawn_at| first.decided <= withdrawn_at) {
             return false;
         }
         let added = jobs.len();
@@ -211,7 +211,7 @@ impl ReadyQueue {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Remove all jobs that no handler has started. Jobs of fetches that were sent up to now will not start either.
+    /// Remove all jobs that no handler has started. Jobs of fetches that were decided up to now will not start either.
     pub fn withdraw_all(&self) -> Vec<Arc<HeldJob>> {
         let mut state = self.state.lock();
         state.withdrawn_at = Some(Instant::now());

@@ -48,7 +48,8 @@ impl WorkerState {
             return self.handler_returned(&job);
         }
         job.limiting.store(true, Ordering::Release);
-        self.stats.limiting.fetch_add(1, Ordering::Relaxed);
+        // Before the jobs are withdrawn: the engine sees this, or its fetch counts as sent before.
+        self.stats.limiting.fetch_add(1, Ordering::SeqCst);
         self.give_back_unstarted();
         self.outcomes.return_started(job);
         self.wake.notify_one();

@@ -256,6 +256,34 @@ def test_a_value_that_is_not_a_flow_is_refused(
     assert not redis.exists(f"bull:{queue.name}:id")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"opts": {"delay": "soon"}}, InvalidOptionError, "delay must be"),
+        ({"queue_name": ""}, QueueNameError, "Queue name must be provided"),
+        ({"data": {"a": {1}}}, DataError, "data.a"),
+        ({"retries": 3}, UnknownOptionError, "A flow has no option 'retries': it belongs into opts"),
+    ],
+)
+def test_an_error_says_which_job_of_the_flow_is_wrong(wrong: Any, error: type[Exception], message: str) -> None:
+    def node(name: str, *children: Any, **changes: Any) -> Any:
+        return {"name": name, "queue_name": "q", "children": [*children], **changes}
+
+    flows = FlowProducer(url="redis://127.0.0.1:1")
+    with pytest.raises(error) as root:
+        flows.add(node("film", **wrong))
+    assert str(root.value).startswith(message)
+    with pytest.raises(error) as child:
+        flows.add(node("film", node("cut"), node("render", **wrong)))
+    assert str(child.value).startswith(f"child 2 of 'film': {message}")
+    with pytest.raises(error) as grandchild:
+        flows.add(node("film", node("cut"), node("render", node("frame", **wrong))))
+    assert str(grandchild.value).startswith(f"child 1 of 'film' > 'render': {message}")
+    with pytest.raises(error) as one_of_many:
+        flows.add_bulk([node("film"), node("clip", node("frame", **wrong)), node("end")])
+    assert str(one_of_many.value).startswith(f"flow 2, child 1 of 'clip': {message}")
+
+
 def test_a_closed_producer_raises_closed_error(redis_url: str, tree: Any) -> None:
     flows = FlowProducer(url=redis_url)
     flows.close()

@@ -93,7 +93,9 @@ def test_a_wait_for_a_removed_job_ends_with_an_error(queue: Queue, events: Queue
     queue_events = events if following else None
     gone = queue.add("n")
     gone.remove()
-    with pytest.raises(errors.JobNotFoundError, match=rf"Missing key for job {queue.to_key(gone.id)}\. isFinished"):
+    with pytest.raises(
+        errors.JobNotFoundError, match=rf"Missing key for job {queue.to_key(gone.id)}\. isFinished: the job does not"
+    ):
         gone.wait_until_finished(queue_events)
     going = queue.add("n")
     threading.Timer(0.1, going.remove).start()

@@ -93,6 +93,7 @@ def test_a_pattern_always_has_a_time_zone(queue: Queue, stored: Any) -> None:
     ("repeat", "text"),
     [
         ({}, "Either .pattern or .every options must be defined for this repeatable job"),
+        ({}, "repeat needs 'every' (milliseconds) or 'pattern' (cron)"),
         ({"every": 0}, "Either .pattern or .every options must be defined for this repeatable job"),
         ({"pattern": ""}, "Either .pattern or .every options must be defined for this repeatable job"),
         ({"every": 1, "pattern": "* * * * *"}, "Both .pattern and .every options are defined for this repeatable job"),

@@ -121,7 +121,7 @@ def test_logs_and_events_never_show_payloads(queue: Queue, worker: Make, caplog:
 
 
 def test_a_worker_without_redis_logs_it_and_keeps_trying(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):  # all attempts after the first one are logged for debugging
         w = Worker("q", print, url="redis://:secret@127.0.0.1:1/0", autorun=True)
         wait_until(lambda: caplog.text.count("of 'q' at redis://:***@127.0.0.1:1/0>: ") >= 2)
         w.close(force=True)

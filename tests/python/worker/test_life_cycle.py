@@ -72,7 +72,7 @@ def test_a_worker_without_listeners_does_not_keep_events(
     monkeypatch.setattr("bullrush.base.listeners._MAX_MISSED", 10)
     queue.add_bulk([{"name": "n"}] * 100)
     w = worker(lambda job: None, autorun=True)
-    wait_until(lambda: not any(w.has_listeners(event) for event in EVENTS))
+    wait_until(lambda: not any(w._has_listeners(event) for event in EVENTS))
     wait_until(lambda: queue.get_completed_count() == 100)
     told = notes_of(w, "completed")
     queue.add("n")
@@ -87,7 +87,7 @@ def test_a_worker_drops_kept_events_if_no_listener_comes_in_time(
     queue.add("n")
     w = worker(lambda job: None, autorun=True)
     wait_until(lambda: queue.get_completed_count() == 1)
-    wait_until(lambda: not any(w.has_listeners(event) for event in EVENTS))
+    wait_until(lambda: not any(w._has_listeners(event) for event in EVENTS))
 
 
 def test_paused_and_resumed_are_emitted_only_if_something_changes(worker: Make) -> None:

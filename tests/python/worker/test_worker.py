@@ -320,9 +320,19 @@ def test_a_bad_worker_option_is_refused(options: dict, message: str) -> None:
 
 
 def test_a_worker_needs_a_handler_to_run() -> None:
-    with pytest.raises(RuntimeError, match="No process function is defined"):
+    with pytest.raises(
+        RuntimeError, match=r"No process function is defined\. Pass the handler .*: Worker\(queue_name, handler\)"
+    ):
         Worker("q").run()
     with pytest.raises(errors.InvalidOptionError, match="a handler or a batch_handler"):
         Worker("q", print, batch_handler=print)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidOptionError, match=r"autorun needs a handler: Worker\(queue_name, handler"):
+        Worker("q", autorun=True)
     with pytest.raises(errors.InvalidOptionError, match="handler must be a function"):
         Worker("q", 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["os.path", "no_such_module.render", "os:no_such_function", "os.path:", "my tasks"])
+def test_a_name_that_is_no_handler_is_refused_with_the_form_to_write(name: str) -> None:
+    with pytest.raises(errors.InvalidOptionError, match="The handler .*: write 'module:function'"):
+        Worker("q", name)

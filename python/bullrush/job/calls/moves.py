@@ -162,13 +162,13 @@ class JobMoves(JobFields):
         If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the
         job.
         """
-        pending = self._source.put_start_on_record(self.record)
+        pending = self._source.record_start(self.record)
         if pending is not None:
             await reply(pending)
         return self.lock_token(token)
 
     def lock_token(self, token: str | None) -> str:
-        """Return the given token, or the job's own, or ``0``: then the lock is not checked."""
+        """Internal: return the given token, or the job's own, or ``0``: then the lock is not checked."""
         return token or self.token or _UNCHECKED
 
     def _next_job(self, record: JobRecord | None) -> Self | None:

@@ -68,7 +68,11 @@ class JobResultWait(JobFields):
             if not exists:
                 end = from_event if from_event or queue_events is None else await self._last_event(queue_events)
                 if end is None or end[0] == "removed":
-                    raise from_code(-1, f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished")
+                    raise from_code(
+                        -1,
+                        f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not exist. "
+                        "It was removed, or remove_on_complete or remove_on_fail removed it when it finished",
+                    )
             if end is not None:
                 return self._result(*end)
             left = deadline - time.monotonic()
