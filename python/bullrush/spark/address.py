@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bullrush.errors import InvalidOptionError
 from bullrush.queue.queue import Queue
-from bullrush.url import resolve
+from bullrush.url import masked, resolve
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,34 @@ class Address:
         """
         indirect = url is not None and url.startswith(("env:", "file:"))
         return cls(queue, str(url) if indirect else resolve(url), prefix or "bull")
+
+    @classmethod
+    def of_servers(
+        cls, queue: str, url: str | None, urls: Sequence[str] | None, prefix: str | None
+    ) -> tuple[Address, ...]:
+        """Return the addresses of a queue on one server or on several, for a call on the driver.
+
+        Raises:
+            InvalidOptionError: both ``url`` and ``urls`` are given, or ``urls`` is empty or has a server twice.
+        """
+        if urls is None:
+            return (cls.on_driver(queue, url, prefix),)
+        if url is not None:
+            raise InvalidOptionError("Give url for one server, or urls for several, not both")
+        if isinstance(urls, str) or not urls:
+            raise InvalidOptionError("urls is a list of the URLs of Redis servers, at least one")
+        addresses = tuple(cls.on_driver(queue, given, prefix) for given in urls)
+        servers = [address.server for address in addresses]
+        if twins := [server for server in servers if servers.count(server) > 1]:
+            raise InvalidOptionError(f"The server {twins[0]} is in urls twice")
+        return addresses
+
+    @property
+    def server(self) -> str:
+        """The server's host, port and database, without a password; ``env:NAME`` and ``file:/path`` as they are."""
+        if self.url.startswith(("env:", "file:")):
+            return self.url
+        return masked(self.url).partition("?")[0].rpartition("://")[2].rpartition("@")[2]
 
     def opened_url(self) -> str:
         """Return the Redis URL on this machine.
