@@ -12,6 +12,7 @@ from tests.imports import Graph, circle, python_imports, rust_imports
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "bullrush"
+SOURCE = ROOT / "python" / "pyspark_bullrush"
 FAMILIES = ("add", "fetch", "finish", "lock", "manage", "inspect", "route", "hint", "legacy")
 SOURCES = {".lua", ".rs", ".py", ".pyi", ".js", ".mjs", ".ts", ".sh"}
 GENERATED = {"node_modules", "target", "__pycache__", ".venv", "dist"}
@@ -40,8 +41,9 @@ def floors(of: str) -> dict[str, int]:
 
 
 def room(module: str) -> str:
-    """Return the room of a module of the package: the folder or file right below ``bullrush``."""
-    return module.split(".")[1] if "." in module else "__init__"
+    """Return the room of a module: the folder or file right below ``bullrush``, or the package of the data source."""
+    package, *parts = module.split(".")
+    return package if package == SOURCE.name else parts[0] if parts else "__init__"
 
 
 def upward(graph: Graph, height: dict[str, int]) -> list[str]:
@@ -105,13 +107,13 @@ def test_rust_floors_only_use_the_floors_below() -> None:
 
 
 def test_python_rooms_only_import_the_floors_below() -> None:
-    graph, height = python_imports(PACKAGE), floors("rooms")
+    graph, height = python_imports(PACKAGE, SOURCE), floors("rooms")
     assert {room(module) for module in graph} == height.keys()
     assert max(height.values()) <= 12
     assert upward(graph, height) == []
 
 
-@pytest.mark.parametrize("place", ["python/bullrush", "benches"])
+@pytest.mark.parametrize("place", ["python/bullrush", "python/pyspark_bullrush", "benches"])
 def test_no_python_files_import_each_other_in_a_circle(place: str) -> None:
     assert circle(python_imports(ROOT / place)) == []
 
@@ -141,7 +143,7 @@ def test_a_planted_fault_is_found(tmp_path: Path) -> None:
     assert set(circle(rust_imports(tmp_path / "src"))) == {"one", "two::three"}
 
 
-@pytest.mark.parametrize(("place", "suffix", "most"), [("python/bullrush", ".py", 12), ("src", ".rs", 18)])
+@pytest.mark.parametrize(("place", "suffix", "most"), [("python", ".py", 12), ("src", ".rs", 18)])
 def test_no_folder_is_crowded(place: str, suffix: str, most: int) -> None:
     folders = {path.parent for path in (ROOT / place).rglob(f"*{suffix}")}
     counts = {shown(folder): len(list(folder.glob(f"*{suffix}"))) for folder in folders}
@@ -149,19 +151,21 @@ def test_no_folder_is_crowded(place: str, suffix: str, most: int) -> None:
 
 
 def naming(package: str) -> set[str]:
-    """Return the rooms of the package that name a module or one of its members in an import."""
+    """Return the rooms that name a module or one of its members in an import."""
     parent, _, name = package.rpartition(".")
     ways = [rf"(?:from|import) {re.escape(package)}\b", rf"from {re.escape(parent)} import .*\b{name}\b"]
     statement = re.compile(rf"^\s*(?:{'|'.join(ways if parent else ways[:1])})", re.MULTILINE)
-    return {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if statement.search(path.read_text())}
+    found = [path for path in PACKAGE.parent.rglob("*.py") if statement.search(path.read_text())]
+    parts = [path.relative_to(PACKAGE.parent).parts for path in found]
+    return {folder if folder == SOURCE.name else below[0] for folder, *below in parts}
 
 
-def test_only_spark_imports_pyspark() -> None:
-    assert naming("pyspark") == {"spark"}
+def test_only_spark_and_its_data_source_import_pyspark() -> None:
+    assert naming("pyspark") == {"spark", "pyspark_bullrush"}
 
 
 def test_upper_floors_do_not_reach_around_queue_worker_and_job() -> None:
-    assert naming("bullrush._core").isdisjoint({"aio", "cli", "spark"})
+    assert naming("bullrush._core").isdisjoint({"aio", "cli", "spark", "pyspark_bullrush"})
 
 
 def test_import_needs_nothing_optional_and_starts_nothing() -> None:

@@ -14,7 +14,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NO_EXAMPLE = {"architecture", "benchmarks", "boards", "index", "interop", "job-lifecycle", "parity", "spark"}
+NO_EXAMPLE = {
+    "architecture",
+    "benchmarks",
+    "boards",
+    "index",
+    "interop",
+    "job-lifecycle",
+    "parity",
+    "spark",
+    "spark-source",
+}
 
 EXAMPLES = [
     pytest.param(code, id=f"{page.stem}-{number}")
