@@ -1,9 +1,9 @@
-//! Batches of other Arrow libraries, through the C data interface. The caller moves the C structs out of their capsules.
+//! Batches from and for other Arrow libraries, through the C data interface. The caller moves the C structs out of their capsules.
 
 use arrow_array::ffi::{from_ffi, FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch, StructArray};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Schema};
 
 use crate::error::Error;
 
@@ -47,6 +47,24 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.0.next()?.map_err(refuse))
     }
+}
+
+/// Read an exported schema.
+///
+/// # Errors
+/// `InvalidOption` when it is not that of batches.
+pub fn schema(schema: &FFI_ArrowSchema) -> Result<Schema, Error> {
+    Schema::try_from(schema).map_err(refuse)
+}
+
+/// Export a batch, as one array of structs.
+///
+/// # Errors
+/// `InvalidOption` when the C data interface has no such type; not expected.
+pub fn export(batch: RecordBatch) -> Result<(FFI_ArrowArray, FFI_ArrowSchema), Error> {
+    let schema = batch.schema();
+    let array = FFI_ArrowArray::new(&StructArray::from(batch).into_data());
+    Ok((array, FFI_ArrowSchema::try_from(schema.as_ref()).map_err(refuse)?))
 }
 
 fn refuse(error: ArrowError) -> Error {

@@ -6,6 +6,7 @@
 mod ids;
 mod import;
 mod json;
+pub mod read;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,7 @@ use arrow_cast::cast;
 use arrow_schema::DataType;
 
 pub use ids::AutoIds;
-pub use import::{batch, stream, Batches};
+pub use import::{batch, export, schema, stream, Batches};
 
 use crate::error::Error;
 use crate::protocol::NewJob;

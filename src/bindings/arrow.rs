@@ -1,4 +1,4 @@
-//! Jobs from Arrow data of any Python library, through the Arrow PyCapsule interface.
+//! Arrow data from and for any Python library, through the Arrow PyCapsule interface.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
@@ -92,6 +93,34 @@ impl Source {
             "needs an Arrow table, batch or stream (__arrow_c_stream__ or __arrow_c_array__), not {kind}"
         )))
     }
+}
+
+/// Read the schema of anything that has `__arrow_c_schema__`.
+///
+/// # Errors
+/// `TypeError` when it has none, `InvalidOptionError` when it is not a schema of tables.
+pub fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    if !source.hasattr("__arrow_c_schema__")? {
+        let kind = source.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("needs an Arrow schema (__arrow_c_schema__), not {kind}")));
+    }
+    let capsule = source.call_method0("__arrow_c_schema__")?.cast_into::<PyCapsule>()?;
+    let pointer = content::<FFI_ArrowSchema>(&capsule, c"arrow_schema")?;
+    // SAFETY: the name promises the type; it is only read, and the capsule lives until the end of this function.
+    let schema = arrow::schema(unsafe { pointer.as_ref() });
+    schema.map_err(|error| to_py_err(source.py(), &error))
+}
+
+/// Return a batch as the two capsules of `__arrow_c_array__`: its schema and its data.
+///
+/// # Errors
+/// `InvalidOptionError` when the batch cannot be exported; not expected.
+pub fn capsules(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyTuple>> {
+    let (array, schema) = arrow::export(batch).map_err(|error| to_py_err(py, &error))?;
+    // Each struct releases its memory when it is dropped, unless the reader has moved it out of the capsule.
+    let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
+    let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
+    PyTuple::new(py, [schema, array])
 }
 
 /// Return the pointer of a capsule that has the expected name.

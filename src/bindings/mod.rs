@@ -9,7 +9,9 @@ mod manual;
 mod output;
 mod pending;
 mod queue;
+mod reader;
 mod record;
+mod rows;
 mod runtime;
 mod watch;
 mod worker;
@@ -35,7 +37,11 @@ mod _core {
     #[pymodule_export]
     use super::queue::{CoreQueue, PyNewJobRecord, PyNewJobs};
     #[pymodule_export]
+    use super::reader::{CoreReader, CoreReading};
+    #[pymodule_export]
     use super::record::PyJobRecord;
+    #[pymodule_export]
+    use super::rows::PyRows;
     #[pymodule_export]
     use super::watch::ConnectionWatch;
     #[pymodule_export]

@@ -8,6 +8,7 @@ use pyo3::IntoPyObjectExt;
 use redis::Value;
 
 use super::record::PyJobRecord;
+use super::rows::PyRows;
 use crate::events::{Entry, JobEnd};
 use crate::protocol::JobRecord;
 use crate::queue::schedulers::Scheduled;
@@ -40,6 +41,8 @@ pub enum Output {
     JobEnd(Option<JobEnd>),
     /// Replies of plain commands.
     Values(Vec<Value>),
+    /// Jobs that were read for a table; `None` at the end.
+    Rows(Option<PyRows>),
 }
 
 impl Output {
@@ -95,6 +98,7 @@ impl Output {
             }
             Self::JobEnd(end) => end.clone().into_bound_py_any(py),
             Self::Values(values) => list(py, values),
+            Self::Rows(rows) => rows.clone().into_bound_py_any(py),
         }
     }
 }

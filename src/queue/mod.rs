@@ -7,6 +7,8 @@ mod coalescer;
 mod getters;
 mod handle;
 mod linked;
+#[cfg(feature = "arrow")]
+pub mod read;
 pub mod schedulers;
 mod settings;
 mod sweep;

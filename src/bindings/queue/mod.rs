@@ -42,7 +42,7 @@ pub struct CoreQueue {
 
 impl CoreQueue {
     /// The handle of this process; a forked child makes its own.
-    fn handle(&self) -> Arc<QueueHandle> {
+    pub fn handle(&self) -> Arc<QueueHandle> {
         let mut slot = self.handle.lock();
         if let Some(handle) = slot.as_ref().and_then(OwnedByProcess::get) {
             return handle.clone();
