@@ -16,6 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NO_EXAMPLE = {
+    "spark-cluster",
+    "spark-sizing",
     "architecture",
     "benchmarks",
     "boards",

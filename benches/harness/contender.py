@@ -21,6 +21,7 @@ class Contender:
         foreign: it has another key layout, so it fills the queue and counts by itself.
         ordered: it keeps the order in which jobs are added.
         limit: not a product but the limit of Redis itself; tables show how close the others come.
+        returns: it ends by itself when no job is left, and its time counts until it says so.
         extra: measured only with ``--all``.
     """
 
@@ -34,6 +35,7 @@ class Contender:
     foreign: bool = False
     ordered: bool = True
     limit: bool = False
+    returns: bool = False
     extra: bool = False
 
 

@@ -1,4 +1,4 @@
-"""Goals: a minimum ratio to another contender, or an upper bound of a figure. A rule decides whether one is met."""
+"""Goals: a minimum ratio to another contender, or a bound of a figure. A rule decides whether one is met."""
 
 from __future__ import annotations
 
@@ -42,6 +42,29 @@ class Times:
         if self.beside and set(self.beside) <= answer.rounds.keys():
             whose += f" ({self.beside[0]}: {ratio(answer, *self.beside, self.figure):.2f}x)"
         return Verdict(goal, f"{found:.2f}x{whose}", found, round(found, 2) >= round(self.at_least, 2))
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """A lower bound of a figure, the same on every machine.
+
+    Attributes:
+        subject: which contender.
+        figure: which.
+        bound: how much.
+    """
+
+    subject: str
+    figure: Figure
+    bound: float
+
+    def judge(self, answer: Answer) -> Verdict | None:
+        """Return whether it is met."""
+        if self.subject not in answer.rounds:
+            return None
+        found = middle(answer, self.subject, self.figure)
+        goal = f"{self.subject}: {self.figure.title} at least {self.bound:,g}"
+        return Verdict(goal, self.figure.shown(found), found, found >= self.bound)
 
 
 @dataclass(frozen=True)

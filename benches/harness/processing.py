@@ -50,6 +50,9 @@ class Process:
                 self._wait(stage, queues, wanted // 10)
                 meter.steady()
             done = self._wait(stage, queues, wanted)
+            if stage.contender.returns:
+                for peer in stage.peers:
+                    peer.handled()
             found = meter.read(done)
             for peer in stage.peers:
                 peer.stop()

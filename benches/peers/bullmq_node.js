@@ -143,6 +143,23 @@ async function processJobs(order) {
   say(`done ${JSON.stringify({ handled, latencies })}`);
 }
 
+// Reads all completed jobs, page by page.
+async function read(order) {
+  const queue = await openQueue(order);
+  await ready();
+  let handled = 0;
+  let orders = 0;
+  for (let jobs; handled === 0 || jobs.length > 0; ) {
+    jobs = await queue.getJobs(['completed'], handled, handled + order.chunk - 1, true);
+    handled += jobs.length;
+    orders += jobs.reduce((sum, job) => sum + job.data.order, 0);
+  }
+  say('handled');
+  await hear('stop');
+  say(`done ${JSON.stringify({ handled, orders })}`);
+  await queue.close();
+}
+
 // Takes all jobs and keeps them until the stop.
 async function hold({ concurrency, lock_duration: lockDuration, ...rest }) {
   const order = { ...rest, worker: { concurrency, lockDuration } };
@@ -181,6 +198,7 @@ const TASKS = {
   add_paced: addPaced,
   add_flows: addFlows,
   process: processJobs,
+  read,
   hold,
   check_stalled: checkStalled,
 };

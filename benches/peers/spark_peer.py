@@ -17,7 +17,7 @@ from bullrush.spark import drain, enqueue
 
 
 def add_rows(spark: SparkSession, order: Order) -> None:
-    rows = _rows(spark, order).cache()
+    rows = rows_of(spark, order).cache()
     rows.count()
     channel.ready()
     enqueue(rows, order["queue"], url=order["url"], name=functions.lit(NAME))
@@ -28,11 +28,12 @@ def add_rows(spark: SparkSession, order: Order) -> None:
 def work_rows(spark: SparkSession, order: Order) -> None:
     channel.ready()
     jobs = drain(spark, order["queue"], lambda job: None, url=order["url"], concurrency=100, until="drained")
+    channel.handled()
     channel.wait_for_stop()
     channel.done(handled=jobs.count())
 
 
-def _rows(spark: SparkSession, order: Order) -> DataFrame:
+def rows_of(spark: SparkSession, order: Order) -> DataFrame:
     number = functions.col("id")
     return spark.range(order["jobs"]).select(
         number.alias("order"),
@@ -42,11 +43,18 @@ def _rows(spark: SparkSession, order: Order) -> DataFrame:
     )
 
 
-def main() -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # executors run the same code as this process
+def session() -> SparkSession:
+    """Return a session with two local cores, whose tasks run this Python."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder: Any = SparkSession.builder
-    session = builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    tasks = {"enqueue": partial(add_rows, session), "drain": partial(work_rows, session)}
-    channel.work(f"bullrush in Spark {importlib.metadata.version('pyspark')}", tasks)
-    session.stop()
+    spark: SparkSession = builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def main() -> None:
+    spark = session()
+    tasks = {"enqueue": add_rows, "drain": work_rows}
+    version = importlib.metadata.version("pyspark")
+    channel.work(f"bullrush in Spark {version}", {name: partial(task, spark) for name, task in tasks.items()})
+    spark.stop()
