@@ -12,16 +12,24 @@ from bullrush.spark.partition import worker
 from bullrush.spark.progress import progress
 from bullrush.spark.reading.read_jobs import read_jobs
 from bullrush.spark.results import JobResult
+from bullrush.spark.tasks.arrow_handler import arrow_handler
 
 __all__ = [
     "EnqueueStats",
     "FlowStats",
     "JobResult",
+<<<<<<< HEAD
+=======
+    "arrow_handler",
+>>>>>>> be4759b (Arrow batch handlers: a model gets the data of many jobs as one Arrow batch)
     "call",
     "drain",
     "enqueue",
     "enqueue_flows",
     "progress",
+<<<<<<< HEAD
     "read_jobs",
+=======
+>>>>>>> be4759b (Arrow batch handlers: a model gets the data of many jobs as one Arrow batch)
     "worker",
 ]
