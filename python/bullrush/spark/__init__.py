@@ -18,18 +18,12 @@ __all__ = [
     "EnqueueStats",
     "FlowStats",
     "JobResult",
-<<<<<<< HEAD
-=======
     "arrow_handler",
->>>>>>> be4759b (Arrow batch handlers: a model gets the data of many jobs as one Arrow batch)
     "call",
     "drain",
     "enqueue",
     "enqueue_flows",
     "progress",
-<<<<<<< HEAD
     "read_jobs",
-=======
->>>>>>> be4759b (Arrow batch handlers: a model gets the data of many jobs as one Arrow batch)
     "worker",
 ]
