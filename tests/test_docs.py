@@ -25,6 +25,7 @@ NO_EXAMPLE = {
     "interop",
     "job-lifecycle",
     "parity",
+    "spark-source",
 }
 
 EXAMPLES = [

@@ -1,6 +1,7 @@
 --- Adds jobs: per job the hash, `added`, and its place in wait, prioritized or delayed.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    runs, one after another. Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
+--- ARGV    [ "batch", batch_id, ] then runs, one after another. With a batch id the jobs that this call adds are counted in
+---         ext:enq-<batch_id>, which lives for 7 days. Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
 ---         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic). opts_json is an
 ---         object without jobId, which is added here for custom ids.
 --- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
@@ -19,7 +20,9 @@ local P = string.sub(KEYS[1], 1, -5)
 local ARGV = ARGV
 local size = #ARGV
 
-local from = 1
+local batch = ARGV[1] == 'batch' and ARGV[2]
+local first_run = batch and 3 or 1
+local from = first_run
 while from <= size do
   local count, custom = tonumber(ARGV[from]), ARGV[from + 7]
   if not count or count < 1 or not tonumber(ARGV[from + 3]) or not tonumber(ARGV[from + 4])
@@ -31,16 +34,25 @@ end
 if from ~= size + 1 then
   return redis.error_reply('ERR add_jobs: the last run is cut short')
 end
-if size == 0 then
+if size < first_run then
   return {}
 end
 
+local counter
+if batch then
+  --- @include open_counter
+  counter = open_counter(P, batch)
+  if counter.err then
+    return counter
+  end
+end
+
 -- Everything comes as an argument: each local of the script that a function names costs every call.
-local function add(P, ARGV, size, reply, added, places)
+local function add(P, ARGV, size, reply, added, places, counter)
   local target, blocked, settings = get_target(P)
   local events, format = P .. 'events', string.format
   local runnable, delayed = false, false
-  local at = 1
+  local at = counter and 3 or 1
   while at <= size do
     local count, name, opts, timestamp = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
     local delay, priority, custom = ARGV[at + 4], ARGV[at + 5], ARGV[at + 7] == '1'
@@ -81,6 +93,9 @@ local function add(P, ARGV, size, reply, added, places)
       at = at + 1
     end
     reply[#reply + 1] = duplicates or first
+    if counter then
+      counter.total = counter.total + count - #(duplicates or '')
+    end
 
     if placed[1] then
       places[#places + 1] = place_jobs(P, target, placed, due, priority, lifo)
@@ -112,11 +127,14 @@ local function add(P, ARGV, size, reply, added, places)
   if delayed then
     add_delay_marker(P)
   end
+  if counter then -- last, so that a call which is undone is not counted
+    counter.store()
+  end
 end
 
 -- A call adds all its jobs or none: after an error the caller may add them again.
 local reply, added, places = {}, {}, {}
-local done, failed = pcall(add, P, ARGV, size, reply, added, places)
+local done, failed = pcall(add, P, ARGV, size, reply, added, places, counter)
 if not done then
   for i = #places, 1, -1 do
     undo_enter(places[i])

@@ -1,6 +1,7 @@
 --- Adds jobs that have a parent, children or a deduplication id, each to its own queue.
 --- KEYS[1] <prefix>:<queue>:meta of the first job's queue
---- ARGV    done_key (key of a job that exists if and only if this same call was done before; "" = not known), then runs
+--- ARGV    [ "batch", batch_id, ] as in add_jobs, then
+---         done_key (key of a job that exists if and only if this same call was done before; "" = not known), then runs
 ---         of consecutive jobs. Run: count, P (prefix of the queue's keys, with the colon), name, opts_json, timestamp,
 ---         delay, priority, lifo, ids ("0" from the counter, "1" custom, "2" made by the client), parent ("1": it waits
 ---         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms
@@ -32,7 +33,9 @@ local size, HEAD = #ARGV, 15
 
 -- Check the form of all runs, and which jobs and parents exist, before anything is written.
 local runs, keys, made, refused, repeated = {}, {}, {}, {}, false
-local at, position = 2, 0
+local batch = ARGV[1] == 'batch' and ARGV[2]
+local done_key = ARGV[batch and 3 or 1]
+local at, position = batch and 4 or 2, 0
 while at <= size do
   local count, ids, flags = tonumber(ARGV[at]), ARGV[at + 8], ARGV[at + 14]
   local run = {
@@ -78,7 +81,7 @@ for first = 1, #keys, 1000 do
   repeated = repeated or call('EXISTS', unpack(keys, first, math.min(first + 999, #keys))) > 0
 end
 if repeated then -- seldom: some ids exist, and these jobs may have another parent
-  if ARGV[1] ~= '' and call('EXISTS', ARGV[1]) == 1 then
+  if done_key ~= '' and call('EXISTS', done_key) == 1 then
     return false
   end
   local linked = {}
@@ -100,6 +103,15 @@ if repeated then -- seldom: some ids exist, and these jobs may have another pare
         linked[job_key] = run.parent_key ~= '' and run.parent_key or link or ''
       end
     end
+  end
+end
+
+local counter
+if batch then
+  --- @include open_counter
+  counter = open_counter(string.sub(KEYS[1], 1, -5), batch)
+  if counter.err then
+    return counter
   end
 end
 
@@ -271,6 +283,10 @@ local function add()
   for _, run in ipairs(unsure_runs) do
     local parent = read_parent(run.parent_key, run.parent_json)
     release_parent_if_done(parent.P, parent.id, run.timestamp)
+  end
+  if counter then -- last, so that a call which is undone is not counted
+    counter.total = counter.total + #stored
+    counter.store()
   end
 end
 

@@ -75,6 +75,25 @@ class RedisServerError(BullrushError):
         return f"{self.args[0]} {self.args[1]}"
 
 
+class EnqueueError(BullrushError):
+    """An `enqueue` of Spark did not finish. Some of its rows may be jobs already.
+
+    Attributes:
+        batch_id: the id of its batch. A call with this id adds only the rows that are missing.
+        code: the first word of Redis' error, such as ``OOM``, if that is the reason.
+    """
+
+    def __init__(self, message: str, batch_id: str = "", code: str | None = None) -> None:
+        """Take the message, the id of the batch and the first word of Redis' error."""
+        super().__init__(message, batch_id, code)
+        self.batch_id = batch_id
+        self.code = code
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return str(self.args[0])
+
+
 class RedisVersionError(BullrushError):
     """The Redis server is too old; 6.2 is the oldest that works."""
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::Texts;
+use super::{Invalid, Texts};
 use crate::error::Error;
 
 /// Keys of the queue itself, as in Python's `naming.py`: a job with such an id would overwrite one of them.
@@ -16,7 +16,7 @@ const QUEUE_KEYS: [&str; 23] = [
 ];
 const QUEUE_KEY_PREFIXES: [&str; 5] = ["metrics:", "repeat:", "de:", "dn:", "ext:"];
 
-/// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of the row in hex, `k` counts the equal rows before it.
+/// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of data and name in hex, `k` counts the equal rows before it.
 ///
 /// A task that is retried gets the same rows in any order and gives them the same set of ids, so it adds nothing twice. Rows that
 /// are equal stay separate jobs. Needs about 50 bytes of memory per row.
@@ -38,18 +38,16 @@ impl AutoIds {
         Ok(Self { scope: scope.to_owned(), seen: HashMap::new() })
     }
 
-    /// Give each row its id. The name counts as content when it comes from a column.
-    pub(super) fn assign(&mut self, data: &Texts, names: Option<&Texts>) -> Texts {
+    /// Give each row its id; `common` is the name of the jobs that have none of their own.
+    pub(super) fn assign(&mut self, data: &Texts, common: &str, names: Option<&Texts>) -> Texts {
         let mut out = Texts::with_capacity(data.len(), data.len() * (self.scope.len() + 36));
         let mut id = String::new();
         for row in 0..data.len() {
             let mut hasher = Xxh3::new();
             hasher.update(data.get(row).as_bytes());
-            if let Some(names) = names {
-                // The JSON of a row has no newline, so no other pair of data and name gives these bytes.
-                hasher.update(b"\n");
-                hasher.update(names.get(row).as_bytes());
-            }
+            // The JSON of a row has no newline, so no other pair of data and name gives these bytes.
+            hasher.update(b"\n");
+            hasher.update(names.map_or(common, |names| names.get(row)).as_bytes());
             let hash = hasher.digest128();
             let k = self.seen.entry(hash).and_modify(|k| *k += 1).or_insert(0);
             id.clear();
@@ -64,7 +62,7 @@ impl AutoIds {
 ///
 /// BullMQ refuses numbers, because they are the ids of its own counter. The rule looks at the value and not at the column's type,
 /// so `7` and `"7"` are the same job.
-pub(super) fn from_column(column: &str, values: &Texts) -> Result<Texts, Error> {
+pub(super) fn from_column(column: &str, values: &Texts, invalid: &mut Invalid) -> Result<Texts, Error> {
     let mut out = Texts::with_capacity(values.len(), values.bytes.len() + values.len() * (column.len() + 1));
     for row in 0..values.len() {
         let value = values.get(row);
@@ -74,7 +72,10 @@ pub(super) fn from_column(column: &str, values: &Texts) -> Result<Texts, Error> 
         }
         out.push(value);
         let id = out.get(row);
-        check(id).map_err(|why| Error::InvalidOption(format!("{why}: {id:?} in row {row} of column {column:?}")))?;
+        // A row that is left out already may have any text here.
+        if let (false, Err(why)) = (invalid.has(row), check(id)) {
+            invalid.add(row, || format!("{why}: {id:?} in row {row} of column {column:?}"))?;
+        }
     }
     Ok(out)
 }

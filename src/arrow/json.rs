@@ -6,14 +6,19 @@
 //! - an instant (timestamp with a zone) is written in UTC with `Z`, whatever the zone of the session: the same row has the
 //!   same bytes, and so the same automatic id, in every session; a timestamp without a zone has no suffix.
 //!
+//! - Spark's VARIANT is the JSON that it holds, an interval an ISO 8601 duration; 64-bit integers are strings on request.
+//!
 //! As in arrow-json: integers and decimals are numbers with all their digits (a reader that has only doubles rounds them
-//! beyond 2^53: cast such a column to string), NaN and infinities are `null`, dates are `YYYY-MM-DD`.
+//! beyond 2^53), NaN and infinities are `null`, dates are `YYYY-MM-DD`.
 
+use std::fmt::Display;
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt64Type,
 };
 use arrow_array::{Array, ArrayAccessor, RecordBatch, StructArray};
 use arrow_json::writer::{make_encoder, NullableEncoder};
@@ -23,12 +28,15 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 use chrono::{DateTime, SecondsFormat, Utc};
 
+use super::intervals::Intervals;
+use super::variant::{is_variant, Variants};
 use super::Texts;
 use crate::error::Error;
 
 /// Encode every row of `batch` as one JSON object.
-pub(super) fn encode(batch: &RecordBatch) -> Result<Texts, Error> {
-    let options = EncoderOptions::default().with_explicit_nulls(true).with_encoder_factory(Arc::new(JobJson));
+pub(super) fn encode(batch: &RecordBatch, longs_as_strings: bool) -> Result<Texts, Error> {
+    let factory = Arc::new(JobJson { longs_as_strings });
+    let options = EncoderOptions::default().with_explicit_nulls(true).with_encoder_factory(factory);
     let field = Arc::new(Field::new_struct("", batch.schema().fields().clone(), false));
     let array = StructArray::from(batch.clone());
     let refuse = |error: ArrowError| Error::InvalidOption(format!("The rows cannot be job data: {error}"));
@@ -44,7 +52,9 @@ pub(super) fn encode(batch: &RecordBatch) -> Result<Texts, Error> {
 }
 
 #[derive(Debug)]
-struct JobJson;
+struct JobJson {
+    longs_as_strings: bool,
+}
 
 impl EncoderFactory for JobJson {
     fn make_default_encoder<'a>(
@@ -58,6 +68,17 @@ impl EncoderFactory for JobJson {
             DataType::LargeBinary => Box::new(Base64(array.as_binary::<i64>())),
             DataType::BinaryView => Box::new(Base64(array.as_binary_view())),
             DataType::FixedSizeBinary(_) => Box::new(Base64(array.as_fixed_size_binary())),
+            DataType::Struct(_) if is_variant(array.data_type()) => Box::new(Variants::read(array.as_struct())?),
+            DataType::Interval(unit) => Box::new(Intervals::read(array, *unit)?),
+            DataType::Int64 if self.longs_as_strings => Box::new(Quoted(array.as_primitive::<Int64Type>().values())),
+            DataType::UInt64 if self.longs_as_strings => Box::new(Quoted(array.as_primitive::<UInt64Type>().values())),
+            // arrow-json says this, too, but not which column it is.
+            DataType::Map(entries, _) if !has_text_keys(entries) => {
+                return Err(ArrowError::JsonError(format!(
+                    "column {:?} is a map with keys that are no strings",
+                    field.name()
+                )))
+            }
             DataType::Timestamp(unit, zone) => Box::new(Instant::new(array, *unit, zone.is_some())),
             // arrow-json checks only the keys of a dictionary for nulls and would write the bytes under a null value.
             DataType::Dictionary(_, _) if array.as_any_dictionary().values().null_count() > 0 => {
@@ -69,6 +90,19 @@ impl EncoderFactory for JobJson {
             _ => return Ok(None),
         };
         Ok(Some(NullableEncoder::new(encoder, array.nulls().cloned())))
+    }
+}
+
+fn has_text_keys(entries: &Field) -> bool {
+    let DataType::Struct(fields) = entries.data_type() else { return false };
+    matches!(fields.first().map(|key| key.data_type()), Some(DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
+}
+
+struct Quoted<'a, T>(&'a [T]);
+
+impl<T: Display> Encoder for Quoted<'_, T> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        write!(out, "\"{}\"", self.0[row]).expect("a Vec takes everything");
     }
 }
 

@@ -3,35 +3,103 @@
 //! The JSON rules (`json`) and the id rules (`ids`) are part of the public contract: automatic ids are hashes of the
 //! encoded row, so a change of one byte would make a retried task add its jobs a second time.
 
+mod columns;
 mod ids;
 mod import;
+mod intervals;
 mod json;
 pub mod read;
 #[cfg(test)]
 mod tests;
+mod variant;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
-use arrow_cast::cast;
-use arrow_schema::DataType;
+use arrow_array::RecordBatch;
 
+pub use columns::{OwnOptions, Parent, RowOptions};
 pub use ids::AutoIds;
 pub use import::{batch, export, schema, stream, Batches};
 
 use crate::error::Error;
 use crate::protocol::NewJob;
 
-/// Which columns hold the name, the id and the data.
-#[derive(Debug, Clone, Default)]
+/// Where the name of a job comes from.
+#[derive(Debug, Clone)]
+pub enum JobName {
+    Common(String),
+    Column(String),
+}
+
+/// What becomes of the columns.
+#[derive(Debug, Clone)]
 pub struct RowPlan {
-    /// Column with the job name; without it all jobs have the caller's name.
-    pub name: Option<String>,
+    pub name: JobName,
     /// Column with the custom job id.
     pub id: Option<String>,
     /// Columns of the job data, in this order; `None` = all columns.
     pub data: Option<Vec<String>>,
+    /// Column with more options of each job, as a struct or as JSON.
+    pub opts: Option<String>,
+    pub priority: Option<String>,
+    pub delay: Option<String>,
+    pub parent: Option<String>,
+    /// Write 64-bit integers as strings, since Node rounds numbers beyond 2^53.
+    pub longs_as_strings: bool,
+    /// Leave out rows that cannot be a job, instead of refusing the batch.
+    pub skip_invalid: bool,
+}
+
+impl Default for RowPlan {
+    fn default() -> Self {
+        RowPlan {
+            name: JobName::Common(String::new()),
+            id: None,
+            data: None,
+            opts: None,
+            priority: None,
+            delay: None,
+            parent: None,
+            longs_as_strings: false,
+            skip_invalid: false,
+        }
+    }
+}
+
+/// The rows that cannot be jobs.
+#[derive(Debug, Default)]
+pub struct Invalid {
+    skip: bool,
+    rows: BTreeSet<usize>,
+}
+
+impl Invalid {
+    /// Note a row; an error if such rows are not to be left out.
+    ///
+    /// # Errors
+    /// `InvalidOption` with the reason.
+    pub fn add(&mut self, row: usize, why: impl FnOnce() -> String) -> Result<(), Error> {
+        if !self.skip {
+            return Err(Error::InvalidOption(why()));
+        }
+        self.rows.insert(row);
+        Ok(())
+    }
+
+    /// Return whether a row is left out.
+    pub fn has(&self, row: usize) -> bool {
+        self.rows.contains(&row)
+    }
+
+    /// Return how many rows are left out.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Return whether no row is left out.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
 }
 
 /// The jobs of one batch. Owns its bytes: another thread may send it after the batch was dropped.
@@ -40,6 +108,8 @@ pub struct Rows {
     data: Texts,
     names: Option<Texts>,
     ids: Option<Texts>,
+    pub options: Option<RowOptions>,
+    pub invalid: Invalid,
 }
 
 impl Rows {
@@ -68,14 +138,14 @@ impl Rows {
         self.ids.as_ref().map(|ids| ids.get(row))
     }
 
-    /// Iterate over the jobs; `common` gives the values that the rows do not have.
-    pub fn jobs<'a>(&'a self, common: NewJob<'a>) -> impl ExactSizeIterator<Item = NewJob<'a>> + 'a {
-        (0..self.len()).map(move |row| NewJob {
+    /// Return the job of one row; `common` gives the values that the row does not have.
+    pub fn job<'a>(&'a self, row: usize, common: NewJob<'a>) -> NewJob<'a> {
+        NewJob {
             name: self.name(row).unwrap_or(common.name),
             data: self.data(row),
             id: self.id(row).or(common.id),
             ..common
-        })
+        }
     }
 }
 
@@ -122,17 +192,24 @@ impl Texts {
 /// cannot hold; and when an id is not a valid BullMQ id. Then the whole batch is refused.
 pub fn encode(batch: &RecordBatch, plan: &RowPlan, auto: Option<&mut AutoIds>) -> Result<Rows, Error> {
     refuse_twins(batch)?;
-    let names = plan.name.as_deref().map(|column| texts(batch, column, "name")).transpose()?;
+    let mut invalid = Invalid { skip: plan.skip_invalid, ..Invalid::default() };
+    let (common, names) = match &plan.name {
+        JobName::Common(name) => (name.as_str(), None),
+        JobName::Column(column) => ("", Some(columns::texts(batch, column, "name", &mut invalid)?)),
+    };
     let data = match &plan.data {
-        None => json::encode(batch)?,
-        Some(columns) => json::encode(&project(batch, columns)?)?,
+        None => json::encode(batch, plan.longs_as_strings)?,
+        Some(columns) => json::encode(&project(batch, columns)?, plan.longs_as_strings)?,
     };
     let ids = match (&plan.id, auto) {
-        (Some(column), _) => Some(ids::from_column(column, &texts(batch, column, "id")?)?),
-        (None, Some(auto)) => Some(auto.assign(&data, names.as_ref())),
+        (Some(column), _) => {
+            Some(ids::from_column(column, &columns::texts(batch, column, "id", &mut invalid)?, &mut invalid)?)
+        }
+        (None, Some(auto)) => Some(auto.assign(&data, common, names.as_ref())),
         (None, None) => None,
     };
-    Ok(Rows { data, names, ids })
+    let options = RowOptions::read(batch, plan, &mut invalid)?;
+    Ok(Rows { data, names, ids, options, invalid })
 }
 
 fn refuse_twins(batch: &RecordBatch) -> Result<(), Error> {
@@ -155,30 +232,4 @@ fn index_of(batch: &RecordBatch, column: &str) -> Result<usize, Error> {
         let known: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         Error::InvalidOption(format!("No column {column:?}; there are {}", known.join(", ")))
     })
-}
-
-/// Return a column of strings or integers as strings, without nulls.
-fn texts(batch: &RecordBatch, column: &str, role: &str) -> Result<Texts, Error> {
-    let array: &ArrayRef = batch.column(index_of(batch, column)?);
-    let value_type = match array.data_type() {
-        DataType::Dictionary(_, value) => value.as_ref(),
-        other => other,
-    };
-    let usable = match value_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        other => role == "id" && other.is_integer(),
-    };
-    if !usable {
-        return Err(Error::InvalidOption(format!("Column {column:?} cannot be the job {role}: it holds {value_type}")));
-    }
-    let strings = cast(array, &DataType::Utf8).map_err(|error| Error::InvalidOption(error.to_string()))?;
-    let strings: &StringArray = strings.as_string();
-    if let Some(row) = (0..strings.len()).find(|&row| strings.is_null(row)) {
-        return Err(Error::InvalidOption(format!("Column {column:?} is null in row {row}: every job needs a {role}")));
-    }
-    let mut out = Texts::with_capacity(strings.len(), strings.values().len());
-    for row in 0..strings.len() {
-        out.push(strings.value(row));
-    }
-    Ok(out)
 }

@@ -87,7 +87,11 @@ fn only_the_wanted_columns_are_data_and_a_name_column_gives_the_names() {
         ("to", Arc::new(StringArray::from(vec!["a", "b"]))),
         ("n", Arc::new(Int32Array::from(vec![1, 2]))),
     ]);
-    let plan = RowPlan { name: Some("kind".into()), data: Some(vec!["n".into(), "to".into()]), ..RowPlan::default() };
+    let plan = RowPlan {
+        name: JobName::Column("kind".into()),
+        data: Some(vec!["n".into(), "to".into()]),
+        ..RowPlan::default()
+    };
     let rows = encode(&batch, &plan, None).unwrap();
     let common = NewJob {
         name: "",
@@ -99,7 +103,7 @@ fn only_the_wanted_columns_are_data_and_a_name_column_gives_the_names() {
         priority: 2,
         lifo: false,
     };
-    let jobs: Vec<_> = rows.jobs(common).collect();
+    let jobs: Vec<_> = (0..rows.len()).map(|row| rows.job(row, common)).collect();
     assert_eq!((jobs[1].name, jobs[1].data), ("sms", br#"{"n":2,"to":"b"}"#.as_slice()));
     assert_eq!((jobs[1].id, jobs[1].opts, jobs[1].priority), (None, br#"{"attempts":3}"#.as_slice(), 2));
 }
@@ -153,7 +157,7 @@ fn automatic_ids_depend_on_content_and_not_on_order_or_batching() {
     let set = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<_>>();
     assert_eq!(set(&first), set(&again));
     assert_eq!(set(&first).len(), 5, "equal rows stay that many jobs");
-    assert_eq!(first[0], format!("run.0.{:032x}.0", xxhash_rust::xxh3::xxh3_128(b"{\"x\":1}")));
+    assert_eq!(first[0], format!("run.0.{:032x}.0", xxhash_rust::xxh3::xxh3_128(b"{\"x\":1}\n")));
     assert!(first[4].ends_with(".2"));
     assert!(set(&first).is_disjoint(&set(&auto_ids(&[vec![1, 2, 3]], "run.1"))));
     assert!(AutoIds::new("a:b").is_err() && AutoIds::new("").is_err());
@@ -164,7 +168,7 @@ fn a_name_from_a_column_is_part_of_the_automatic_id() {
     let ids = |names: Vec<&str>| {
         let batch =
             table(vec![("kind", Arc::new(StringArray::from(names))), ("x", Arc::new(Int64Array::from(vec![1, 1])))]);
-        let plan = RowPlan { name: Some("kind".into()), data: Some(vec!["x".into()]), ..RowPlan::default() };
+        let plan = RowPlan { name: JobName::Column("kind".into()), data: Some(vec!["x".into()]), ..RowPlan::default() };
         let rows = encode(&batch, &plan, Some(&mut AutoIds::new("s").unwrap())).unwrap();
         BTreeSet::from([
             (rows.id(0).unwrap().to_owned(), rows.name(0).unwrap().to_owned()),

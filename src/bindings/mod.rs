@@ -35,13 +35,13 @@ mod _core {
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]
-    use super::queue::{CoreQueue, PyNewJobRecord, PyNewJobs};
+    use super::queue::{CoreQueue, PyNewJobRecord, PyNewJobs, PyRowPlan};
     #[pymodule_export]
     use super::reader::{CoreReader, CoreReading};
     #[pymodule_export]
     use super::record::PyJobRecord;
     #[pymodule_export]
-    use super::rows::{json_as_rows, PyRows};
+    use super::rows::PyRows;
     #[pymodule_export]
     use super::watch::ConnectionWatch;
     #[pymodule_export]

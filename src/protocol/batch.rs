@@ -3,6 +3,7 @@
 mod chunk;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use chunk::{Chunk, Run, MAX_BYTES, MAX_JOBS};
 
@@ -25,6 +26,8 @@ pub struct NewJob<'a> {
 /// Jobs to add, in one buffer: a job costs one copy of its payload and no allocation of its own.
 #[derive(Clone, Debug, Default)]
 pub struct JobBatch {
+    /// The batch whose counter counts the jobs that are really added.
+    counted_as: Option<Arc<str>>,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
     heads: Vec<Head>,
@@ -67,7 +70,19 @@ impl JobBatch {
     /// Reserves room for `jobs` jobs of `bytes` bytes in all.
     #[must_use]
     pub fn with_capacity(jobs: usize, bytes: usize) -> Self {
-        JobBatch { bytes: Vec::with_capacity(bytes), slots: Vec::with_capacity(jobs), heads: Vec::new() }
+        JobBatch { bytes: Vec::with_capacity(bytes), slots: Vec::with_capacity(jobs), ..Self::default() }
+    }
+
+    /// Lets Redis count the jobs that it really adds, in `ext:enq-<batch_id>`.
+    #[must_use]
+    pub fn counted_as(self, batch_id: Option<&str>) -> Self {
+        JobBatch { counted_as: batch_id.map(Arc::from), ..self }
+    }
+
+    /// The id of the batch that counts the jobs.
+    #[must_use]
+    pub fn batch_id(&self) -> Option<&str> {
+        self.counted_as.as_deref()
     }
 
     #[must_use]

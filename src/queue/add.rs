@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::adder::{AddedJobs, Adder};
 use super::coalescer::{CoalescedCall, OnDone};
 use super::handle::QueueHandle;
+use super::patience::Patience;
 use crate::error::Result;
 use crate::protocol::{due, JobBatch, NewJob};
 
@@ -46,12 +47,20 @@ impl QueueHandle {
     /// [`crate::error::Error::InvalidOption`] with nothing sent: a job would be due too late. [`crate::error::Error::OutcomeUnknown`] when a reply got lost
     /// and ids are automatic: parts of the batch may be there.
     pub async fn add_jobs(&self, batch: &JobBatch) -> Result<AddedJobs> {
+        self.add_jobs_patiently(batch, None).await
+    }
+
+    /// As [`QueueHandle::add_jobs`]; with patience it waits while the memory of the server is full.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::add_jobs`].
+    pub async fn add_jobs_patiently(&self, batch: &JobBatch, patience: Option<Arc<Patience>>) -> Result<AddedJobs> {
         // Before the first connection is made.
         batch.check_due()?;
         self.writable().await?;
         // Only batches of more than one call use the bulk link.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
-        let mut adder = Adder::new(link.clone(), self.keys.clone());
+        let mut adder = Adder::new(link.clone(), self.keys.clone()).with_patience(patience);
         adder.add(batch).await?;
         adder.finish().await
     }

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use redis::Value;
 
+use super::patience::{patiently, Patience};
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::protocol::batch::{Chunk, MAX_JOBS};
@@ -50,12 +52,18 @@ pub struct Adder {
     in_flight: VecDeque<InFlightCall>,
     /// A first part has its reply: the script is loaded, so calls in flight keep their order.
     warm: bool,
+    patience: Option<Arc<Patience>>,
     added: AddedJobs,
 }
 
 impl Adder {
     pub(super) fn new(link: Link, keys: Keys) -> Self {
-        Adder { link, keys, in_flight: VecDeque::new(), warm: false, added: AddedJobs::default() }
+        Adder { link, keys, in_flight: VecDeque::new(), warm: false, patience: None, added: AddedJobs::default() }
+    }
+
+    /// With patience, parts that Redis refuses for want of memory are sent until it takes them.
+    pub(super) fn with_patience(self, patience: Option<Arc<Patience>>) -> Self {
+        Adder { patience, ..self }
     }
 
     /// Sends a batch; returns when all but the last few parts have replies.
@@ -88,14 +96,17 @@ impl Adder {
 
     async fn send(&mut self, chunk: Chunk<'_>) {
         let runs = chunk.runs();
-        let (call, retry) = add_jobs_call(&self.keys, &runs);
+        let (call, retry) = add_jobs_call(&self.keys, &runs, chunk.batch_id());
         let sent = runs.iter().map(|run| SentRun {
             count: run.len(),
             ids: if run.custom_ids { run.jobs().map(|(id, _)| id.to_owned()).collect() } else { Vec::new() },
         });
         let runs = sent.collect();
-        let link = self.link.clone();
-        let state = CallState::Running(Box::pin(async move { eval(&link, &call, retry).await }));
+        let (link, patience) = (self.link.clone(), self.patience.clone());
+        let state =
+            CallState::Running(Box::pin(
+                async move { patiently(patience.as_deref(), || eval(&link, &call, retry)).await },
+            ));
         self.in_flight.push_back(InFlightCall { state, runs });
         self.poll_all().await;
     }

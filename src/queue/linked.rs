@@ -1,17 +1,25 @@
 //! Adding jobs that have a parent, children or a deduplication id.
 
+use std::sync::Arc;
+
 use super::handle::QueueHandle;
+use super::patience::{patiently, Patience};
 use crate::error::{Error, Result};
 use crate::scripts::add::{add_linked_jobs, AddedLinkedJobs, LinkedCall};
 
 impl QueueHandle {
-    /// Adds the jobs of several calls in order; each call is stored as a whole or not at all.
+    /// Adds the jobs of several calls in order; each call is stored as a whole or not at all. With patience it waits while the memory
+    /// of the server is full.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] when a job would be due too late; [`Error::QueueName`] when the keys are in several slots of a
     /// cluster; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of
     /// earlier calls stay added.
-    pub async fn add_linked_jobs(&self, calls: Vec<LinkedCall>) -> Result<AddedLinkedJobs> {
+    pub async fn add_linked_jobs(
+        &self,
+        calls: Vec<LinkedCall>,
+        patience: Option<Arc<Patience>>,
+    ) -> Result<AddedLinkedJobs> {
         calls.iter().try_for_each(LinkedCall::check_due)?;
         self.writable().await?;
         let link = if calls.len() == 1 { &self.link } else { &self.bulk };
@@ -20,8 +28,8 @@ impl QueueHandle {
         }
         let mut added = AddedLinkedJobs::default();
         for call in &calls {
-            let linked =
-                add_linked_jobs(link, call).await.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;
+            let linked = patiently(patience.as_deref(), || add_linked_jobs(link, call)).await;
+            let linked = linked.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;
             let first = added.ids.len();
             added.left_out.extend(linked.left_out.into_iter().map(|position| first + position));
             added.unattached.extend(linked.unattached.into_iter().map(|position| first + position));

@@ -7,6 +7,7 @@ mod coalescer;
 mod getters;
 mod handle;
 mod linked;
+mod patience;
 #[cfg(feature = "arrow")]
 pub mod read;
 pub mod schedulers;
@@ -17,4 +18,5 @@ pub use adder::{AddedJobs, Adder};
 pub use checks::VERSION;
 pub use coalescer::OnDone;
 pub use handle::{QueueHandle, QueueOptions};
+pub use patience::Patience;
 pub use settings::ignored_settings;

@@ -29,15 +29,16 @@ pub enum AddedRun {
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost and some ids are automatic.
 pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<AddedRun>> {
-    let (call, retry) = add_jobs_call(keys, runs);
+    let (call, retry) = add_jobs_call(keys, runs, None);
     read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
 }
 
-/// Builds the call of [`add_jobs`], so that it can outlive the runs.
-pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>]) -> (Call, Retry) {
-    let args = runs.iter().map(|run| 8 + run.len() * (1 + usize::from(run.custom_ids))).sum();
+/// Builds the call of [`add_jobs`], so that it can outlive the runs. Redis counts the jobs that it adds under the batch id.
+pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str>) -> (Call, Retry) {
+    let args: usize = runs.iter().map(|run| 8 + run.len() * (1 + usize::from(run.custom_ids))).sum();
     let bytes = runs.iter().map(|run| run.size() + run.name.len() + run.opts.len() + 64).sum();
-    let mut call = Call::with_capacity(&lua::add::ADD_JOBS, keys, args, bytes);
+    let mut call = Call::with_capacity(&lua::add::ADD_JOBS, keys, args + 2, bytes);
+    count_as(&mut call, batch_id);
     for run in runs {
         call.arg(run.len()).arg(run.name).arg(run.opts).arg(run.timestamp);
         call.arg(run.delay).arg(run.priority).arg(flag(run.lifo)).arg(flag(run.custom_ids));
@@ -50,6 +51,13 @@ pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>]) -> (Call, Retry) {
     }
     let retry = if runs.iter().all(|run| run.custom_ids) { Retry::Safe } else { Retry::Never };
     (call, retry)
+}
+
+/// Begins the arguments of a call whose added jobs are counted.
+fn count_as(call: &mut Call, batch_id: Option<&str>) {
+    if let Some(batch_id) = batch_id {
+        call.arg("batch").arg(batch_id);
+    }
 }
 
 /// Reads the reply of [`add_jobs_call`].

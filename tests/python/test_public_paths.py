@@ -17,7 +17,7 @@ from bullrush import FlowProducer, Queue, aio, errors
 CLASSES = ("Queue", "Worker", "Job", "FlowProducer", "JobScheduler", "QueueEvents", "QueueEventsProducer")
 RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
 ERRORS = (
-    "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "FailedChildrenError",
+    "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "EnqueueError", "FailedChildrenError",
     "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
     "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "OutcomeUnknownError",
     "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "QueueNameError", "RateLimitError",

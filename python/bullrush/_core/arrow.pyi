@@ -1,6 +1,6 @@
 """Jobs from Arrow data, and jobs as Arrow data."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from .pending import Pending
@@ -42,14 +42,6 @@ class CoreRows:
         """How many of the ids had no job any more."""
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[Any, Any]: ...
 
-def json_as_rows(texts: Sequence[bytes], schema: object) -> CoreRows:
-    """Read JSON objects as one column ``data`` of structs. ``_corrupt`` has the texts that do not fit ``schema``.
-
-    Raises:
-        TypeError: it is not an Arrow schema.
-        InvalidOptionError: a type cannot be read from JSON.
-    """
-
 def rows_as_json(source: object, columns: Sequence[str] | None) -> list[bytes]:
     """Return each row of Arrow data as the JSON that `CoreQueue.add_arrow` stores; None is all columns.
 
@@ -57,3 +49,36 @@ def rows_as_json(source: object, columns: Sequence[str] | None) -> list[bytes]:
         TypeError: it is not Arrow data.
         InvalidOptionError: a column is missing or has a type that JSON cannot hold.
     """
+
+@final
+class RowPlan:
+    """How the rows of Arrow data become jobs: one plan for all batches of a writer."""
+
+    def __new__(
+        cls,
+        compile: Callable[[str | None, int | None, tuple[str, str | None] | None, bool], tuple[Any, str | None]],
+        *,
+        name: str | None = None,
+        name_column: str | None = None,
+        data: Sequence[str] | None = None,
+        id_column: str | None = None,
+        auto_ids: AutoIds | None = None,
+        batch_id: str | None = None,
+        opts_column: str | None = None,
+        priority_column: str | None = None,
+        delay_column: str | None = None,
+        parent_column: str | None = None,
+        longs_as_strings: bool = False,
+        skip_invalid: bool = False,
+        wait_for_memory: bool = False,
+    ) -> RowPlan:
+        """``compile(opts, priority, parent, delayed)`` returns ``CompiledOptions`` and None; equal calls are made once.
+
+        ``id_column`` gives custom ids; else ``auto_ids`` does; else ids are Redis' counter. With ``batch_id`` Redis counts
+        the jobs that it adds in ``ext:enq-<batch id>``.
+        """
+    @property
+    def skipped(self) -> int:
+        """How many rows were left out because they cannot be jobs."""
+    def has_waited(self) -> bool:
+        """Tell whether a call has waited for memory of the server since the last look."""

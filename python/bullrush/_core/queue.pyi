@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, final
 
-from .arrow import AutoIds
+from .arrow import RowPlan
 from .jobs import JobRecord, Link, NewJob, NewJobs
 from .pending import Pending
 
@@ -28,15 +28,11 @@ class CoreQueue:
         ``whole``: all jobs in one part. Returns the ids; the positions of the jobs that were not stored (a deduplicated job has the id
         of the job that replaces it); and among them the positions of the jobs that their parent does not wait for.
         """
-    def add_arrow(
-        self, source: object, name: str | None, name_column: str | None, data_columns: Sequence[str] | None,
-        id_column: str | None, auto_ids: AutoIds | None, opts: bytes, timestamp: int, delay: int, priority: int,
-        lifo: bool, link: Link | None,
-    ) -> Pending[tuple[list[str], list[int]]]:  # fmt: skip
+    def add_arrow(self, source: object, plan: RowPlan, now: int) -> Pending[tuple[list[str], list[int]]]:
         """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
 
-        ``id_column`` gives custom ids; else ``auto_ids`` does; else ids are Redis' counter. All rows are encoded before
-        this returns, and sent after it.
+        Returns the ids and the positions of those that existed. ``now`` is the time of the add in ms. All rows are
+        encoded before this returns, and sent after it.
         """
     def prepare(self) -> Pending[None]:
         """Connect, check the server and the queue, write ``meta``."""

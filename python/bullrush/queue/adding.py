@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from bullrush._core import AutoIds, NewJobs, now_ms
+from bullrush._core import AutoIds, NewJobs, RowPlan, now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import JobT
@@ -14,6 +14,7 @@ from bullrush.job.new_job import PreparedJob, prepare
 from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
 from bullrush.job.options import JobOptions, NewJob
 from bullrush.job.record import AddedRecord
+from bullrush.job.row_options import RowOptions
 from bullrush.queue.getters import QueueGetters
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs, of_one_job
 from bullrush.values.encoding import JSON, NO_DATA
@@ -193,24 +194,15 @@ class QueueAdding(QueueGetters[JobT]):
         id_scope: str | None,
         opts: Mapping[str, object],
     ) -> AddedIds:
-        compiled, own_id = self._compiler.compile(opts)
-        if own_id is not None:
-            raise InvalidOptionError("add_arrow() takes the column of job ids as job_id=, not in opts")
-        auto_ids = None if id_scope is None else AutoIds(id_scope)
-        pending = self.core.add_arrow(
-            source,
-            name,
-            name_column,
-            data,
-            job_id,
-            auto_ids,
-            compiled.stored,
-            compiled.timestamp or now_ms(),
-            compiled.delay,
-            compiled.priority,
-            compiled.lifo,
-            compiled.link,
+        plan = RowPlan(
+            RowOptions(self._compiler, opts, self.qualified_name),
+            name=name,
+            name_column=name_column,
+            data=data,
+            id_column=job_id,
+            auto_ids=None if id_scope is None else AutoIds(id_scope),
         )
+        pending = self.core.add_arrow(source, plan, now_ms())
         return AddedIds(*await reply(pending))
 
     async def _add_one(self, name: str, data: JSON, options: Mapping[str, object]) -> JobT:

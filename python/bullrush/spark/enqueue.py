@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
+import re
 import time
-import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from bullrush.arrow import ArrowWriter
-from bullrush.errors import InvalidOptionError
-from bullrush.job.option_compiler import OptionCompiler
-from bullrush.job.options import JobOptions
+from bullrush.errors import EnqueueError
+from bullrush.job.options import JobOptions, ParentOptions
 from bullrush.spark.address import Address
+from bullrush.spark.rows.division import divide_by_content
+from bullrush.spark.rows.plan import plan_rows
+from bullrush.spark.rows.scope import Scope, scope_of
+from bullrush.spark.tasks.add_rows import COUNTS, AddRows, ReadCount
+from bullrush.values import checks
+from bullrush.values.checks import check_choice
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import Column, DataFrame
 
-_NAME_COLUMN: Final = "__bullrush_name"
+#: The line of a Python traceback that has the error.
+_ERROR_LINE: Final = re.compile(r"^(?:bullrush\.errors\.)(\w+): (.*)$", re.MULTILINE)
+_LONGEST_REASON: Final = 500
 
 
 class EnqueueStats(NamedTuple):
     """What an `enqueue` did.
 
     Attributes:
-        added: new jobs.
-        duplicates: rows whose job existed already, from an earlier call or from an earlier attempt of a retried task.
+        added: the jobs that Redis really added in this call, also where tasks failed and were repeated.
+        duplicates: the rows whose job existed before the call, or is that of another row.
         seconds: the time of the call.
+        batch_id: the id of the batch. A call that repeats it adds only the rows that are missing.
+        skipped: the rows that cannot be jobs, with ``on_invalid="skip"``.
     """
 
     added: int
     duplicates: int
     seconds: float
+    batch_id: str
+    skipped: int = 0
 
 
 def enqueue(
@@ -46,12 +55,20 @@ def enqueue(
     job_id: str | None = None,
     batch_id: str | None = None,
     opts: JobOptions | None = None,
+    opts_column: str | Column | None = None,
+    priority: str | Column | int | None = None,
+    delay: str | Column | int | timedelta | None = None,
+    parent: str | Column | ParentOptions | None = None,
+    longs_as_strings: bool = False,
+    on_invalid: Literal["fail", "skip"] = "fail",
+    on_oom: Literal["raise", "wait"] = "raise",
+    max_waiting: int | None = None,
 ) -> EnqueueStats:
     """Add one job per row, and wait until all are in Redis.
 
     A task that Spark retries or runs twice adds no job twice, since its rows get the same ids again. This needs the
-    jobs of the first attempt to be in Redis still: be careful with ``remove_on_complete``. The rows of a partition may
-    have another order, but they must be the same rows; a DataFrame with random content needs ``job_id``.
+    jobs of the first attempt to be in Redis still: be careful with ``remove_on_complete``. The rows may come in another
+    order, but they must be the same rows; a DataFrame with random content needs ``job_id``.
 
     Args:
         df: the rows.
@@ -63,68 +80,80 @@ def enqueue(
             default.
         data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the JSON.
         job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``.
-            Without it ids are made from this call's batch id, the partition and the row's content.
-        batch_id: part of the ids, which makes equal rows of different calls different jobs; random by default. Calls
-            with the same batch id, rows and partitions add the jobs once: use the day, or the number of a streaming
-            batch.
+            Without it ids are made from the batch id and the content of the row, with its name.
+        batch_id: names what is added, such as the day. Calls with the same batch id and rows add each row once, with
+            any number of partitions. In ``foreachBatch`` it is made from the streaming query and the micro-batch;
+            elsewhere it is new for each call.
         opts: the options of all jobs, as for ``Queue.add``.
+        opts_column: more options for each row: a column of structs or JSON texts, with the names of `JobOptions`. They
+            take precedence over ``opts``; null is none.
+        priority: a column with the priority of each row, or one for all.
+        delay: a column with the delay of each row, in ms or as an interval; or one for all.
+        parent: a column with the parent of each row: a struct of ``id`` and ``queue`` (with the prefix), or the id of a
+            job of the same queue; or one for all, as a dict.
+        longs_as_strings: write ``bigint`` values as strings, since Node rounds numbers beyond 2^53.
+        on_invalid: ``skip`` leaves out rows that cannot be jobs, such as those without an id, and counts them.
+        on_oom: ``wait`` waits while the memory of Redis is full; ``raise`` ends the call.
+        max_waiting: the tasks wait while more jobs than this wait in the queue. They look before each of their batches
+            (``spark.sql.execution.arrow.maxRecordsPerBatch`` rows), so that a few batches per task may come on top.
 
     Returns:
-        How many jobs are new, and how many existed already.
+        How many jobs are new, how many existed already, and the batch id.
 
     Raises:
-        InvalidOptionError: an option or a column is wrong. If an executor finds it, it is inside Spark's own exception.
+        InvalidOptionError: an option or a column is wrong; nothing was added.
+        EnqueueError: a task failed. Jobs may have been added; the error has the batch id to go on with.
+
+    Redis:
+        ``add/add_jobs`` per 250 rows, which counts the added jobs in ``ext:enq-<batch id>`` for 7 days; rows with a
+        parent or a deduplication id: ``add/add_linked_jobs``. One GET per task.
     """
-    if isinstance(data, str):
-        raise InvalidOptionError(f"data is a list of columns: [{data!r}]")
-    columns = list(df.columns)
-    for column in [*(data or ()), *([job_id] if job_id is not None else ())]:
-        if column not in columns:
-            raise InvalidOptionError(f"No column {column!r}; there are {', '.join(columns)}")
-    OptionCompiler(opts).compile({})
+    check_choice("on_invalid", on_invalid, ("fail", "skip"))
+    check_choice("on_oom", on_oom, ("raise", "wait"))
+    if max_waiting is not None:
+        checks.at_least(0)("max_waiting", max_waiting)
+    plan = plan_rows(
+        df, queue, prefix or "bull", name, data, job_id, opts, opts_column, priority, delay, parent, longs_as_strings
+    )
     address = Address.on_driver(queue, url, prefix)
-    name_column = None
-    if isinstance(name, str) and name in columns:
-        name, name_column = None, name
-    elif name is not None and not isinstance(name, str):
-        df = df.withColumn(_NAME_COLUMN, name.cast("string"))
-        name, name_column, data = None, _NAME_COLUMN, data or columns
-    scope = batch_id or uuid.uuid4().hex[:16]
-    add = _AddPartition(address, name, name_column, data, job_id, scope, opts)
+    scope = scope_of(df, address, batch_id)
+    options = {**plan.options, "on_invalid": on_invalid, "on_oom": on_oom, "max_waiting": max_waiting}
+    own_ids = job_id is not None
+    add = AddRows(
+        address, plan.columns, scope.batch_id, None if own_ids else scope.batch_id, scope.by_partition, options
+    )
+    rows = plan.df if own_ids or scope.by_partition else divide_by_content(plan.df, plan.content)
     started = time.monotonic()
-    counts = df.mapInArrow(add, "added long, duplicates long").collect()
+    try:
+        before = _count(df, address, scope)
+        tasks = rows.mapInArrow(add, COUNTS).collect()
+    except Exception as error:
+        raise _failure(error, scope) from error
+    added = max(0, max((task.counted for task in tasks), default=0) - before)
+    given, skipped = sum(task.rows for task in tasks), sum(task.skipped for task in tasks)
     seconds = time.monotonic() - started
-    return EnqueueStats(sum(row.added for row in counts), sum(row.duplicates for row in counts), seconds)
+    return EnqueueStats(added, max(0, given - skipped - added), seconds, scope.batch_id, skipped)
 
 
-@dataclass(frozen=True)
-class _AddPartition:
-    """Adds the rows of one partition, on an executor."""
+def _count(df: DataFrame, address: Address, scope: Scope) -> int:
+    """Return what the batch has counted before this call."""
+    if scope.fresh:
+        return 0
+    read = df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(address, scope.batch_id), "counted long")
+    counted: int = read.collect()[0].counted
+    return counted
 
-    address: Address
-    name: str | None
-    name_column: str | None
-    data: Sequence[str] | None
-    job_id: str | None
-    scope: str
-    opts: JobOptions | None
 
-    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        # Imported here, since this module is also imported where there is no Spark.
-        import pyarrow as pa
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        partition = context.partitionId() if context else 0
-        with ArrowWriter(
-            self.address.open(),
-            name=self.name,
-            name_column=self.name_column,
-            data=self.data,
-            job_id=self.job_id,
-            id_scope=f"{self.scope}.{partition}",
-            opts=self.opts,
-        ) as writer:
-            for batch in batches:
-                writer.write(batch)
-        yield pa.RecordBatch.from_pydict({"added": [writer.added], "duplicates": [writer.duplicates]})
+def _failure(error: Exception, scope: Scope) -> EnqueueError:
+    text = str(error)
+    found = _ERROR_LINE.findall(text)
+    kind, reason = found[-1] if found else (type(error).__name__, text.strip().partition("\n")[0][:_LONGEST_REASON])
+    code = reason.split(" ", 1)[0] if kind == "RedisServerError" else None
+    hint = " (on_oom='wait' waits until there is room)" if code == "OOM" else ""
+    same = ", if they come in the same partitions" if scope.by_partition else ""
+    return EnqueueError(
+        f"{kind}: {reason}{hint}; repeat with batch_id={scope.batch_id!r} to resume: rows that are already in the queue "
+        f"are not added again{same}",
+        scope.batch_id,
+        code,
+    )

@@ -5,7 +5,7 @@ Each returns the value as Redis stores it, or raises `InvalidOptionError` with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, TypeAlias
 
@@ -35,6 +35,12 @@ def boolean(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidOptionError(f"{name} must be True or False, not {value!r}")
     return value
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Check that a value is one of a few words."""
+    if value not in choices:
+        raise InvalidOptionError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
 
 
 def text(name: str, value: object) -> str:

@@ -16,6 +16,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ID_PARTS: Final = 3
+_LONGEST_BATCH_ID: Final = 200
 #: How similar a known name must be to be suggested, from 0 to 1.
 _SIMILAR: Final = 0.7
 
@@ -199,6 +200,20 @@ def check_given_id(job_id: object) -> str:
         return job_id
     advice = f"; use str({job_id!r})" if isinstance(job_id, int) else ""
     raise InvalidOptionError(f"job_id must be a str, not {type(job_id).__name__}: the ids of jobs are texts{advice}")
+
+
+def check_batch_id(batch_id: object) -> str:
+    """Return the id of a batch of jobs, which is a part of job ids and of a key.
+
+    Raises:
+        InvalidOptionError: it is not a text, is empty or too long, or has a colon, control characters or a lone
+            surrogate.
+    """
+    if not isinstance(batch_id, str) or not 0 < len(batch_id) <= _LONGEST_BATCH_ID:
+        raise InvalidOptionError(f"batch_id must be a text of 1 to {_LONGEST_BATCH_ID} characters, not {batch_id!r}")
+    if ":" in batch_id or _CONTROL.search(batch_id):
+        raise InvalidOptionError(f"batch_id cannot contain a colon or control characters: {batch_id!r}")
+    return check_unicode("batch_id", batch_id)
 
 
 def check_known(given: Iterable[str], known: Collection[str], subject: str, *, opts: Collection[str] = ()) -> None:

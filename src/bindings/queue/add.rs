@@ -1,19 +1,22 @@
 //! Adding jobs.
 
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use std::sync::Arc;
 
-use super::super::arrow::{self, PyAutoIds};
+use pyo3::prelude::*;
+
+use super::super::arrow;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::super::runtime::Core;
 use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
 use super::new_jobs::PyNewJobs;
+use super::row_plan::PyRowPlan;
+use super::sent::Sent;
 use super::CoreQueue;
-use crate::arrow::RowPlan;
 use crate::error::Result;
-use crate::protocol::batch::{Run, MAX_BYTES, MAX_JOBS};
+use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, NewJob};
+use crate::queue::Patience;
 use crate::scripts::add::{
     add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent,
 };
@@ -40,13 +43,9 @@ impl CoreQueue {
                 Ok(sent.set_ids(added.ids))
             });
         }
-        let jobs: Vec<LinkedJob<'_>> = (0..sent.batch.len())
-            .map(|at| linked_job(self.keys.base(), sent.batch.job(at), sent.link(at).unwrap_or(&NO_LINK)))
-            .collect();
-        let calls = self.linked_calls(&jobs, false);
-        drop(jobs);
+        let calls = self.calls_of(&sent);
         self.start(|queue| async move {
-            let added = queue.add_linked_jobs(calls).await?;
+            let added = queue.add_linked_jobs(calls, None).await?;
             Ok(sent.set_ids(added.ids))
         })
     }
@@ -58,71 +57,52 @@ impl CoreQueue {
             with_job(job, |job| batch.push(job))?;
         }
         let linked = jobs.iter().enumerate().map(|(at, (_, link))| linked_job(self.keys.base(), batch.job(at), link));
-        let calls = self.linked_calls(&linked.collect::<Vec<_>>(), whole);
-        Ok(self.add_linked(calls, |added| Output::AddedLinkedJobs(added.ids, added.left_out, added.unattached)))
+        let calls = self.linked_calls(&linked.collect::<Vec<_>>(), whole, None);
+        Ok(self.add_linked(calls, None, |added| Output::AddedLinkedJobs(added.ids, added.left_out, added.unattached)))
     }
 
-    #[pyo3(signature = (source, name, name_column, data_columns, id_column, auto_ids, opts, timestamp, delay, priority, lifo, link))]
-    #[allow(clippy::too_many_arguments)]
-    fn add_arrow(
-        &self,
-        source: &Bound<'_, PyAny>,
-        name: Option<&str>,
-        name_column: Option<String>,
-        data_columns: Option<Vec<String>>,
-        id_column: Option<String>,
-        auto_ids: Option<&PyAutoIds>,
-        opts: &Bound<'_, PyBytes>,
-        timestamp: i64,
-        delay: i64,
-        priority: i64,
-        lifo: bool,
-        link: Option<PyLink>,
-    ) -> PyResult<Pending> {
-        let plan = RowPlan { name: name_column, id: id_column, data: data_columns };
-        let rows = arrow::rows(source, &plan, auto_ids)?;
-        // Unused when a column gives the names.
-        let name = name.unwrap_or_default();
-        let common = NewJob { name, data: b"", opts: opts.as_bytes(), id: None, timestamp, delay, priority, lifo };
-        let batch = source.py().detach(|| {
-            let bytes = rows.iter().map(|rows| rows.len() * 128).sum();
-            let mut batch = JobBatch::with_capacity(rows.iter().map(|rows| rows.len()).sum(), bytes);
-            rows.iter().flat_map(|rows| rows.jobs(common)).for_each(|job| batch.push(job));
-            batch
-        });
-        let Some(link) = link else {
-            return Ok(self.add_batch(batch));
-        };
-        let calls = batch.chunks().map(|chunk| {
-            let jobs: Vec<LinkedJob<'_>> =
-                chunk.runs().iter().flat_map(|run| linked_run(self.keys.base(), run, &link)).collect();
-            add_linked_jobs_call(&self.keys, &jobs)
-        });
-        Ok(self.add_linked(calls.collect(), |added| Output::AddedJobs(added.ids, added.left_out)))
+    /// Add the rows of Arrow data as jobs; `now` is the time of the add.
+    fn add_arrow(&self, source: &Bound<'_, PyAny>, plan: &Bound<'_, PyRowPlan>, now: i64) -> PyResult<Pending> {
+        let (py, plan) = (source.py(), plan.get());
+        let rows = arrow::rows(source, &plan.plan, plan.auto_ids.as_ref().map(Py::get))?;
+        let sent = plan.jobs(py, &rows, now)?;
+        let patience = plan.patience.clone();
+        if sent.links.is_empty() {
+            return Ok(self.start(|queue| async move {
+                let added = queue.add_jobs_patiently(&sent.batch, patience).await?;
+                Ok(Output::AddedJobs(added.ids, added.duplicates))
+            }));
+        }
+        let calls = py.detach(|| self.calls_of(&sent));
+        Ok(self.add_linked(calls, patience, |added| Output::AddedJobs(added.ids, added.left_out)))
     }
 }
 
 impl CoreQueue {
-    fn linked_calls(&self, jobs: &[LinkedJob<'_>], whole: bool) -> Vec<LinkedCall> {
+    fn linked_calls(&self, jobs: &[LinkedJob<'_>], whole: bool, batch_id: Option<&str>) -> Vec<LinkedCall> {
         let mut calls = Vec::new();
         let mut rest = jobs;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(if whole { rest.len() } else { fitting(rest) });
-            calls.push(add_linked_jobs_call(&self.keys, part));
+            calls.push(add_linked_jobs_call(&self.keys, part, batch_id));
             rest = after;
         }
         calls
     }
 
-    fn add_linked(&self, calls: Vec<LinkedCall>, output: fn(AddedLinkedJobs) -> Output) -> Pending {
-        self.start(move |queue| async move { queue.add_linked_jobs(calls).await.map(output) })
+    fn calls_of(&self, sent: &Sent) -> Vec<LinkedCall> {
+        let job = |at| linked_job(self.keys.base(), sent.batch.job(at), sent.link(at).unwrap_or(&NO_LINK));
+        let jobs: Vec<LinkedJob<'_>> = (0..sent.batch.len()).map(job).collect();
+        self.linked_calls(&jobs, false, sent.batch.batch_id())
     }
 
-    fn add_batch(&self, batch: JobBatch) -> Pending {
-        self.start(|queue| async move {
-            let added = queue.add_jobs(&batch).await?;
-            Ok(Output::AddedJobs(added.ids, added.duplicates))
-        })
+    fn add_linked(
+        &self,
+        calls: Vec<LinkedCall>,
+        patience: Option<Arc<Patience>>,
+        output: fn(AddedLinkedJobs) -> Output,
+    ) -> Pending {
+        self.start(move |queue| async move { queue.add_linked_jobs(calls, patience).await.map(output) })
     }
 }
 
@@ -157,13 +137,4 @@ fn linked_job<'a>(base: &'a str, job: NewJob<'a>, link: &'a PyLink) -> LinkedJob
         deduplication: deduplication.as_ref().map(|(id, ttl, flags)| Deduplication { id, ttl: *ttl, flags }),
     };
     LinkedJob { run, id: job.id.unwrap_or_default(), data: job.data }
-}
-
-fn linked_run<'a>(base: &'a str, run: &Run<'a>, link: &'a PyLink) -> Vec<LinkedJob<'a>> {
-    let Run { name, opts, timestamp, delay, priority, lifo, .. } = *run;
-    run.jobs()
-        .map(|(id, data)| {
-            linked_job(base, NewJob { name, data, opts, id: Some(id), timestamp, delay, priority, lifo }, link)
-        })
-        .collect()
 }

@@ -8,33 +8,13 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use super::compiled::Compiled;
 use super::new_job::{with_job, PyLink, PyNewJob};
 use super::sent::Sent;
 use crate::protocol::NewJob;
 
 const NO_DATA: &[u8] = b"{}";
 const NULL: &[u8] = b"null";
-
-/// The options of one or more jobs, as they are sent.
-struct Compiled<'py> {
-    stored: Bound<'py, PyBytes>,
-    timestamp: i64,
-    delay: i64,
-    priority: i64,
-    lifo: bool,
-    size_limit: Option<u64>,
-    link: Option<Arc<PyLink>>,
-    job_id: Option<String>,
-}
-
-impl<'py> Compiled<'py> {
-    fn of(compiled: &Bound<'py, PyAny>) -> PyResult<Self> {
-        type Options<'py> = (Bound<'py, PyBytes>, i64, i64, i64, bool, Option<u64>, Option<PyLink>);
-        let (options, job_id): (Options<'py>, _) = compiled.extract()?;
-        let (stored, timestamp, delay, priority, lifo, size_limit, link) = options;
-        Ok(Self { stored, timestamp, delay, priority, lifo, size_limit, link: link.map(Arc::new), job_id })
-    }
-}
 
 /// orjson, called as `bullrush.values.encoding` calls it.
 struct Encode<'py> {
@@ -62,9 +42,9 @@ pub(super) struct Maker<'a, 'py> {
     timestamp: i64,
     encode: Encode<'py>,
     compile: &'a Bound<'py, PyAny>,
-    plain: Rc<Compiled<'py>>,
+    plain: Rc<Compiled>,
     reusable: bool,
-    last: Option<(Bound<'py, PyAny>, Rc<Compiled<'py>>)>,
+    last: Option<(Bound<'py, PyAny>, Rc<Compiled>)>,
 }
 
 impl<'a, 'py> Maker<'a, 'py> {
@@ -121,9 +101,9 @@ impl<'a, 'py> Maker<'a, 'py> {
         let job = NewJob {
             name,
             data,
-            opts: compiled.stored.as_bytes(),
+            opts: &compiled.stored,
             id: compiled.job_id.as_deref(),
-            timestamp: if compiled.timestamp == 0 { self.timestamp } else { compiled.timestamp },
+            timestamp: compiled.timestamp(self.timestamp),
             delay: compiled.delay,
             priority: compiled.priority,
             lifo: compiled.lifo,
@@ -132,7 +112,7 @@ impl<'a, 'py> Maker<'a, 'py> {
         Ok(true)
     }
 
-    fn compiled(&mut self, opts: Bound<'py, PyAny>) -> PyResult<Rc<Compiled<'py>>> {
+    fn compiled(&mut self, opts: Bound<'py, PyAny>) -> PyResult<Rc<Compiled>> {
         if let Some((_, compiled)) = self.last.as_ref().filter(|(last, _)| self.reusable && last.is(&opts)) {
             return Ok(compiled.clone());
         }

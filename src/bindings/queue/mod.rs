@@ -2,16 +2,19 @@
 
 mod add;
 mod command;
+mod compiled;
 mod finish;
 mod getters;
 mod maker;
 mod manage;
 mod new_job;
 mod new_jobs;
+mod row_plan;
 mod schedulers;
 mod sent;
 
 pub use new_jobs::{PyNewJobRecord, PyNewJobs};
+pub use row_plan::PyRowPlan;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -78,6 +78,12 @@ impl JobBatch {
 }
 
 impl<'a> Chunk<'a> {
+    /// The id of the batch that counts its jobs.
+    #[must_use]
+    pub fn batch_id(&self) -> Option<&'a str> {
+        self.batch.batch_id()
+    }
+
     /// The positions of its jobs in the batch.
     #[must_use]
     pub fn range(&self) -> Range<usize> {
@@ -87,7 +93,7 @@ impl<'a> Chunk<'a> {
     /// Its runs, in order; a run of the batch that does not fit into this part is cut.
     #[must_use]
     pub fn runs(&self) -> Vec<Run<'a>> {
-        let JobBatch { bytes, slots, heads } = self.batch;
+        let JobBatch { bytes, slots, heads, .. } = self.batch;
         let start = heads.partition_point(|head| head.first <= self.first) - 1;
         let ends = heads[start + 1..].iter().map(|head| head.first).chain([slots.len()]);
         let inside = heads[start..].iter().zip(ends).take_while(|(head, _)| head.first < self.end);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use redis::Value;
 
 use super::super::{eval, flag, lua, Call};
+use super::count_as;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::keys::hash_tag;
@@ -82,9 +83,9 @@ pub struct AddedLinkedJobs {
     pub unattached: Vec<usize>,
 }
 
-/// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue.
+/// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue, where jobs are counted under the batch id.
 #[must_use]
-pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
+pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Option<&str>) -> LinkedCall {
     let bytes = jobs.iter().map(|job| job.id.len() + job.data.len() + 32).sum();
     let mut call = Call::with_capacity(&lua::add::ADD_LINKED_JOBS, keys, 2 * jobs.len() + 16, bytes);
     // An id that was made for this call exists in Redis only if the call was executed: that proves it. A call whose reply also had ids
@@ -93,6 +94,7 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>]) -> LinkedCall {
     let known = jobs.iter().all(|job| job.run.ids != Ids::Counter && job.run.deduplication.is_none());
     let proof_key = made.filter(|_| known).map(|job| format!("{}{}", job.run.queue, job.id));
     let retry = if proof_key.is_some() { Retry::Safe } else { Retry::Never };
+    count_as(&mut call, batch_id);
     call.optional(proof_key);
     for run in jobs.chunk_by(|left, right| left.run == right.run) {
         let LinkedRun { queue, name, opts, timestamp, delay, priority, lifo, ids, is_parent, parent, deduplication } =
@@ -210,7 +212,7 @@ mod tests {
 
     fn call(runs: &[LinkedRun<'_>]) -> LinkedCall {
         let jobs: Vec<LinkedJob<'_>> = runs.iter().map(|&run| LinkedJob { run, id: "x", data: b"1" }).collect();
-        add_linked_jobs_call(&Keys::new("bull", "q").unwrap(), &jobs)
+        add_linked_jobs_call(&Keys::new("bull", "q").unwrap(), &jobs, None)
     }
 
     fn at<'a>(queue: &'a str, parent: Option<&'a str>) -> LinkedRun<'a> {

@@ -187,3 +187,37 @@ def test_a_custom_id_is_part_of_the_stored_options_and_an_automatic_one_is_not(r
     assert json.loads(state['a/"b']["opts"]) == {"attempts": 3, "jobId": 'a/"b'}
     assert state["c"]["opts"] == '{"jobId":"c"}'
     assert state["3"]["opts"] == '{"attempts":3}'
+
+
+def counted(client, queue, batch="b"):
+    """Return the counter of a batch and how long it lives, in days."""
+    key = f"bull:{queue}:ext:enq-{batch}"
+    return client.get(key), round(client.ttl(key) / 86_400)
+
+
+def test_a_batch_counts_the_jobs_that_were_really_added(run, client, queue):
+    own_ids = [3, "n", "{}", NOW, 0, 0, 0, 1, "x", "1", "y", "2", "x", "3"]
+    automatic = [2, "n", "{}", NOW, 0, 0, 0, 0, "4", "5"]
+    assert run(SCRIPT, queue, "batch", "b", *own_ids, *automatic) == [[2], 4]
+    assert counted(client, queue) == ("4", 7)
+    assert run(SCRIPT, queue, "batch", "b", *own_ids) == [[0, 1, 2]]
+    assert run(SCRIPT, queue, "batch", "other", *own_ids) == [[0, 1, 2]]
+    assert counted(client, queue) == ("4", 7), "a call that adds nothing counts nothing"
+    assert client.exists(f"bull:{queue}:ext:enq-other") == 0
+    run(SCRIPT, queue, "batch", "b", *automatic)
+    assert counted(client, queue) == ("6", 7)
+
+
+def test_a_batch_without_runs_writes_nothing(run, queue, dump):
+    assert run(SCRIPT, queue, "batch", "b") == []
+    assert dump(queue) == {}
+
+
+def test_a_counter_that_belongs_to_another_program_is_an_error_before_anything_is_written(run, client, queue, dump):
+    for write in (lambda key: client.rpush(key, "x"), lambda key: client.set(key, "x")):
+        client.delete(f"bull:{queue}:ext:enq-b")
+        write(f"bull:{queue}:ext:enq-b")
+        before = dump(queue)
+        with pytest.raises(redis.ResponseError, match="another program uses this key"):
+            run(SCRIPT, queue, "batch", "b", *HEAD, "data")
+        assert dump(queue) == before

@@ -223,3 +223,19 @@ def test_only_one_of_many_callers_gets_a_deduplication_id(link, job, queue, clie
     assert len({reply[0][0] for reply in replies}) == 1
     assert sum(not reply[1] for reply in replies) == 1
     assert client.llen(f"bull:{queue}:wait") == 1
+
+
+def test_a_batch_counts_the_jobs_that_were_stored(run, link, job, queue, client):
+    link(job("p", children=True))
+    child, twin = job("c", parent=f"bull:{queue}:p"), job("d", deduplication=("once", 0, ""))
+    last = job("e", deduplication=("once", 0, ""))
+    args = ["batch", "b", "", *child, *twin, *last]
+    assert run(SCRIPT, queue, *args) == [["c", "d", "d"], [2], []]
+    key = f"bull:{queue}:ext:enq-b"
+    assert (client.get(key), round(client.ttl(key) / 86_400)) == ("2", 7)
+    run(SCRIPT, queue, *args)
+    assert client.get(key) == "2"
+    client.set(key, "x")
+    with pytest.raises(redis.ResponseError, match="another program uses this key"):
+        run(SCRIPT, queue, "batch", "b", "", *job("f"))
+    assert client.exists(f"bull:{queue}:f") == 0

@@ -36,6 +36,13 @@ def test_jobs_are_added_beside_others(scenarios, add, place):
     assert scenarios.faults(Scenario(prepare, calls)) == {}
 
 
+def test_jobs_are_counted_once(scenarios):
+    def calls(queue):
+        return [("add/add_jobs", "batch", "b", *run_of("1", "2", ids=["a", "b"]))]
+
+    assert scenarios.faults(Scenario(nothing, calls)) == {}
+
+
 def linked(queue, job_id, parent="", children=0, delay=0, deduplication=("", 0, ""), data="{}"):
     """Return the arguments of a run of one job of add_linked_jobs."""
     link = (f"bull:{queue}:{parent}", json.dumps({"id": parent, "queueKey": f"bull:{queue}"})) if parent else ("", "")
@@ -47,6 +54,14 @@ def test_a_parent_and_its_children_are_added(scenarios):
     def calls(queue):
         jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p"), linked(queue, "c2", "p", delay=5000)]
         return [("add/add_linked_jobs", "", *(part for job in jobs for part in job))]
+
+    assert scenarios.faults(Scenario(nothing, calls)) == {}
+
+
+def test_linked_jobs_are_counted_once(scenarios):
+    def calls(queue):
+        jobs = [linked(queue, "p", children=1), linked(queue, "c1", "p")]
+        return [("add/add_linked_jobs", "batch", "b", "", *(part for job in jobs for part in job))]
 
     assert scenarios.faults(Scenario(nothing, calls)) == {}
 

@@ -1,1 +1,0 @@
-"""Streams: what a query has read is in its offsets."""

@@ -1,0 +1,73 @@
+"""Wrong arguments of `enqueue` end in a clear error on the driver, before any task starts."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from bullrush import Queue
+from bullrush.errors import EnqueueError, InvalidOptionError, QueueNameError
+from bullrush.spark import enqueue
+
+pytestmark = pytest.mark.spark
+
+#: Arguments, and a part of the error.
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"job_id": "order"}, "No column 'order'; there are id, k, x, m"),
+    ({"job_id": "ID"}, "did you mean 'id'"),
+    ({"job_id": "x"}, "job_id: the column 'x' must hold strings or integers, not double"),
+    ({"name": "id"}, "name: the column 'id' must hold strings, not bigint"),
+    ({"name": "K"}, "differ only in case"),
+    ({"data": "id"}, "data is a list of columns"),
+    ({"data": ["nope"]}, "No column 'nope'"),
+    ({"data": ["m"]}, "The map 'm' has keys of type int"),
+    ({"data": ["id"], "opts": {"priority": -1}}, "Priority should be between"),
+    ({"data": ["id"], "opts": {"job_id": "x"}}, "use job_id="),
+    ({"data": ["id"], "priority": "k"}, "priority: the column 'k' must hold integers, not string"),
+    ({"data": ["id"], "priority": 2**30}, "Priority should be between"),
+    ({"data": ["id"], "delay": "x"}, "delay: the column 'x' must hold integers"),
+    ({"data": ["id"], "parent": "id"}, "parent: the column 'id' must hold ids as strings, or structs"),
+    ({"data": ["id"], "opts_column": "id"}, "opts_column: the column 'id' must hold structs or JSON strings"),
+    ({"data": ["id"], "opts_column": {"attempts": 1}}, "opts_column must be a column"),
+    ({"data": ["id"], "batch_id": "a:b"}, "batch_id cannot contain a colon"),
+    ({"data": ["id"], "on_oom": "retry"}, "on_oom must be 'raise' or 'wait'"),
+    ({"data": ["id"], "max_waiting": -1}, "max_waiting must be"),
+]
+
+
+def test_wrong_arguments_are_refused_before_any_task_starts(
+    spark: SparkSession, queue: Queue, redis_url: str, redis
+) -> None:
+    rows = spark.range(5).selectExpr("id", "'a' AS k", "1.5D AS x", "map(1, 'a') AS m")
+    for options, message in WRONG:
+        with pytest.raises(InvalidOptionError) as caught:
+            enqueue(rows, queue.name, url=redis_url, **options)
+        assert message in str(caught.value), options
+    with pytest.raises(InvalidOptionError, match="Two columns are named 'id'"):
+        enqueue(spark.range(1).select("id", "id"), queue.name, url=redis_url)
+    with pytest.raises(InvalidOptionError, match="years and months inside"):
+        enqueue(spark.sql("SELECT array(INTERVAL '1' YEAR) AS a"), queue.name, url=redis_url)
+    with pytest.raises(QueueNameError):
+        enqueue(rows, "a:b", url=redis_url)
+    assert redis.keys(f"*{queue.name}*") == []
+
+
+def test_what_is_no_frame_with_an_end_is_refused(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+    for wrong in ([{"id": 1}], spark.range(1).toPandas()):
+        with pytest.raises(InvalidOptionError, match="must be a Spark DataFrame"):
+            enqueue(wrong, queue.name, url=redis_url)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match="foreachBatch"):
+        enqueue(spark.readStream.format("rate").load(), queue.name, url=redis_url)
+
+
+def test_a_row_that_cannot_be_a_job_ends_the_call_with_its_batch_id(
+    spark: SparkSession, queue: Queue, redis_url: str
+) -> None:
+    bad = spark.range(5).select(f.concat(f.lit("a:"), "id").alias("key"))
+    with pytest.raises(EnqueueError, match="Custom Id cannot contain :.* repeat with batch_id='today' to") as caught:
+        enqueue(bad, queue.name, url=redis_url, job_id="key", batch_id="today")
+    assert caught.value.batch_id == "today"
+    assert queue.get_job_counts("waiting")["waiting"] == 0
+    stats = enqueue(bad, queue.name, url=redis_url, job_id="key", on_invalid="skip")
+    assert (stats.added, stats.skipped) == (0, 5)
