@@ -108,6 +108,14 @@ class ClosedError(BullrushError):
     default_message = "Connection is closed."
 
 
+class QueuePausedError(BullrushError):
+    """The queue is paused, so no worker takes its jobs."""
+
+
+class RunExpiredError(BullrushError):
+    """The list of the jobs of a run is gone, or a part of it."""
+
+
 class UnrecoverableError(BullrushError):
     """Raised by a handler: the job fails now and is not retried."""
 

@@ -20,8 +20,9 @@ ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "EnqueueError", "FailedChildrenError",
     "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
     "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "OutcomeUnknownError",
-    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "QueueNameError", "RateLimitError",
-    "RedisServerError", "RedisVersionError", "ResultCodeError", "SchedulerCollisionError", "SchedulerJobError",
+    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "QueueNameError", "QueuePausedError",
+    "RateLimitError", "RedisServerError", "RedisVersionError", "ResultCodeError", "RunExpiredError",
+    "SchedulerCollisionError", "SchedulerJobError",
     "TooLargeError", "UnknownOptionError", "UnrecoverableError", "WaitingChildrenError", "WaitingError",
     "WorkerProcessError",
 )  # fmt: skip

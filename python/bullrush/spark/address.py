@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bullrush.errors import InvalidOptionError
-from bullrush.queue.queue import Queue
+from bullrush.queue.queue import Queue, QueueOptions
 from bullrush.url import masked, resolve
 
 
@@ -65,6 +65,14 @@ class Address:
             return self.url
         return masked(self.url).partition("?")[0].rpartition("://")[2].rpartition("@")[2]
 
+    def is_known_here(self) -> bool:
+        """Tell whether this machine knows the URL: ``env:`` and ``file:`` may mean something on the executors only."""
+        try:
+            self.opened_url()
+        except InvalidOptionError:
+            return False
+        return True
+
     def opened_url(self) -> str:
         """Return the Redis URL on this machine.
 
@@ -84,6 +92,13 @@ class Address:
                 raise InvalidOptionError(f"No Redis URL in {path} on this machine: {error.strerror}") from None
         return self.url
 
-    def open(self) -> Queue:
-        """Return the queue. All queues of a process and a URL share their connections, also from task to task."""
-        return Queue(self.name, url=self.opened_url(), prefix=self.prefix)
+    def open(self, *, timeout: int | None = None) -> Queue:
+        """Return the queue. All queues of a process and a URL share their connections, also from task to task.
+
+        Args:
+            timeout: ms that a round trip may take, connecting included; None is that of `Queue`.
+        """
+        options: QueueOptions = {"url": self.opened_url(), "prefix": self.prefix}
+        if timeout is not None:
+            options["timeout"] = timeout
+        return Queue(self.name, **options)

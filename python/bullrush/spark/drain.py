@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bullrush.errors import InvalidOptionError
-from bullrush.spark.partition import worker
+from bullrush.errors import InvalidOptionError, QueuePausedError
+from bullrush.spark.address import Address
+from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop
+from bullrush.spark.draining.arrow_columns import arrow_schema
+from bullrush.spark.draining.questions import ask, look
+from bullrush.spark.draining.rounds import Rounds, seeds
+from bullrush.spark.draining.run_rows import RunRows
+from bullrush.spark.draining.run_worker import RunWorker
+from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.results import SCHEMA, JobResult
+from bullrush.values import checks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
-#: Enough rows for every default partition.
-_SEEDS: Final = 10_000
+#: About how many results one task reads, if there are many.
+_PART: Final = 50_000
+_SMALLEST_PART: Final = 5_000
+
+_log: Final = logging.getLogger("bullrush")
 
 
 def drain(
@@ -31,13 +46,23 @@ def drain(
     max_seconds: float | None = None,
     horizon: int = 60_000,
     returns: str | None = None,
+    data: bool = False,
+    results: Literal["redis", "tasks"] = "redis",
+    paused: Literal["error", "wait"] = "error",
     **options: Any,
 ) -> DataFrame:
     """Run the jobs of a queue on the executors, wait for the end, and return the results.
 
-    The jobs run once, during this call; the DataFrame can then be used any number of times. If an executor dies, its
-    running jobs run again on another worker when their locks have expired; ``until="drained"`` waits for that. The rows
-    of a task that died are lost; the results of its jobs are in Redis like all others.
+    The jobs run during this call. Redis lists which jobs the call finished (a *run*, see the option ``run`` of
+    `WorkerOptions`), and the DataFrame reads their results from Redis, again at each action. So no result is lost with
+    an executor, and each job has exactly one row. A job that was removed has a row with the state ``removed``: its
+    options had such a rule, or somebody removed it. The list lives for 7 days; cache or write results that you need
+    longer.
+
+    If an executor dies, or Spark ends one of two copies of a task, its running jobs run again when their locks have
+    expired. When all tasks have ended, the driver looks for such jobs and starts another round of tasks, until none is
+    left: also with ``until="empty"``. It starts no round after ``max_seconds``, and with ``max_jobs`` a round only runs
+    as many jobs as were left.
 
     Args:
         spark: the session.
@@ -45,7 +70,8 @@ def drain(
         handler: called with each job, as for `Worker`: ``def`` or ``async def``. Leave it out to give
             ``batch_handler``.
         url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
-            `Queue`.
+            `Queue`. The driver uses it, too, except where it does not know that variable or file: then it asks Redis
+            through tasks.
         prefix: the prefix of the queue's keys, ``bull`` by default.
         workers: how many workers, one per task; by default as many as Spark runs at the same time.
         concurrency: how many jobs one worker runs at the same time.
@@ -56,42 +82,90 @@ def drain(
         horizon: ms; jobs that are due within this time count for ``until="drained"``.
         returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
             name from a dict; a single column also takes a result that is no dict. They are null if the job failed.
+        data: True adds the column ``data``, the job's data as JSON.
+        results: ``redis`` as described. ``tasks``: the tasks collect the results and Spark keeps them on the executors;
+            what a task that died had collected is lost, and all of it when the executors have gone. Use this if jobs
+            are removed when they finish.
+        paused: ``error``: a paused queue is an error, before and during the call. ``wait``: the workers wait.
         options: more options of `Worker`: ``batch_handler``, ``batch_size``, ``lock_duration``, ``limiter``...
 
     Returns:
-        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then the columns of
-        ``returns``.
+        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then the columns
+        of ``returns``. ``ms`` is the time from the start of the last attempt to its stored result; with ``tasks`` it is
+        the time in the handler.
 
     Raises:
-        InvalidOptionError: an option is wrong, or none of ``until``, ``max_jobs`` and ``max_seconds`` is given.
+        InvalidOptionError: an option is wrong, none of ``until``, ``max_jobs`` and ``max_seconds`` is given, there is
+            no handler, it cannot be sent to the executors, or a rule of this call removes the results at once.
+        QueueNameError: the queue's name cannot be used.
+        QueuePausedError: the queue is paused.
+        ConnectionLostError, RedisServerError: the driver cannot use Redis.
+
+    Redis:
+        The results: per 5,000 jobs one LRANGE, and per job one HMGET in pipelines.
     """
-    typed = _typed_columns(spark, returns) if returns else []
-    partition = worker(
-        queue,
-        handler,
-        url=url,
-        prefix=prefix,
-        concurrency=concurrency,
-        until=until,
-        max_jobs=max_jobs,
-        max_seconds=max_seconds,
-        horizon=horizon,
-        **options,
-    )
-    seeds = spark.range(0, workers, 1, workers) if workers else spark.range(_SEEDS)
-    # Computed now and cut from its lineage, so that no action on the result runs the workers again.
-    results = seeds.mapInArrow(partition, SCHEMA).localCheckpoint(eager=True)
-    return results.select("*", *typed) if typed else results
+    address = Address.on_driver(queue, url, prefix)
+    stop = read_stop(until, max_jobs, max_seconds, horizon)
+    if workers is not None:
+        checks.at_least(1)("workers", workers)
+    checks.boolean("data", data)
+    check_choice("results", results, ("redis", "tasks"))
+    check_choice("paused", paused, ("error", "wait"))
+    options = {"concurrency": concurrency, **options}
+    if results == "redis":
+        check_results_stay(options)
+        if "name" in options:
+            raise InvalidOptionError("drain names its workers itself; give name= only with results='tasks'")
+    elif data:
+        raise InvalidOptionError("data=True needs results='redis'")
+    check_worker("drain", address, handler, options)
+    typed = _typed_columns(spark, returns, data) if returns else None
+
+    run = options.pop("run", None) or uuid.uuid4().hex[:16] if results == "redis" else ""
+    start, is_paused = ask(spark, address, look, run)
+    if is_paused and paused == "error":
+        raise QueuePausedError(f"queue {queue!r} is paused: resume it, or give paused='wait'")
+    if is_paused:
+        _log.info("drain of %s waits: the queue is paused", queue)
+    if results == "tasks":
+        collector = PartitionWorker(address, handler, options, stop)
+        # Computed now and cut from its lineage, so that no action on the result runs the workers again.
+        rows = seeds(spark, workers).mapInArrow(collector, SCHEMA).localCheckpoint(eager=True)
+        return _with_json_columns(rows, returns, typed) if returns and typed else rows
+
+    rounds = Rounds(spark, RunWorker(address, handler, options, stop, run, waits=paused == "wait"), workers)
+    rounds.run()
+    end, _ = ask(spark, address, look, run)
+    count = max(0, end - start)
+    parts = max(1, min(math.ceil(count / _SMALLEST_PART), max(rounds.tasks, math.ceil(count / _PART))))
+    schema = _plain_columns(data)
+    columns, more = arrow_schema(schema), arrow_schema(typed) if typed else None
+    reader = RunRows(address, run, start, start + count, parts, columns, more)
+    for column in typed or ():
+        schema.add(column)
+    return spark.range(0, parts, 1, parts).mapInArrow(reader, schema)
 
 
-def _typed_columns(spark: SparkSession, returns: str) -> list[Any]:
+def _plain_columns(data: bool) -> StructType:
+    from pyspark.sql import types as t
+
+    columns = t.StructType([t.StructField(name, t.StringType()) for name in JobResult._fields[:5]])
+    columns.add("attempts", t.LongType()).add("ms", t.DoubleType())
+    return columns.add("data", t.StringType()) if data else columns
+
+
+def _typed_columns(spark: SparkSession, returns: str, data: bool) -> StructType:
+    typed = spark.createDataFrame([], returns).schema
+    if taken := set(typed.names) & {*JobResult._fields, *(["data"] if data else [])}:
+        raise InvalidOptionError(f"returns cannot have a column {taken.pop()!r}: the results have one")
+    return typed
+
+
+def _with_json_columns(rows: DataFrame, returns: str, typed: StructType) -> DataFrame:
     from pyspark.sql import functions as f
 
-    names = spark.createDataFrame([], returns).columns
-    if taken := set(names) & set(JobResult._fields):
-        raise InvalidOptionError(f"returns cannot have a column {taken.pop()!r}: the results have one")
     result = f.col("result")
-    if len(names) == 1:
-        wrapped = f.concat(f.lit(f"{{{json.dumps(names[0])}:"), result, f.lit("}"))
+    if len(typed.names) == 1:
+        wrapped = f.concat(f.lit(f"{{{json.dumps(typed.names[0])}:"), result, f.lit("}"))
         result = f.when(result.startswith("{"), result).otherwise(wrapped)
-    return [f.from_json(result, returns).getField(name).alias(name) for name in names]
+    return rows.select("*", *(f.from_json(result, returns).getField(name).alias(name) for name in typed.names))

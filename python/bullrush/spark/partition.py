@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bullrush.errors import InvalidOptionError
 from bullrush.job.job import JobCalls
 from bullrush.spark.address import Address
-from bullrush.spark.outbox import Outbox
+from bullrush.spark.draining.arguments import check_worker, read_stop
+from bullrush.spark.draining.outbox import Outbox
+from bullrush.spark.draining.small_memory import few_reservations
+from bullrush.spark.draining.stopwatch import Stopwatch
 from bullrush.spark.results import SCHEMA, JobResult, to_batch
-from bullrush.spark.stopwatch import Stopwatch
 from bullrush.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -55,14 +56,9 @@ def worker(
     Raises:
         InvalidOptionError: an option is wrong, or none of ``until``, ``max_jobs`` and ``max_seconds`` is given.
     """
-    if until not in (None, "empty", "drained"):
-        raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
-    if until is None and max_jobs is None and max_seconds is None:
-        raise InvalidOptionError("a worker in a task needs an end: until, max_jobs or max_seconds")
+    stop = read_stop(until, max_jobs, max_seconds, horizon)
     address = Address.on_driver(queue, url, prefix)
-    stop = {"until": until, "max_jobs": max_jobs, "max_seconds": max_seconds, "horizon": horizon}
-    # Checks the options now, on the driver, and not in a task.
-    Worker(address.name, handler, prefix=address.prefix, **options)
+    check_worker("worker", address, handler, options)
     return PartitionWorker(address, handler, options, stop)
 
 
@@ -125,10 +121,11 @@ class PartitionWorker:
         worker.on("completed", completed)
         worker.on("failed", failed)
         running = threading.Thread(target=outbox.feed, args=(lambda: worker.run(**self._stop),), name="bullrush-run")
-        running.start()
-        try:
-            yield from outbox
-        finally:
-            # Unstarted jobs go back to the queue, also after a `limit` or an error downstream.
-            worker.close()
-            running.join()
+        with few_reservations():
+            running.start()
+            try:
+                yield from outbox
+            finally:
+                # Unstarted jobs go back to the queue, also after a `limit` or an error downstream.
+                worker.close()
+                running.join()

@@ -1,8 +1,18 @@
+import logging
+import threading
+import time
+
 import pytest
 from pyspark.sql import SparkSession
 
-from bullrush import Queue
-from bullrush.errors import InvalidOptionError
+from bullrush import Queue, Worker
+from bullrush.errors import (
+    ConnectionLostError,
+    InvalidOptionError,
+    QueueNameError,
+    QueuePausedError,
+    RedisServerError,
+)
 from bullrush.spark import JobResult, drain, enqueue, progress, worker
 
 pytestmark = pytest.mark.spark
@@ -89,6 +99,81 @@ def test_an_empty_queue_gives_an_empty_frame(spark: SparkSession, queue: Queue, 
     assert results.count() == 0
 
 
+def test_rows_have_the_data_and_nested_results_and_removed_jobs(
+    spark: SparkSession, queue: Queue, redis_url: str
+) -> None:
+    queue.add_bulk([{"name": "n", "data": {"n": n}, "opts": {"remove_on_complete": n == 2}} for n in range(3)])
+
+    def nested(job):
+        return {"point": {"x": job.data["n"]}, "tags": ["a", str(job.data["n"])], "at": "2024-05-01T12:30:00Z"}
+
+    returns = "point struct<x int>, tags array<string>, at timestamp"
+    rows = drain(spark, queue.name, nested, url=redis_url, data=True, returns=returns).collect()
+    assert list(rows[0].asDict()) == [*JobResult._fields, "data", "point", "tags", "at"]
+    found = {
+        row.jobId: (row.state, row.data, row.point and row.point.x, row.tags, row.at and row.at.year) for row in rows
+    }
+    assert found == {
+        "1": ("completed", '{"n":0}', 0, ["a", "0"], 2024),
+        "2": ("completed", '{"n":1}', 1, ["a", "1"], 2024),
+        "3": ("removed", None, None, None, None),
+    }
+
+
+def test_results_are_read_anew_and_stay_when_their_job_changes(
+    spark: SparkSession, queue: Queue, redis_url: str
+) -> None:
+    enqueue(spark.range(5), queue.name, url=redis_url, job_id="id")
+    results = drain(spark, queue.name, lambda job: job.data["id"], url=redis_url, run="nightly", returns="n long")
+    assert sorted(row.n for row in results.collect()) == list(range(5))
+    queue.get_job("id-3").remove()
+    assert results.count() == 5
+    assert [row.jobId for row in results.filter("state = 'removed'").collect()] == ["id-3"]
+    assert {job.processed_by.partition(".")[0] for job in queue.get_completed()} == {"nightly"}
+    enqueue(spark.range(5, 7), queue.name, url=redis_url, job_id="id")
+    more = drain(spark, queue.name, lambda job: None, url=redis_url, run="nightly")
+    assert sorted(row.jobId for row in more.collect()) == ["id-5", "id-6"], "those of this call"
+
+
+def test_jobs_of_a_copy_that_spark_ended_run_in_another_round(
+    spark: SparkSession, queue: Queue, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A copy of a task saw an empty queue and ended first, so Spark ended the original in the middle of a job."""
+    queue.add_bulk([{"name": "n", "data": n} for n in range(30)])
+    quick = {"lock_duration": 1_000, "stalled_interval": 1_000, "run": "twice"}
+    # What such a task leaves: a job in `active` under a lock that nobody renews.
+    left = Worker(queue.name, url=redis_url, lock_duration=1_000, run="twice", name="twice.0")
+    job = left.get_next_job(f"{left.id}:1")
+    with caplog.at_level(logging.INFO, "bullrush"):
+        rows = drain(spark, queue.name, lambda job: job.data, url=redis_url, until="empty", returns="n int", **quick)
+    assert sorted(row.n for row in rows.collect()) == list(range(30))
+    assert [record.message for record in caplog.records if "round" in record.message] == [
+        f"drain of {queue.name}, run twice: round 2, since tasks that ended early had left 1 jobs active"
+    ]
+    assert queue.get_job(job.id).attempts_started == 2
+    assert queue.get_active_count() == 0
+
+
+def test_with_max_seconds_no_round_starts_later(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+    queue.add("n")
+    left = Worker(queue.name, url=redis_url, run="late", name="late.0")
+    left.get_next_job(f"{left.id}:1")
+    began = time.monotonic()
+    limits = {"until": None, "max_seconds": 1, "run": "late"}
+    assert drain(spark, queue.name, lambda job: None, url=redis_url, **limits).count() == 0
+    assert time.monotonic() - began < 15
+    assert queue.get_active_count() == 1
+
+
+def test_tasks_can_keep_the_results_of_jobs_that_are_removed(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+    enqueue(spark.range(50), queue.name, url=redis_url)
+    options = {"results": "tasks", "remove_on_complete": True, "returns": "n long"}
+    results = drain(spark, queue.name, lambda job: job.data["id"], url=redis_url, **options)
+    for _ in range(2):
+        assert sorted(row.n for row in results.collect()) == list(range(50))
+    assert queue.get_completed_count() == 0
+
+
 def test_a_drain_ends_after_max_jobs_and_leaves_the_rest(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     enqueue(spark.range(100), queue.name, url=redis_url)
     results = drain(spark, queue.name, lambda job: None, url=redis_url, workers=1, until=None, max_jobs=30)
@@ -111,16 +196,53 @@ def test_a_reader_that_stops_early_stops_the_worker_and_nothing_is_lost(
 
 
 def test_wrong_arguments_are_refused_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str) -> None:
-    wrong = (
-        {"until": None},
-        {"concurrency": 0},
-        {"concurency": 2},
-        {"until": "done"},
-        {"returns": "state string"},
+    queue.add("n")
+    lock = threading.Lock()
+    wrong: tuple[tuple[dict[str, object], str], ...] = (
+        ({"until": None}, "needs an end"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"concurency": 2}, "concurrency"),
+        ({"until": "done"}, "until"),
+        ({"max_jobs": 0}, "max_jobs"),
+        ({"max_seconds": "5"}, "max_seconds"),
+        ({"horizon": "soon"}, "horizon"),
+        ({"returns": "state string"}, "state"),
+        ({"returns": "data string", "data": True}, "data"),
+        ({"workers": 0}, "workers"),
+        ({"workers": 1.5}, "workers"),
+        ({"results": "spark"}, "results must be 'redis' or 'tasks'"),
+        ({"results": "tasks", "data": True}, "data=True needs"),
+        ({"paused": "ignore"}, "paused must be"),
+        ({"run": "a.b"}, "run must be"),
+        ({"name": "me"}, "names its workers itself"),
+        ({"remove_on_complete": True}, "removes each job when it finishes"),
+        ({"handler": None}, "drain needs a handler or a batch_handler"),
+        ({"handler": lambda job: lock.acquire()}, r"it uses 'lock' \(_thread.lock\)"),
+        ({"handler": lambda: None}, "handler must take a job"),
     )
-    for options in wrong:
-        with pytest.raises(InvalidOptionError):
-            drain(spark, queue.name, lambda job: None, url=redis_url, **options)
+    for options, message in wrong:
+        with pytest.raises(InvalidOptionError, match=message):
+            drain(spark, queue.name, **{"handler": lambda job: None, "url": redis_url, **options})
+    with pytest.raises(QueueNameError):
+        drain(spark, "a:b", lambda job: None, url=redis_url)
+    with pytest.raises(InvalidOptionError, match="worker needs a handler"):
+        worker(queue.name, url=redis_url)
+    assert queue.get_waiting_count() == 1
+
+
+def test_a_queue_or_a_server_that_cannot_work_is_an_error_at_once(
+    spark: SparkSession, queue: Queue, redis_url: str, redis
+) -> None:
+    queue.pause()
+    queue.add("n")
+    with pytest.raises(QueuePausedError, match="is paused: resume it, or give paused='wait'"):
+        drain(spark, queue.name, lambda job: None, url=redis_url)
+    with pytest.raises(ConnectionLostError):
+        drain(spark, queue.name, lambda job: None, url="redis://127.0.0.1:1/0")
+    with pytest.raises(RedisServerError, match="WRONGPASS|AUTH"):
+        drain(spark, queue.name, lambda job: None, url=redis_url.replace("redis://", "redis://:nope@"))
+    threading.Timer(0.5, queue.resume).start()
+    assert drain(spark, queue.name, lambda job: None, url=redis_url, paused="wait").count() == 1
 
 
 def test_the_progress_bar_counts_what_happens_in_redis(
@@ -130,6 +252,6 @@ def test_the_progress_bar_counts_what_happens_in_redis(
         enqueue(spark.range(300), queue.name, url=redis_url)
     assert added.n == 300
     with progress(queue.name, url=redis_url) as finished:
-        drain(spark, queue.name, lambda job: None, url=redis_url, remove_on_complete=True)
+        drain(spark, queue.name, lambda job: None, url=redis_url, results="tasks", remove_on_complete=True)
     assert (finished.n, finished.total) == (300, 300)
     assert "0 waiting, 0 active, 0 completed, 0 failed" in capsys.readouterr().err

@@ -20,7 +20,7 @@ def test_an_executor_killed_in_mid_drain_loses_no_job(queue_name: str, redis_url
         [sys.executable, str(PROGRAM), queue_name, redis_url, ledger],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=240,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     report = json.loads(ran.stdout.splitlines()[-1])
@@ -32,7 +32,5 @@ def test_an_executor_killed_in_mid_drain_loses_no_job(queue_name: str, redis_url
     assert f"id-{JOBS // 4}" in twice, "the killed job ran again"
     # Jobs that the killed worker had finished without an acknowledgement, and those it was running.
     assert sum(runs.values()) - JOBS <= 4 * CONCURRENCY, twice
-    # The rows of the killed task are lost; those of the other tasks and of its second attempt are there once.
-    ids = [job_id for job_id, _, _ in report["rows"]]
-    assert len(ids) == len(set(ids)) > JOBS // 4
-    assert {state for _, state, _ in report["rows"]} == {"completed"}
+    # No row is lost with the executor: the results are read from Redis.
+    assert sorted(report["rows"]) == sorted([f"id-{n}", "completed", n] for n in range(JOBS))

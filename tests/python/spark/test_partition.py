@@ -14,7 +14,7 @@ from bullrush.arrow import ArrowWriter
 from bullrush.errors import ConnectionLostError, InvalidOptionError
 from bullrush.spark import JobResult, worker
 from bullrush.spark.address import Address
-from bullrush.spark.outbox import Outbox
+from bullrush.spark.draining.outbox import Outbox
 from bullrush.spark.results import to_batch
 from bullrush.values.naming import RESERVED_IDS
 from tests.waiting import wait_until

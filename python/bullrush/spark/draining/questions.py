@@ -1,0 +1,55 @@
+"""What `drain` asks Redis before, between and after its tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bullrush.spark.address import Address
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import SparkSession
+
+#: ms in which Redis must answer before the tasks start.
+_TIMEOUT: Final = 3_000
+
+
+def ask(spark: SparkSession, address: Address, question: Callable[..., Any], *arguments: object) -> Any:
+    """Return ``question(address, ...)``, which must be JSON.
+
+    It runs on the driver. If only the executors know the address, it runs in a task of its own.
+    """
+    if address.is_known_here():
+        return question(address, *arguments)
+    answers = spark.range(0, 1, 1, 1).mapInArrow(_Asked(address, question, arguments), "answer string").collect()
+    return json.loads(answers[0].answer)
+
+
+def look(address: Address, run: str) -> tuple[int, bool]:
+    """Return how many jobs the list of a run has, and whether the queue is paused.
+
+    Raises:
+        ConnectionLostError, RedisServerError: Redis cannot be used.
+    """
+    with address.open(timeout=_TIMEOUT) as queue:
+        queue.wait_until_ready()
+        (length,) = queue.core.commands([["LLEN", queue.to_key(f"ext:run-{run}")]]).wait()
+        return length, queue.is_paused()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    address: Address
+    question: Callable[..., Any]
+    arguments: tuple[object, ...]
+
+    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        answer = json.dumps(self.question(self.address, *self.arguments))
+        yield pa.RecordBatch.from_pydict({"answer": [answer]})

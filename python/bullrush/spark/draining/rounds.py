@@ -1,0 +1,84 @@
+"""The rounds of tasks in which a run works a queue."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from bullrush.errors import QueuePausedError
+from bullrush.spark.draining.held_jobs import release_jobs
+from bullrush.spark.draining.questions import ask
+from bullrush.spark.draining.run_worker import STATS, RunWorker
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Enough rows for every default partition.
+_SEEDS: Final = 10_000
+_MAX_STALLED: Final = 1
+
+_log: Final = logging.getLogger("bullrush")
+
+
+@dataclass
+class Rounds:
+    """The rounds of tasks of one run."""
+
+    spark: SparkSession
+    worker: RunWorker
+    workers: int | None
+    #: How many tasks the first round had.
+    tasks: int = 0
+
+    def run(self) -> None:
+        """Run tasks until no active job belongs to the run.
+
+        Raises:
+            QueuePausedError: the queue was paused meanwhile.
+        """
+        worker, workers = self.worker, self.workers
+        limit = worker.stop["max_seconds"]
+        ends = None if limit is None else time.monotonic() + limit
+        most_stalls = worker.options.get("max_stalled_count", _MAX_STALLED)
+        number = 1
+        while True:
+            done = seeds(self.spark, workers).mapInArrow(worker, STATS).collect()
+            self.tasks = self.tasks or len(done)
+            if any(row.paused for row in done):
+                raise QueuePausedError(
+                    f"queue {worker.address.name!r} was paused while run {worker.run} drained it. The jobs that it "
+                    "finished are in Redis; resume the queue and drain it again, or give paused='wait'"
+                )
+            left = None if ends is None else ends - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            released = ask(self.spark, worker.address, release_jobs, worker.run, most_stalls, left)
+            left = None if ends is None else ends - time.monotonic()
+            if not released or (left is not None and left <= 0):
+                return
+            number += 1
+            _log.info(
+                "drain of %s, run %s: round %d, since tasks that ended early had left %d jobs active",
+                worker.address.name,
+                worker.run,
+                number,
+                released,
+            )
+            worker, workers = self._next(released, left)
+
+    def _next(self, released: int, seconds: float | None) -> tuple[RunWorker, int]:
+        """Return the worker of another round, and how many of them."""
+        stop = {**self.worker.stop, "max_seconds": seconds}
+        if stop["max_jobs"] is not None:
+            # One worker, which takes no more jobs than were left.
+            return replace(self.worker, stop={**stop, "until": stop["until"] or "empty", "max_jobs": released}), 1
+        slots = self.worker.options["concurrency"] * self.worker.options.get("batch_size", 1)
+        return replace(self.worker, stop=stop), max(1, min(self.tasks, math.ceil(released / slots)))
+
+
+def seeds(spark: SparkSession, workers: int | None) -> DataFrame:
+    """Return rows for this number of tasks; by default for as many as Spark runs at the same time."""
+    return spark.range(0, workers, 1, workers) if workers else spark.range(_SEEDS)

@@ -1,0 +1,71 @@
+"""Reads the jobs of a run as rows, each time an action needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bullrush.arrow import ArrowReader
+from bullrush.errors import RunExpiredError
+from bullrush.spark.address import Address
+from bullrush.spark.draining.small_memory import few_reservations
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """The function for ``mapInArrow`` that reads the parts whose numbers it gets.
+
+    Attributes:
+        address: the queue.
+        run: the run.
+        start: the place in the run's list of the first job.
+        stop: the place after the last job.
+        parts: how many parts of about the same size there are.
+        columns: the columns to read.
+        returns: more columns, from the fields of the results; None for none.
+    """
+
+    address: Address
+    run: str
+    start: int
+    stop: int
+    parts: int
+    columns: pyarrow.Schema
+    returns: pyarrow.Schema | None
+
+    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        """Read parts.
+
+        Raises:
+            RunExpiredError: the run's list is shorter than it was.
+        """
+        # An empty batch first, since Spark needs the columns even if there is no job.
+        yield _empty([*self.columns, *(self.returns or ())])
+        with few_reservations(), self.address.open() as queue:
+            for batch in batches:
+                for part in batch.column(0).to_pylist():
+                    yield from self._read(ArrowReader(queue, self.columns, returns=self.returns), part)
+
+    def _read(self, reader: ArrowReader, part: int) -> Iterator[pyarrow.RecordBatch]:
+        count = self.stop - self.start
+        start, stop = (self.start + count * number // self.parts for number in (part, part + 1))
+        missing = stop - start
+        for rows in reader.run(self.run, start, stop):
+            missing -= rows.num_rows
+            yield rows
+        if missing:
+            raise RunExpiredError(
+                f"{missing:,} of the {count:,} results are gone: the list of the run {self.run} in queue "
+                f"{self.address.name!r} was removed, or it was older than 7 days. Write results that you need longer to "
+                "a table, or cache them"
+            )
+
+
+def _empty(fields: list[pyarrow.Field]) -> pyarrow.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], schema=pa.schema(fields))
