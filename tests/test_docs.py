@@ -25,7 +25,6 @@ NO_EXAMPLE = {
     "interop",
     "job-lifecycle",
     "parity",
-    "spark-source",
 }
 
 EXAMPLES = [

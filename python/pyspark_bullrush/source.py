@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from bullrush.errors import InvalidOptionError
+from pyspark_bullrush import jobs
 from pyspark_bullrush.messages import told
-from pyspark_bullrush.options import read_write_options
+from pyspark_bullrush.options import read_read_options, read_source, read_stream_options, read_write_options
+from pyspark_bullrush.read import BatchReader
+from pyspark_bullrush.stream import events
+from pyspark_bullrush.stream.events import EventSource
+from pyspark_bullrush.stream.finished import FinishedSource
+from pyspark_bullrush.stream.reader import StreamReader
 from pyspark_bullrush.write import BatchWriter, StreamWriter
 
 if TYPE_CHECKING:
@@ -26,6 +32,23 @@ class DefaultSource(DataSource):
     def name(cls) -> str:
         """Return the name of the format."""
         return "bullmq"
+
+    @told
+    def schema(self) -> str:
+        """Return the columns of a table or stream without a schema of the user's own."""
+        return events.SCHEMA if read_source(self.options) == "events" else jobs.SCHEMA
+
+    @told
+    def reader(self, schema: StructType) -> BatchReader:
+        """Return what reads a queue as a table."""
+        return BatchReader(read_read_options(self.options), schema)
+
+    @told
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        """Return what reads a queue as a stream."""
+        options = read_stream_options(self.options)
+        kind = EventSource if options.source == "events" else FinishedSource
+        return StreamReader(kind(options, schema), options.max_rows_per_trigger)
 
     @told
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:

@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::record::PyJobRecord;
     #[pymodule_export]
-    use super::rows::PyRows;
+    use super::rows::{json_as_rows, PyRows};
     #[pymodule_export]
     use super::watch::ConnectionWatch;
     #[pymodule_export]

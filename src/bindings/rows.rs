@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow_schema::{DataType, Field, Schema};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyTuple;
+use redis::Value;
 
 use super::arrow;
 use super::errors::to_py_err;
-use crate::arrow::read::{decode, Plan};
+use crate::arrow::read::{decode, Plan, Row};
 use crate::queue::read::Rows;
 
 /// Jobs that were read; they become Arrow data when somebody takes it.
@@ -22,6 +25,21 @@ impl PyRows {
     pub fn new(plan: Arc<Plan>, rows: Rows) -> Self {
         Self { plan, rows: Arc::new(rows) }
     }
+}
+
+/// JSON objects as one column `data` of structs, and the column `_corrupt` with the texts that are no such objects.
+#[pyfunction]
+#[pyo3(signature = (texts, schema))]
+pub fn json_as_rows(py: Python<'_>, texts: Vec<PyBackedBytes>, schema: &Bound<'_, PyAny>) -> PyResult<PyRows> {
+    let data = Field::new_struct("data", arrow::schema(schema)?.fields().clone(), true);
+    let columns = Schema::new(vec![data, Field::new("_corrupt", DataType::Utf8, true)]);
+    let plan = Plan::new(&columns, None).map_err(|error| to_py_err(py, &error))?;
+    let row = |text: &PyBackedBytes| {
+        let value = |field: &&str| if *field == "data" { Value::BulkString(text.to_vec()) } else { Value::Nil };
+        Row { id: Vec::new(), state: "", values: plan.fields().iter().map(value).collect() }
+    };
+    let rows = texts.iter().map(row).collect();
+    Ok(PyRows::new(Arc::new(plan), Rows { rows, removed: 0 }))
 }
 
 #[pymethods]

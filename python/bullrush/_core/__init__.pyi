@@ -9,6 +9,7 @@ from .arrow import CoreReader as CoreReader
 from .arrow import CoreReading as CoreReading
 from .arrow import CoreRows as CoreRows
 from .arrow import RowPlan as RowPlan
+from .arrow import json_as_rows as json_as_rows
 from .arrow import rows_as_json as rows_as_json
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening

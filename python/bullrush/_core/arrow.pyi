@@ -42,6 +42,14 @@ class CoreRows:
         """How many of the ids had no job any more."""
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[Any, Any]: ...
 
+def json_as_rows(texts: Sequence[bytes], schema: object) -> CoreRows:
+    """Read JSON objects as one column ``data`` of structs. ``_corrupt`` has the texts that do not fit ``schema``.
+
+    Raises:
+        TypeError: it is not an Arrow schema.
+        InvalidOptionError: a type cannot be read from JSON.
+    """
+
 def rows_as_json(source: object, columns: Sequence[str] | None) -> list[bytes]:
     """Return each row of Arrow data as the JSON that `CoreQueue.add_arrow` stores; None is all columns.
 

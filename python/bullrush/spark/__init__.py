@@ -12,11 +12,13 @@ from bullrush.spark.partition import worker
 from bullrush.spark.progress import progress
 from bullrush.spark.reading.read_jobs import read_jobs
 from bullrush.spark.results import JobResult
+from bullrush.spark.tasks.arrow_handler import arrow_handler
 
 __all__ = [
     "EnqueueStats",
     "FlowStats",
     "JobResult",
+    "arrow_handler",
     "call",
     "drain",
     "enqueue",

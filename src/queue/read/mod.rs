@@ -111,9 +111,11 @@ fn place(state: &str) -> Result<(&'static str, &'static str, bool)> {
         "waiting-children" => ("waiting-children", "waiting-children", false),
         "completed" => ("completed", "completed", false),
         "failed" => ("failed", "failed", false),
-        other => return Err(Error::InvalidOption(format!(
+        other => {
+            return Err(Error::InvalidOption(format!(
             "There is no state {other:?}; there are waiting, paused, active, delayed, prioritized, waiting-children, \
                  completed and failed"
-        ))),
+        )))
+        }
     })
 }

@@ -1,0 +1,1 @@
+"""Streams: what a query has read is in its offsets."""
