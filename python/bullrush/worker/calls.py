@@ -109,7 +109,7 @@ class WorkerCalls(ManualCalls[JobT]):
                 raise RuntimeError("Worker is already running.")
             core = self._new_core()
             self._runs += 1
-            self._is_cut_off = False
+            self._outage = frozenset()
             self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._emit_closed, self._listeners)
             # Read after `_run` is set: a pause or a close in between either sees the run or is seen here.
             if self._paused:

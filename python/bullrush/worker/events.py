@@ -43,8 +43,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     """The part of a worker that emits its events; `bullrush.Worker` describes them."""
 
     _events = EVENTS
-    #: True from the moment at which a run lost Redis, or did not find it, until it has a connection.
-    _is_cut_off = False
+    #: Why a run cannot reach Redis, as logged: the codes of Redis' errors, or "" for no answer; empty while it can.
+    _outage: frozenset[str] = frozenset()
 
     #: The class of the jobs that listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -120,7 +120,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
             self._log_outage(text)
             emit("error", ConnectionLostError(text))
         elif kind == "connected":
-            self._is_cut_off = False
+            self._outage = frozenset()
             # A warning as well: whoever saw that Redis was gone sees that it is back.
             _log.warning("%r: connected to Redis at %s", self, address(self._url))
         elif kind == "dropped":
@@ -129,9 +129,11 @@ class WorkerEvents(JobHandle, Generic[JobT]):
             emit(kind)
 
     def _log_outage(self, reason: str) -> None:
-        """Log that Redis cannot be reached, once until it can be reached again; the further attempts only for debugging."""
-        level = logging.DEBUG if self._is_cut_off else logging.WARNING
-        self._is_cut_off = True
+        """Log that Redis cannot be reached, once until it can be; also if it answers now and refuses, as with NOAUTH."""
+        first = reason.partition(" ")[0]
+        code = first if first.isupper() else ""
+        level = logging.DEBUG if code in self._outage else logging.WARNING
+        self._outage |= {code}
         text = "%r: cannot reach Redis at %s (%s). The worker tries again until it can"
         _log.log(level, text, self, address(self._url), reason)
 
