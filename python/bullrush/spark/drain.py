@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from bullrush.errors import InvalidOptionError, QueuePausedError
 from bullrush.spark.address import Address
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop
-from bullrush.spark.draining.arrow_columns import arrow_schema
 from bullrush.spark.draining.questions import ask, look
 from bullrush.spark.draining.rounds import Rounds, seeds
 from bullrush.spark.draining.run_rows import RunRows
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.partition import PartitionWorker
+from bullrush.spark.reading.columns import arrow_schema, parse_schema
 from bullrush.spark.results import SCHEMA, JobResult
 from bullrush.values import checks
 
@@ -155,7 +155,7 @@ def _plain_columns(data: bool) -> StructType:
 
 
 def _typed_columns(spark: SparkSession, returns: str, data: bool) -> StructType:
-    typed = spark.createDataFrame([], returns).schema
+    typed = parse_schema(spark, returns, "returns")
     if taken := set(typed.names) & {*JobResult._fields, *(["data"] if data else [])}:
         raise InvalidOptionError(f"returns cannot have a column {taken.pop()!r}: the results have one")
     return typed

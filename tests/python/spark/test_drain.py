@@ -154,6 +154,25 @@ def test_jobs_of_a_copy_that_spark_ended_run_in_another_round(
     assert queue.get_active_count() == 0
 
 
+def test_a_job_that_ends_its_process_fails_alone(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+    """It takes two processes with it. Jobs of its batch ran twice, those of the other worker once."""
+
+    def crash(jobs):
+        import os
+
+        for job in jobs:
+            if job.data["id"] == 7:
+                os._exit(9)
+        return [job.data["id"] for job in jobs]
+
+    enqueue(spark.range(40), queue.name, url=redis_url, job_id="id")
+    options = {"batch_handler": crash, "batch_size": 20, "lock_duration": 1_000, "stalled_interval": 500}
+    rows = drain(spark, queue.name, url=redis_url, workers=2, returns="n long", **options).collect()
+    assert sorted(row.n for row in rows if row.state == "completed") == [n for n in range(40) if n != 7]
+    failed = [(row.jobId, row.error) for row in rows if row.state == "failed"]
+    assert failed == [("id-7", "job stalled more than allowable limit")]
+
+
 def test_with_max_seconds_no_round_starts_later(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     queue.add("n")
     left = Worker(queue.name, url=redis_url, run="late", name="late.0")
@@ -207,6 +226,7 @@ def test_wrong_arguments_are_refused_on_the_driver(spark: SparkSession, queue: Q
         ({"max_seconds": "5"}, "max_seconds"),
         ({"horizon": "soon"}, "horizon"),
         ({"returns": "state string"}, "state"),
+        ({"returns": "no schema at all"}, "returns is no Spark schema"),
         ({"returns": "data string", "data": True}, "data"),
         ({"workers": 0}, "workers"),
         ({"workers": 1.5}, "workers"),

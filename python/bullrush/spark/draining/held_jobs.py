@@ -50,7 +50,8 @@ def release_jobs(address: Address, run: str, max_stalled_count: int, seconds: fl
         seconds: when to give up; None is never.
 
     Returns:
-        How many jobs were found active; None if some still are in the end.
+        How many jobs went back to the queue: they were active and are not finished. None if some still are active in
+        the end.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     found: set[str] = set()
@@ -71,7 +72,12 @@ def release_jobs(address: Address, run: str, max_stalled_count: int, seconds: fl
             if not all(held.values()):
                 checker.move_stalled_jobs_to_wait()
             time.sleep(min(max(*held.values(), _SHORTEST), _LONGEST))
-    return len(found)
+        return _unfinished(queue, list(found))
+
+
+def _unfinished(queue: Queue, ids: list[str]) -> int:
+    fields = _calls(queue, [["HMGET", _key(queue, job_id), "name", "finishedOn"] for job_id in ids]) if ids else []
+    return sum(name is not None and finished is None for name, finished in fields)
 
 
 def _of_run(queue: Queue, run: str, ids: list[str]) -> dict[str, float]:
