@@ -6,7 +6,7 @@ import sys
 
 from pyspark.sql import SparkSession, functions
 
-from bullrush.spark import drain, enqueue, progress
+from bullrush.spark import drain, enqueue, progress, read_jobs
 from bullrush.spark.java import use_java
 
 
@@ -25,6 +25,8 @@ def main() -> None:
     report["finished"] = bar.n
     report["results"] = sorted(row.n for row in results.collect())
     report["states"] = {row.state: row["count"] for row in results.groupBy("state").count().collect()}
+    jobs = read_jobs(spark, name, url=url, schema="state string, data struct<id: long>, returnvalue long")
+    report["read"] = sorted([row.state, row.data.id, row.returnvalue] for row in jobs.collect())
     print(json.dumps(report))
     spark.stop()
 

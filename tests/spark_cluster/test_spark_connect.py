@@ -23,5 +23,6 @@ def test_everything_that_needs_no_rdd_works_over_spark_connect(queue: Queue, red
         "finished": JOBS,
         "results": [2 * number for number in range(JOBS)],
         "states": {"completed": JOBS},
+        "read": [["completed", number, 2 * number] for number in range(JOBS)],
     }
     assert queue.get_completed_count() == JOBS

@@ -76,7 +76,8 @@ class ArrowReader:
     def ranks(self, state: str, start: int = 0, stop: int | None = None) -> Iterator[pyarrow.RecordBatch]:
         """Read the jobs of a state: those with the places ``start`` to ``stop`` - 1 of its list or sorted set.
 
-        Jobs that change their state meanwhile may be read twice or not at all; see `scores` for finished jobs.
+        Jobs that change their state meanwhile may be read twice or not at all; see `scores` for finished jobs. Of the
+        waiting jobs, the one that was added last has place 0; delayed jobs begin with the one that is due first.
 
         Args:
             state: waiting, paused, active, delayed, prioritized, waiting-children, completed or failed.
@@ -113,5 +114,8 @@ class ArrowReader:
         while (rows := ahead.wait()) is not None:
             ahead = reading.next()
             self.removed += rows.removed
-            if len(rows):
-                yield pa.record_batch(rows)
+            batch = pa.record_batch(rows) if len(rows) else None
+            # What Redis sent is freed before the batch is used, which may take long.
+            del rows
+            if batch is not None:
+                yield batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import nearest
@@ -114,27 +114,6 @@ def plan_windows(
     return _spread(windows, partitions)
 
 
-def count_finished(queue: Queue, state: str, after: int | None, until: int | None) -> int:
-    """Return how many jobs of a state were finished at ``after < time <= until``, in ms; None has no bound."""
-    low = "-inf" if after is None else f"({after}"
-    (count,) = queue.core.commands([["ZCOUNT", queue.to_key(state), low, "+inf" if until is None else until]]).wait()
-    return int(count)
-
-
-def end_of_finished(queue: Queue, state: str, after: int, until: int, limit: int) -> int:
-    """Return until when, at most ``until``, about ``limit`` jobs were finished after ``after``; all times in ms.
-
-    Jobs of one millisecond are never separated: if those of the first one are more than ``limit``, the result is that
-    millisecond.
-    """
-    key = queue.to_key(state)
-    page: list[int | str | bytes] = ["ZRANGEBYSCORE", key, f"({after}", until, "WITHSCORES", "LIMIT"]
-    first, beyond = (_scores(reply) for reply in queue.core.commands([[*page, 0, 1], [*page, limit, 1]]).wait())
-    if not beyond:
-        return until
-    return max(beyond[0] - 1, first[0])
-
-
 def redis_time(queue: Queue) -> int:
     """Return the clock of Redis in ms."""
     ((seconds, micros),) = queue.core.commands([["TIME"]]).wait()
@@ -177,9 +156,3 @@ def _spread(windows: Sequence[Window], partitions: int) -> list[list[Window]]:
     for window in sorted(windows, key=lambda window: -window.size):
         min(parts, key=lambda part: sum(other.size for other in part)).append(window)
     return [part for part in parts if part]
-
-
-def _scores(reply: Sequence[Any]) -> list[int]:
-    """Return the scores of members that were read with them: in turn, or (RESP3) in pairs."""
-    flat = [item for pair in reply for item in (pair if isinstance(pair, list) else [pair])]
-    return [int(float(score)) for score in flat[1::2]]

@@ -79,7 +79,9 @@ impl Plan {
         let fields: Vec<_> = fields.iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
         plan.schema = Arc::new(Schema::new(fields));
         // At least one field that every job has, so that a removed job is known by its nulls.
-        plan.field("timestamp");
+        if !plan.fields.iter().any(|field| matches!(*field, "name" | "data" | "opts" | "timestamp")) {
+            plan.field("timestamp");
+        }
         if plan.has_state {
             plan.field("finishedOn");
             plan.last_is_for_state = plan.position("returnvalue").is_none();

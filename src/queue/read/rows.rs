@@ -102,15 +102,7 @@ async fn read(
     part: Vec<Listed>,
 ) -> Result<Vec<(Row, Option<f64>)>> {
     let fields = &plan.fields()[..fields];
-    let base = queue.keys.base().as_bytes();
-    let commands: Vec<Cmd> = part
-        .iter()
-        .map(|listed| {
-            let mut command = redis::cmd("HMGET");
-            command.arg([base, &listed.id].concat()).arg(fields);
-            command
-        })
-        .collect();
+    let commands = commands(queue.keys.base(), &part, fields);
     let replies = queue.bulk.pipeline(&commands, Retry::Look).await?;
     let mut rows = Vec::with_capacity(part.len());
     for (Listed { id, score }, reply) in part.into_iter().zip(replies) {
@@ -125,6 +117,20 @@ async fn read(
         rows.push((row, score));
     }
     Ok(rows)
+}
+
+fn commands(base: &str, part: &[Listed], fields: &[&str]) -> Vec<Cmd> {
+    let mut key = base.as_bytes().to_vec();
+    let names: usize = fields.iter().map(|field| field.len()).sum();
+    let read = |listed: &Listed| {
+        key.truncate(base.len());
+        key.extend_from_slice(&listed.id);
+        // With its size it is made in two allocations instead of ten, which is a part of the time of each job.
+        let mut command = Cmd::with_capacity(2 + fields.len(), "HMGET".len() + key.len() + names);
+        command.arg("HMGET").arg(&key).arg(fields);
+        command
+    };
+    part.iter().map(read).collect()
 }
 
 fn size(value: &Value) -> usize {

@@ -8,7 +8,7 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.arrow import ArrowReader
-from bullrush.arrow.windows import count_finished, end_of_finished, plan_windows, redis_time
+from bullrush.arrow.windows import plan_windows, redis_time
 from bullrush.errors import InvalidOptionError
 
 SCHEMA = pa.schema({"jobId": pa.string()})
@@ -77,19 +77,6 @@ def test_states_are_checked(queue: Queue) -> None:
     for wrong in ("failed", []):
         with pytest.raises(InvalidOptionError):
             plan_windows(queue, wrong, 8)
-
-
-def test_finished_jobs_are_counted_and_cut_at_whole_milliseconds(queue: Queue, redis: Redis) -> None:
-    finish(redis, queue, {f"c{n}": 10 + n // 10 for n in range(50)})  # ten in each of the ms 10 to 14
-    assert count_finished(queue, "completed", None, None) == 50
-    assert count_finished(queue, "completed", 10, 12) == 20
-    assert end_of_finished(queue, "completed", 9, 99, 25) == 11
-    assert end_of_finished(queue, "completed", 9, 99, 30) == 12
-    assert end_of_finished(queue, "completed", 9, 99, 3) == 10, "jobs of one ms stay together"
-    assert end_of_finished(queue, "completed", 9, 99, 50) == 99
-    assert end_of_finished(queue, "completed", 14, 99, 5) == 99
-    assert end_of_finished(queue, "failed", 9, 99, 5) == 99
-    assert end_of_finished(queue, "completed", 9, 12, 25) == 11
 
 
 def test_the_clock_of_redis_is_told_in_ms(queue: Queue, redis: Redis) -> None:

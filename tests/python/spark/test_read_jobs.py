@@ -97,7 +97,7 @@ def test_jobs_of_any_state_can_be_read(spark: SparkSession, queue: Queue, redis_
         ({"schema": ["jobId"]}, "is a Spark schema like"),
         ({"schema": "name int"}, "is a string"),
         ({"schema": "data map<int, string>"}, "keys of its objects are strings"),
-        ({"schema": "data struct<a: interval>"}, "schema.data.a cannot be read from JSON"),
+        ({"schema": "data struct<a: interval day to second>"}, "schema.data.a cannot be read from JSON"),
         ({"schema": "name string, name string"}, "twice"),
         ({"finished_after": "today"}, "datetime or ms"),
         ({"finished_after": 5, "states": ["active"]}, "active"),
