@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.queue.queue import Queue, QueueOptions
 from bullrush.url import masked, resolve
 
@@ -102,3 +102,17 @@ class Address:
         if timeout is not None:
             options["timeout"] = timeout
         return Queue(self.name, **options)
+
+
+class NamingServer:
+    """Adds the server to the text of an error inside the block, if there are several."""
+
+    def __init__(self, addresses: Sequence[Address], place: int) -> None:
+        self._server = addresses[place].server if len(addresses) > 1 else None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._server and isinstance(error, BullrushError):
+            error.args = (*error.args[:-1], f"{error.args[-1]} (server {self._server})")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -11,6 +10,7 @@ from bullrush.errors import InvalidOptionError, JobFailedError
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.spark.address import Address
+from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.tasks.answer_rows import ERROR, RESULT, AnswerRows
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -60,8 +60,8 @@ def call(
         data: the columns that become the job's data; all by default.
         job_id: the column with the job ids, as for `enqueue`. A row whose job exists already adds none and gets that
             job's result.
-        batch_id: part of automatic ids; random by default. A second call with the same batch id, rows and partitions
-            runs nothing again and reads the results.
+        batch_id: part of automatic ids; in ``foreachBatch`` made from the query and the micro-batch, elsewhere random.
+            A second call with the same batch id, rows and partitions runs nothing again and reads the results.
         opts: the options of all jobs, as for ``Queue.add``.
         in_flight: how many unfinished jobs a task may have; at least 1.
         timeout: how long a job may take from when it was added, in ms or as a timedelta; 5 minutes. Such a job stays in
@@ -101,14 +101,15 @@ def call(
     elif name is not None and not isinstance(name, str):
         rows = df.withColumn(_NAME_COLUMN, name.cast("string"))
         name, name_column, data = None, _NAME_COLUMN, data or columns
+    address = Address.on_driver(queue, url, prefix)
     answer = AnswerRows(
-        Address.on_driver(queue, url, prefix),
+        address,
         rows.columns,
         name,
         name_column,
         data,
         job_id,
-        batch_id or uuid.uuid4().hex[:16],
+        scope_of(df, address, batch_id).batch_id,
         _kept(opts),
         in_flight,
         seconds,

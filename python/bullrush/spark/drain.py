@@ -6,11 +6,11 @@ import json
 import logging
 import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import InvalidOptionError, QueuePausedError
-from bullrush.spark.address import Address
+from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop
 from bullrush.spark.draining.questions import ask, look
 from bullrush.spark.draining.rounds import Rounds, seeds
@@ -19,6 +19,7 @@ from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.reading.columns import arrow_schema, parse_schema
 from bullrush.spark.results import SCHEMA, JobResult
+from bullrush.spark.servers import divided_workers, of_each_server
 from bullrush.values import checks
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def drain(
     handler: Callable[[Any], Any] | None = None,
     *,
     url: str | None = None,
+    urls: Sequence[str] | None = None,
     prefix: str | None = None,
     workers: int | None = None,
     concurrency: int = 1,
@@ -72,8 +74,11 @@ def drain(
         url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
             `Queue`. The driver uses it, too, except where it does not know that variable or file: then it asks Redis
             through tasks.
+        urls: instead of ``url``: several servers, which are drained at the same time. The rows have the column
+            ``server``, since ids repeat over servers.
         prefix: the prefix of the queue's keys, ``bull`` by default.
-        workers: how many workers, one per task; by default as many as Spark runs at the same time.
+        workers: how many workers, one per task, of all servers together; by default as many as Spark runs at the same
+            time.
         concurrency: how many jobs one worker runs at the same time.
         until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
             ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
@@ -104,7 +109,7 @@ def drain(
     Redis:
         The results: per 5,000 jobs one LRANGE, and per job one HMGET in pipelines.
     """
-    address = Address.on_driver(queue, url, prefix)
+    addresses = Address.of_servers(queue, url, urls, prefix)
     stop = read_stop(until, max_jobs, max_seconds, horizon)
     if workers is not None:
         checks.at_least(1)("workers", workers)
@@ -118,32 +123,41 @@ def drain(
             raise InvalidOptionError("drain names its workers itself; give name= only with results='tasks'")
     elif data:
         raise InvalidOptionError("data=True needs results='redis'")
-    check_worker("drain", address, handler, options)
+    check_worker("drain", addresses[0], handler, options)
     typed = _typed_columns(spark, returns, data) if returns else None
 
     run = options.pop("run", None) or uuid.uuid4().hex[:16] if results == "redis" else ""
-    start, is_paused = ask(spark, address, look, run)
-    if is_paused and paused == "error":
-        raise QueuePausedError(f"queue {queue!r} is paused: resume it, or give paused='wait'")
-    if is_paused:
-        _log.info("drain of %s waits: the queue is paused", queue)
-    if results == "tasks":
-        collector = PartitionWorker(address, handler, options, stop)
-        # Computed now and cut from its lineage, so that no action on the result runs the workers again.
-        rows = seeds(spark, workers).mapInArrow(collector, SCHEMA).localCheckpoint(eager=True)
-        return _with_json_columns(rows, returns, typed) if returns and typed else rows
+    shares = [workers] if urls is None else divided_workers(spark, workers, len(addresses))
+    starts = []
+    for place, address in enumerate(addresses):
+        with NamingServer(addresses, place):
+            start, is_paused = ask(spark, address, look, run)
+            if is_paused and paused == "error":
+                raise QueuePausedError(f"queue {queue!r} is paused: resume it, or give paused='wait'")
+        if is_paused:
+            _log.info("drain of %s waits: the queue is paused", queue)
+        starts.append(start)
 
-    rounds = Rounds(spark, RunWorker(address, handler, options, stop, run, waits=paused == "wait"), workers)
-    rounds.run()
-    end, _ = ask(spark, address, look, run)
-    count = max(0, end - start)
-    parts = max(1, min(math.ceil(count / _SMALLEST_PART), max(rounds.tasks, math.ceil(count / _PART))))
-    schema = _plain_columns(data)
-    columns, more = arrow_schema(schema), arrow_schema(typed) if typed else None
-    reader = RunRows(address, run, start, start + count, parts, columns, more)
-    for column in typed or ():
-        schema.add(column)
-    return spark.range(0, parts, 1, parts).mapInArrow(reader, schema)
+    def drained(address: Address, place: int) -> DataFrame:
+        if results == "tasks":
+            collector = PartitionWorker(address, handler, options, stop)
+            # Computed now and cut from its lineage, so that no action on the result runs the workers again.
+            rows = seeds(spark, shares[place]).mapInArrow(collector, SCHEMA).localCheckpoint(eager=True)
+            return _with_json_columns(rows, returns, typed) if returns and typed else rows
+        waits = paused == "wait"
+        rounds = Rounds(spark, RunWorker(address, handler, options, stop, run, waits=waits), shares[place])
+        rounds.run()
+        start, (end, _) = starts[place], ask(spark, address, look, run)
+        count = max(0, end - start)
+        parts = max(1, min(math.ceil(count / _SMALLEST_PART), max(rounds.tasks, math.ceil(count / _PART))))
+        schema = _plain_columns(data)
+        columns, more = arrow_schema(schema), arrow_schema(typed) if typed else None
+        reader = RunRows(address, run, start, start + count, parts, columns, more)
+        for column in typed or ():
+            schema.add(column)
+        return spark.range(0, parts, 1, parts).mapInArrow(reader, schema)
+
+    return drained(addresses[0], 0) if urls is None else of_each_server(addresses, drained)
 
 
 def _plain_columns(data: bool) -> StructType:

@@ -14,6 +14,7 @@ from bullrush.spark.address import Address
 from bullrush.spark.rows.division import divide_by_content
 from bullrush.spark.rows.plan import plan_rows
 from bullrush.spark.rows.scope import Scope, scope_of
+from bullrush.spark.servers import with_place
 from bullrush.spark.tasks.add_rows import COUNTS, AddRows, ReadCount
 from bullrush.values import checks
 from bullrush.values.checks import check_choice
@@ -49,6 +50,7 @@ def enqueue(
     queue: str,
     *,
     url: str | None = None,
+    urls: Sequence[str] | None = None,
     prefix: str | None = None,
     name: str | Column | None = None,
     data: Sequence[str] | None = None,
@@ -75,6 +77,8 @@ def enqueue(
         queue: the queue's name.
         url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
             `Queue`.
+        urls: instead of ``url``: several servers. Each row goes to one of them, by its parent's id, its own id or its
+            content. The list and its order are part of the batch; ``max_waiting`` counts for each server.
         prefix: the prefix of the queue's keys, ``bull`` by default.
         name: the job names: a column of ``df`` by name, a Column, or one name for all jobs. The queue's name by
             default.
@@ -115,33 +119,35 @@ def enqueue(
     plan = plan_rows(
         df, queue, prefix or "bull", name, data, job_id, opts, opts_column, priority, delay, parent, longs_as_strings
     )
-    address = Address.on_driver(queue, url, prefix)
-    scope = scope_of(df, address, batch_id)
+    addresses = Address.of_servers(queue, url, urls, prefix)
+    scope = scope_of(df, addresses[0], batch_id)
     options = {**plan.options, "on_invalid": on_invalid, "on_oom": on_oom, "max_waiting": max_waiting}
     own_ids = job_id is not None
     add = AddRows(
-        address, plan.columns, scope.batch_id, None if own_ids else scope.batch_id, scope.by_partition, options
+        addresses, plan.columns, scope.batch_id, None if own_ids else scope.batch_id, scope.by_partition, options
     )
     rows = plan.df if own_ids or scope.by_partition else divide_by_content(plan.df, plan.content)
+    if len(addresses) > 1:
+        rows = with_place(rows, plan, job_id, len(addresses))
     started = time.monotonic()
     try:
-        before = _count(df, address, scope)
+        before = _counts(df, addresses, scope)
         tasks = rows.mapInArrow(add, COUNTS).collect()
     except Exception as error:
         raise _failure(error, scope) from error
-    added = max(0, max((task.counted for task in tasks), default=0) - before)
+    counts = [[task.counted for task in tasks if task.place == place] for place in range(len(addresses))]
+    added = sum(max(0, max(counted, default=0) - old) for counted, old in zip(counts, before, strict=True))
     given, skipped = sum(task.rows for task in tasks), sum(task.skipped for task in tasks)
     seconds = time.monotonic() - started
     return EnqueueStats(added, max(0, given - skipped - added), seconds, scope.batch_id, skipped)
 
 
-def _count(df: DataFrame, address: Address, scope: Scope) -> int:
-    """Return what the batch has counted before this call."""
-    if scope.fresh:
-        return 0
-    read = df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(address, scope.batch_id), "counted long")
-    counted: int = read.collect()[0].counted
-    return counted
+def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> list[int]:
+    """Return what the batch has counted on each server before this call."""
+    if scope.fresh and len(addresses) == 1:
+        return [0]
+    read = df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(addresses, scope.batch_id), "counted long")
+    return [row.counted for row in read.collect()]
 
 
 def _failure(error: Exception, scope: Scope) -> EnqueueError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +10,10 @@ from bullrush.errors import InvalidOptionError
 from bullrush.flow.plan import compilers, plan
 from bullrush.job.options import JobOptions
 from bullrush.spark.address import Address
+from bullrush.spark.rows.scope import scope_of
+from bullrush.spark.servers import PLACE, id_text, place_of
 from bullrush.spark.tasks.add_flows import AddFlows, Side
+from bullrush.spark.tasks.add_rows import ReadCount
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,6 +44,7 @@ def enqueue_flows(
     by: str | Sequence[str],
     children_queue: str,
     url: str | None = None,
+    urls: Sequence[str] | None = None,
     prefix: str | None = None,
     parent_name: str | None = None,
     child_name: str | None = None,
@@ -67,6 +70,8 @@ def enqueue_flows(
         children_queue: the queue of the children; it may be the same.
         url: the URL of Redis for the executors; ``env:NAME`` and ``file:/path`` are read there. The default is that of
             `Queue`.
+        urls: instead of ``url``: several servers. A flow goes to one of them, by the parent's id or by the group. The
+            list and its order are part of the batch.
         prefix: the prefix of the keys of both queues, ``bull`` by default.
         parent_name: the names of the parents: a column by name, or one name for all. Their queue's name by default.
         child_name: the names of the children.
@@ -75,7 +80,8 @@ def enqueue_flows(
         child_data: the columns of a child's data; all by default.
         parent_id: the column with the ids of the parents; ``17`` in a column ``order`` becomes ``order-17``.
         child_id: the column with the ids of the children.
-        batch_id: part of automatic ids; random by default. A call with the same batch id and rows adds nothing.
+        batch_id: part of automatic ids; in ``foreachBatch`` made from the query and the micro-batch, elsewhere random.
+            A call with the same batch id and rows adds nothing.
         parent_opts: the options of the parents, as for ``Queue.add``.
         child_opts: the options of the children, such as ``{"fail_parent_on_failure": True}``.
 
@@ -92,22 +98,29 @@ def enqueue_flows(
     for name, given in (("parent_data", parent_data), ("child_data", child_data)):
         if isinstance(given, str):
             raise InvalidOptionError(f"{name} is a list of columns: [{given!r}]")
+    from pyspark.sql import functions as f
+
     keys = [by] if isinstance(by, str) else list(by)
     columns = list(df.columns)
     _check_columns(df, keys, [*(parent_data or ()), *(child_data or ()), *filter(None, (parent_id, child_id))])
     parents = _side(columns, parent_queue, parent_name, parent_data or keys, parent_id, parent_opts)
     children = _side(columns, children_queue, child_name, child_data or columns, child_id, child_opts)
-    address = Address.on_driver(parent_queue, url, prefix)
+    addresses = Address.of_servers(parent_queue, url, urls, prefix)
     # Checks names, queues and options now, on the driver, and not in a task.
     example = parents.job("name", {}, "parent")
-    plan([{**example, "children": [children.job("name", {}, "child")]}], address.prefix, compilers(None), 0)
-    scope = batch_id or uuid.uuid4().hex[:16]
-    add = AddFlows(address, columns, keys, parents, children, scope)
+    plan([{**example, "children": [children.job("name", {}, "child")]}], addresses[0].prefix, compilers(None), 0)
+    scope = scope_of(df, addresses[0], batch_id).batch_id
+    add = AddFlows(addresses, columns, keys, parents, children, scope)
     safe = df.toDF(*(f"c{number}" for number in range(len(columns))))  # Spark cannot map dotted names
     group = [f"c{columns.index(column)}" for column in keys]
     order = [f"c{columns.index(column)}" for column in dict.fromkeys((*keys, *parents.data))]
     grouped = safe.repartition(*group).sortWithinPartitions(*order)
     started = time.monotonic()
+    if len(addresses) > 1:
+        # The ids of parents decide, as for `enqueue`: rows that come later find their parent on its server.
+        key = f.xxhash64(id_text(f.col(f"c{columns.index(parent_id)}"), parent_id) if parent_id else f.struct(*group))
+        grouped = grouped.withColumn(PLACE, place_of(key, len(addresses)))
+        df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(addresses, scope), "counted long").collect()
     counts = grouped.mapInArrow(add, "parents long, children long, duplicates long").collect()
     seconds = time.monotonic() - started
     new_parents, new_children, duplicates = (sum(column) for column in zip((0, 0, 0), *counts, strict=True))

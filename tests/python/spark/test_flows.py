@@ -17,7 +17,7 @@ def adding(queue: Queue, url: str, **children: Any) -> AddFlows:
     side = {"name": None, "name_column": None, "data": ["n"], "job_id": None, "opts": {}}
     parents = Side(queue.name, "bill", None, ["customer"], None, {})
     made = Side(**{"queue": f"{queue.name}-items", **side, **children})
-    return AddFlows(Address.on_driver(queue.name, url, None), ["customer", "n"], ["customer"], parents, made, "day")
+    return AddFlows([Address.on_driver(queue.name, url, None)], ["customer", "n"], ["customer"], parents, made, "day")
 
 
 def batch(*rows: tuple[str | None, int]) -> pa.RecordBatch:

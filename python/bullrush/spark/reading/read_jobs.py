@@ -11,6 +11,7 @@ from bullrush.arrow.windows import FINISHED, plan_windows
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
 from bullrush.spark.reading.columns import arrow_schema, read_schema
+from bullrush.spark.servers import of_each_server
 from bullrush.spark.tasks.read_windows import ReadWindows
 from bullrush.values import checks
 
@@ -27,6 +28,7 @@ def read_jobs(
     processed_by: str | None = None,
     schema: str | None = None,
     url: str | None = None,
+    urls: Sequence[str] | None = None,
     prefix: str | None = None,
     partitions: int = 8,
 ) -> DataFrame:
@@ -51,6 +53,7 @@ def read_jobs(
             returnvalue double, _corrupt string"``. By default all columns, with JSON as text.
         url: the URL of Redis, for the driver and the executors; ``env:NAME`` and ``file:/path`` are read on each. The
             default is that of `Queue`.
+        urls: instead of ``url``: several servers. The rows have the column ``server``, since ids repeat over servers.
         prefix: the prefix of the queue's keys, ``bull`` by default.
         partitions: at most how many tasks read.
 
@@ -66,13 +69,17 @@ def read_jobs(
     if processed_by is not None:
         checks.text("processed_by", processed_by)
     after = _milliseconds(finished_after)
-    address = Address.on_driver(queue, url, prefix)
     columns = read_schema(spark, schema)
-    with address.open() as opened:
-        ArrowReader(opened, wanted := arrow_schema(columns))  # checks the types of the columns
-        parts = plan_windows(opened, states, partitions, finished_after=after)
-    numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
-    return numbers.mapInArrow(ReadWindows(address, wanted, parts, processed_by), columns)
+    addresses = Address.of_servers(queue, url, urls, prefix)
+
+    def read(address: Address, _place: int) -> DataFrame:
+        with address.open() as opened:
+            ArrowReader(opened, wanted := arrow_schema(columns))  # checks the types of the columns
+            parts = plan_windows(opened, states, partitions, finished_after=after)
+        numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
+        return numbers.mapInArrow(ReadWindows(address, wanted, parts, processed_by), columns)
+
+    return read(addresses[0], 0) if urls is None else of_each_server(addresses, read)
 
 
 def _milliseconds(moment: datetime | int | None) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
@@ -17,7 +18,7 @@ from bullrush.errors import InvalidOptionError, OutcomeUnknownError
 from bullrush.flow import Flow, FlowProducer
 from bullrush.flow.plan import MAX_JOBS
 from bullrush.job.options import JobOptions
-from bullrush.spark.address import Address
+from bullrush.spark.address import Address, NamingServer
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,8 +30,9 @@ _WHOLE_NUMBER: Final = re.compile(r"-?\d+")
 
 
 class _Row(NamedTuple):
-    """A row: its group's key, and the data, names and ids of the two jobs."""
+    """A row: the place of its server, its group's key, and the data, names and ids of the two jobs."""
 
+    place: int
     key: bytes
     parent: bytes
     parent_name: str
@@ -96,6 +98,11 @@ class AddedFlows:
         if self._jobs >= _JOBS_PER_CALL:
             self.flush(producer)
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The three counts."""
+        return self.parents, self.children, self.duplicates
+
     def flush(self, producer: FlowProducer) -> None:
         """Add what waits."""
         if not self._waiting:
@@ -113,7 +120,8 @@ class AddFlows:
     """The function of `enqueue_flows` for ``mapInArrow``. The rows of a group come one after the other.
 
     Attributes:
-        address: where the queues are; the name is that of the parents' queue.
+        addresses: where the queues are, on one or several servers. For several, the last column of the rows has the
+            place of their server.
         columns: the names of the rows' columns, which Spark passes under other names.
         by: the columns that make a group.
         parents: how parents are made.
@@ -121,7 +129,7 @@ class AddFlows:
         scope: a part of automatic ids.
     """
 
-    address: Address
+    addresses: Sequence[Address]
     columns: Sequence[str]
     by: Sequence[str]
     parents: Side
@@ -138,22 +146,34 @@ class AddFlows:
 
     def add(self, batches: Iterable[pyarrow.RecordBatch]) -> AddedFlows:
         """Add the flows, and return the counts."""
-        added = AddedFlows()
-        with FlowProducer(url=self.address.opened_url(), prefix=self.address.prefix) as producer:
-            for key, rows in groupby(self._rows(batches), lambda row: row.key):
-                added.add(producer, self._flow(key, rows))
-            added.flush(producer)
-        return added
+        servers = [AddedFlows() for _ in self.addresses]
+        with ExitStack() as opened:
+            producers = [opened.enter_context(self._producer(address)) for address in self.addresses]
+            for (place, key), rows in groupby(self._rows(batches), lambda row: (row.place, row.key)):
+                flow = self._flow(key, rows)
+                with NamingServer(self.addresses, place):
+                    servers[place].add(producers[place], flow)
+            for place, (added, producer) in enumerate(zip(servers, producers, strict=True)):
+                with NamingServer(self.addresses, place):
+                    added.flush(producer)
+        return AddedFlows(*(sum(counts) for counts in zip(*(added.counts for added in servers), strict=True)))
+
+    @staticmethod
+    def _producer(address: Address) -> FlowProducer:
+        return FlowProducer(url=address.opened_url(), prefix=address.prefix)
 
     def _rows(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[_Row]:
         for given in batches:
-            batch = given.rename_columns(self.columns)
+            places, rows = [0] * given.num_rows, given
+            if len(self.addresses) > 1:
+                places, rows = given.column(len(self.columns)).to_pylist(), given.select(list(range(len(self.columns))))
+            batch = rows.rename_columns(self.columns)
             keys = rows_as_json(batch, self.by)
             parents, children = (
                 (rows_as_json(batch, side.data), side.names(batch), side.ids(batch))
                 for side in (self.parents, self.children)
             )
-            yield from map(_Row, keys, *parents, *children)
+            yield from map(_Row, places, keys, *parents, *children)
 
     def _flow(self, key: bytes, rows: Iterator[_Row]) -> Flow:
         """Return the flow of a group. Its ids depend on the content of its rows, and not on their order."""
