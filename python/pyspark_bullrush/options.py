@@ -8,24 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
+from bullrush.arrow.windows import FINISHED, STATES
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.spark.address import Address
 from bullrush.values.naming import check_prefix, check_queue_name
 from pyspark_bullrush import values
 
 Use = Literal["write", "streamWrite", "read", "readStream"]
-
-STATES: Final = (
-    "waiting",
-    "paused",
-    "active",
-    "delayed",
-    "prioritized",
-    "waiting-children",
-    "completed",
-    "failed",
-)
-FINISHED: Final = ("completed", "failed")
 
 
 class _Option(NamedTuple):
@@ -107,7 +96,7 @@ class ReadOptions:
     """Which jobs a table has."""
 
     address: Address
-    states: tuple[str, ...] = STATES
+    states: tuple[str, ...] = tuple(STATES)
     num_partitions: int = 8
     finished_after: int | None = None
     processed_by: str | None = None

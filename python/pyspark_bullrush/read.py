@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from bullrush.queue.queue import Queue
-from pyspark_bullrush.finished_jobs import FinishedJobs, Window
+from bullrush.arrow.windows import Window, plan_windows
 from pyspark_bullrush.jobs import JobReader
 from pyspark_bullrush.messages import told, told_rows
-from pyspark_bullrush.options import FINISHED, ReadOptions
+from pyspark_bullrush.options import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -19,13 +18,11 @@ if TYPE_CHECKING:
 
 
 class Part(InputPartition):
-    """Jobs of one state for one task: of a window of time if they are finished, else by their positions."""
+    """What one task reads."""
 
-    def __init__(self, state: str, start: int, stop: int) -> None:
-        super().__init__(state)
-        self.state = state
-        self.start = start
-        self.stop = stop
+    def __init__(self, windows: Sequence[Window]) -> None:
+        super().__init__(windows)
+        self.windows = windows
 
 
 class BatchReader(DataSourceReader):
@@ -33,44 +30,18 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
-        self._jobs = JobReader(options.address, schema, processed_by=options.processed_by)
-        self._jobs.check()
+        self._jobs = JobReader(options.address, schema, options.processed_by)
 
     @told
     def partitions(self) -> Sequence[InputPartition]:
-        """Plan the tasks, on the driver.
-
-        Finished jobs are divided by the time at which they finished, which does not change: each is read once, also if
-        others finish meanwhile. Other jobs are divided by their positions, from which they move away.
-        """
-        with self._options.address.open() as queue:
-            return [*self._finished(queue), *self._unfinished(queue)]
+        """Plan the tasks, on the driver."""
+        options = self._options
+        with options.address.open() as queue:
+            parts = plan_windows(queue, options.states, options.num_partitions, finished_after=options.finished_after)
+        return [Part(windows) for windows in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """Read in a task."""
         if not isinstance(partition, Part):  # what Spark makes when there is nothing to read
             return iter(())
-        read = self._jobs.scores if partition.state in FINISHED else self._jobs.ranks
-        return told_rows(read(partition.state, partition.start, partition.stop))
-
-    def _finished(self, queue: Queue) -> list[InputPartition]:
-        jobs = FinishedJobs(queue)
-        states = [state for state in self._options.states if state in FINISHED]
-        last = jobs.last(states)
-        after = self._options.finished_after if self._options.finished_after is not None else -1
-        if last is None or last <= after:
-            return []
-        counts = jobs.counts([(state, after, last) for state in states])
-        windows = [Window(state, after, last, count) for state, count in zip(states, counts, strict=True)]
-        return [Part(part.state, part.after, part.until) for part in jobs.share(windows, self._options.num_partitions)]
-
-    def _unfinished(self, queue: Queue) -> list[InputPartition]:
-        states = [state for state in self._options.states if state not in FINISHED]
-        if not states:
-            return []
-        counts = queue.get_job_counts(*states)
-        parts: list[InputPartition] = []
-        for state in states:
-            step = -(-counts[state] // self._options.num_partitions)
-            parts += [Part(state, start, start + step) for start in range(0, counts[state], max(1, step))]
-        return parts
+        return told_rows(self._jobs.read(partition.windows))

@@ -11,7 +11,7 @@ import orjson
 from pyspark.sql.datasource import InputPartition
 
 from bullrush.errors import InvalidOptionError
-from pyspark_bullrush.jobs import arrow_schema
+from bullrush.spark.reading.columns import arrow_schema
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
-from pyspark_bullrush.finished_jobs import FinishedJobs, Window
+from bullrush.arrow.windows import Window
 from pyspark_bullrush.jobs import JobReader
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
+from pyspark_bullrush.stream.finished_jobs import FinishedJobs
 from pyspark_bullrush.stream.offsets import Offset, Offsets
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ class FinishedSource:
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
         self._options = options
         self._reader = JobReader(options.address, schema)
-        self._reader.check()
 
     def initial(self) -> Offset:
         """Return where a new query begins."""
@@ -74,7 +74,7 @@ class FinishedSource:
         """
         window: Window = partition.window
         rows = 0
-        for batch in self._reader.scores(window.state, window.after, window.until):
+        for batch in self._reader.read([window]):
             rows += batch.num_rows
             yield batch
         if rows < window.size and self._options.fail_on_data_loss:

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import orjson
 
+from bullrush.arrow.windows import Window
 from bullrush.errors import InvalidOptionError
-from pyspark_bullrush.finished_jobs import FinishedJobs, Window
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
+from pyspark_bullrush.stream.finished_jobs import FinishedJobs, window_of
 
 Offset = dict[str, Any]
 
@@ -90,7 +91,7 @@ class Offsets:
                 f"the jobs that finished between {after} and {until} were {planned} and are {counts} now: "
                 f"they were removed or retried before they were read, or finished late. {_LOST}"
             )
-        return [Window(state, after[state], until[state], counts[state]) for state in after]
+        return [window_of(state, after[state], until[state], counts[state]) for state in after]
 
     def _offset(self, positions: Mapping[str, int], settled: int) -> Offset:
         """Return an offset. It has no counts if more jobs are still expected before it."""

@@ -11,9 +11,9 @@ from redis import Redis
 from bullrush import Queue
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
-from pyspark_bullrush.finished_jobs import FinishedJobs, Window
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
+from pyspark_bullrush.stream.finished_jobs import FinishedJobs, window_of
 from pyspark_bullrush.stream.offsets import Offset, Offsets
 
 Finish = Callable[..., None]
@@ -130,7 +130,7 @@ def test_a_replay_finds_the_same_jobs_or_says_that_some_are_gone(
     offsets = Offsets(options, jobs)
     finish(1000, 2000, 3000)
     start, end = ends(offsets, 5000, None)
-    assert offsets.windows(start, end) == [Window("completed", 0, 5000, 3), Window("failed", 0, 5000, 0)]
+    assert offsets.windows(start, end) == [window_of("completed", 0, 5000, 3), window_of("failed", 0, 5000, 0)]
     redis.zremrangebyscore(queue.to_key("completed"), 2000, 2000)
     with pytest.raises(DataSourceError, match="were removed or retried before they were read"):
         offsets.windows(start, end)
@@ -174,16 +174,16 @@ def test_a_window_is_divided_at_whole_milliseconds_without_gap_or_overlap(jobs: 
     chance = random.Random(3)
     times = [chance.choice((1000, 1001, 5000, 5001, 10**9)) for _ in range(2000)] + [7] * 50
     finish(*times)
-    parts = jobs.split(Window("completed", 7, 10**10, 2000), 4)
-    assert (parts[0].after, parts[-1].until) == (7, 10**10)
-    assert all(left.until == right.after for left, right in itertools.pairwise(parts))
-    assert [part.size for part in parts] == [sum(part.after < at <= part.until for at in times) for part in parts]
+    parts = jobs.split(window_of("completed", 7, 10**10, 2000), 4)
+    assert (parts[0].start, parts[-1].stop) == (7, 10**10)
+    assert all(left.stop == right.start for left, right in itertools.pairwise(parts))
+    assert [part.size for part in parts] == [sum(part.start < at <= part.stop for at in times) for part in parts]
     assert 2 <= len(parts) <= 4
 
 
 def test_few_jobs_are_read_by_few_tasks(jobs: FinishedJobs, finish: Finish) -> None:
     finish(*range(1, 4001))
     finish(*range(1, 11), state="failed")
-    windows = [Window("completed", 0, 9000, 4000), Window("failed", 0, 9000, 10)]
+    windows = [window_of("completed", 0, 9000, 4000), window_of("failed", 0, 9000, 10)]
     assert [part.size for part in jobs.share(windows, 8)] == [1000, 1000, 1000, 1000, 10]
     assert [part.size for part in jobs.share(windows, 2)] == [2000, 2000, 10]

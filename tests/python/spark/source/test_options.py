@@ -4,11 +4,10 @@ import pickle
 
 import pytest
 
+from bullrush.arrow.windows import FINISHED, STATES
 from bullrush.errors import BullrushError, InvalidOptionError, QueueNameError, RedisServerError
 from pyspark_bullrush.messages import DataSourceError, told, told_rows
 from pyspark_bullrush.options import (
-    FINISHED,
-    STATES,
     read_read_options,
     read_source,
     read_stream_options,
@@ -48,7 +47,7 @@ def test_the_names_of_options_have_no_case_and_the_path_is_the_queue() -> None:
 
 
 def test_what_is_not_given_has_its_default() -> None:
-    assert read_read_options(given()).states == STATES
+    assert read_read_options(given()).states == tuple(STATES)
     assert read_read_options(given(finishedAfter="2024-05-01T12:30:00Z")).states == FINISHED
     assert read_read_options(given(finishedAfter="2024-05-01T12:30:00Z")).finished_after == 1_714_566_600_000
     stream = read_stream_options(given(checkpointLocation="/tmp/x"))

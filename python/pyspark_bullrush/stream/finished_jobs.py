@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from bullrush.arrow.windows import Window, redis_time
 from bullrush.queue.queue import Queue
 
 #: Into how many parts one round trip cuts the time in which a limit is reached.
@@ -17,15 +18,6 @@ _PROBES: Final = 16
 
 #: A task of its own does not pay for fewer jobs than this.
 _LEAST: Final = 1_000
-
-
-class Window(NamedTuple):
-    """Jobs of one state that finished in ``after < time <= until``, in ms, and how many they were."""
-
-    state: str
-    after: int
-    until: int
-    size: int
 
 
 class FinishedJobs:
@@ -36,8 +28,7 @@ class FinishedJobs:
 
     def now(self) -> int:
         """Return the time of Redis in ms."""
-        ((seconds, micros),) = self._send([["TIME"]])
-        return int(seconds) * 1000 + int(micros) // 1000
+        return redis_time(self._queue)
 
     def counts(self, windows: Sequence[tuple[str, int | None, int]]) -> list[int]:
         """Return how many jobs finished in each ``(state, after, until)``. ``after`` None is from the beginning on."""
@@ -81,16 +72,15 @@ class FinishedJobs:
 
     def split(self, window: Window, parts: int) -> list[Window]:
         """Cut a window into at most ``parts`` windows with about the same number of jobs, at whole ms."""
-        state, after, until, size = window
+        state, after, until, size = window.state, window.start or 0, window.stop or 0, window.size
         if size == 0:
             return []
         (before,) = self.counts([(state, None, after)])
         ranks = [(state, before + part * size // parts - 1) for part in range(1, parts)]
         inner = {score for score in self._scores(ranks) if score is not None and after < score < until}
-        edges = [after, *sorted(inner), until]
-        pairs = list(itertools.pairwise(edges))
+        pairs = list(itertools.pairwise([after, *sorted(inner), until]))
         counts = self.counts([(state, *pair) for pair in pairs])
-        return [Window(state, *pair, found) for pair, found in zip(pairs, counts, strict=True) if found]
+        return [window_of(state, *pair, found) for pair, found in zip(pairs, counts, strict=True) if found]
 
     def share(self, windows: Sequence[Window], tasks: int) -> list[Window]:
         """Cut windows for at most about ``tasks`` tasks, but not into parts of less than `_LEAST` jobs."""
@@ -114,3 +104,8 @@ class FinishedJobs:
 
     def _send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         return self._queue.core.commands(commands).wait()
+
+
+def window_of(state: str, after: int, until: int, size: int) -> Window:
+    """Return the window of the jobs of a state that finished in ``after < time <= until``, in ms."""
+    return Window(state, "scores", after, until, size)
