@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.arrow import ArrowWriter
 from bullrush.errors import BullrushError, InvalidOptionError
-from bullrush.job.option_compiler import OptionCompiler, read_options
+from bullrush.job.option_compiler import read_options
+from bullrush.job.row_options import RowOptions
+from bullrush.spark.rows.frame import check_data, check_role, is_months
 from pyspark_bullrush.messages import marked
 from pyspark_bullrush.options import WriteOptions
 
@@ -15,19 +18,32 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql.types import StructType
 
+_LOG: Final = logging.getLogger("bullrush.spark")
 
-def check_columns(options: WriteOptions, schema: StructType) -> None:
+
+def check_schema(options: WriteOptions, schema: StructType) -> None:
     """Check on the driver what can be wrong about columns and options, before any task starts.
 
     Raises:
-        InvalidOptionError: a column does not exist, or an option of the jobs is wrong.
+        InvalidOptionError: a column does not exist or cannot be what it is to be, or an option of the jobs is wrong.
     """
-    for option, columns in _columns(options).items():
-        for column in columns:
-            if column not in schema.fieldNames():
-                found = ", ".join(schema.fieldNames()) or "none"
-                raise InvalidOptionError(f"option {option!r}: there is no column {column!r}. There are: {found}")
-    OptionCompiler().compile(_job_options(options) or {})
+    if not schema.fields:
+        raise InvalidOptionError("there are no columns, so jobs would have no data")
+    if twins := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+        raise InvalidOptionError(f"two columns are named {twins[0]!r}")
+    roles = _roles(options)
+    for option, column in [*((option, column) for option, (_, column) in roles.items()), *_data(options)]:
+        if column not in schema.names:
+            raise InvalidOptionError(
+                f"option {option!r}: there is no column {column!r}. There are: {', '.join(schema.names)}"
+            )
+    for role, column in roles.values():
+        check_role(role, column, schema[column].dataType)
+    for column in options.data_columns or schema.names:
+        check_data(column, schema[column].dataType)
+        if is_months(schema[column].dataType):
+            raise InvalidOptionError(f"column {column!r} is an interval of years and months: cast it to a string")
+    RowOptions.of(_job_options(options), options.address.name)
 
 
 def add_rows(
@@ -42,7 +58,7 @@ def add_rows(
         batch_id: of a batch write: under this id Redis counts what was added.
     """
     try:
-        with ArrowWriter(options.address.open(), **_arguments(options), id_scope=scope) as writer:
+        with ArrowWriter(options.address.open(), **_arguments(options), id_scope=scope, batch_id=batch_id) as writer:
             for batch in batches:
                 writer.write(batch)
     except BullrushError as error:
@@ -50,6 +66,8 @@ def add_rows(
             raise
         again = "To go on, write again with option batchId set to it."
         raise marked(error, f"\nSome rows may be in the queue already. The batchId is {batch_id!r}. {again}") from None
+    if writer.skipped:
+        _LOG.warning("%d rows cannot be jobs and were left out", writer.skipped)
     return writer.added, writer.duplicates
 
 
@@ -60,23 +78,32 @@ def _arguments(options: WriteOptions) -> dict[str, Any]:
         "data": options.data_columns,
         "job_id": options.job_id_column,
         "opts": _job_options(options),
+        "opts_column": options.opts_column,
+        "priority_column": options.priority_column,
+        "delay_column": options.delay_column,
+        "parent_column": options.parent_column,
+        "longs_as_strings": options.longs_as_strings,
+        "on_invalid": options.on_invalid_row,
+        "on_oom": "wait" if options.on_oom == "wait" else "raise",
+        "max_waiting": options.max_waiting,
     }
 
 
-def _columns(options: WriteOptions) -> dict[str, tuple[str, ...]]:
-    """Return the columns that the options name."""
-    single = {
-        "nameColumn": options.name_column,
-        "jobIdColumn": options.job_id_column,
-        "optsColumn": options.opts_column,
-        "priorityColumn": options.priority_column,
-        "delayColumn": options.delay_column,
-        "parentColumn": options.parent_column,
+def _roles(options: WriteOptions) -> dict[str, tuple[str, str]]:
+    """Return the columns that are a part of each job other than its data: option -> what it is, column."""
+    named = {
+        "nameColumn": ("name", options.name_column),
+        "jobIdColumn": ("job_id", options.job_id_column),
+        "optsColumn": ("opts_column", options.opts_column),
+        "priorityColumn": ("priority", options.priority_column),
+        "delayColumn": ("delay", options.delay_column),
+        "parentColumn": ("parent", options.parent_column),
     }
-    return {
-        "dataColumns": options.data_columns or (),
-        **{name: (column,) for name, column in single.items() if column is not None},
-    }
+    return {option: (role, column) for option, (role, column) in named.items() if column is not None}
+
+
+def _data(options: WriteOptions) -> list[tuple[str, str]]:
+    return [("dataColumns", column) for column in options.data_columns or ()]
 
 
 def _job_options(options: WriteOptions) -> Any:

@@ -14,9 +14,10 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
 from bullrush.errors import InvalidOptionError
+from bullrush.values.naming import check_batch_id
 from pyspark_bullrush.messages import told
 from pyspark_bullrush.options import WriteOptions
-from pyspark_bullrush.rows import add_rows, check_columns
+from pyspark_bullrush.rows import add_rows, check_schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,10 +53,10 @@ class BatchWriter(DataSourceArrowWriter):
     """Adds the rows of a DataFrame. It is made on the driver, and pickled to the tasks."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        check_columns(options, schema)
+        check_schema(options, schema)
         self._options = options
         # Made once: a task that Spark repeats gives its rows the same ids.
-        self._batch_id = options.batch_id or uuid.uuid4().hex[:16]
+        self._batch_id = check_batch_id(options.batch_id or uuid.uuid4().hex[:16])
 
     @told
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> Added:
@@ -73,7 +74,7 @@ class _StreamWriter:
     """What the writers of streams share. Spark makes one for each micro-batch, and another one for its commit."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        check_columns(options, schema)
+        check_schema(options, schema)
         self._options = options
         self._schema = schema
 

@@ -7,6 +7,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from redis import Redis
 
 from bullrush import Queue
 
@@ -38,6 +39,30 @@ def test_each_row_becomes_a_job(spark: SparkSession, queue: Queue, redis_url: st
     assert (jobs["id-1"].opts["attempts"], jobs["id-1"].opts["backoff"]["delay"]) == (3, 50)
 
 
+def test_columns_give_names_ids_options_priorities_and_delays(
+    spark: SparkSession, queue: Queue, redis_url: str
+) -> None:
+    rows = spark.createDataFrame(
+        [("a", 2**53 + 1, '{"attempts":4}', 5, 3_600_000), ("b", 2, None, None, None)],
+        "`who.id` string, n long, more string, p int, later long",
+    )
+    columns = {"optsColumn": "more", "priorityColumn": "p", "delayColumn": "later", "dataColumns": "who.id,n"}
+    write(rows, redis_url, queue, jobIdColumn="who.id", longsAsStrings="true", name="n", **columns)
+    first, second = queue.get_job("a"), queue.get_job("b")
+    assert first is not None and second is not None
+    assert (first.data, second.data) == ({"who.id": "a", "n": str(2**53 + 1)}, {"who.id": "b", "n": "2"})
+    assert (first.opts["attempts"], first.priority, first.delay, first.get_state()) == (4, 5, 3_600_000, "delayed")
+    assert (second.priority, second.delay, second.get_state()) == (0, 0, "waiting")
+
+
+def test_rows_that_cannot_be_jobs_are_left_out_if_wanted(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+    rows = spark.createDataFrame([("a",), (None,), ("b",)], "id string")
+    with pytest.raises(PythonException, match="(?m)^bullrush: "):
+        write(rows, redis_url, queue, jobIdColumn="id")
+    write(rows, redis_url, queue, jobIdColumn="id", onInvalidRow="skip")
+    assert {job.id for job in queue.get_jobs("waiting")} == {"a", "b"}
+
+
 def test_a_task_that_spark_repeats_adds_no_job_twice(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     def fail_once(batches: Iterator["pyarrow.RecordBatch"]) -> Iterator["pyarrow.RecordBatch"]:
         from pyspark import TaskContext
@@ -52,23 +77,29 @@ def test_a_task_that_spark_repeats_adds_no_job_twice(spark: SparkSession, queue:
     assert sorted(job.data["id"] for job in queue.get_jobs("waiting")) == list(range(1000))
 
 
-def test_a_write_can_be_repeated_with_its_batch_id(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+def test_a_write_can_be_repeated_with_its_batch_id(
+    spark: SparkSession, queue: Queue, redis_url: str, redis: Redis
+) -> None:
     rows = spark.range(0, 200, 1, 2)
     for _ in range(2):
         write(rows, redis_url, queue, batchId="2024-05-01")
     assert queue.get_job_counts("waiting")["waiting"] == 200
+    assert redis.get(queue.to_key("ext:enq-2024-05-01")) == "200", "Redis counts what a batch added"
+    write(rows, redis_url, queue, batchId="2024-05-01", name="another")
     write(rows, redis_url, queue)
-    assert queue.get_job_counts("waiting")["waiting"] == 400
+    assert queue.get_job_counts("waiting")["waiting"] == 600, "other names and other batches are other jobs"
 
 
 def test_a_wrong_write_is_refused_before_a_task_starts(spark: SparkSession, queue: Queue, redis_url: str) -> None:
-    rows = spark.range(3)
+    rows = spark.range(3).selectExpr("id", "'x' AS text")
     for options, said in [
         (
             {"job_id_column": "id"},
             "bullrush: format 'bullmq' has no option 'job_id_column'. Did you mean 'jobIdColumn'?",
         ),
-        ({"jobIdColumn": "order"}, "bullrush: option 'jobIdColumn': there is no column 'order'. There are: id"),
+        ({"jobIdColumn": "order"}, "bullrush: option 'jobIdColumn': there is no column 'order'. There are: id, text"),
+        ({"priorityColumn": "text"}, "bullrush: priority: the column 'text' must hold integers, not string"),
+        ({"batchId": "a:b"}, "bullrush: batch_id cannot contain a colon or control characters: 'a:b'"),
         ({"opts": '{"attemps":3}'}, "bullrush: add() has no option 'attemps'. Did you mean 'attempts'?"),
     ]:
         with pytest.raises(AnalysisException) as refused:
