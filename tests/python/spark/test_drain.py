@@ -14,6 +14,7 @@ from bullrush.errors import (
     RedisServerError,
 )
 from bullrush.spark import JobResult, drain, enqueue, progress, worker
+from bullrush.spark.address import Address
 
 pytestmark = pytest.mark.spark
 
@@ -152,6 +153,18 @@ def test_jobs_of_a_copy_that_spark_ended_run_in_another_round(
     ]
     assert queue.get_job(job.id).attempts_started == 2
     assert queue.get_active_count() == 0
+
+
+def test_a_driver_that_does_not_know_the_address_asks_redis_through_tasks(
+    spark: SparkSession, queue: Queue, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with ``url="env:REDIS_URL"``, if only the executors have that variable."""
+    monkeypatch.setattr(Address, "is_known_here", lambda self: False)
+    enqueue(spark.range(20), queue.name, url=redis_url)
+    assert drain(spark, queue.name, lambda job: None, url=redis_url, workers=1).count() == 20
+    queue.pause()
+    with pytest.raises(QueuePausedError):
+        drain(spark, queue.name, lambda job: None, url=redis_url)
 
 
 def test_a_job_that_ends_its_process_fails_alone(spark: SparkSession, queue: Queue, redis_url: str) -> None:
