@@ -25,8 +25,8 @@ def main() -> None:
     report["finished"] = bar.n
     report["results"] = sorted(row.n for row in results.collect())
     report["states"] = {row.state: row["count"] for row in results.groupBy("state").count().collect()}
-    jobs = read_jobs(spark, name, url=url, schema="state string, data struct<id: long>, returnvalue long")
-    report["read"] = sorted([row.state, row.data.id, row.returnvalue] for row in jobs.collect())
+    jobs = read_jobs(spark, name, url=url, schema="state string, data struct<id: long>, returnvalue struct<n: long>")
+    report["read"] = sorted([row.state, row.data.id, row.returnvalue.n] for row in jobs.collect())
     print(json.dumps(report))
     spark.stop()
 
