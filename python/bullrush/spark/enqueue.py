@@ -134,7 +134,7 @@ def enqueue(
         before = _counts(df, addresses, scope)
         tasks = rows.mapInArrow(add, COUNTS).collect()
     except Exception as error:
-        raise _failure(error, scope) from error
+        raise failure_of(error, scope) from error
     counts = [[task.counted for task in tasks if task.place == place] for place in range(len(addresses))]
     added = sum(max(0, max(counted, default=0) - old) for counted, old in zip(counts, before, strict=True))
     given, skipped = sum(task.rows for task in tasks), sum(task.skipped for task in tasks)
@@ -150,7 +150,8 @@ def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> list[i
     return [row.counted for row in read.collect()]
 
 
-def _failure(error: Exception, scope: Scope) -> EnqueueError:
+def failure_of(error: Exception, scope: Scope) -> EnqueueError:
+    """Return the error of a call whose tasks failed: the reason, and how to go on."""
     text = str(error)
     found = _ERROR_LINE.findall(text)
     kind, reason = found[-1] if found else (type(error).__name__, text.strip().partition("\n")[0][:_LONGEST_REASON])

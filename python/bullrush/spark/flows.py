@@ -10,6 +10,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.flow.plan import compilers, plan
 from bullrush.job.options import JobOptions
 from bullrush.spark.address import Address
+from bullrush.spark.enqueue import failure_of
 from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.servers import PLACE, id_text, place_of
 from bullrush.spark.tasks.add_flows import AddFlows, Side
@@ -89,8 +90,9 @@ def enqueue_flows(
         The number of new parents and children, and of jobs that existed.
 
     Raises:
-        InvalidOptionError: an option or a column is wrong. If an executor finds it, as for a group of 20,000 or more
-            rows, it is inside Spark's own exception.
+        InvalidOptionError: an option or a column is wrong; nothing was added.
+        EnqueueError: a task failed, for example at a group of 20,000 or more rows. Flows may have been added; the error
+            has the batch id to go on with.
 
     Redis:
         One script call per 250 jobs or per group, whichever is more; about 10 µs of the server's time per job.
@@ -109,8 +111,8 @@ def enqueue_flows(
     # Checks names, queues and options now, on the driver, and not in a task.
     example = parents.job("name", {}, "parent")
     plan([{**example, "children": [children.job("name", {}, "child")]}], addresses[0].prefix, compilers(None), 0)
-    scope = scope_of(df, addresses[0], batch_id).batch_id
-    add = AddFlows(addresses, columns, keys, parents, children, scope)
+    scope = scope_of(df, addresses[0], batch_id)._replace(by_partition=False)
+    add = AddFlows(addresses, columns, keys, parents, children, scope.batch_id)
     safe = df.toDF(*(f"c{number}" for number in range(len(columns))))  # Spark cannot map dotted names
     group = [f"c{columns.index(column)}" for column in keys]
     order = [f"c{columns.index(column)}" for column in dict.fromkeys((*keys, *parents.data))]
@@ -120,11 +122,15 @@ def enqueue_flows(
         # The ids of parents decide, as for `enqueue`: rows that come later find their parent on its server.
         key = f.xxhash64(id_text(f.col(f"c{columns.index(parent_id)}"), parent_id) if parent_id else f.struct(*group))
         grouped = grouped.withColumn(PLACE, place_of(key, len(addresses)))
-        df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(addresses, scope), "counted long").collect()
-    counts = grouped.mapInArrow(add, "parents long, children long, duplicates long").collect()
+    try:
+        if len(addresses) > 1:
+            df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(addresses, scope.batch_id), "counted long").collect()
+        counts = grouped.mapInArrow(add, "parents long, children long, duplicates long").collect()
+    except Exception as error:
+        raise failure_of(error, scope) from error
     seconds = time.monotonic() - started
     new_parents, new_children, duplicates = (sum(column) for column in zip((0, 0, 0), *counts, strict=True))
-    return FlowStats(new_parents, new_children, duplicates, seconds, scope)
+    return FlowStats(new_parents, new_children, duplicates, seconds, scope.batch_id)
 
 
 def _check_columns(df: DataFrame, by: Sequence[str], others: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.rows.division import hash_of_content
 
@@ -39,8 +39,13 @@ def of_each_server(addresses: Sequence[Address], frame: Callable[[Address, int],
 
     def rows(place: int) -> DataFrame:
         address = addresses[place]
-        with NamingServer(addresses, place):
-            found = frame(address, place)
+        try:
+            with NamingServer(addresses, place):
+                found = frame(address, place)
+        except BullrushError:
+            raise
+        except Exception as error:  # of Spark, about its tasks
+            raise BullrushError(f"The tasks for the server {address.server} failed: {error}") from error
         if SERVER in found.columns:
             raise InvalidOptionError(f"The results have a column {SERVER!r}: give the one of yours another name")
         return found.withColumn(SERVER, f.lit(address.server))

@@ -92,6 +92,9 @@ def test_another_list_of_servers_is_another_batch(
     assert (made.added, again.added) == (20, 0), "a made batch can be repeated, too"
     with pytest.raises(InvalidOptionError, match="2 servers need at least as many workers, not 1"):
         drain(spark, queue_name, lambda job: None, urls=urls, workers=1)
+    flows: dict[str, Any] = {"by": "id", "children_queue": queue_name, "batch_id": "day"}
+    with pytest.raises(EnqueueError, match="another list of servers.*batch_id='day'"):
+        enqueue_flows(spark.range(3), queue_name, urls=urls[::-1], **flows)
 
 
 def test_an_error_names_the_server_without_its_password(queue_name: str, redis_url: str, other_url: str) -> None:
