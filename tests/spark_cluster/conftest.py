@@ -11,6 +11,8 @@ from bullrush import Queue
 from tests.spark_cluster.cluster import Cluster
 from tests.spark_cluster.ledger import Ledger
 
+pytest.register_assert_rewrite("tests.spark_cluster.checking")  # not imported yet
+
 #: How many rows and jobs; fewer give a quicker run: ROWS=20000.
 ROWS = int(os.environ.get("ROWS", "200000"))
 
@@ -23,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cluster)
             item.add_marker(pytest.mark.spark)
             if not item.get_closest_marker("timeout"):
-                item.add_marker(pytest.mark.timeout(300))
+                item.add_marker(pytest.mark.timeout(900))
 
 
 @pytest.fixture(scope="session")

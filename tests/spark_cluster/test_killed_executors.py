@@ -1,0 +1,45 @@
+import os
+import signal
+
+from redis import Redis
+
+from bullrush import Queue
+from bullrush.spark import drain, enqueue
+from tests.spark_cluster.checking import check_results, check_runs
+from tests.spark_cluster.cluster import Cluster
+from tests.spark_cluster.ledger import Ledger
+from tests.spark_cluster.strikes import striking
+
+
+def test_an_executor_dies_in_each_phase_and_every_job_is_added_and_has_its_row(
+    cluster: Cluster, queue: Queue, redis: Redis, redis_url: str, ledger: Ledger, rows: int
+) -> None:
+    def work(job):
+        ledger.note(job.id)
+        return {"n": job.data["id"]}
+
+    with cluster.session() as spark:
+        with striking((lambda: queue.get_waiting_count() > rows * 0.3, cluster.executors)):
+            stats = enqueue(spark.range(0, rows, 1, 8), queue.name, url=redis_url, job_id="id")
+        assert stats.added == rows
+        assert queue.get_waiting_count() == rows
+        cluster.wait_for_executors()
+        with striking((lambda: queue.get_completed_count() > rows * 0.3, cluster.executors)):
+            results = drain(
+                spark,
+                queue.name,
+                work,
+                url=redis_url,
+                workers=2,
+                concurrency=8,
+                lock_duration=5_000,
+                stalled_interval=1_000,
+                returns="n long",
+            )
+        check_results(results, rows)
+        check_runs(queue, redis, ledger, rows)
+        former = cluster.wait_for_executors()
+        for pid in former:
+            os.kill(pid, signal.SIGKILL)
+        cluster.wait_for_executors(other_than=former)
+        check_results(results, rows)

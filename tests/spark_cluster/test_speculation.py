@@ -1,0 +1,46 @@
+from redis import Redis
+
+from bullrush import Queue
+from bullrush.spark import drain, enqueue
+from tests.spark_cluster.checking import check_results, check_runs
+from tests.spark_cluster.cluster import Cluster
+from tests.spark_cluster.ledger import Ledger
+
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "300ms",
+    "spark.speculation.multiplier": "1.2",
+    "spark.speculation.quantile": "0.25",
+    "spark.speculation.minTaskRuntime": "1s",
+}
+SLOW = "id-5"
+
+
+def test_the_copy_of_a_slow_task_ends_it_and_the_job_it_was_running_still_has_its_row(
+    cluster: Cluster, queue: Queue, redis: Redis, redis_url: str, ledger: Ledger, rows: int
+) -> None:
+    def work(job):
+        ledger.note(job.id)
+        if job.id == SLOW and job.attempts_started == 1:
+            import time
+
+            time.sleep(240)
+        return {"n": job.data["id"]}
+
+    with cluster.session(**SPECULATION) as spark:
+        stats = enqueue(spark.range(0, rows, 1, 8), queue.name, url=redis_url, job_id="id")
+        assert stats.added == rows
+        results = drain(
+            spark,
+            queue.name,
+            work,
+            url=redis_url,
+            workers=2,
+            concurrency=8,
+            lock_duration=5_000,
+            stalled_interval=1_000,
+            until="empty",
+            returns="n long",
+        )
+        check_results(results, rows)
+        assert SLOW in check_runs(queue, redis, ledger, rows), "Spark started no copy of the slow task"
