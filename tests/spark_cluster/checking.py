@@ -43,6 +43,7 @@ def check_runs(queue: Queue, redis: Redis, ledger: Ledger, jobs: int) -> set[str
         calls = redis.pipeline(transaction=False)
         for job in page:
             calls.hget(f"bull:{queue.name}:{job}", "stc")
-        stalled |= {job for job, count in zip(page, calls.execute(), strict=True) if int(count or 0) > 0}
+        # "0": the lock was lost within milliseconds of the start, before Redis knew of the start (see prefetch).
+        stalled |= {job for job, count in zip(page, calls.execute(), strict=True) if count is not None}
     assert again == stalled, "a job ran again whose lock nobody lost"
     return again
