@@ -94,6 +94,8 @@ def test_a_query_that_died_between_write_and_commit_reads_the_same_jobs_again_an
     more = [job.id for job in queue.add_bulk([{"name": "n", "data": n} for n in range(5)])]
     worker(lambda job: {"twice": 0}).run(until="drained")
     reading.run(lagMs="10", **LIMIT)
+    if not HAS_LIMITS:  # there, a query with `availableNow` that repeats a micro-batch ends after it
+        reading.run(lagMs="10")
     assert sorted(reading.seen[last]) == sorted(before), "the micro-batch was read again as it was"
     assert reading.ids == sorted(finished + more), "each job is in one micro-batch"
 
