@@ -49,7 +49,8 @@ def progress(
         count: which jobs the bar counts: those that finish, or those that are added. Rows whose job exists already
             count as added.
         total: the number of jobs at the end of the bar. By default, for ``finished``, the jobs that are in the queue,
-            also those that come during the block; for ``added`` it is unknown, and no remaining time is shown.
+            also those that come during the block; for ``added`` it is unknown; give it, such as ``df.count()``, to see
+            the percentage and the remaining time.
         every: seconds between two updates.
 
     Raises:
@@ -63,7 +64,7 @@ def progress(
     if count not in ("added", "finished"):
         raise InvalidOptionError(f"count must be 'added' or 'finished', not {count!r}")
     counters = _Counters(Address.of_servers(queue, url, urls, prefix))
-    counted = _Added(counters) if count == "added" else _Finished(counters, total)
+    counted = _Added(counters, total) if count == "added" else _Finished(counters, total)
     ended, away = threading.Event(), False
     with tqdm(total=counted.total, desc=f"{count} {queue}", unit=" jobs", unit_scale=True) as bar:
 
@@ -99,9 +100,9 @@ def progress(
 class _Added:
     """Counts what was added, by the queue's counter of ids: each add raises it, whatever became of the job."""
 
-    def __init__(self, counters: _Counters) -> None:
+    def __init__(self, counters: _Counters, total: int | None) -> None:
         self._start = counters.start["id"]
-        self.total: int | None = None
+        self.total = total
 
     def at(self, now: Counter[str]) -> tuple[int, int | None]:
         return now["id"] - self._start, self.total

@@ -63,6 +63,16 @@ def test_added_jobs_count_also_when_they_are_gone_and_when_they_existed(queue: Q
     assert (bar.n, bar.total) == (62, None)
 
 
+def test_added_jobs_with_a_total_show_how_much_is_left(
+    queue: Queue, redis_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress(queue.name, url=redis_url, count="added", total=200, every=0.01) as bar:
+        queue.add_bulk([{"name": "x"}] * 50)
+        wait_until(lambda: bar.n == 50)
+    assert (bar.n, bar.total) == (50, 200)
+    assert re.search(r" 25%\|.*50\.0/200 \[\d\d:\d\d<\d\d:\d\d, ", capsys.readouterr().err), "percentage and time left"
+
+
 def test_several_servers_have_one_bar(queue: Queue, other: Queue, redis_url: str) -> None:
     other_url = str(other.opts["url"])
     for one in (queue, other):
