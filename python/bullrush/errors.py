@@ -71,8 +71,9 @@ class RedisServerError(BullrushError):
         self.code = code
 
     def __str__(self) -> str:
-        """Return the error text as Redis sent it."""
-        return f"{self.args[0]} {self.args[1]}"
+        """Return the error text as Redis sent it, with what to do if Redis wants a password."""
+        hint = " (the URL has no password: redis://:PASSWORD@host:6379)" if self.code == "NOAUTH" else ""
+        return f"{self.args[0]} {self.args[1]}{hint}"
 
 
 class EnqueueError(BullrushError):

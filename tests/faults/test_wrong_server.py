@@ -85,6 +85,7 @@ def test_a_wrong_or_missing_password_is_an_error(use: Use, server, own_redis, lo
         use("work", url=server.url.replace("://", f"://{login}"))
     assert caught.value.code == code
     assert "wrong" not in str(caught.value)
+    assert ("redis://:PASSWORD@host:6379" in str(caught.value)) == (code == "NOAUTH")
 
 
 def test_a_server_that_is_not_redis_is_a_connection_error():
