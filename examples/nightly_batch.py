@@ -14,9 +14,8 @@ from pyspark.sql import functions as f
 from bullrush import Queue
 from bullrush.spark import drain, enqueue
 from bullrush.spark.java import use_java
-from bullrush.url import resolve
 
-URL = resolve("embedded://")  # a private server; with your own: URL = "redis://10.0.0.5:6379/0"
+URL = "embedded://"  # a private server; with your own: URL = "redis://10.0.0.5:6379/0"
 DAY = "2024-05-01"
 
 
@@ -27,8 +26,8 @@ def check(job):
     return {"customer": job.data["customer"], "grade": "gold" if job.data["balance"] > 500 else "plain"}
 
 
-use_java()
-os.environ["PYSPARK_PYTHON"] = sys.executable
+use_java()  # sets JAVA_HOME if PATH has no Java 17; you do not need it if `java -version` says 17 or more
+os.environ["PYSPARK_PYTHON"] = sys.executable  # the executors use this Python, and not the first one on PATH
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 
 customers = spark.range(1, 1001).select(f.col("id").alias("customer"), (f.col("id") % 250 * 5 - 10).alias("balance"))

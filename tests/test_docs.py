@@ -32,6 +32,7 @@ EXAMPLES = [
     for page in PAGES
     if not page.stem.startswith("spark")  # tests/python/spark/test_guide.py
     for number, code in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL), 1)
+    if "pyspark" not in code  # tests/python/spark/test_guide.py
 ]
 
 

@@ -4,6 +4,7 @@ The blocks of a page that start with ```python run one after another, in one pro
 starting Java takes seconds. The first block of docs/spark.md is the beginning of each page.
 """
 
+import os
 import re
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,16 @@ import pytest
 DOCS = Path(__file__).parents[3] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SETUP = BLOCK.findall((DOCS / "spark.md").read_text())[0]
+
+
+@pytest.mark.spark
+def test_the_program_of_the_readme_runs(
+    spark: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", os.environ["PYSPARK_PYTHON"])
+    (program,) = [code for code in BLOCK.findall((DOCS.parent / "README.md").read_text()) if "pyspark" in code]
+    exec(compile(program, "README.md", "exec"), ModuleType("__main__").__dict__)
+    assert capsys.readouterr().out.count("completed") == 2
 
 
 @pytest.mark.spark
