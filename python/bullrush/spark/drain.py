@@ -84,9 +84,10 @@ def drain(
             ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: per worker, the number of jobs after which it ends.
         max_seconds: per worker, the time in seconds after which it ends.
-        horizon: ms; jobs that are due within this time count for ``until="drained"``.
+        horizon: ms; jobs that are due within this time count for ``until="drained"``. Later ones stay in the queue.
         returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
-            name from a dict; a single column also takes a result that is no dict. They are null if the job failed.
+            name from a dict; a single column also takes a result that is no dict. They are null if the job failed, or
+            if the result does not fit.
         data: True adds the column ``data``, the job's data as JSON.
         results: ``redis`` as described. ``tasks``: the tasks collect the results and Spark keeps them on the executors;
             what a task that died had collected is lost, and all of it when the executors have gone. Use this if jobs
@@ -101,7 +102,8 @@ def drain(
 
     Raises:
         InvalidOptionError: an option is wrong, none of ``until``, ``max_jobs`` and ``max_seconds`` is given, there is
-            no handler, it cannot be sent to the executors, or a rule of this call removes the results at once.
+            no handler, it cannot be sent to the executors, or ``remove_on_complete`` or ``remove_on_fail`` would remove the results
+            before they are read.
         QueueNameError: the queue's name cannot be used.
         QueuePausedError: the queue is paused.
         ConnectionLostError, RedisServerError: the driver cannot use Redis.

@@ -85,8 +85,9 @@ def enqueue(
         data: the columns that become the job's data; all by default. `bullrush.arrow.ArrowWriter` describes the JSON.
         job_id: the column with the job ids, strings or integers; ``17`` in a column ``order`` becomes ``order-17``.
             Without it ids are made from the batch id and the content of the row, with its name.
-        batch_id: names what is added, such as the day. Calls with the same batch id and rows add each row once, with
-            any number of partitions. In ``foreachBatch`` it is made from the streaming query and the micro-batch;
+        batch_id: names what is added, such as ``str(date.today())``: 1 to 200 characters, without colons and control
+            characters. Calls with the same batch id and rows add each row once, with any number of partitions. A row
+            with changed content is a new row, unless there is ``job_id``. In ``foreachBatch`` it is made from the streaming query and the micro-batch;
             elsewhere it is new for each call.
         opts: the options of all jobs, as for ``Queue.add``.
         opts_column: more options for each row: a column of structs or JSON texts, with the names of `JobOptions`. They
