@@ -14,7 +14,7 @@ from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop
 from bullrush.spark.draining.questions import ask, look
 from bullrush.spark.draining.rounds import Rounds, seeds
-from bullrush.spark.draining.run_rows import RunRows
+from bullrush.spark.draining.run_rows import WORKER, RunRows
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.reading.columns import arrow_schema, parse_schema
@@ -57,9 +57,10 @@ def drain(
 
     The jobs run during this call. Redis lists which jobs the call finished (a *run*, see the option ``run`` of
     `WorkerOptions`), and the DataFrame reads their results from Redis, again at each action. So no result is lost with
-    an executor, and each job has exactly one row. A job that was removed has a row with the state ``removed``: its
-    options had such a rule, or somebody removed it. The list lives for 7 days; cache or write results that you need
-    longer.
+    an executor. A job has one row for each time that the call finished it: once, unless somebody retried or added it
+    again during the call. A row with the state ``removed`` has no result any more: the job was removed, by its options
+    or by somebody, or it was run again by a worker that is not of this run. The list lives for 7 days; cache or write
+    results that you need longer.
 
     If an executor dies, or Spark ends one of two copies of a task, its running jobs run again when their locks have
     expired. When all tasks have ended, the driver looks for such jobs and starts another round of tasks, until none is
@@ -83,7 +84,9 @@ def drain(
         until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
             ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: per worker, the number of jobs after which it ends.
-        max_seconds: per worker, the time in seconds after which it ends.
+        max_seconds: per worker, the time in seconds after which it ends. Handlers may go on for one ``lock_duration``
+            more. Then the call ends without them: a warning in the log ``bullrush`` names their jobs, which go back to
+            the queue when their locks have expired.
         horizon: ms; jobs that are due within this time count for ``until="drained"``. Later ones stay in the queue.
         returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
             name from a dict; a single column also takes a result that is no dict. They are null if the job failed, or
@@ -93,10 +96,12 @@ def drain(
             what a task that died had collected is lost, and all of it when the executors have gone. Use this if jobs
             are removed when they finish.
         paused: ``error``: a paused queue is an error, before and during the call. ``wait``: the workers wait.
-        options: more options of `Worker`: ``batch_handler``, ``batch_size``, ``lock_duration``, ``limiter``...
+        options: more options of `Worker`: ``batch_handler``, ``batch_size``, ``lock_duration``, ``limiter``... With
+            ``run`` the run has this name; calls at the same time need different ones, since each returns the jobs of
+            both.
 
     Returns:
-        One row per job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then the columns
+        One row per finished job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then the columns
         of ``returns``. ``ms`` is the time from the start of the last attempt to its stored result; with ``tasks`` it is
         the time in the handler.
 
@@ -126,7 +131,7 @@ def drain(
     elif data:
         raise InvalidOptionError("data=True needs results='redis'")
     check_worker("drain", addresses[0], handler, options)
-    typed = _typed_columns(spark, returns, data) if returns else None
+    typed = None if returns is None else _typed_columns(spark, returns, data)
 
     run = options.pop("run", None) or uuid.uuid4().hex[:16] if results == "redis" else ""
     shares = [workers] if urls is None else divided_workers(spark, workers, len(addresses))
@@ -172,8 +177,12 @@ def _plain_columns(data: bool) -> StructType:
 
 def _typed_columns(spark: SparkSession, returns: str, data: bool) -> StructType:
     typed = parse_schema(spark, returns, "returns")
-    if taken := set(typed.names) & {*JobResult._fields, *(["data"] if data else [])}:
-        raise InvalidOptionError(f"returns cannot have a column {taken.pop()!r}: the results have one")
+    own = {name.lower(): name for name in (*JobResult._fields, WORKER, *(["data"] if data else []))}
+    for name in typed.names:
+        if name.lower() in own:
+            raise InvalidOptionError(
+                f"returns cannot have a column {name!r}: jobs have {own[name.lower()]!r} themselves"
+            )
     return typed
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from bullrush.job.job import JobCalls
 from bullrush.spark.address import Address
 from bullrush.spark.draining.arguments import check_worker, read_stop
+from bullrush.spark.draining.deadline import ends_in_time
 from bullrush.spark.draining.outbox import Outbox
 from bullrush.spark.draining.small_memory import few_reservations
 from bullrush.spark.draining.stopwatch import Stopwatch
@@ -49,7 +50,8 @@ def worker(
         until: ``drained`` also waits for jobs on other workers and for jobs that are due within ``horizon``; ``empty``
             ends when there is nothing to take; None goes on until ``max_jobs`` or ``max_seconds``.
         max_jobs: the number of jobs after which the worker ends.
-        max_seconds: the time in seconds after which it ends.
+        max_seconds: the time in seconds after which it ends. Handlers may go on for one ``lock_duration`` more; a job
+            that still runs then goes back to the queue when its lock has expired.
         horizon: ms; jobs that are due within this time count for ``until="drained"``.
         options: more options of `Worker`: ``concurrency``, ``batch_handler``, ``lock_duration``, ``limiter``...
 
@@ -121,7 +123,7 @@ class PartitionWorker:
         worker.on("completed", completed)
         worker.on("failed", failed)
         running = threading.Thread(target=outbox.feed, args=(lambda: worker.run(**self._stop),), name="bullrush-run")
-        with few_reservations():
+        with few_reservations(), ends_in_time(worker, self._stop, self._options):
             running.start()
             try:
                 yield from outbox

@@ -214,6 +214,18 @@ def test_a_drain_ends_after_max_jobs_and_leaves_the_rest(spark: SparkSession, qu
     assert (counts["waiting"], counts["active"], counts["completed"]) == (70, 0, 30)
 
 
+def test_a_drain_ends_after_max_seconds_and_names_a_job_whose_handler_hangs(
+    spark: SparkSession, queue: Queue, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue.add_bulk([{"name": "n", "data": n} for n in range(6)])
+    options = {"workers": 1, "concurrency": 2, "max_seconds": 1, "lock_duration": 1_000, "run": "hung"}
+    began = time.monotonic()
+    results = drain(spark, queue.name, lambda job: job.data == 3 and time.sleep(600), url=redis_url, **options)
+    assert time.monotonic() - began < 60
+    assert sorted(row.jobId for row in results.collect()) == ["1", "2", "3", "5", "6"]
+    assert f"drain of {queue.name}, run hung: jobs were still active when max_seconds was over: 4." in caplog.text
+
+
 def test_a_reader_that_stops_early_stops_the_worker_and_nothing_is_lost(
     spark: SparkSession, queue: Queue, redis_url: str
 ) -> None:
@@ -238,7 +250,11 @@ def test_wrong_arguments_are_refused_on_the_driver(spark: SparkSession, queue: Q
         ({"max_jobs": 0}, "max_jobs"),
         ({"max_seconds": "5"}, "max_seconds"),
         ({"horizon": "soon"}, "horizon"),
+        ({"horizon": -1}, "horizon must not be negative"),
         ({"returns": "state string"}, "state"),
+        ({"returns": "JOBID string"}, "jobs have 'jobId' themselves"),
+        ({"returns": "a int, A int"}, "returns has a column twice"),
+        ({"returns": ""}, "returns has no column"),
         ({"returns": "no schema at all"}, "returns is no Spark schema"),
         ({"returns": "data string", "data": True}, "data"),
         ({"workers": 0}, "workers"),
@@ -247,6 +263,7 @@ def test_wrong_arguments_are_refused_on_the_driver(spark: SparkSession, queue: Q
         ({"results": "tasks", "data": True}, "data=True needs"),
         ({"paused": "ignore"}, "paused must be"),
         ({"run": "a.b"}, "run must be"),
+        ({"autorun": True}, "leave autorun out"),
         ({"name": "me"}, "names its workers itself"),
         ({"remove_on_complete": True}, "removes each job when it finishes"),
         ({"handler": None}, "drain needs a handler or a batch_handler"),

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -14,8 +15,8 @@ from redis import Redis
 from bullrush import Queue, Worker
 from bullrush.errors import ConnectionLostError, InvalidOptionError, QueuePausedError, RunExpiredError
 from bullrush.spark.address import Address
-from bullrush.spark.draining.arguments import check_results_stay
-from bullrush.spark.draining.held_jobs import held_jobs, release_jobs
+from bullrush.spark.draining.arguments import check_results_stay, check_worker, read_stop
+from bullrush.spark.draining.held_jobs import held_jobs, release_jobs, still_held
 from bullrush.spark.draining.pickling import check_can_be_sent
 from bullrush.spark.draining.questions import look
 from bullrush.spark.draining.run_rows import RunRows
@@ -31,10 +32,12 @@ def address(queue: Queue, redis_url: str) -> Address:
     return Address(queue.name, redis_url, "bull")
 
 
-def drained(address: Address, handler: Callable, run: str = "r", **stop: object) -> list[dict]:
+def drained(
+    address: Address, handler: Callable, run: str = "r", options: dict | None = None, **stop: object
+) -> list[dict]:
     """Run one worker of a run, and return the rows of its task."""
     stop = {"until": "drained", "max_jobs": None, "max_seconds": None, "horizon": 60_000, **stop}
-    work = RunWorker(address, handler, {}, stop, run, beat=0.05)
+    work = RunWorker(address, handler, options or {}, stop, run, beat=0.05)
     return pa.Table.from_batches(list(work(iter([SEED])))).to_pylist()
 
 
@@ -54,6 +57,48 @@ def test_a_task_yields_only_counts_and_the_rows_are_read_from_redis(queue: Queue
 def rows_of(address: Address, stop: int, parts: int = 1, part: int = 0) -> list[pa.RecordBatch]:
     numbers = pa.RecordBatch.from_pydict({"id": [part]})
     return list(RunRows(address, "r", 0, stop, parts, COLUMNS, None)(iter([numbers])))
+
+
+NESTED = pa.schema(
+    [("point", pa.struct([("x", pa.int64())])), ("tags", pa.list_(pa.string())), ("all", pa.map_("string", "int64"))]
+)
+
+
+def test_jobs_that_others_ran_later_or_that_took_an_id_again_are_no_results_of_the_run(
+    queue: Queue, address: Address, redis: Redis
+) -> None:
+    def nested(job) -> dict:
+        return {"point": {"x": job.data}, "tags": ["a"], "all": {"n": job.data}}
+
+    queue.add_bulk([{"name": "n", "data": n, "opts": {"job_id": f"j{n}"}} for n in range(5)])
+    drained(address, nested)
+    queue.get_job("j1").retry("completed")
+    drained(address, lambda job: "later", run="r2")
+    queue.remove("j2")
+    queue.add("n", 2, job_id="j2")
+    queue.remove("j3")
+    queue.get_job("j4").retry("completed")  # waits, and this run ran it last
+    numbers = pa.RecordBatch.from_pydict({"id": [0]})
+    read = RunRows(address, "r", 0, 5, 1, COLUMNS, NESTED)(iter([numbers]))
+    rows = {row["jobId"]: row for row in pa.Table.from_batches(list(read)).to_pylist()}
+    assert {job_id: row["state"] for job_id, row in rows.items()} == {
+        "j0": "completed", "j1": "removed", "j2": "removed", "j3": "removed", "j4": "waiting"
+    }  # fmt: skip
+    assert rows["j0"] == {
+        "jobId": "j0", "state": "completed", "result": '{"point":{"x":0},"tags":["a"],"all":{"n":0}}',
+        "point": {"x": 0}, "tags": ["a"], "all": [("n", 0)],
+    }  # fmt: skip
+    nulls = dict.fromkeys(("result", "point", "tags", "all"))
+    assert all(rows[job_id] == {"jobId": job_id, "state": "removed", **nulls} for job_id in ("j1", "j2", "j3"))
+
+
+def test_a_job_has_a_row_for_each_time_that_the_run_finished_it(queue: Queue, address: Address) -> None:
+    queue.add("n", 1)
+    drained(address, lambda job: "first")
+    queue.get_job("1").retry("completed")
+    drained(address, lambda job: "second")
+    rows = pa.Table.from_batches(rows_of(address, stop=2)).to_pylist()
+    assert rows == [{"jobId": "1", "state": "completed", "result": '"second"'}] * 2
 
 
 def test_results_whose_list_is_gone_are_an_error_and_not_fewer_rows(queue: Queue, address: Address) -> None:
@@ -80,6 +125,23 @@ def test_a_queue_that_is_paused_meanwhile_ends_the_task_after_its_running_jobs(q
     assert row["paused"]
     assert queue.get_active_count() == 0
     assert queue.get_completed_count() == row["completed"] < 500
+
+
+def test_a_task_ends_although_a_handler_hangs_and_its_job_goes_back_to_the_queue(
+    queue: Queue, address: Address
+) -> None:
+    gate = threading.Event()
+    queue.add_bulk([{"name": "n", "data": n} for n in range(4)])
+    options = {"concurrency": 2, "lock_duration": 500, "stalled_interval": 500}
+    try:
+        (row,) = drained(address, lambda job: job.data == 2 and gate.wait(60), options=options, max_seconds=0.3)
+        assert not gate.is_set()
+        assert row == {"completed": 3, "failed": 0, "retried": 0, "paused": False}
+        assert still_held(address, "r") == ["3"]
+        assert release_jobs(address, "r", 1, 20) == 1
+        assert queue.get_ranges(["wait"]) == ["3"]
+    finally:
+        gate.set()
 
 
 def test_a_task_says_it_is_alive_while_it_has_nothing_to_report(queue: Queue, address: Address) -> None:
@@ -177,6 +239,21 @@ def test_a_rule_that_removes_the_results_at_once_is_refused(name: str, rule: obj
 @pytest.mark.parametrize("rule", [False, None, 1000, {"age": 3600}, {"count": -1}, {"count": 5, "age": 60}])
 def test_a_rule_that_keeps_results_is_fine(rule: object) -> None:
     check_results_stay({"remove_on_complete": rule, "remove_on_fail": rule})
+
+
+def test_checking_the_options_never_starts_a_worker(queue: Queue, address: Address) -> None:
+    queue.add("n")
+    for what in ("drain", "worker"):
+        with pytest.raises(InvalidOptionError, match=f"{what} runs its workers in tasks: leave autorun out"):
+            check_worker(what, address, lambda job: None, {"autorun": True})
+    check_worker("drain", address, lambda job: None, {"autorun": False})
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(f"bullrush-{queue.name}")]
+
+
+@pytest.mark.parametrize("horizon", [-1, timedelta(seconds=-1)])
+def test_a_horizon_before_now_is_refused(horizon: object) -> None:
+    with pytest.raises(InvalidOptionError, match="horizon must not be negative"):
+        read_stop("drained", None, None, horizon)
 
 
 class Client:

@@ -93,6 +93,20 @@ def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:
     assert [20 <= result.ms < 2_000 for result in results] == [True] * 3
 
 
+def test_the_worker_of_a_partition_ends_although_a_handler_hangs(queue: Queue, redis_url: str) -> None:
+    gate = threading.Event()
+    add(queue, 3)
+    options = {"concurrency": 3, "lock_duration": 300, "timeout": 100, "max_seconds": 0.3}
+    work = worker(queue.name, lambda job: None, url=redis_url, **options)
+    work._handler = lambda job: job.data["n"] == 1 and gate.wait(60)  # an event cannot be pickled
+    try:
+        results = {result.jobId: result.error for result in work(iter([0]))}
+        assert not gate.is_set()
+        assert results == {"1": None, "2": "timed out after 100 ms", "3": None}
+    finally:
+        gate.set()
+
+
 def test_a_server_that_is_not_there_fails_the_task(tmp_path) -> None:
     work = worker("queue", lambda job: None, url=f"unix://{tmp_path}/no.sock")
     with pytest.raises(ConnectionLostError):

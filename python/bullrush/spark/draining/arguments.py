@@ -35,11 +35,13 @@ def read_stop(until: object, max_jobs: object, max_seconds: object, horizon: obj
         raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
     if until is None and max_jobs is None and max_seconds is None:
         raise InvalidOptionError("a worker in a task needs an end: until, max_jobs or max_seconds")
+    if (ahead := checks.milliseconds("horizon", horizon)) < 0:
+        raise InvalidOptionError(f"horizon must not be negative, not {horizon!r}")
     return {
         "until": until,
         "max_jobs": None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs),
         "max_seconds": None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds),
-        "horizon": checks.milliseconds("horizon", horizon),
+        "horizon": ahead,
     }
 
 
@@ -50,6 +52,8 @@ def check_worker(what: str, address: Address, handler: Callable[[Any], Any] | No
         QueueNameError: the queue's name cannot be used.
         InvalidOptionError: an option is wrong, there is no handler, or something cannot be pickled.
     """
+    if options.get("autorun"):
+        raise InvalidOptionError(f"{what} runs its workers in tasks: leave autorun out")
     Worker(address.name, handler, prefix=address.prefix, **options)
     if handler is None and options.get("batch_handler") is None:
         raise InvalidOptionError(f"{what} needs a handler or a batch_handler")

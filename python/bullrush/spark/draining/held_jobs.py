@@ -37,6 +37,12 @@ def held_jobs(queue: Queue, run: str) -> dict[str, float]:
         start += _WINDOW - _OVERLAP
 
 
+def still_held(address: Address, run: str) -> list[str]:
+    """Return the ids of the active jobs of a run."""
+    with address.open() as queue:
+        return list(held_jobs(queue, run))
+
+
 def release_jobs(address: Address, run: str, max_stalled_count: int, seconds: float | None) -> int | None:
     """Wait until no active job belongs to a run whose tasks have ended.
 

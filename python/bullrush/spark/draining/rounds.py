@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bullrush.errors import QueuePausedError
-from bullrush.spark.draining.held_jobs import release_jobs
+from bullrush.spark.draining.held_jobs import release_jobs, still_held
 from bullrush.spark.draining.questions import ask
 from bullrush.spark.draining.run_worker import STATS, RunWorker
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: Enough rows for every default partition.
 _SEEDS: Final = 10_000
 _MAX_STALLED: Final = 1
+#: How many ids a warning has.
+_NAMED: Final = 10
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -54,9 +56,12 @@ class Rounds:
                 )
             left = None if ends is None else ends - time.monotonic()
             if left is not None and left <= 0:
+                self._warn_of_held()
                 return
             released = ask(self.spark, worker.address, release_jobs, worker.run, most_stalls, left)
             left = None if ends is None else ends - time.monotonic()
+            if released is None:
+                self._warn_of_held()
             if not released or (left is not None and left <= 0):
                 return
             number += 1
@@ -68,6 +73,20 @@ class Rounds:
                 released,
             )
             worker, workers = self._next(released, left)
+
+    def _warn_of_held(self) -> None:
+        """Name the jobs that still were active when the time was over."""
+        address, run = self.worker.address, self.worker.run
+        if held := ask(self.spark, address, still_held, run):
+            more = f" and {len(held) - _NAMED:,} more" if len(held) > _NAMED else ""
+            _log.warning(
+                "drain of %s, run %s: jobs were still active when max_seconds was over: %s%s. They go back to the queue "
+                "when their locks have expired",
+                address.name,
+                run,
+                ", ".join(held[:_NAMED]),
+                more,
+            )
 
     def _next(self, released: int, seconds: float | None) -> tuple[RunWorker, int]:
         """Return the worker of another round, and how many of them."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bullrush.errors import ConnectionLostError
 from bullrush.queue.queue import Queue
 from bullrush.spark.address import Address
+from bullrush.spark.draining.deadline import ends_in_time
 from bullrush.spark.draining.small_memory import few_reservations
 from bullrush.worker.run import RunStats
 from bullrush.worker.worker import Worker
@@ -65,14 +66,15 @@ class RunWorker:
             running = threading.Thread(target=_run, args=(worker, self.stop, ended), name="bullrush-run")
             running.start()
             paused = 0
-            try:
-                while running.is_alive() and paused < _PAUSED_BEATS:
-                    running.join(self.beat)
-                    yield nothing
-                    paused = paused + 1 if running.is_alive() and not self.waits and _is_paused(queue) else 0
-            finally:
-                worker.close()
-                running.join()
+            with ends_in_time(worker, self.stop, self.options):
+                try:
+                    while running.is_alive() and paused < _PAUSED_BEATS:
+                        running.join(self.beat)
+                        yield nothing
+                        paused = paused + 1 if running.is_alive() and not self.waits and _is_paused(queue) else 0
+                finally:
+                    worker.close()
+                    running.join()
         if isinstance(ended[0], BaseException):
             raise ended[0]
         stats = ended[0]

@@ -71,7 +71,10 @@ def parse_schema(spark: SparkSession, ddl: str, option: str) -> StructType:
         # PySpark raises various classes here, which differ between its versions and Spark Connect.
         reason = str(error).strip().splitlines()[0]
         raise InvalidOptionError(f"{option} is no Spark schema: {ddl!r} ({reason})") from None
-    if len(set(schema.names)) < len(schema.names):
+    if not schema.names:
+        raise InvalidOptionError(f"{option} has no column")
+    # Spark finds a column without regard to case.
+    if len({name.lower() for name in schema.names}) < len(schema.names):
         raise InvalidOptionError(f"{option} has a column twice: {', '.join(schema.names)}")
     return _nullable_struct(schema, option)
 
