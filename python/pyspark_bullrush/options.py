@@ -65,6 +65,11 @@ _USE_WORDS: Final[dict[Use, str]] = {
     "read": "spark.read",
     "readStream": "spark.readStream",
 }
+#: Spark gives the options of a table in its catalog to no Python data source.
+_NO_TABLES: Final = (
+    "Spark loses the options of CREATE TABLE for a Python data source: write CREATE TEMPORARY VIEW name (columns) USING "
+    "bullmq OPTIONS (url '...', queue '...') instead"
+)
 #: What Spark itself puts among the options.
 _OF_SPARK: Final = frozenset({"path", "checkpointlocation"})
 
@@ -187,6 +192,8 @@ def _named(given: Mapping[str, str]) -> dict[str, str]:
     named = {}
     for key, value in given.items():
         lower = key.lower()
+        if lower == "provider":  # what Spark adds for CREATE TABLE
+            raise InvalidOptionError(_NO_TABLES)
         if lower in _OF_SPARK:
             continue
         if lower not in _CANONICAL:
@@ -204,8 +211,9 @@ def _values(given: Mapping[str, str], use: Use) -> dict[str, Any]:
         if use not in option.uses:
             uses = " and ".join(_USE_WORDS[other] for other in option.uses)
             raise InvalidOptionError(f"option {name!r} is for {uses}, not for {_USE_WORDS[use]}")
+        read = option.read(name, value)
         if name not in {"url", "queue", "prefix"}:
-            found[_snake(name)] = option.read(name, value)
+            found[_snake(name)] = read
     return found
 
 
@@ -214,7 +222,9 @@ def _address(given: Mapping[str, str]) -> Address:
     path = {key.lower(): value for key, value in given.items()}.get("path")
     queue = named.get("queue", path)
     if not queue:
-        raise InvalidOptionError("option 'queue' is missing: the name of the queue")
+        raise InvalidOptionError(
+            f"option 'queue' is missing: the name of the queue. {'' if given else _NO_TABLES}".rstrip()
+        )
     if path is not None and path != queue:
         raise InvalidOptionError(f"option 'queue' is {queue!r} and the path is {path!r}: give one of them")
     url = named.get("url")

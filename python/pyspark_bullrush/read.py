@@ -11,6 +11,7 @@ from bullrush.arrow.windows import Window, plan_windows
 from pyspark_bullrush.jobs import JobReader
 from pyspark_bullrush.messages import told, told_rows
 from pyspark_bullrush.options import ReadOptions
+from pyspark_bullrush.reach import check_reachable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -36,6 +37,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Plan the tasks, on the driver."""
         options = self._options
+        check_reachable(options.address)
         with options.address.open() as queue:
             parts = plan_windows(queue, options.states, options.num_partitions, finished_after=options.finished_after)
         return [Part(windows) for windows in parts]

@@ -28,7 +28,9 @@ def check_schema(options: WriteOptions, schema: StructType) -> None:
         InvalidOptionError: a column does not exist or cannot be what it is to be, or an option of the jobs is wrong.
     """
     if not schema.fields:
-        raise InvalidOptionError("there are no columns, so jobs would have no data")
+        raise InvalidOptionError(
+            "there are no columns, and Spark hands over no rows without any: keep a column, such as an id"
+        )
     if twins := sorted({name for name in schema.names if schema.names.count(name) > 1}):
         raise InvalidOptionError(f"two columns are named {twins[0]!r}")
     roles = _roles(options)
@@ -41,8 +43,11 @@ def check_schema(options: WriteOptions, schema: StructType) -> None:
         check_role(role, column, schema[column].dataType)
     for column in options.data_columns or schema.names:
         check_data(column, schema[column].dataType)
+    for column in schema.names:  # Spark hands over all of them, also those that are in no job
         if is_months(schema[column].dataType):
-            raise InvalidOptionError(f"column {column!r} is an interval of years and months: cast it to a string")
+            raise InvalidOptionError(
+                f"column {column!r} is an interval of years and months, which Spark cannot hand over: cast it to a string"
+            )
     RowOptions.of(_job_options(options), options.address.name)
 
 
@@ -57,18 +62,29 @@ def add_rows(
         scope: the first part of automatic ids: the same for the same rows, and for no others.
         batch_id: of a batch write: under this id Redis counts what was added.
     """
+    # An error before the first row is the same in all tasks: nothing is in the queue, and nothing has to be resumed.
+    writer = ArrowWriter(options.address.open(), **_arguments(options), id_scope=scope, batch_id=batch_id)
     try:
-        with ArrowWriter(options.address.open(), **_arguments(options), id_scope=scope, batch_id=batch_id) as writer:
+        with writer:
             for batch in batches:
                 writer.write(batch)
     except BullrushError as error:
         if batch_id is None:
             raise
-        again = "To go on, write again with option batchId set to it."
-        raise marked(error, f"\nSome rows may be in the queue already. The batchId is {batch_id!r}. {again}") from None
+        raise marked(error, _how_to_go_on(error, batch_id)) from None
     if writer.skipped:
         _LOG.warning("%d rows cannot be jobs and were left out", writer.skipped)
     return writer.added, writer.duplicates
+
+
+def _how_to_go_on(error: BullrushError, batch_id: str) -> str:
+    # The same wrong row would fail again.
+    wrong = isinstance(error, InvalidOptionError)
+    first = "correct the rows, or leave wrong ones out with onInvalidRow='skip', and " if wrong else ""
+    return (
+        f"\nSome rows may be in the queue already. The batchId is {batch_id!r}. To go on, {first}write again with option "
+        "batchId set to it."
+    )
 
 
 def _arguments(options: WriteOptions) -> dict[str, Any]:

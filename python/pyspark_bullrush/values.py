@@ -97,6 +97,11 @@ def json_object(name: str, given: str) -> dict[str, Any]:
         raise InvalidOptionError(f"option {name!r} must be a JSON object: {error}") from None
     if not isinstance(found, dict):
         raise InvalidOptionError(f"option {name!r} must be a JSON object, not {given!r}")
+    names: dict[str, str] = {}
+    for member in found:
+        twin = names.setdefault(member.replace("_", "").lower(), member)
+        if twin != member:
+            raise InvalidOptionError(f"option {name!r} has {twin!r} and {member!r}, which are the same option")
     return found
 
 

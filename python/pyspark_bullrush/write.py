@@ -17,6 +17,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import check_batch_id
 from pyspark_bullrush.messages import told
 from pyspark_bullrush.options import WriteOptions
+from pyspark_bullrush.reach import check_reachable, check_url
 from pyspark_bullrush.rows import add_rows, check_schema
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._options = options
         # Made once: a task that Spark repeats gives its rows the same ids.
         self._batch_id = check_batch_id(options.batch_id or uuid.uuid4().hex[:16])
+        check_reachable(options.address)
 
     @told
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> Added:
@@ -75,6 +77,7 @@ class _StreamWriter:
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_schema(options, schema)
+        check_url(options.address)  # and no more: the tasks of a stream outlive a short outage
         self._options = options
         self._schema = schema
 

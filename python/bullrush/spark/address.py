@@ -65,6 +65,11 @@ class Address:
             return self.url
         return masked(self.url).partition("?")[0].rpartition("://")[2].rpartition("@")[2]
 
+    @property
+    def qualified_name(self) -> str:
+        """The prefix and the name of the queue, as in the names of its keys."""
+        return f"{self.prefix}:{self.name}"
+
     def is_known_here(self) -> bool:
         """Tell whether this machine knows the URL: ``env:`` and ``file:`` may mean something on the executors only."""
         try:

@@ -14,6 +14,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.spark.reading.columns import arrow_schema
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
+from pyspark_bullrush.stream.offsets import check_queue
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,7 +45,7 @@ class Part(InputPartition):
 
 
 class EventSource:
-    """Reads each entry of the event stream once. An offset is ``{"id": "<ms>-<n>"}``."""
+    """Reads each entry of the event stream once. An offset is ``{"id": "<ms>-<n>", "queue": "<prefix>:<name>"}``."""
 
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
         known = ("id", "timestamp", *_COLUMNS, "fields")
@@ -58,7 +59,7 @@ class EventSource:
         """Return where a new query begins."""
         given = self._options.starting_offsets.strip()
         if given.lower() == "earliest":
-            return {"id": _FIRST}
+            return self._offset(_FIRST)
         if given.lower() == "latest":
             return self.target()
         try:
@@ -68,18 +69,18 @@ class EventSource:
         if not isinstance(found, dict) or found.keys() != {"id"} or not _ID.fullmatch(str(found["id"])):
             example = '{"id": "1714566600000-0"}'
             raise InvalidOptionError(f"startingOffsets must be earliest, latest or such as {example}, not {given!r}")
-        return {"id": found["id"]}
+        return self._offset(found["id"])
 
     def target(self) -> Offset:
         """Return the id of the last entry that was ever added."""
-        return {"id": self._ends()[1]}
+        return self._offset(self._ends()[1])
 
     def latest(self, start: Offset | None, limit: int | None, target: Offset | None) -> Offset:
         """Return the end of the next micro-batch."""
         end = (target or self.target())["id"]
         if start is None:
-            return {"id": end}
-        after = _id_of(start)
+            return self._offset(end)
+        after = self._id_of(start)
         self._check_not_trimmed(after)
         if _order(end) <= _order(after):
             return start
@@ -88,11 +89,11 @@ class EventSource:
             for page in self._pages(after, end, limit):
                 last = page[-1][0]
             end = last if last != after else end
-        return {"id": end}
+        return self._offset(end)
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Return one part: BullMQ keeps about 10,000 entries, which are read within a fraction of a second."""
-        return [Part(_id_of(start), _id_of(end))]
+        return [Part(self._id_of(start), self._id_of(end))]
 
     def read(self, partition: Any) -> Iterator[pyarrow.RecordBatch]:
         """Read the entries of one micro-batch.
@@ -104,6 +105,18 @@ class EventSource:
         for page in self._pages(partition.after, partition.until):
             yield _batch(page, schema)
         self._check_not_trimmed(partition.after)
+
+    def _offset(self, entry: str) -> Offset:
+        return {"id": entry, "queue": self._options.address.qualified_name}
+
+    def _id_of(self, offset: Offset) -> str:
+        check_queue(offset, self._options.address)
+        found = str(offset.get("id"))
+        if not _ID.fullmatch(found):
+            raise DataSourceError(
+                f"the checkpoint has the offset {offset}, which is not one of source='events': a query keeps its source"
+            )
+        return found
 
     def _pages(self, after: str, until: str, limit: int | None = None) -> Iterator[list[Entry]]:
         """Yield the entries after one id, up to another one, at most ``limit`` of them."""
@@ -162,12 +175,3 @@ def _pairs(fields: list[bytes]) -> dict[str, str]:
 def _order(entry: str) -> tuple[int, int]:
     ms, _, number = entry.partition("-")
     return int(ms), int(number)
-
-
-def _id_of(offset: Offset) -> str:
-    found = str(offset.get("id"))
-    if not _ID.fullmatch(found):
-        raise DataSourceError(
-            f"the checkpoint has the offset {offset}, which is not one of source='events': a query keeps its source"
-        )
-    return found

@@ -1,25 +1,32 @@
 """The offsets of a stream of finished jobs: up to which moment it has read.
 
-An offset is kept in the query's checkpoint: ``{"completed": ms, "failed": ms, "counts": {...}, "rows": {...}}``. ``counts``
-is how many jobs of each state had finished up to then. If there are more of them later, some were finished by a clock
-that is slower than `lagMs` allows, and this stream has passed them by. ``rows`` is how many jobs there are from the offset
-before to this one: fewer of them later are jobs that were removed before they were read.
+An offset is kept in the query's checkpoint: ``{"completed": ms, "failed": ms, "queue": ..., "counts": {...}, "recent":
+{...}, "rows": {...}}``. ``counts`` is how many jobs of each state had finished up to then. If there are more of them later,
+some were finished by a clock that is slower than `lagMs` allows, and this stream has passed them by. ``recent`` is how many
+finished in the last second before it, in the 10 s before that, and so on: jobs that are removed because they are old hide
+no late ones there. ``rows`` is how many jobs there are from the offset before to this one: fewer of them later are jobs
+that were removed before they were read. ``queue`` tells the checkpoint of another queue.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 
-from bullrush.arrow.windows import Window
+from bullrush.arrow.windows import FINISHED, Window
 from bullrush.errors import InvalidOptionError
+from bullrush.spark.address import Address
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
 from pyspark_bullrush.stream.finished_jobs import FinishedJobs, window_of
 
 Offset = dict[str, Any]
+
+#: ms before an offset, between which late jobs are looked for.
+_AGES: Final = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 _LOST: Final = "Set failOnDataLoss to false to go on without them."
 
@@ -95,11 +102,17 @@ class Offsets:
 
     def _offset(self, positions: Mapping[str, int], settled: int) -> Offset:
         """Return an offset. It has no counts if more jobs are still expected before it."""
-        offset: Offset = dict(positions)
+        offset: Offset = {**positions, "queue": self._options.address.qualified_name}
         if all(position <= settled for position in positions.values()):
             counts = self._jobs.counts([(state, None, until) for state, until in positions.items()])
             offset["counts"] = dict(zip(positions, counts, strict=True))
+            offset["recent"] = {state: self._recent(state, until) for state, until in positions.items()}
         return offset
+
+    def _recent(self, state: str, until: int) -> list[int]:
+        """Return how many jobs finished in each of the spans of time before a moment, the latest one first."""
+        spans = itertools.pairwise(_AGES)
+        return self._jobs.counts([(state, until - longest, until - shortest) for shortest, longest in spans])
 
     def _rows(self, after: Mapping[str, int], until: Mapping[str, int]) -> dict[str, int]:
         counts = self._jobs.counts([(state, after[state], until[state]) for state in after])
@@ -110,7 +123,13 @@ class Offsets:
         if not known or not self._options.fail_on_data_loss:
             return
         now = self._jobs.counts([(state, None, start[state]) for state in known])
-        late = {state: count - known[state] for state, count in zip(known, now, strict=True) if count > known[state]}
+        recent: Mapping[str, list[int]] = start.get("recent") or {}
+        late = {}
+        for state, count in zip(known, now, strict=True):
+            spans = zip(recent[state], self._recent(state, start[state]), strict=True) if state in recent else ()
+            more = max(count - known[state], sum(max(0, after - before) for before, after in spans))
+            if more > 0:
+                late[state] = more
         if late:
             told = " and ".join(f"{count} {state}" for state, count in late.items())
             raise DataSourceError(
@@ -122,15 +141,29 @@ class Offsets:
         """Return the positions of an offset.
 
         Raises:
-            DataSourceError: it is of another kind of stream.
+            DataSourceError: it is of another kind of stream, or of another queue.
         """
+        check_queue(offset, self._options.address)
         found = {state: offset[state] for state in self._options.states if isinstance(offset.get(state), int)}
-        if len(found) < len(self._options.states):
+        if len(found) < len(self._options.states) or any(state in offset for state in FINISHED if state not in found):
             raise DataSourceError(
                 f"the checkpoint has the offset {offset}, which is not one of source='finished' with states="
                 f"'{','.join(self._options.states)}': a query keeps its source and its states"
             )
         return found
+
+
+def check_queue(offset: Offset, address: Address) -> None:
+    """Check that an offset is one of this queue. An offset without a name passes.
+
+    Raises:
+        DataSourceError: it is of another queue.
+    """
+    if (of := offset.get("queue", address.qualified_name)) != address.qualified_name:
+        raise DataSourceError(
+            f"the checkpoint is one of the queue {of!r}, and the query reads {address.qualified_name!r}: give each query "
+            "a checkpointLocation of its own"
+        )
 
 
 def _positions(given: str, states: tuple[str, ...]) -> dict[str, int]:

@@ -76,7 +76,7 @@ def parse_schema(spark: SparkSession, ddl: str, option: str) -> StructType:
     # Spark finds a column without regard to case.
     if len({name.lower() for name in schema.names}) < len(schema.names):
         raise InvalidOptionError(f"{option} has a column twice: {', '.join(schema.names)}")
-    return _nullable_struct(schema, option)
+    return nullable_struct(schema, option)
 
 
 def arrow_schema(schema: StructType) -> pyarrow.Schema:
@@ -88,7 +88,12 @@ def arrow_schema(schema: StructType) -> pyarrow.Schema:
     return to_arrow_schema(schema, **zone)
 
 
-def _nullable_struct(struct: StructType, path: str) -> StructType:
+def nullable_struct(struct: StructType, path: str) -> StructType:
+    """Return the same fields, all of them nullable.
+
+    Raises:
+        InvalidOptionError: one has a type that JSON cannot give.
+    """
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(f.name, _nullable(f.dataType, f"{path}.{f.name}"), True) for f in struct.fields])
@@ -100,7 +105,7 @@ def _nullable(kind: DataType, path: str) -> DataType:
     if kind.typeName() not in _READABLE and not isinstance(kind, StringType):
         raise InvalidOptionError(f"{path} cannot be read from JSON: it has the type {kind.simpleString()}")
     if isinstance(kind, StructType):
-        return _nullable_struct(kind, path)
+        return nullable_struct(kind, path)
     if isinstance(kind, ArrayType):
         return ArrayType(_nullable(kind.elementType, f"{path}[]"), True)
     if isinstance(kind, MapType):

@@ -3,7 +3,7 @@
 import importlib.util
 
 collect_ignore = (
-    ["test_events.py", "test_offsets.py", "test_read.py", "test_stream_read.py", "test_write.py"]
+    ["test_events.py", "test_offsets.py", "test_planning.py", "test_read.py", "test_stream_read.py", "test_write.py"]
     if importlib.util.find_spec("pyspark.sql.datasource") is None
     else []
 )

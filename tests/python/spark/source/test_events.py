@@ -54,13 +54,20 @@ def test_every_entry_is_read_once(options: StreamOptions, queue: Queue, worker: 
     assert all(row["id"].startswith(f"{row['timestamp'].timestamp() * 1000:.0f}-") for row in found)  # type: ignore[attr-defined]
 
 
+def test_a_checkpoint_of_another_queue_is_refused(options: StreamOptions) -> None:
+    start = EventSource(options, SCHEMA).initial()
+    other = EventSource(replace(options, address=replace(options.address, name="another")), SCHEMA)
+    with pytest.raises(DataSourceError, match="and the query reads 'bull:another'"):
+        other.latest(start, None, None)
+
+
 def test_a_query_begins_where_it_is_told(options: StreamOptions, queue: Queue) -> None:
-    assert EventSource(replace(options, starting_offsets="latest"), SCHEMA).initial() == {"id": "0-0"}
+    assert EventSource(replace(options, starting_offsets="latest"), SCHEMA).initial()["id"] == "0-0"
     queue.add("n", 1)
     latest = EventSource(replace(options, starting_offsets="latest"), SCHEMA)
     assert latest.latest(latest.initial(), None, None) == latest.initial() == latest.target()
     given = replace(options, starting_offsets='{"id": "17-3"}')
-    assert EventSource(given, SCHEMA).initial() == {"id": "17-3"}
+    assert EventSource(given, SCHEMA).initial()["id"] == "17-3"
     for wrong in ("soon", '{"id": 5}', '{"completed": 1}'):
         with pytest.raises(InvalidOptionError, match="startingOffsets must be earliest, latest or such as"):
             EventSource(replace(options, starting_offsets=wrong), SCHEMA).initial()

@@ -113,6 +113,36 @@ def test_a_job_that_finished_too_late_is_an_error_and_not_a_silent_gap(
     assert tolerant.next(end, 9000, None)["rows"] == {"completed": 1, "failed": 0}
 
 
+def test_an_old_job_that_is_removed_hides_no_late_one(
+    options: StreamOptions, jobs: FinishedJobs, finish: Finish, redis: Redis, queue: Queue
+) -> None:
+    offsets = Offsets(options, jobs)
+    finish(*range(1_000, 100_000, 1_000))
+    end = ends(offsets, 100_000, None)[-1]
+    redis.zremrangebyrank(queue.to_key("completed"), 0, 29)
+    finish(99_500, 95_000)
+    with pytest.raises(DataSourceError, match="2 completed jobs have a finish time that this stream has passed"):
+        offsets.next(end, 200_000, None)
+
+
+def test_a_checkpoint_of_another_queue_is_refused(options: StreamOptions, jobs: FinishedJobs, finish: Finish) -> None:
+    finish(1000)
+    start, end = ends(Offsets(options, jobs), 3000, None)
+    other = Offsets(replace(options, address=replace(options.address, name="another")), jobs)
+    name = options.address.name
+    for refused in (lambda: other.next(start, 9000, None), lambda: other.windows(start, end)):
+        with pytest.raises(DataSourceError, match=f"of the queue 'bull:{name}', and the query reads 'bull:another'"):
+            refused()
+    unnamed = {key: value for key, value in start.items() if key != "queue"}
+    assert other.next(unnamed, 9000, None)["queue"] == "bull:another", "checkpoints of before have no name"
+
+
+def test_a_checkpoint_of_more_states_is_refused(options: StreamOptions, jobs: FinishedJobs) -> None:
+    start = Offsets(options, jobs).initial()
+    with pytest.raises(DataSourceError, match="a query keeps its source and its states"):
+        Offsets(replace(options, states=("failed",)), jobs).next(start, 9000, None)
+
+
 def test_jobs_that_were_read_and_then_removed_are_no_loss(
     options: StreamOptions, jobs: FinishedJobs, finish: Finish, redis: Redis, queue: Queue
 ) -> None:
@@ -140,7 +170,8 @@ def test_a_replay_finds_the_same_jobs_or_says_that_some_are_gone(
 
 def test_a_query_begins_where_it_is_told(options: StreamOptions, jobs: FinishedJobs, finish: Finish) -> None:
     finish(1000, 2000)
-    assert Offsets(options, jobs).initial() == {"completed": 0, "failed": 0, "counts": {"completed": 0, "failed": 0}}
+    initial = Offsets(options, jobs).initial()
+    assert (initial["completed"], initial["failed"], initial["counts"]) == (0, 0, {"completed": 0, "failed": 0})
     latest = Offsets(replace(options, starting_offsets="latest"), jobs).initial()
     assert latest["completed"] > 2000
     assert latest["counts"] == {"completed": 2, "failed": 0}
