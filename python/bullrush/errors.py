@@ -95,6 +95,19 @@ class EnqueueError(BullrushError):
         return str(self.args[0])
 
 
+class DrainError(BullrushError):
+    """The tasks of a `drain` of Spark failed. The results of the jobs that it finished are in Redis.
+
+    Attributes:
+        run: the name of its run, which the jobs show as ``processedBy``.
+    """
+
+    def __init__(self, message: str, run: str = "") -> None:
+        """Take the message and the name of the run."""
+        super().__init__(message)
+        self.run = run
+
+
 class RedisVersionError(BullrushError):
     """The Redis server is too old; 6.2 is the oldest that works."""
 
@@ -114,7 +127,10 @@ class QueuePausedError(BullrushError):
 
 
 class RunExpiredError(BullrushError):
-    """The list of the jobs of a run is gone, or a part of it."""
+    """The list of the jobs of a run is gone, or a part of it.
+
+    Tasks raise it when a DataFrame of `drain` is used: the driver sees Spark's ``PythonException`` with this text.
+    """
 
 
 class UnrecoverableError(BullrushError):

@@ -17,8 +17,8 @@ from bullrush import FlowProducer, Queue, aio, errors
 CLASSES = ("Queue", "Worker", "Job", "FlowProducer", "JobScheduler", "QueueEvents", "QueueEventsProducer")
 RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
 ERRORS = (
-    "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "EnqueueError", "FailedChildrenError",
-    "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
+    "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",
+    "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
     "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "OutcomeUnknownError",
     "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "QueueNameError", "QueuePausedError",
     "RateLimitError", "RedisServerError", "RedisVersionError", "ResultCodeError", "RunExpiredError",

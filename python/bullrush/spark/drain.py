@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bullrush.errors import InvalidOptionError, QueuePausedError
+from bullrush.errors import DrainError, InvalidOptionError, QueuePausedError
 from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop
 from bullrush.spark.draining.questions import ask, look
@@ -18,6 +18,7 @@ from bullrush.spark.draining.run_rows import WORKER, RunRows
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.reading.columns import arrow_schema, parse_schema
+from bullrush.spark.reason import reason_of
 from bullrush.spark.results import SCHEMA, JobResult
 from bullrush.spark.servers import divided_workers, of_each_server
 from bullrush.values import checks
@@ -112,6 +113,7 @@ def drain(
         QueueNameError: the queue's name cannot be used.
         QueuePausedError: the queue is paused.
         ConnectionLostError, RedisServerError: the driver cannot use Redis.
+        DrainError: the tasks failed. With ``results="redis"`` it has the name of the run, whose results are in Redis.
 
     Redis:
         The results: per 5,000 jobs one LRANGE, and per job one HMGET in pipelines.
@@ -149,7 +151,10 @@ def drain(
         if results == "tasks":
             collector = PartitionWorker(address, handler, options, stop)
             # Computed now and cut from its lineage, so that no action on the result runs the workers again.
-            rows = seeds(spark, shares[place]).mapInArrow(collector, SCHEMA).localCheckpoint(eager=True)
+            try:
+                rows = seeds(spark, shares[place]).mapInArrow(collector, SCHEMA).localCheckpoint(eager=True)
+            except Exception as error:  # of Spark, about its tasks
+                raise DrainError(f"the tasks on queue {queue!r} failed: {reason_of(error)}") from error
             return _with_json_columns(rows, returns, typed) if returns and typed else rows
         waits = paused == "wait"
         rounds = Rounds(spark, RunWorker(address, handler, options, stop, run, waits=waits), shares[place])

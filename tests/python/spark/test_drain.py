@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from bullrush import Queue, Worker
 from bullrush.errors import (
     ConnectionLostError,
+    DrainError,
     InvalidOptionError,
     QueueNameError,
     QueuePausedError,
@@ -293,6 +294,21 @@ def test_a_queue_or_a_server_that_cannot_work_is_an_error_at_once(
         drain(spark, queue.name, lambda job: None, url=redis_url.replace("redis://", "redis://:nope@"))
     threading.Timer(0.5, queue.resume).start()
     assert drain(spark, queue.name, lambda job: None, url=redis_url, paused="wait").count() == 1
+
+
+def test_a_url_that_nobody_knows_is_an_error_and_tasks_that_fail_name_the_run(
+    spark: SparkSession, queue: Queue, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidOptionError, match="NO_SUCH_URL is not set"):
+        drain(spark, queue.name, lambda job: None, url="env:NO_SUCH_URL")
+    monkeypatch.setenv("URL_OF_DRIVER", redis_url)  # Spark's processes have started without it
+    with pytest.raises(
+        DrainError, match=r"run seven on .* failed: InvalidOptionError: .*URL_OF_DRIVER is not"
+    ) as found:
+        drain(spark, queue.name, lambda job: None, url="env:URL_OF_DRIVER", run="seven")
+    assert found.value.run == "seven"
+    with pytest.raises(DrainError, match=r"the tasks on queue .* failed: InvalidOptionError: .*URL_OF_DRIVER"):
+        drain(spark, queue.name, lambda job: None, url="env:URL_OF_DRIVER", results="tasks")
 
 
 def test_the_progress_bar_counts_what_happens_in_redis(

@@ -1,6 +1,7 @@
 """The parts of `drain` without Spark: what the driver checks, the worker of a run, and jobs that were left active."""
 
 import functools
+import json
 import subprocess
 import sys
 import threading
@@ -12,15 +13,22 @@ import pyarrow as pa
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker
-from bullrush.errors import ConnectionLostError, InvalidOptionError, QueuePausedError, RunExpiredError
+from bullrush import Queue, Worker, errors
+from bullrush.errors import (
+    ConnectionLostError,
+    InvalidOptionError,
+    QueuePausedError,
+    RedisServerError,
+    RunExpiredError,
+)
 from bullrush.spark.address import Address
 from bullrush.spark.draining.arguments import check_results_stay, check_worker, read_stop
 from bullrush.spark.draining.held_jobs import held_jobs, release_jobs, still_held
 from bullrush.spark.draining.pickling import check_can_be_sent
-from bullrush.spark.draining.questions import look
+from bullrush.spark.draining.questions import _Asked, look
 from bullrush.spark.draining.run_rows import RunRows
 from bullrush.spark.draining.run_worker import RunWorker
+from bullrush.spark.reason import reason_of
 from tests.waiting import wait_until
 
 SEED = pa.RecordBatch.from_pydict({"id": [1]})
@@ -297,6 +305,33 @@ def test_a_handler_that_cannot_be_sent_names_the_object() -> None:
 
 
 def uses_nothing(job) -> None: ...
+
+
+def test_a_question_that_fails_in_a_task_is_answered_with_its_error(address: Address, tmp_path) -> None:
+    def answer(address: Address) -> object:
+        asked = _Asked(address, look, ("r",))
+        return json.loads(next(asked(iter([SEED]))).column(0)[0].as_py())
+
+    assert answer(address) == [[0, False], None, []]
+    missing = Address("q", f"file:{tmp_path}/none", "bull")
+    _, error, (text,) = answer(missing)
+    assert error == "InvalidOptionError" and "none" in text
+    wrong = Address("q", address.url.replace("redis://", "redis://:nope@"), "bull")
+    _, error, arguments = answer(wrong)
+    assert type(getattr(errors, error)(*arguments)) is RedisServerError
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x\nbullrush.errors.QueueNameError: no\nmore\n at org.apache.Spark", "QueueNameError: no"),
+        ('y\nTraceback (most recent call last):\n  File "a"\n    b\nKeyError: 3\n\tat org.x', "KeyError: 3"),
+        ("An error\n: org.apache.X: Job aborted due to stage failure: Task 0: crashed\nDriver", "Job aborted due to"),
+        ("nothing known\nmore", "Exception: nothing known"),
+    ],
+)
+def test_the_reason_of_failed_tasks_is_found_in_the_text_of_spark(text: str, reason: str) -> None:
+    assert reason_of(Exception(text)).startswith(reason)
 
 
 def test_redis_that_cannot_be_used_is_an_error_of_the_driver(queue: Queue, redis_url: str, tmp_path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from bullrush import errors
 from bullrush.spark.address import Address
 
 if TYPE_CHECKING:
@@ -21,11 +22,17 @@ def ask(spark: SparkSession, address: Address, question: Callable[..., Any], *ar
     """Return ``question(address, ...)``, which must be JSON.
 
     It runs on the driver. If only the executors know the address, it runs in a task of its own.
+
+    Raises:
+        BullrushError: the error of the question, also if it ran in a task, which Spark then does not repeat.
     """
     if address.is_known_here():
         return question(address, *arguments)
     answers = spark.range(0, 1, 1, 1).mapInArrow(_Asked(address, question, arguments), "answer string").collect()
-    return json.loads(answers[0].answer)
+    answer, error, arguments = json.loads(answers[0].answer)
+    if error is not None:
+        raise getattr(errors, error)(*arguments)
+    return answer
 
 
 def look(address: Address, run: str) -> tuple[int, bool]:
@@ -51,5 +58,8 @@ class _Asked:
 
         for _ in batches:
             pass
-        answer = json.dumps(self.question(self.address, *self.arguments))
-        yield pa.RecordBatch.from_pydict({"answer": [answer]})
+        try:
+            answer: tuple[Any, ...] = (self.question(self.address, *self.arguments), None, ())
+        except errors.BullrushError as error:
+            answer = (None, type(error).__name__, error.args)
+        yield pa.RecordBatch.from_pydict({"answer": [json.dumps(answer)]})

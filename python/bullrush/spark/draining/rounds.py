@@ -8,10 +8,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bullrush.errors import QueuePausedError
+from bullrush.errors import BullrushError, DrainError, QueuePausedError
 from bullrush.spark.draining.held_jobs import release_jobs, still_held
 from bullrush.spark.draining.questions import ask
 from bullrush.spark.draining.run_worker import STATS, RunWorker
+from bullrush.spark.reason import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +41,21 @@ class Rounds:
 
         Raises:
             QueuePausedError: the queue was paused meanwhile.
+            DrainError: a task failed.
         """
+        try:
+            self._run()
+        except BullrushError:
+            raise
+        except Exception as error:  # of Spark, about its tasks
+            run = self.worker.run
+            raise DrainError(
+                f"the tasks of run {run} on queue {self.worker.address.name!r} failed: {reason_of(error)}. The jobs that "
+                f"it finished are in Redis: read_jobs(..., processed_by={run!r})",
+                run,
+            ) from error
+
+    def _run(self) -> None:
         worker, workers = self.worker, self.workers
         limit = worker.stop["max_seconds"]
         ends = None if limit is None else time.monotonic() + limit
