@@ -79,7 +79,9 @@ def enqueue_flows(
         parent_data: the columns of a parent's data; those of ``by`` by default. They should be equal in all rows of a
             group: the first row in their order counts.
         child_data: the columns of a child's data; all by default.
-        parent_id: the column with the ids of the parents; ``17`` in a column ``order`` becomes ``order-17``.
+        parent_id: the column with the ids of the parents; ``17`` in a column ``order`` becomes ``order-17``. Each group
+            has one id, and no other group has it: unless it is the column of ``by``, Spark first reads the rows once to
+            check this.
         child_id: the column with the ids of the children.
         batch_id: part of automatic ids; in ``foreachBatch`` made from the query and the micro-batch, elsewhere random.
             A call with the same batch id and rows adds nothing.
@@ -90,7 +92,8 @@ def enqueue_flows(
         The number of new parents and children, and of jobs that existed.
 
     Raises:
-        InvalidOptionError: an option or a column is wrong; nothing was added.
+        InvalidOptionError: an option or a column is wrong, two groups have the same ``parent_id``, or a group has two;
+            nothing was added.
         EnqueueError: a task failed, for example at a group of 20,000 or more rows. Flows may have been added; the error
             has the batch id to go on with.
 
@@ -118,6 +121,8 @@ def enqueue_flows(
     order = [f"c{columns.index(column)}" for column in dict.fromkeys((*keys, *parents.data))]
     grouped = safe.repartition(*group).sortWithinPartitions(*order)
     started = time.monotonic()
+    if parent_id is not None and keys != [parent_id]:
+        _check_parent_ids(safe, group, f"c{columns.index(parent_id)}", parent_id)
     if len(addresses) > 1:
         # The ids of parents decide, as for `enqueue`: rows that come later find their parent on its server.
         key = f.xxhash64(id_text(f.col(f"c{columns.index(parent_id)}"), parent_id) if parent_id else f.struct(*group))
@@ -147,6 +152,23 @@ def _check_columns(df: DataFrame, by: Sequence[str], others: Sequence[str]) -> N
         if types[column] in ("float", "double"):
             # NaN and null are the same in JSON, and 0.0 and -0.0 the same for Spark.
             raise InvalidOptionError(f"by cannot be the column {column!r} of type {types[column]}: cast it")
+
+
+def _check_parent_ids(rows: DataFrame, group: Sequence[str], column: str, name: str) -> None:
+    """Check that each group has one parent id, and no two groups the same."""
+    from pyspark.sql import functions as f
+
+    ids = id_text(f.col(column), name)
+    of_groups = rows.groupBy(*dict.fromkeys(group)).agg(f.min(ids).alias("low"), f.max(ids).alias("high"))
+    of_ids = (
+        of_groups.where("low IS NOT NULL").groupBy("low").agg(f.count("*").alias("groups"), f.max("high").alias("high"))
+    )
+    for wrong in of_ids.where("groups > 1 OR high > low").limit(1).collect():
+        if wrong.high != wrong.low:
+            raise InvalidOptionError(f"A group has two parent ids in {name!r}: {wrong.low!r} and {wrong.high!r}")
+        raise InvalidOptionError(
+            f"{wrong.groups:,} groups have the parent id {wrong.low!r} of {name!r}: it would merge them"
+        )
 
 
 def _side(

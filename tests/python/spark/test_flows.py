@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -53,6 +54,14 @@ def test_ids_from_a_column_are_those_of_enqueue(queue: Queue, redis_url: str) ->
         assert [job.id for job in items.get_waiting()] == ["n-7"]
 
 
+def test_a_group_with_two_parent_ids_is_refused(queue: Queue, redis_url: str) -> None:
+    flows = adding(queue, redis_url)
+    flows = replace(flows, parents=replace(flows.parents, job_id="n"))
+    with pytest.raises(InvalidOptionError, match=r'group {"customer":"a"} has two parent ids: \'n-1\' and \'n-2\''):
+        flows.add([batch(("a", 1)), batch(("a", 2))])
+    assert queue.get_waiting_children_count() == 0
+
+
 def test_a_group_that_is_too_large_for_one_step_is_refused(queue: Queue, redis_url: str) -> None:
     large = pa.record_batch({"c0": ["a"] * 20_000, "c1": list(range(20_000))})
     with pytest.raises(InvalidOptionError, match=r'group {"customer":"a"} has more than 19,999 rows'):
@@ -86,6 +95,25 @@ def test_flows_of_a_frame_run_and_a_repeated_call_adds_nothing(
     with Worker(queue.name, total, url=redis_url) as parents:
         parents.run(until="drained")
     assert totals == {customer: sum(range(customer, 120, 7)) for customer in range(7)}
+
+
+@pytest.mark.spark
+def test_parent_ids_that_would_merge_or_split_groups_are_refused(
+    spark: SparkSession, queue: Queue, redis_url: str
+) -> None:
+    rows = spark.range(8).select(
+        (f.col("id") % 4).alias("by"), (f.col("id") % 2).alias("two"), f.col("id").alias("one")
+    )
+    given: dict[str, Any] = {"by": "by", "children_queue": queue.name, "url": redis_url}
+    with pytest.raises(InvalidOptionError, match=r"2 groups have the parent id 'two-[01]' of 'two'"):
+        enqueue_flows(rows, queue.name, parent_id="two", **given)
+    with pytest.raises(InvalidOptionError, match=r"A group has two parent ids in 'one': 'one-\d' and 'one-\d'"):
+        enqueue_flows(rows, queue.name, parent_id="one", **given)
+    assert queue.get_waiting_children_count() == 0
+    fine = rows.withColumn("mine", f.concat(f.lit("p"), "by"))
+    stats = enqueue_flows(fine, queue.name, parent_id="mine", **given)
+    assert (stats.parents, stats.children) == (4, 8)
+    assert {job.id for job in queue.get_waiting_children()} == {"p0", "p1", "p2", "p3"}
 
 
 @pytest.mark.spark

@@ -182,6 +182,10 @@ class AddFlows:
         jobs: list[Flow] = []
         equal: Counter[str] = Counter()
         for row in (first, *rows):
+            if row.parent_id != first.parent_id:
+                raise InvalidOptionError(
+                    f"The group {key.decode()} has two parent ids: {first.parent_id!r} and {row.parent_id!r}"
+                )
             child_id = row.child_id
             if child_id is None:
                 content = f"{parent_id}.{_hash(row.child, row.child_name)}"
