@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from bullrush.arrow import ArrowReader
 from bullrush.arrow.windows import Window
-from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
-from bullrush.spark.reading.columns import COLUMNS, arrow_schema, nullable_struct
+from bullrush.spark.reading.columns import COLUMNS, arrow_schema, check_nullable
 from bullrush.spark.tasks.read_windows import ReadWindows
 
 if TYPE_CHECKING:
@@ -20,36 +19,18 @@ if TYPE_CHECKING:
 SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 
 
-#: The columns that every job has.
-_NEVER_NULL: Final = frozenset({"jobId", "state"})
-
-
-def check_types(schema: StructType) -> None:
-    """Check a schema of the user's own before any task starts.
-
-    Raises:
-        InvalidOptionError: a column has a type that JSON cannot give, or is never null by its type, though a job may
-            lack it.
-    """
-    for column, nullable in zip(schema.fields, nullable_struct(schema, "schema").fields, strict=True):
-        if column.dataType != nullable.dataType or not (column.nullable or column.name in _NEVER_NULL):
-            raise InvalidOptionError(
-                f"column {column.name!r} has a NOT NULL: leave it out, since any value may be null"
-            )
-
-
 class JobReader:
     """Reads jobs with the columns of a schema. It is made and checked on the driver, and pickled to the tasks.
 
     Raises:
-        InvalidOptionError: a column does not exist, or cannot have its type.
+        InvalidOptionError: a column does not exist, cannot have its type, or is NOT NULL.
     """
 
     def __init__(self, address: Address, schema: StructType, processed_by: str | None = None) -> None:
         self._address = address
         self._schema = schema
         self._processed_by = processed_by
-        check_types(schema)
+        check_nullable(schema, "schema")
         with address.open() as queue:
             ArrowReader(queue, arrow_schema(schema))  # checks the columns
 

@@ -94,7 +94,8 @@ pub(super) fn texts(batch: &RecordBatch, column: &str, role: &str, invalid: &mut
         if strings.is_null(row) {
             invalid.add(row, || format!("Column {column:?} is null in row {row}: each job needs its {role}"))?;
         }
-        out.push(strings.value(row));
+        // Under a null there may be any bytes.
+        out.push(if strings.is_null(row) { "" } else { strings.value(row) });
     }
     Ok(out)
 }
@@ -134,8 +135,8 @@ fn whole(batch: &RecordBatch, column: &str, role: &str, invalid: &mut Invalid) -
         DataType::Float16 | DataType::Float32 | DataType::Float64 => {
             let numbers = cast(array, &DataType::Float64).map_err(|error| Error::InvalidOption(error.to_string()))?;
             for (row, number) in numbers.as_primitive::<Float64Type>().iter().enumerate() {
-                if number.is_some_and(|number| number.fract() != 0.0) {
-                    invalid.add(row, || format!("{role} must be a whole number, not {number:?} (row {row})"))?;
+                if let Some(number) = number.filter(|number| number.fract() != 0.0) {
+                    invalid.add(row, || format!("{role} must be a whole number, not {number} (row {row})"))?;
                 }
                 out.push(number.map(|number| number as i64));
             }
@@ -155,8 +156,8 @@ fn whole(batch: &RecordBatch, column: &str, role: &str, invalid: &mut Invalid) -
         other => return Err(wrong(column, role, other)),
     }
     for (row, number) in out.iter().enumerate() {
-        if number.is_some_and(|number| !(-MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER).contains(&number)) {
-            invalid.add(row, || format!("{role} must be a whole number, not {number:?} (row {row})"))?;
+        if let Some(number) = number.filter(|number| !(-MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER).contains(number)) {
+            invalid.add(row, || format!("{role} must be a whole number up to 2^53, not {number} (row {row})"))?;
         }
     }
     Ok(out)

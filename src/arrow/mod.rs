@@ -11,6 +11,7 @@ mod json;
 pub mod read;
 #[cfg(test)]
 mod tests;
+mod utf8;
 mod variant;
 
 use std::collections::{BTreeSet, HashSet};
@@ -63,6 +64,20 @@ impl Default for RowPlan {
             longs_as_strings: false,
             skip_invalid: false,
         }
+    }
+}
+
+impl RowPlan {
+    /// Return whether a column becomes a part of the jobs.
+    fn uses(&self, column: &str) -> bool {
+        let name = match &self.name {
+            JobName::Column(name) => Some(name),
+            JobName::Common(_) => None,
+        };
+        let others = [self.id.as_ref(), self.opts.as_ref(), self.priority.as_ref(), self.delay.as_ref()];
+        let mut roles = others.into_iter().chain([self.parent.as_ref(), name]).flatten();
+        let is_data = |columns: &Vec<String>| columns.iter().any(|known| known == column);
+        self.data.as_ref().is_none_or(is_data) || roles.any(|role| role == column)
     }
 }
 
@@ -175,6 +190,13 @@ impl Texts {
         self.end();
     }
 
+    /// Return the same texts, empty in the rows that are left out.
+    fn without(&self, invalid: &Invalid) -> Self {
+        let mut out = Self::with_capacity(self.len(), self.bytes.len());
+        (0..self.len()).for_each(|row| out.push(if invalid.has(row) { "" } else { self.get(row) }));
+        out
+    }
+
     fn get(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         // Every writer of `bytes` writes complete UTF-8 strings; anything else is a bug.
@@ -189,18 +211,24 @@ impl Texts {
 ///
 /// # Errors
 /// `InvalidOption` when a column is missing or there twice, is null where a name or id is needed, or has a type that JSON
-/// cannot hold; and when an id is not a valid BullMQ id. Then the whole batch is refused.
+/// cannot hold; when a string is no UTF-8; and when an id is not a valid BullMQ id. Then the whole batch is refused.
 pub fn encode(batch: &RecordBatch, plan: &RowPlan, auto: Option<&mut AutoIds>) -> Result<Rows, Error> {
     refuse_twins(batch)?;
     let mut invalid = Invalid { skip: plan.skip_invalid, ..Invalid::default() };
+    let without_bad = utf8::check(batch, plan, &mut invalid)?;
+    let batch = without_bad.as_ref().unwrap_or(batch);
     let (common, names) = match &plan.name {
         JobName::Common(name) => (name.as_str(), None),
         JobName::Column(column) => ("", Some(columns::texts(batch, column, "name", &mut invalid)?)),
     };
-    let data = match &plan.data {
+    let mut data = match &plan.data {
         None => json::encode(batch, plan.longs_as_strings)?,
         Some(columns) => json::encode(&project(batch, columns)?, plan.longs_as_strings)?,
     };
+    if without_bad.is_some() {
+        // So that they do not count among rows of nulls when ids are given.
+        data = data.without(&invalid);
+    }
     let ids = match (&plan.id, auto) {
         (Some(column), _) => {
             Some(ids::from_column(column, &columns::texts(batch, column, "id", &mut invalid)?, &mut invalid)?)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int8Type;
 use arrow_array::*;
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
 
 use super::*;
@@ -176,6 +177,41 @@ fn a_name_from_a_column_is_part_of_the_automatic_id() {
         ])
     };
     assert_eq!(ids(vec!["a", "b"]), ids(vec!["b", "a"]));
+}
+
+/// An array of strings as other libraries may export it: nobody has checked the bytes.
+fn unchecked(values: &[&[u8]]) -> ArrayRef {
+    let bytes = arrow_array::BinaryArray::from_iter_values(values);
+    let data = bytes.into_data().into_builder().data_type(DataType::Utf8);
+    // SAFETY: none for the strings themselves, which is what the test is about; only their bytes are read.
+    Arc::new(StringArray::from(unsafe { data.build_unchecked() }))
+}
+
+#[test]
+fn a_string_that_is_no_utf8_refuses_its_batch_or_is_left_out() {
+    let texts = || unchecked(&[b"a", b"\xff", "\u{e9}".as_bytes(), b"\xc3"]);
+    let field = Arc::new(Field::new("item", DataType::Utf8, false));
+    let offsets = OffsetBuffer::new(vec![0, 1, 1, 4].into());
+    let lists = ListArray::new(field.clone(), offsets, texts(), None);
+    let keys = Int32Array::from(vec![Some(3), Some(0), None]);
+    let dictionary = arrow_array::DictionaryArray::new(keys, texts());
+    let inner = StructArray::from(vec![(field, texts())]);
+    let cases: [(ArrayRef, &[usize]); 4] =
+        [(texts(), &[1, 3]), (Arc::new(lists), &[2]), (Arc::new(dictionary), &[0]), (Arc::new(inner), &[1, 3])];
+    for (array, bad) in cases {
+        let rows = Int64Array::from_iter_values(0..array.len() as i64);
+        let batch = table(vec![("n", Arc::new(rows)), ("text", array)]);
+        let text = refusal(encode(&batch, &RowPlan::default(), None));
+        assert_eq!(text, format!("Column \"text\" has a string that is no UTF-8 in row {}", bad[0]));
+        let plan = RowPlan { skip_invalid: true, ..RowPlan::default() };
+        let rows = encode(&batch, &plan, Some(&mut AutoIds::new("s").unwrap())).unwrap();
+        let left_out: Vec<_> = (0..rows.len()).filter(|row| rows.invalid.has(*row)).collect();
+        assert_eq!(left_out, bad);
+        assert!((0..rows.len()).all(|row| bad.contains(&row) == rows.data(row).is_empty()));
+        // A column that is not used may have any bytes.
+        let plan = RowPlan { data: Some(vec!["n".into()]), ..RowPlan::default() };
+        assert!(encode(&batch, &plan, None).unwrap().invalid.is_empty());
+    }
 }
 
 #[test]

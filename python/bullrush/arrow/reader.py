@@ -26,9 +26,10 @@ class ArrowReader:
     ``state``                                 string: that of the moment when the job is read
     ``data, returnvalue``                     string: the JSON; or struct, map, list, number...: read from it
     ``opts``                                  string: the JSON as it is stored
-    ``timestamp, processedOn, finishedOn``    timestamp, or integer: ms since 1970
-    ``delay, priority, attemptsMade``         integer
-    ``attemptsStarted, stalledCounter``       integer
+    ``timestamp, processedOn, finishedOn``    timestamp of ms or finer, or 64-bit number: ms since 1970
+    ``delay``                                 64-bit number: ms
+    ``priority, attemptsMade``                number of 32 or 64 bits
+    ``attemptsStarted, stalledCounter``       number of 32 or 64 bits
     ``failedReason``                          string; a completed job has that of an earlier attempt
     ``result, error, attempts, ms``           ``returnvalue``; ``failedReason`` of a failed job; ``attemptsMade``;
                                               how long the last attempt took
@@ -36,8 +37,9 @@ class ArrowReader:
     ========================================  =============================================================
 
     JSON is read as leniently as nothing gets lost: ``3.0`` is an integer, ``"12"`` is a number, a string column takes
-    any value as its JSON, binary is base64, times are ISO 8601 or ms. What does not fit is null, and ``_corrupt`` has
-    the text.
+    any value as its JSON, binary is base64, times are ISO 8601 or ms. A value that the type cannot hold exactly is
+    null, and ``_corrupt`` has the text: ``3.5`` as an integer, ``2.555`` as decimal(10, 2), a time of day in a date.
+    Floats take the nearest number that they have, up to the largest one.
 
     The ids are read in pages of 5,000 and the fields in pipelines of at most 500 commands, so Redis serves others in
     between; each job costs it about 1 to 3 µs. While a batch is used, the next one is fetched.

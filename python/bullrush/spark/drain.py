@@ -91,7 +91,7 @@ def drain(
         horizon: ms; jobs that are due within this time count for ``until="drained"``. Later ones stay in the queue.
         returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
             name from a dict; a single column also takes a result that is no dict. They are null if the job failed, or
-            if the result does not fit.
+            where a value does not fit.
         data: True adds the column ``data``, the job's data as JSON.
         results: ``redis`` as described. ``tasks``: the tasks collect the results and Spark keeps them on the executors;
             what a task that died had collected is lost, and all of it when the executors have gone. Use this if jobs

@@ -7,7 +7,7 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, LargeListArray,
-    ListArray, MapArray, NullArray, PrimitiveArray, StringArray, StructArray,
+    ListArray, MapArray, NullArray, PrimitiveArray, StringArray, StructArray, UInt64Array,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_cast::cast;
@@ -31,7 +31,11 @@ pub(super) enum Kind {
         least: i64,
         most: i64,
     },
+    /// Up to 2^64.
+    Unsigned(Vec<u64>),
     Float(Vec<f64>),
+    /// Numbers that a float of 32 bits can be.
+    Single(Vec<f64>),
     Decimal(Vec<i128>, u8, i8),
     /// Days.
     Date(Vec<i32>),
@@ -90,8 +94,9 @@ impl Column {
             DataType::UInt8 => integer(0, u8::MAX.into()),
             DataType::UInt16 => integer(0, u16::MAX.into()),
             DataType::UInt32 => integer(0, u32::MAX.into()),
-            DataType::UInt64 => integer(0, i64::MAX),
-            DataType::Float32 | DataType::Float64 => Kind::Float(Vec::new()),
+            DataType::UInt64 => Kind::Unsigned(Vec::new()),
+            DataType::Float32 => Kind::Single(Vec::new()),
+            DataType::Float64 => Kind::Float(Vec::new()),
             DataType::Decimal128(precision, scale) => Kind::Decimal(Vec::new(), *precision, *scale),
             DataType::Date32 => Kind::Date(Vec::new()),
             DataType::Timestamp(unit, _) => Kind::Instant(Vec::new(), *unit),
@@ -129,9 +134,12 @@ impl Column {
                 Kind::Null => false,
                 Kind::Bool(values) => add(values, scalar.bool()),
                 Kind::Integer { values, least, most } => {
-                    add(values, scalar.integer().filter(|value| (*least..=*most).contains(value)))
+                    let value = scalar.integer().and_then(|value| i64::try_from(value).ok());
+                    add(values, value.filter(|value| (*least..=*most).contains(value)))
                 }
+                Kind::Unsigned(values) => add(values, scalar.integer().and_then(|value| u64::try_from(value).ok())),
                 Kind::Float(values) => add(values, scalar.float()),
+                Kind::Single(values) => add(values, scalar.single()),
                 Kind::Decimal(values, precision, scale) => add(values, scalar.decimal(*precision, *scale)),
                 Kind::Date(values) => add(values, scalar.date()),
                 Kind::Instant(values, unit) => add(values, scalar.instant(*unit)),
@@ -160,7 +168,8 @@ impl Column {
             Kind::Bool(values) => values.push(false),
             Kind::Integer { values, .. } | Kind::Instant(values, _) => values.push(0),
             Kind::Date(days) => days.push(0),
-            Kind::Float(values) => values.push(0.0),
+            Kind::Unsigned(values) => values.push(0),
+            Kind::Float(values) | Kind::Single(values) => values.push(0.0),
             Kind::Decimal(values, ..) => values.push(0),
             Kind::Text(strings) | Kind::Binary(strings) => strings.ends.push(strings.end()),
             Kind::List(ends, _) | Kind::Map(ends, ..) => ends.push(ends.last().copied().unwrap_or(0)),
@@ -199,7 +208,8 @@ impl Column {
             Kind::Bool(values) => values.truncate(len),
             Kind::Integer { values, .. } | Kind::Instant(values, _) => values.truncate(len),
             Kind::Date(days) => days.truncate(len),
-            Kind::Float(values) => values.truncate(len),
+            Kind::Unsigned(values) => values.truncate(len),
+            Kind::Float(values) | Kind::Single(values) => values.truncate(len),
             Kind::Decimal(values, ..) => values.truncate(len),
             Kind::Text(strings) | Kind::Binary(strings) => strings.truncate(len),
             Kind::List(ends, item) => {
@@ -234,7 +244,8 @@ impl Column {
             Kind::Null => Arc::new(NullArray::new(rows)),
             Kind::Bool(values) => Arc::new(BooleanArray::new(values.into(), nulls)),
             Kind::Integer { values, .. } => Arc::new(Int64Array::new(values.into(), nulls)),
-            Kind::Float(values) => Arc::new(Float64Array::new(values.into(), nulls)),
+            Kind::Unsigned(values) => Arc::new(UInt64Array::new(values.into(), nulls)),
+            Kind::Float(values) | Kind::Single(values) => Arc::new(Float64Array::new(values.into(), nulls)),
             Kind::Decimal(values, precision, scale) => {
                 Arc::new(Decimal128Array::new(values.into(), nulls).with_precision_and_scale(precision, scale)?)
             }

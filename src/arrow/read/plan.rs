@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::column::Column;
 use crate::error::Error;
@@ -161,13 +161,18 @@ impl Plan {
 fn check_type(field: &Field, source: Source) -> Result<(), Error> {
     let data_type = field.data_type();
     let is_text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let is_number = data_type.is_integer() || matches!(data_type, DataType::Float32 | DataType::Float64);
+    // Times in ms, and how long something takes, need more than 32 bits.
+    let is_long = matches!(data_type, DataType::Int64 | DataType::UInt64 | DataType::Float64);
+    let is_number = is_long || matches!(data_type, DataType::Int32 | DataType::UInt32);
     let (fits, wanted) = match source {
         Source::Json(_) => return Column::new(data_type).map(|_| ()),
         Source::Number(_) if matches!(field.name().as_str(), "timestamp" | "processedOn" | "finishedOn") => {
-            (is_number || matches!(data_type, DataType::Timestamp(..)), "a timestamp, or a number (of ms)")
+            let is_time = matches!(data_type, DataType::Timestamp(unit, _) if *unit != TimeUnit::Second);
+            (is_long || is_time, "a timestamp with ms, or a number (of ms) with 64 bits")
         }
-        Source::Number(_) | Source::AttemptsMade(..) | Source::Elapsed(..) => (is_number, "a number"),
+        Source::Number(_) if field.name() == "delay" => (is_long, "a number (of ms) with 64 bits"),
+        Source::Elapsed(..) => (is_long, "a number (of ms) with 64 bits"),
+        Source::Number(_) | Source::AttemptsMade(..) => (is_number, "a number with 32 or 64 bits"),
         _ => (is_text, "a string"),
     };
     match fits {

@@ -8,7 +8,10 @@ use arrow_cast::parse::{string_to_datetime, Parser};
 use arrow_schema::TimeUnit;
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
-use chrono::{DateTime, Utc};
+use chrono::Utc;
+
+/// As many decimal digits as an `i128` always holds.
+const MOST_DIGITS: u8 = 38;
 
 /// A JSON value that is not taken apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,16 +46,25 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    pub fn integer(self) -> Option<i64> {
+    /// A whole number of any size, also if it is written as `3.0` or `3e2`.
+    pub fn integer(self) -> Option<i128> {
         let text = self.digits()?;
-        text.parse().ok().or_else(|| whole(text.parse().ok()?))
+        text.parse::<i64>().map(i128::from).ok().or_else(|| decimal(text, MOST_DIGITS, 0))
     }
 
+    /// The nearest double; `None` beyond the largest one.
     pub fn float(self) -> Option<f64> {
-        self.digits()?.parse().ok()
+        let text = self.digits()?;
+        text.parse().ok().filter(|value: &f64| value.is_finite() || !has_digits(text))
     }
 
-    /// The value times 10^`scale`, rounded; `None` when it has more than `precision` digits.
+    /// The nearest number that a float of 32 bits can be; `None` beyond the largest one.
+    pub fn single(self) -> Option<f64> {
+        let text = self.digits()?;
+        text.parse().ok().filter(|value: &f32| value.is_finite() || !has_digits(text)).map(f64::from)
+    }
+
+    /// The value times 10^`scale`; `None` when it has more digits than that, or more than `precision` in all.
     pub fn decimal(self, precision: u8, scale: i8) -> Option<i128> {
         decimal(self.digits()?, precision, scale)
     }
@@ -65,28 +77,36 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// Days since 1970 of a date, or of the date of a timestamp.
+    /// Days since 1970 of a date, or of a timestamp at midnight in UTC.
     pub fn date(self) -> Option<i32> {
         let Scalar::Text(text) = self else { return None };
-        match Date32Type::parse(text) {
-            Some(days) => Some(days),
-            None => i32::try_from(string_to_datetime(&Utc, text).ok()?.timestamp().div_euclid(86_400)).ok(),
+        if text.len() <= 10 || text.starts_with(['+', '-']) {
+            // Longer texts have a time, which would be cut off here; but for years with a sign.
+            return Date32Type::parse(text);
         }
+        let at = string_to_datetime(&Utc, text).ok()?;
+        let is_midnight = at.timestamp().rem_euclid(86_400) == 0 && at.timestamp_subsec_nanos() == 0;
+        is_midnight.then(|| i32::try_from(at.timestamp().div_euclid(86_400)).ok()).flatten()
     }
 
-    /// An instant since 1970 in this unit: an ISO 8601 text (in UTC if it has no offset), or a number of ms.
+    /// An instant since 1970 in this unit: an ISO 8601 text (in UTC if it has no offset), or a number of ms. `None` when it
+    /// lies between two units.
     pub fn instant(self, unit: TimeUnit) -> Option<i64> {
-        let at = match self {
-            Scalar::Number(_) => DateTime::from_timestamp_millis(self.integer()?)?,
-            Scalar::Text(text) => string_to_datetime(&Utc, text).ok()?,
+        let nanos = match self {
+            Scalar::Number(text) => decimal(text, MOST_DIGITS, 6)?,
+            Scalar::Text(text) => {
+                let at = string_to_datetime(&Utc, text).ok()?;
+                i128::from(at.timestamp()) * 1_000_000_000 + i128::from(at.timestamp_subsec_nanos())
+            }
             _ => return None,
         };
-        match unit {
-            TimeUnit::Second => Some(at.timestamp()),
-            TimeUnit::Millisecond => Some(at.timestamp_millis()),
-            TimeUnit::Microsecond => Some(at.timestamp_micros()),
-            TimeUnit::Nanosecond => at.timestamp_nanos_opt(),
-        }
+        let per_unit = match unit {
+            TimeUnit::Second => 1_000_000_000,
+            TimeUnit::Millisecond => 1_000_000,
+            TimeUnit::Microsecond => 1_000,
+            TimeUnit::Nanosecond => 1,
+        };
+        (nanos % per_unit == 0).then(|| i64::try_from(nanos / per_unit).ok()).flatten()
     }
 
     fn digits(self) -> Option<&'a str> {
@@ -98,12 +118,9 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// A whole number that is written as `3.0` or `3e2`.
-fn whole(value: f64) -> Option<i64> {
-    // The bounds are 2^63, which doubles hold exactly.
-    let fits = value.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
-    #[expect(clippy::cast_possible_truncation, reason = "checked above")]
-    fits.then_some(value as i64)
+/// Whether a text is a number, and not a name such as `Infinity`, which a float may have.
+fn has_digits(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn decimal(text: &str, precision: u8, scale: i8) -> Option<i128> {
@@ -129,13 +146,14 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<i128> {
     if point - i64::try_from(zeros).ok()? > i64::from(precision) {
         return None;
     }
-    let digit = |at: i64| usize::try_from(at).ok().and_then(|at| digits.get(at)).map_or(0, |digit| digit - b'0');
-    let mut value: i128 = 0;
-    for at in i64::try_from(zeros).ok()?..point.max(0) {
-        value = value.checked_mul(10)?.checked_add(i128::from(digit(at)))?;
+    let end = usize::try_from(point.max(0)).ok()?;
+    if digits.iter().skip(end).any(|&digit| digit != b'0') {
+        return None;
     }
-    if digit(point) >= 5 {
-        value = value.checked_add(1)?;
+    let mut value: i128 = 0;
+    for at in zeros..end {
+        let digit = digits.get(at).map_or(0, |digit| digit - b'0');
+        value = value.checked_mul(10)?.checked_add(i128::from(digit))?;
     }
     let fits = value < 10_i128.checked_pow(u32::from(precision))?;
     fits.then_some(if negative { -value } else { value })

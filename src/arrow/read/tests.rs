@@ -92,22 +92,48 @@ fn numbers_lose_nothing_or_are_null() {
             ("", "null", false),
             ("NaN", "null", false),
             ("1e999", "null", false),
+            ("9007199254740992.9", "null", false),
+            ("9007199254740993.0", "9007199254740993", true),
+            ("100.0000000000000001", "null", false),
+            ("\"-9223372036854775808.00\"", "-9223372036854775808", true),
         ],
     );
     check(DataType::Int8, &[("127", "127", true), ("128", "null", false), ("-128", "-128", true)]);
     check(
-        DataType::Float64,
-        &[("3", "3.0", true), ("0.1", "0.1", true), ("\"2.5\"", "2.5", true), ("123456.7891", "123456.7891", true)],
+        DataType::UInt64,
+        &[
+            ("9223372036854775808", "9223372036854775808", true),
+            ("18446744073709551615", "18446744073709551615", true),
+            ("18446744073709551616", "null", false),
+            ("-1", "null", false),
+        ],
     );
+    check(
+        DataType::Float64,
+        &[
+            ("3", "3.0", true),
+            ("0.1", "0.1", true),
+            ("\"2.5\"", "2.5", true),
+            ("123456.7891", "123456.7891", true),
+            ("9007199254740993", "9.007199254740992e15", true),
+            ("1E400", "null", false),
+            ("-1e400", "null", false),
+        ],
+    );
+    check(DataType::Float32, &[("0.1", "0.1", true), ("3e38", "3.0e38", true), ("1e308", "null", false)]);
     check(
         DataType::Decimal128(10, 2),
         &[
-            ("0.30000000000000004", "0.30", true),
-            ("12345678.125", "12345678.13", true),
-            ("-1.005", "-1.01", true),
+            ("0.3", "0.30", true),
+            ("0.3000", "0.30", true),
+            ("0.30000000000000004", "null", false),
+            ("2.555", "null", false),
+            ("-1.05", "-1.05", true),
             ("\"7\"", "7.00", true),
             ("1e3", "1000.00", true),
-            ("1e-9", "0.00", true),
+            ("1e-2", "0.01", true),
+            ("1e-3", "null", false),
+            ("0e-9", "0.00", true),
             ("123456789", "null", false),
             ("99999999.999", "null", false),
         ],
@@ -156,6 +182,8 @@ fn times_and_binary_are_read_from_text() {
             ("\"2024-05-01T12:30:00\"", "\"2024-05-01T12:30:00Z\"", true),
             ("\"2024-05-01\"", "\"2024-05-01T00:00:00Z\"", true),
             ("1714566600000", "\"2024-05-01T12:30:00Z\"", true),
+            ("1714566600000.5", "\"2024-05-01T12:30:00.000500Z\"", true),
+            ("\"2024-05-01T12:30:00.1234567Z\"", "null", false),
             ("\"soon\"", "null", false),
         ],
     );
@@ -163,7 +191,10 @@ fn times_and_binary_are_read_from_text() {
         DataType::Date32,
         &[
             ("\"2024-05-01\"", "\"2024-05-01\"", true),
-            ("\"1969-12-31T23:00:00Z\"", "\"1969-12-31\"", true),
+            ("\"1969-12-31T00:00:00.000Z\"", "\"1969-12-31\"", true),
+            ("\"1969-12-31T23:00:00Z\"", "null", false),
+            ("\"2024-05-01T00:00:00.000001Z\"", "null", false),
+            ("\"2024-05-01T123000Z\"", "null", false),
             ("\"2024-13-01\"", "null", false),
         ],
     );
@@ -242,7 +273,11 @@ fn columns_that_cannot_be_are_refused() {
     refused(vec![("jobid", DataType::Utf8)], "no column \"jobid\"; there are jobId");
     refused(vec![("name", DataType::Int64)], "\"name\" is a string, not Int64");
     refused(vec![("priority", DataType::Utf8)], "\"priority\" is a number");
+    refused(vec![("priority", DataType::Int8)], "with 32 or 64 bits");
     refused(vec![("finishedOn", DataType::Date32)], "a timestamp");
+    refused(vec![("timestamp", DataType::Int32)], "with 64 bits");
+    refused(vec![("processedOn", DataType::Timestamp(TimeUnit::Second, None))], "a timestamp with ms");
+    refused(vec![("delay", DataType::Int32)], "with 64 bits");
     refused(vec![("data", DataType::Duration(TimeUnit::Second))], "cannot be read from a job");
     refused(vec![("name", DataType::Utf8), ("name", DataType::Utf8)], "Two columns");
 }

@@ -3,6 +3,8 @@
 import itertools
 import json
 import threading
+from datetime import date
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -239,8 +241,37 @@ def test_threads_read_at_the_same_time(queue: Queue, redis: Redis) -> None:
     assert found == [3_000] * 4
 
 
+def test_a_value_that_its_type_cannot_hold_exactly_is_null_and_stays_in_corrupt(queue: Queue, redis: Redis) -> None:
+    cases = [
+        (pa.int64(), "9007199254740993.0", 9007199254740993),
+        (pa.int64(), "9007199254740992.9", None),
+        (pa.int64(), "100.0000000000000001", None),
+        (pa.uint64(), str(2**64 - 1), 2**64 - 1),
+        (pa.decimal128(10, 2), "2.50", Decimal("2.50")),
+        (pa.decimal128(10, 2), "2.555", None),
+        (pa.float64(), "1E400", None),
+        (pa.float64(), "9007199254740993", 9007199254740992.0),
+        (pa.float32(), "1e308", None),
+        (pa.date32(), '"2024-05-01T00:00:00.000Z"', date(2024, 5, 1)),
+        (pa.date32(), '"2024-05-01T12:30:00Z"', None),
+    ]
+    for place, (kind, text, value) in enumerate(cases):
+        job_id = f"job-{place}"
+        redis.hset(f"bull:{queue.name}:{job_id}", mapping={"name": "n", "timestamp": 1, "returnvalue": text})
+        schema, returns = pa.schema({"result": kind, "_corrupt": pa.string()}), pa.schema({"value": kind})
+        [row] = rows(ArrowReader(queue, schema, returns=returns).jobs([job_id]))
+        assert row == {"result": value, "value": value, "_corrupt": text if value is None else None}, text
+
+
 def test_what_cannot_be_read_is_refused_before_anything_is_sent(queue: Queue) -> None:
-    for wrong in ({"jobid": pa.string()}, {"name": pa.int64()}, {"data": pa.duration("s")}, {"ms": pa.string()}):
+    for wrong in (
+        {"jobid": pa.string()},
+        {"name": pa.int64()},
+        {"data": pa.duration("s")},
+        {"ms": pa.string()},
+        {"timestamp": pa.int32()},
+        {"priority": pa.int8()},
+    ):
         with pytest.raises(InvalidOptionError):
             ArrowReader(queue, pa.schema(wrong))
     with pytest.raises(InvalidOptionError, match="Two columns"):

@@ -132,7 +132,7 @@ def test_a_struct_gives_options_a_duration_a_delay_and_a_struct_a_parent_of_anot
         ("opts_column", [7], "it holds Int64"),
         ("priority_column", [2_097_153], "Priority should be between 0 and 2097152"),
         ("priority_column", [1.5], "priority must be a whole number"),
-        ("delay_column", [2**60], "delay must be a whole number"),
+        ("delay_column", [2**60], r"delay must be a whole number up to 2\^53, not 1152921504606846976 "),
         ("delay_column", [2**45], "a job cannot be due later than"),
         ("parent_column", [{"id": "p", "queue": "nowhere"}], "must be a queue with its prefix"),
         (
@@ -167,6 +167,21 @@ def test_rows_that_cannot_be_jobs_are_left_out_on_request(queue: Queue) -> None:
         writer.write(rows)
     assert (writer.added, writer.skipped) == (2, 3)
     assert {job.id for job in queue.get_jobs("prioritized")} == {"a", "f"}
+
+
+def test_a_string_that_is_no_utf8_refuses_its_batch_or_is_left_out(queue: Queue) -> None:
+    text = pa.array([b"good", b"\xff", b"fine"]).view(pa.string())
+    rows = pa.table({"text": text, "list": pa.array([["a"], ["b"], None])})
+    with (
+        pytest.raises(InvalidOptionError, match='Column "text" has a string that is no UTF-8 in row 1'),
+        ArrowWriter(queue) as writer,
+    ):
+        writer.write(rows)
+    assert queue.count() == 0
+    with ArrowWriter(queue, id_scope="scope", on_invalid="skip") as writer:
+        writer.write(rows)
+    assert (writer.added, writer.skipped) == (2, 1)
+    assert sorted(job.data["text"] for job in queue.get_jobs("waiting")) == ["fine", "good"]
 
 
 def test_a_parent_that_does_not_exist_refuses_its_part_of_the_batch(queue: Queue) -> None:

@@ -257,6 +257,7 @@ def test_wrong_arguments_are_refused_on_the_driver(spark: SparkSession, queue: Q
         ({"returns": "a int, A int"}, "returns has a column twice"),
         ({"returns": ""}, "returns has no column"),
         ({"returns": "no schema at all"}, "returns is no Spark schema"),
+        ({"returns": "n long not null"}, "column 'n' has a NOT NULL"),
         ({"returns": "data string", "data": True}, "data"),
         ({"workers": 0}, "workers"),
         ({"workers": 1.5}, "workers"),

@@ -51,7 +51,7 @@ def test_json_is_read_into_types_and_jobs_are_selected(
         redis.zadd(f"{key}:completed", {f"j{n}": 1000 + n})
     redis.hset(f"{key}:j39", "data", "[]")
     schema = (
-        "returnvalue long, data struct<who: struct<id: int>, tags: map<string, array<int>>, due: timestamp not null>,"
+        "returnvalue long, data struct<who: struct<id: int>, tags: map<string, array<int>>, due: timestamp>,"
         " finishedOn long, _corrupt string"
     )
 
@@ -99,6 +99,10 @@ def test_jobs_of_any_state_can_be_read(spark: SparkSession, queue: Queue, redis_
         ({"schema": "data map<int, string>"}, "keys of its objects are strings"),
         ({"schema": "data struct<a: interval day to second>"}, "schema.data.a cannot be read from JSON"),
         ({"schema": "name string, name string"}, "twice"),
+        ({"schema": "timestamp int"}, "64 bits, not Int32"),
+        ({"schema": "priority tinyint"}, "32 or 64 bits, not Int8"),
+        ({"schema": "name string not null"}, "column 'name' has a NOT NULL"),
+        ({"schema": "data array<struct<a: int not null>>"}, "column 'data' has a NOT NULL"),
         ({"finished_after": "today"}, "datetime or ms"),
         ({"finished_after": 5, "states": ["active"]}, "active"),
         ({"partitions": 0}, "partitions"),

@@ -35,6 +35,8 @@ COLUMNS: Final = {
 }
 #: Further columns that a schema may have.
 EXTRA: Final = ("result", "error", "attempts", "ms", "_corrupt")
+#: The columns that every job has.
+_NEVER_NULL: Final = frozenset({"jobId", "state"})
 #: Types of Spark that JSON has values for.
 _READABLE: Final = frozenset(
     {"boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string", "binary"}
@@ -46,7 +48,8 @@ def read_schema(spark: SparkSession, ddl: str | None) -> StructType:
     """Return the columns of a Spark schema, all of them nullable; without one those of `COLUMNS`.
 
     Raises:
-        InvalidOptionError: it is no schema, or it has a column that jobs have not or that JSON cannot give.
+        InvalidOptionError: it is no schema, or it has a column that jobs have not, that JSON cannot give, or that is
+            NOT NULL.
     """
     if ddl is None:
         ddl = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
@@ -61,7 +64,7 @@ def parse_schema(spark: SparkSession, ddl: str, option: str) -> StructType:
     """Return the types of a Spark schema, all of them nullable, since a job may lack any value.
 
     Raises:
-        InvalidOptionError: it is no schema, or it has a type that JSON cannot give.
+        InvalidOptionError: it is no schema, or it has a type that JSON cannot give or that is NOT NULL.
     """
     if not isinstance(ddl, str):
         raise InvalidOptionError(f'{option} is a Spark schema like "jobId string, data struct<n: long>", not {ddl!r}')
@@ -76,7 +79,21 @@ def parse_schema(spark: SparkSession, ddl: str, option: str) -> StructType:
     # Spark finds a column without regard to case.
     if len({name.lower() for name in schema.names}) < len(schema.names):
         raise InvalidOptionError(f"{option} has a column twice: {', '.join(schema.names)}")
+    check_nullable(schema, option)
     return nullable_struct(schema, option)
+
+
+def check_nullable(schema: StructType, option: str) -> None:
+    """Check that all columns and their parts may be null, except for those that every job has.
+
+    Raises:
+        InvalidOptionError: one is NOT NULL, or has a type that JSON cannot give.
+    """
+    for column, nullable in zip(schema.fields, nullable_struct(schema, option).fields, strict=True):
+        if column.dataType != nullable.dataType or not (column.nullable or column.name in _NEVER_NULL):
+            raise InvalidOptionError(
+                f"column {column.name!r} has a NOT NULL: leave it out, since any value may be null"
+            )
 
 
 def arrow_schema(schema: StructType) -> pyarrow.Schema:

@@ -47,7 +47,8 @@ def read_jobs(
         states: completed, failed, waiting (with the jobs of a paused queue), paused, active, delayed, prioritized,
             waiting-children.
         finished_after: only jobs that finished later: a datetime (without a zone it is local time), or ms since 1970.
-        processed_by: only jobs that the worker with this name has processed, or the workers of the run with this name.
+        processed_by: only jobs that the worker with this name has processed, or the workers of the `drain` whose
+            ``run`` has this name.
         schema: the columns, as a Spark schema; `bullrush.arrow.ArrowReader` describes them. ``data`` and
             ``returnvalue`` are JSON texts, or anything that is read from them: ``"jobId string, data struct<to: string>,
             returnvalue double, _corrupt string"``. By default all columns, with JSON as text.

@@ -24,7 +24,7 @@ class ReadWindows:
         address: the queue.
         schema: the columns.
         parts: the windows of each part.
-        processed_by: only jobs that this worker has processed, or a worker of this run.
+        processed_by: only jobs that this worker has processed, or a worker of a drain with this ``run``.
     """
 
     address: Address

@@ -99,6 +99,7 @@ def test_a_wrong_read_is_refused_while_spark_plans(spark: SparkSession, queue: Q
         ("jobId string", {"states": "done"}, "bullrush: option 'states' has no 'done'. There are: waiting, paused"),
         ("id string", {}, "bullrush: "),
         ("attemptsMade string", {}, "bullrush: "),
+        ("timestamp int", {}, 'bullrush: Column "timestamp" is a timestamp'),
     ]:
         with pytest.raises(AnalysisException, match="(?m)^" + said.replace("?", r"\?")):
             table(spark, redis_url, queue, schema, **options).collect()
