@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from bullrush.errors import ConnectionLostError, RedisServerError
 from bullrush.spark.address import Address
 
 #: ms in which Redis must answer before the tasks start.
 _TIMEOUT: Final = 3_000
+#: Codes of errors that stay until somebody corrects the URL or the server.
+_REFUSED: Final = ("WRONGPASS", "NOAUTH", "NOPERM")
 
 
 def check_reachable(address: Address) -> None:
@@ -23,11 +26,17 @@ def check_reachable(address: Address) -> None:
             queue.wait_until_ready()
 
 
-def check_url(address: Address) -> None:
-    """Check on the driver that the URL has the form of one. An address that only the executors know is not checked.
+def check_not_refused(address: Address) -> None:
+    """Check the URL and the password as `check_reachable` does, for tasks that outlive a short outage: it is no error.
 
     Raises:
-        InvalidOptionError: it has not.
+        InvalidOptionError: the URL has a wrong form.
+        RedisServerError: Redis refuses the password.
     """
-    if address.is_known_here():
-        address.open().close()
+    try:
+        check_reachable(address)
+    except ConnectionLostError:
+        pass
+    except RedisServerError as error:
+        if error.code in _REFUSED:
+            raise

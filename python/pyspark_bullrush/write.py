@@ -17,7 +17,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import check_batch_id
 from pyspark_bullrush.messages import told
 from pyspark_bullrush.options import WriteOptions
-from pyspark_bullrush.reach import check_reachable, check_url
+from pyspark_bullrush.reach import check_not_refused, check_reachable
 from pyspark_bullrush.rows import add_rows, check_schema
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class _StreamWriter:
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_schema(options, schema)
-        check_url(options.address)  # and no more: the tasks of a stream outlive a short outage
+        check_not_refused(options.address)
         self._options = options
         self._schema = schema
 

@@ -65,14 +65,19 @@ def test_a_write_to_no_server_is_told_in_seconds_and_says_nothing_of_rows_in_the
     assert "Some rows" not in str(told.value)
 
 
-def test_a_wrong_password_is_told_at_once(redis_url: str) -> None:
+def test_a_wrong_password_is_told_at_once() -> None:
     with EmbeddedRedis(port=0) as server:
         with Queue("planned", url=server.url) as queue:
             queue.core.commands([["CONFIG", "SET", "requirepass", "right"]]).wait()
-        with pytest.raises(DataSourceError) as told:
-            source(server.url.replace("redis://", "redis://:pass-word@")).writer(ROWS, False)
-    assert "pass-word" not in str(told.value)
-    assert "Some rows" not in str(told.value)
+        for make in ("writer", "streamWriter"):
+            with pytest.raises(DataSourceError, match="WRONGPASS") as told:
+                getattr(source(server.url.replace("redis://", "redis://:pass-word@")), make)(ROWS, False)
+            assert "pass-word" not in str(told.value)
+            assert "Some rows" not in str(told.value)
+
+
+def test_a_micro_batch_is_planned_also_while_redis_is_away() -> None:
+    assert source(NOBODY).streamWriter(ROWS, False)
 
 
 def test_a_url_that_only_executors_know_is_not_tried_by_the_driver() -> None:
