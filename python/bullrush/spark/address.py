@@ -6,10 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.queue.queue import Queue, QueueOptions
 from bullrush.url import masked, resolve
+
+#: ms in which Redis must answer the driver before tasks start.
+_TIMEOUT: Final = 3_000
 
 
 @dataclass(frozen=True)
@@ -87,14 +91,14 @@ class Address:
         kind, _, place = self.url.partition(":")
         if kind == "env":
             if not (found := os.environ.get(place)):
-                raise InvalidOptionError(f"The environment variable {place} is not set on this machine")
+                raise InvalidOptionError(f"The environment variable {place} is not set on {_machine()}")
             return found
         if kind == "file":
             path = Path(place.removeprefix("//"))
             try:
                 return path.read_text().strip()
             except OSError as error:
-                raise InvalidOptionError(f"No Redis URL in {path} on this machine: {error.strerror}") from None
+                raise InvalidOptionError(f"No Redis URL in {path} on {_machine()}: {error.strerror}") from None
         return self.url
 
     def open(self, *, timeout: int | None = None) -> Queue:
@@ -107,6 +111,46 @@ class Address:
         if timeout is not None:
             options["timeout"] = timeout
         return Queue(self.name, **options)
+
+    def open_on_driver(self) -> Queue:
+        """Return the queue when Redis has answered, within 3 seconds.
+
+        Raises:
+            InvalidOptionError: the URL cannot be used.
+            ConnectionLostError, RedisServerError: Redis cannot be reached, or refuses the password.
+        """
+        queue = self.open(timeout=_TIMEOUT)
+        try:
+            queue.wait_until_ready()
+        except BaseException:
+            queue.close()
+            raise
+        return queue
+
+
+def check_redis(addresses: Sequence[Address], *, in_stream: bool = False) -> None:
+    """Check on the driver that each server can be used. Servers that only the executors know are left to them.
+
+    Args:
+        addresses: the servers.
+        in_stream: check only the form of the URLs: the tasks of a stream wait for Redis and are repeated.
+
+    Raises:
+        InvalidOptionError: a URL cannot be used.
+        ConnectionLostError, RedisServerError: Redis cannot be reached, or refuses the password.
+    """
+    for place, address in enumerate(addresses):
+        if address.is_known_here():
+            with NamingServer(addresses, place):
+                (address.open() if in_stream else address.open_on_driver()).close()
+
+
+def _machine() -> str:
+    try:
+        from pyspark import TaskContext
+    except ImportError:
+        return "this machine"
+    return "this machine" if TaskContext.get() is None else "an executor"
 
 
 class NamingServer:

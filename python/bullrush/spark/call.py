@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from bullrush.errors import InvalidOptionError, JobFailedError
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
-from bullrush.spark.address import Address
+from bullrush.spark.address import Address, check_redis
+from bullrush.spark.reading.columns import spark_schema
+from bullrush.spark.rows.frame import check_frame, check_name_lists, check_names, check_opts
 from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.tasks.answer_rows import ERROR, RESULT, AnswerRows
 from bullrush.values import checks
 from bullrush.values.checks import Duration
+from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 _NAME_COLUMN: Final = "__bullrush_name"
 _TIMEOUT: Final = 300_000
 
 
+@known_options
 def call(
     df: DataFrame,
     queue: str,
@@ -35,7 +40,7 @@ def call(
     opts: JobOptions | None = None,
     in_flight: int = 2000,
     timeout: Duration = _TIMEOUT,
-    returns: str | None = None,
+    returns: str | StructType | None = None,
     on_error: Literal["column", "raise"] = "column",
 ) -> DataFrame:
     """Add one job per row, wait until workers have run them, and return the rows with the results of their jobs.
@@ -66,8 +71,8 @@ def call(
         in_flight: how many unfinished jobs a task may have; at least 1.
         timeout: how long a job may take from when it was added, in ms or as a timedelta; 5 minutes. Such a job stays in
             the queue.
-        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
-            name from an object; a single column also takes a result that is no object.
+        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``, or a StructType.
+            They are read by name from an object; a single column also takes a result that is no object.
         on_error: ``column`` puts the reasons of failed, late and removed jobs into the column ``error``; ``raise``
             raises an error after all jobs have ended, if there is one.
 
@@ -77,6 +82,8 @@ def call(
 
     Raises:
         InvalidOptionError: an option or a column is wrong. If an executor finds it, it is inside Spark's own exception.
+        ConnectionLostError, RedisServerError: the driver cannot use Redis; nothing was added. If the tasks find it, in
+            ``foreachBatch`` or where only the executors know the URL, it is inside Spark's exception.
         JobFailedError: with ``on_error="raise"``: a row has no result; the message has the first reason and the number
             of such rows.
 
@@ -86,6 +93,10 @@ def call(
     from pyspark.sql import functions as f
     from pyspark.sql.types import StringType, StructType
 
+    check_frame(df)
+    check_name_lists({"data": data})
+    check_names({"job_id": job_id})
+    check_opts({"opts": opts})
     columns = _checked_columns(df, data, job_id)
     if on_error not in ("column", "raise"):
         raise InvalidOptionError(f"on_error must be 'column' or 'raise', not {on_error!r}")
@@ -102,6 +113,8 @@ def call(
         rows = df.withColumn(_NAME_COLUMN, name.cast("string"))
         name, name_column, data = None, _NAME_COLUMN, data or columns
     address = Address.on_driver(queue, url, prefix)
+    scope = scope_of(df, address, batch_id)
+    check_redis([address], in_stream=scope.in_stream)
     answer = AnswerRows(
         address,
         rows.columns,
@@ -109,7 +122,7 @@ def call(
         name_column,
         data,
         job_id,
-        scope_of(df, address, batch_id).batch_id,
+        scope.batch_id,
         _kept(opts),
         in_flight,
         seconds,
@@ -134,8 +147,6 @@ def call(
 
 
 def _checked_columns(df: DataFrame, data: Sequence[str] | None, job_id: str | None) -> list[str]:
-    if isinstance(data, str):
-        raise InvalidOptionError(f"data is a list of columns: [{data!r}]")
     columns = list(df.columns)
     if twins := [column for column in columns if columns.count(column) > 1]:
         raise InvalidOptionError(f"Two columns are named {twins[0]!r}")
@@ -156,11 +167,11 @@ def _kept(opts: JobOptions | None) -> JobOptions:
     return {"remove_on_complete": False, "remove_on_fail": False, **(opts or {})}
 
 
-def _answer_columns(df: DataFrame, returns: str | None) -> list[str]:
-    return df.sparkSession.createDataFrame([], returns).columns if returns else []
+def _answer_columns(df: DataFrame, returns: str | StructType | None) -> list[str]:
+    return spark_schema(df.sparkSession, returns, "returns").names if returns else []
 
 
-def _typed(result: Column, returns: str, names: Sequence[str]) -> list[Any]:
+def _typed(result: Column, returns: str | StructType, names: Sequence[str]) -> list[Any]:
     from pyspark.sql import functions as f
 
     if len(names) == 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import DrainError, InvalidOptionError, QueuePausedError
 from bullrush.spark.address import Address, NamingServer
-from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop
+from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop, worker_options
 from bullrush.spark.draining.questions import ask, look
 from bullrush.spark.draining.rounds import Rounds, seeds
 from bullrush.spark.draining.run_rows import WORKER, RunRows
@@ -20,6 +20,7 @@ from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.reading.columns import arrow_schema, parse_schema
 from bullrush.spark.reason import reason_of
 from bullrush.spark.results import SCHEMA, JobResult
+from bullrush.spark.rows.frame import check_session
 from bullrush.spark.servers import divided_workers, of_each_server
 from bullrush.values import checks
 
@@ -48,7 +49,7 @@ def drain(
     max_jobs: int | None = None,
     max_seconds: float | None = None,
     horizon: int = 60_000,
-    returns: str | None = None,
+    returns: str | StructType | None = None,
     data: bool = False,
     results: Literal["redis", "tasks"] = "redis",
     paused: Literal["error", "wait"] = "error",
@@ -89,17 +90,17 @@ def drain(
             more. Then the call ends without them: a warning in the log ``bullrush`` names their jobs, which go back to
             the queue when their locks have expired.
         horizon: ms; jobs that are due within this time count for ``until="drained"``. Later ones stay in the queue.
-        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``. They are read by
-            name from a dict; a single column also takes a result that is no dict. They are null if the job failed, or
-            where a value does not fit.
+        returns: columns to read from each result, as a Spark schema: ``"score double, label string"``, or a StructType.
+            They are read by name from a dict; a single column also takes a result that is no dict. They are null if the
+            job failed, or where a value does not fit.
         data: True adds the column ``data``, the job's data as JSON.
         results: ``redis`` as described. ``tasks``: the tasks collect the results and Spark keeps them on the executors;
             what a task that died had collected is lost, and all of it when the executors have gone. Use this if jobs
             are removed when they finish.
         paused: ``error``: a paused queue is an error, before and during the call. ``wait``: the workers wait.
-        options: more options of `Worker`: ``batch_handler``, ``batch_size``, ``lock_duration``, ``limiter``... With
-            ``run`` the run has this name; calls at the same time need different ones, since each returns the jobs of
-            both.
+        options: more options of `Worker`: ``batch_handler``, ``batch_size`` (1,000 for an `arrow_handler`),
+            ``lock_duration``, ``limiter``... With ``run`` the run has this name; calls at the same time need different
+            ones, since each returns the jobs of both.
 
     Returns:
         One row per finished job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then the columns
@@ -118,6 +119,7 @@ def drain(
     Redis:
         The results: per 5,000 jobs one LRANGE, and per job one HMGET in pipelines.
     """
+    check_session("drain", spark)
     addresses = Address.of_servers(queue, url, urls, prefix)
     stop = read_stop(until, max_jobs, max_seconds, horizon)
     if workers is not None:
@@ -125,7 +127,7 @@ def drain(
     checks.boolean("data", data)
     check_choice("results", results, ("redis", "tasks"))
     check_choice("paused", paused, ("error", "wait"))
-    options = {"concurrency": concurrency, **options}
+    options = worker_options({"concurrency": concurrency, **options})
     if results == "redis":
         check_results_stay(options)
         if "name" in options:
@@ -180,7 +182,7 @@ def _plain_columns(data: bool) -> StructType:
     return columns.add("data", t.StringType()) if data else columns
 
 
-def _typed_columns(spark: SparkSession, returns: str, data: bool) -> StructType:
+def _typed_columns(spark: SparkSession, returns: str | StructType, data: bool) -> StructType:
     typed = parse_schema(spark, returns, "returns")
     own = {name.lower(): name for name in (*JobResult._fields, WORKER, *(["data"] if data else []))}
     for name in typed.names:
@@ -191,7 +193,7 @@ def _typed_columns(spark: SparkSession, returns: str, data: bool) -> StructType:
     return typed
 
 
-def _with_json_columns(rows: DataFrame, returns: str, typed: StructType) -> DataFrame:
+def _with_json_columns(rows: DataFrame, returns: str | StructType, typed: StructType) -> DataFrame:
     from pyspark.sql import functions as f
 
     result = f.col("result")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bullrush.errors import EnqueueError
 from bullrush.job.options import JobOptions, ParentOptions
-from bullrush.spark.address import Address
+from bullrush.spark.address import Address, check_redis
 from bullrush.spark.rows.division import divide_by_content
 from bullrush.spark.rows.plan import plan_rows
 from bullrush.spark.rows.scope import Scope, scope_of
@@ -18,13 +18,21 @@ from bullrush.spark.servers import with_place
 from bullrush.spark.tasks.add_rows import COUNTS, AddRows, ReadCount
 from bullrush.values import checks
 from bullrush.values.checks import check_choice
+from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 #: The line of a Python traceback that has the error.
 _ERROR_LINE: Final = re.compile(r"^(?:bullrush\.errors\.)(\w+): (.*)$", re.MULTILINE)
+#: The same for any other error: the first line after a traceback, or what Python says if it cannot even start.
+_OTHER_LINE: Final = re.compile(
+    r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+([A-Za-z_][\w.]*): (.*)$|^.*(No module) (named .*)$",
+    re.MULTILINE,
+)
 _LONGEST_REASON: Final = 500
+#: What comes of a Python without bullrush, pyarrow or pyspark.
+_NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "PySparkImportError", "No module")
 
 
 class EnqueueStats(NamedTuple):
@@ -45,6 +53,7 @@ class EnqueueStats(NamedTuple):
     skipped: int = 0
 
 
+@known_options
 def enqueue(
     df: DataFrame,
     queue: str,
@@ -107,6 +116,8 @@ def enqueue(
 
     Raises:
         InvalidOptionError: an option or a column is wrong; nothing was added.
+        ConnectionLostError, RedisServerError: the driver cannot use Redis; nothing was added. In ``foreachBatch``, and
+            where only the executors know the URL, the tasks find out.
         EnqueueError: a task failed. Jobs may have been added; the error has the batch id to go on with.
 
     Redis:
@@ -122,6 +133,7 @@ def enqueue(
     )
     addresses = Address.of_servers(queue, url, urls, prefix)
     scope = scope_of(df, addresses[0], batch_id)
+    check_redis(addresses, in_stream=scope.in_stream)
     options = {**plan.options, "on_invalid": on_invalid, "on_oom": on_oom, "max_waiting": max_waiting}
     own_ids = job_id is not None
     add = AddRows(
@@ -154,10 +166,17 @@ def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> list[i
 def failure_of(error: Exception, scope: Scope) -> EnqueueError:
     """Return the error of a call whose tasks failed: the reason, and how to go on."""
     text = str(error)
-    found = _ERROR_LINE.findall(text)
-    kind, reason = found[-1] if found else (type(error).__name__, text.strip().partition("\n")[0][:_LONGEST_REASON])
+    if found := _ERROR_LINE.findall(text):
+        kind, reason = found[-1]
+    elif found := _OTHER_LINE.findall(text):
+        kind, reason = (part for part in found[-1] if part)
+        kind, reason = kind.rpartition(".")[2], reason[:_LONGEST_REASON]
+    else:
+        kind, reason = type(error).__name__, text.strip().partition("\n")[0][:_LONGEST_REASON]
     code = reason.split(" ", 1)[0] if kind == "RedisServerError" else None
     hint = " (on_oom='wait' waits until there is room)" if code == "OOM" else ""
+    if kind in _NO_MODULE:
+        hint = ". The executors have another Python than the driver: set PYSPARK_PYTHON, or install it there"
     same = ", if they come in the same partitions" if scope.by_partition else ""
     return EnqueueError(
         f"{kind}: {reason}{hint}; repeat with batch_id={scope.batch_id!r} to resume: rows that are already in the queue "

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from bullrush.errors import InvalidOptionError
 from bullrush.flow.plan import compilers, plan
 from bullrush.job.options import JobOptions
-from bullrush.spark.address import Address
+from bullrush.spark.address import Address, check_redis
 from bullrush.spark.enqueue import failure_of
+from bullrush.spark.rows.frame import check_frame, check_name_lists, check_names, check_opts
 from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.servers import PLACE, id_text, place_of
 from bullrush.spark.tasks.add_flows import AddFlows, Side
 from bullrush.spark.tasks.add_rows import ReadCount
+from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,6 +40,7 @@ class FlowStats(NamedTuple):
     batch_id: str
 
 
+@known_options
 def enqueue_flows(
     df: DataFrame,
     parent_queue: str,
@@ -94,15 +97,18 @@ def enqueue_flows(
     Raises:
         InvalidOptionError: an option or a column is wrong, two groups have the same ``parent_id``, or a group has two;
             nothing was added.
+        ConnectionLostError, RedisServerError: the driver cannot use Redis; nothing was added. In ``foreachBatch``, and
+            where only the executors know the URL, the tasks find out.
         EnqueueError: a task failed, for example at a group of 20,000 or more rows. Flows may have been added; the error
             has the batch id to go on with.
 
     Redis:
         One script call per 250 jobs or per group, whichever is more; about 10 µs of the server's time per job.
     """
-    for name, given in (("parent_data", parent_data), ("child_data", child_data)):
-        if isinstance(given, str):
-            raise InvalidOptionError(f"{name} is a list of columns: [{given!r}]")
+    check_frame(df)
+    check_name_lists({"parent_data": parent_data, "child_data": child_data, "by": [by] if isinstance(by, str) else by})
+    check_names({"parent_id": parent_id, "child_id": child_id, "parent_name": parent_name, "child_name": child_name})
+    check_opts({"parent_opts": parent_opts, "child_opts": child_opts})
     from pyspark.sql import functions as f
 
     keys = [by] if isinstance(by, str) else list(by)
@@ -115,6 +121,7 @@ def enqueue_flows(
     example = parents.job("name", {}, "parent")
     plan([{**example, "children": [children.job("name", {}, "child")]}], addresses[0].prefix, compilers(None), 0)
     scope = scope_of(df, addresses[0], batch_id)._replace(by_partition=False)
+    check_redis(addresses, in_stream=scope.in_stream)
     add = AddFlows(addresses, columns, keys, parents, children, scope.batch_id)
     safe = df.toDF(*(f"c{number}" for number in range(len(columns))))  # Spark cannot map dotted names
     group = [f"c{columns.index(column)}" for column in keys]

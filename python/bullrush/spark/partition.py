@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.job.job import JobCalls
 from bullrush.spark.address import Address
-from bullrush.spark.draining.arguments import check_worker, read_stop
+from bullrush.spark.draining.arguments import check_worker, read_stop, worker_options
 from bullrush.spark.draining.deadline import ends_in_time
 from bullrush.spark.draining.outbox import Outbox
 from bullrush.spark.draining.small_memory import few_reservations
@@ -60,6 +60,7 @@ def worker(
     """
     stop = read_stop(until, max_jobs, max_seconds, horizon)
     address = Address.on_driver(queue, url, prefix)
+    options = worker_options(options)
     check_worker("worker", address, handler, options)
     return PartitionWorker(address, handler, options, stop)
 

@@ -113,7 +113,7 @@ def priority(name: str, value: object) -> int:
         raise InvalidOptionError("Priority should not be float")
     number = whole(name, value)
     if not 0 <= number <= MAX_PRIORITY:
-        raise InvalidOptionError(f"Priority should be between 0 and {MAX_PRIORITY}")
+        raise InvalidOptionError(f"Priority should be between 0 and {MAX_PRIORITY}, not {number}")
     return number
 
 

@@ -126,9 +126,17 @@ def _problem(value: object, path: str, depth: int) -> str | None:
     try:
         orjson.dumps(value, None, _OPTIONS)
     except (TypeError, ValueError):
-        advice = "; use .isoformat()" if hasattr(value, "isoformat") else ""
-        return f"{path}: {_type_name(value)} is not JSON serializable{advice}"
+        return f"{path}: {_type_name(value)} is not JSON serializable{_advice(value)}"
     return None
+
+
+def _advice(value: object) -> str:
+    if hasattr(value, "isoformat"):
+        return "; use .isoformat()"
+    # Scalars and arrays of numpy.
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return "; use .item()"
+    return "; use .tolist()" if hasattr(value, "tolist") else ""
 
 
 def _type_name(value: object) -> str:

@@ -141,7 +141,7 @@ def check_concurrency(name: str, value: object) -> int:
     try:
         return cast("int", checks.at_least(1)(name, value))
     except InvalidOptionError:
-        raise InvalidOptionError(f"{name} must be a finite number greater than 0") from None
+        raise InvalidOptionError(f"{name} must be a finite number greater than 0, not {value!r}") from None
 
 
 def _callable(name: str, value: object) -> Any:
@@ -186,7 +186,7 @@ _METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
 def _limiter(name: str, value: object) -> tuple[int, int]:
     limiter = checks.members(name, value, _LIMITER)
     if limiter.keys() != _LIMITER.keys():
-        raise InvalidOptionError(f"{name} needs max and duration")
+        raise InvalidOptionError(f"{name} needs max and duration (ms), such as {{'max': 10, 'duration': 1000}}")
     return limiter["max"], limiter["duration"]
 
 

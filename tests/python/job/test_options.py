@@ -61,7 +61,7 @@ def test_job_options_override_defaults_and_none_removes_one() -> None:
     ("option", "value", "message"),
     [
         ("priority", 1.5, "Priority should not be float"),
-        ("priority", -1, "Priority should be between 0 and 2097152"),
+        ("priority", -1, "Priority should be between 0 and 2097152, not -1"),
         ("priority", 2_097_153, "Priority should be between 0 and 2097152"),
         ("priority", float("nan"), "Priority should not be float"),
         ("backoff", {"type": "fixed", "delay": 1, "jitter": 1.1}, "Jitter should be between 0 and 1"),

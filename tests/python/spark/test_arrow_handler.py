@@ -64,6 +64,26 @@ def test_a_job_whose_data_do_not_fit_fails_alone(queue: Queue, worker: Workers) 
     }
 
 
+def test_a_job_without_a_field_that_must_be_there_fails_alone(queue: Queue, worker: Workers) -> None:
+    schema = pa.schema([pa.field("x", pa.float64(), nullable=False), ("label", pa.string())])
+    seen = []
+
+    def same(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(batch.schema)
+        return batch.select(["x"])
+
+    handler = arrow_handler(same, input=schema)
+    reason = "The field 'x' is missing or null in the job's data"
+    assert ends(queue, worker, handler, {"x": 1}, {"label": "a"}, {"x": None}, 5, {"x": 2}) == {
+        "1": {"x": 1.0},
+        "2": reason,
+        "3": reason,
+        "4": "The job's data do not fit the schema x double, label string",
+        "5": {"x": 2.0},
+    }
+    assert seen == [schema]
+
+
 def test_rows_that_the_function_marks_fail_alone(queue: Queue, worker: Workers) -> None:
     def picky(batch: pa.RecordBatch) -> dict[str, Any]:
         return {"x": batch["x"], "why": [None if x.as_py() > 0 else "not positive" for x in batch["x"]]}

@@ -130,5 +130,5 @@ def test_the_address_is_read_on_the_executor(
     place.write_text(f"{redis_url}\n")
     assert enqueue(spark.range(3), queue.name, url=f"file:{place}").added == 3
     monkeypatch.setenv("BULLRUSH_ONLY_ON_THE_DRIVER", redis_url)
-    with pytest.raises(EnqueueError, match="BULLRUSH_ONLY_ON_THE_DRIVER is not set on this machine"):
+    with pytest.raises(EnqueueError, match="BULLRUSH_ONLY_ON_THE_DRIVER is not set on an executor"):
         enqueue(spark.range(3), queue.name, url="env:BULLRUSH_ONLY_ON_THE_DRIVER")

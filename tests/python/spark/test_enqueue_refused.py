@@ -1,20 +1,26 @@
 """Wrong arguments of `enqueue` end in a clear error on the driver, before any task starts."""
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from bullrush import Queue
-from bullrush.errors import EnqueueError, InvalidOptionError, QueueNameError
-from bullrush.spark import enqueue
+from bullrush.errors import ConnectionLostError, EnqueueError, InvalidOptionError, QueueNameError
+from bullrush.spark import arrow_handler, call, enqueue, enqueue_flows, read_jobs
 
 pytestmark = pytest.mark.spark
 
 #: Arguments, and a part of the error.
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"job_id": "order"}, "No column 'order'; there are id, k, x, m"),
+    ({"job_id": 5}, "job_id is the name of a column"),
+    ({"opts": '{"attempts": 3}'}, "opts is a dict"),
     ({"job_id": "ID"}, "did you mean 'id'"),
     ({"job_id": "x"}, "job_id: the column 'x' must hold strings or integers, not double"),
     ({"name": "id"}, "name: the column 'id' must hold strings, not bigint"),
@@ -71,3 +77,42 @@ def test_a_row_that_cannot_be_a_job_ends_the_call_with_its_batch_id(
     assert queue.get_job_counts("waiting")["waiting"] == 0
     stats = enqueue(bad, queue.name, url=redis_url, job_id="key", on_invalid="skip")
     assert (stats.added, stats.skipped) == (0, 5)
+
+
+def test_redis_is_asked_on_the_driver_before_any_task_starts(spark: SparkSession, queue: Queue) -> None:
+    rows = spark.range(3)
+    calls: list[Callable[[str], Any]] = [
+        lambda url: enqueue(rows, queue.name, url=url),
+        lambda url: enqueue_flows(rows, queue.name, by="id", children_queue=queue.name, url=url),
+        lambda url: call(rows, queue.name, url=url),
+        lambda url: read_jobs(spark, queue.name, url=url),
+    ]
+    for each in calls:
+        with pytest.raises(InvalidOptionError, match="must start with redis://"):
+            each("127.0.0.1:6379")
+        with pytest.raises(ConnectionLostError, match="cannot reach Redis"):
+            each("redis://127.0.0.1:1")
+
+
+def test_a_schema_may_be_a_struct_type_and_a_wrong_one_is_named(
+    spark: SparkSession, queue: Queue, redis_url: str
+) -> None:
+    schema = StructType().add("jobId", "string", nullable=False)
+    assert read_jobs(spark, queue.name, url=redis_url, schema=schema).columns == ["jobId"]
+    for wrong in ("x duble", "x double, x long"):
+        with pytest.raises(InvalidOptionError, match="input "):
+            arrow_handler(len, input=wrong)
+        with pytest.raises(InvalidOptionError, match="returns "):
+            call(spark.range(1), queue.name, url=redis_url, returns=wrong)
+    arrow_handler(len, input=StructType().add("x", "double"))
+
+
+def test_executors_with_another_python_are_told_to_be_so(
+    spark: SparkSession, queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python3"
+    bare.write_text(f'#!/bin/sh\nexec "{sys._base_executable}" -S "$@"\n')  # type: ignore[attr-defined]
+    bare.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(bare))
+    with pytest.raises(EnqueueError, match="No module.* named .*set PYSPARK_PYTHON"):
+        enqueue(spark.range(1), queue.name, url=redis_url)

@@ -61,3 +61,12 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     loop.append(loop)
     with pytest.raises(DataError, match="contains itself"):
         encode(loop, "data")
+
+
+def test_values_of_numpy_are_told_how_to_become_json() -> None:
+    np = pytest.importorskip("numpy")
+    for value, advice in ((np.int64(3), "int64 is not JSON serializable; use .item()"), (np.zeros(2), "use .tolist()")):
+        with pytest.raises(DataError) as refused:
+            encode({"n": value}, "data")
+        assert str(refused.value).startswith("data.n: ")
+        assert str(refused.value).endswith(advice)

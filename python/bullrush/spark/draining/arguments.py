@@ -8,11 +8,13 @@ from typing import Any, Final
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
 from bullrush.spark.draining.pickling import check_can_be_sent
+from bullrush.spark.tasks.arrow_handler import ArrowHandler
 from bullrush.values import checks
 from bullrush.worker.worker import Worker
 
 #: Options of a worker that are functions or objects of the program.
 _OF_PROGRAM: Final = ("batch_handler", "backoff_strategy", "telemetry", "settings")
+_ARROW_BATCH: Final = 1_000
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -54,6 +56,8 @@ def check_worker(what: str, address: Address, handler: Callable[[Any], Any] | No
     """
     if options.get("autorun"):
         raise InvalidOptionError(f"{what} runs its workers in tasks: leave autorun out")
+    if isinstance(handler, ArrowHandler):
+        raise InvalidOptionError("An arrow_handler gets many jobs at once: give it as batch_handler=")
     Worker(address.name, handler, prefix=address.prefix, **options)
     if handler is None and options.get("batch_handler") is None:
         raise InvalidOptionError(f"{what} needs a handler or a batch_handler")
@@ -62,6 +66,13 @@ def check_worker(what: str, address: Address, handler: Callable[[Any], Any] | No
     for name in _OF_PROGRAM:
         if options.get(name) is not None:
             check_can_be_sent(name, options[name])
+
+
+def worker_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the workers. Batches of an Arrow handler have up to 1,000 jobs by default, and not 1."""
+    if isinstance(options.get("batch_handler"), ArrowHandler):
+        return {"batch_size": _ARROW_BATCH, **options}
+    return dict(options)
 
 
 def check_results_stay(options: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from bullrush import errors
 from bullrush.spark.address import Address
@@ -13,9 +13,6 @@ from bullrush.spark.address import Address
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
-
-#: ms in which Redis must answer before the tasks start.
-_TIMEOUT: Final = 3_000
 
 
 def ask(spark: SparkSession, address: Address, question: Callable[..., Any], *arguments: object) -> Any:
@@ -41,8 +38,7 @@ def look(address: Address, run: str) -> tuple[int, bool]:
     Raises:
         ConnectionLostError, RedisServerError: Redis cannot be used.
     """
-    with address.open(timeout=_TIMEOUT) as queue:
-        queue.wait_until_ready()
+    with address.open_on_driver() as queue:
         (length,) = queue.core.commands([["LLEN", queue.to_key(f"ext:run-{run}")]]).wait()
         return length, queue.is_paused()
 

@@ -44,7 +44,7 @@ _READABLE: Final = frozenset(
 )
 
 
-def read_schema(spark: SparkSession, ddl: str | None) -> StructType:
+def read_schema(spark: SparkSession, ddl: str | StructType | None) -> StructType:
     """Return the columns of a Spark schema, all of them nullable; without one those of `COLUMNS`.
 
     Raises:
@@ -60,16 +60,32 @@ def read_schema(spark: SparkSession, ddl: str | None) -> StructType:
     return schema
 
 
-def parse_schema(spark: SparkSession, ddl: str, option: str) -> StructType:
+def parse_schema(spark: SparkSession, ddl: str | StructType, option: str) -> StructType:
     """Return the types of a Spark schema, all of them nullable, since a job may lack any value.
 
     Raises:
         InvalidOptionError: it is no schema, or it has a type that JSON cannot give or that is NOT NULL.
     """
-    if not isinstance(ddl, str):
-        raise InvalidOptionError(f'{option} is a Spark schema like "jobId string, data struct<n: long>", not {ddl!r}')
+    schema = spark_schema(spark, ddl, option)
+    if isinstance(ddl, str):  # that of a DataFrame has NOT NULL without anybody having asked for it
+        check_nullable(schema, option)
+    return nullable_struct(schema, option)
+
+
+def spark_schema(spark: SparkSession, ddl: str | StructType, option: str) -> StructType:
+    """Return a Spark schema from its text, or as it is.
+
+    Raises:
+        InvalidOptionError: it is no schema, or it has a column twice.
+    """
+    from pyspark.sql.types import StructType
+
+    if not isinstance(ddl, str | StructType):
+        raise InvalidOptionError(
+            f'{option} is a Spark schema like "jobId string, data struct<n: long>", or a StructType, not {ddl!r}'
+        )
     try:
-        schema = spark.createDataFrame([], ddl).schema
+        schema = ddl if isinstance(ddl, StructType) else spark.createDataFrame([], ddl).schema
     except Exception as error:
         # PySpark raises various classes here, which differ between its versions and Spark Connect.
         reason = str(error).strip().splitlines()[0]
@@ -79,8 +95,7 @@ def parse_schema(spark: SparkSession, ddl: str, option: str) -> StructType:
     # Spark finds a column without regard to case.
     if len({name.lower() for name in schema.names}) < len(schema.names):
         raise InvalidOptionError(f"{option} has a column twice: {', '.join(schema.names)}")
-    check_nullable(schema, option)
-    return nullable_struct(schema, option)
+    return schema
 
 
 def check_nullable(schema: StructType, option: str) -> None:

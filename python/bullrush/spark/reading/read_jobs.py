@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 from bullrush.arrow import ArrowReader
 from bullrush.arrow.windows import FINISHED, plan_windows
 from bullrush.errors import InvalidOptionError
-from bullrush.spark.address import Address
+from bullrush.spark.address import Address, check_redis
 from bullrush.spark.reading.columns import arrow_schema, read_schema
+from bullrush.spark.rows.frame import check_session
 from bullrush.spark.servers import of_each_server
 from bullrush.spark.tasks.read_windows import ReadWindows
 from bullrush.values import checks
+from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
+@known_options
 def read_jobs(
     spark: SparkSession,
     queue: str,
@@ -26,7 +30,7 @@ def read_jobs(
     states: Sequence[str] = FINISHED,
     finished_after: datetime | int | None = None,
     processed_by: str | None = None,
-    schema: str | None = None,
+    schema: str | StructType | None = None,
     url: str | None = None,
     urls: Sequence[str] | None = None,
     prefix: str | None = None,
@@ -49,7 +53,7 @@ def read_jobs(
         finished_after: only jobs that finished later: a datetime (without a zone it is local time), or ms since 1970.
         processed_by: only jobs that the worker with this name has processed, or the workers of the `drain` whose
             ``run`` has this name.
-        schema: the columns, as a Spark schema; `bullrush.arrow.ArrowReader` describes them. ``data`` and
+        schema: the columns, as a Spark schema or a StructType; `bullrush.arrow.ArrowReader` describes them. ``data`` and
             ``returnvalue`` are JSON texts, or anything that is read from them: ``"jobId string, data struct<to: string>,
             returnvalue double, _corrupt string"``. By default all columns, with JSON as text.
         url: the URL of Redis, for the driver and the executors; ``env:NAME`` and ``file:/path`` are read on each. The
@@ -61,17 +65,20 @@ def read_jobs(
     Raises:
         InvalidOptionError: a state or a column does not exist, the schema is wrong, or ``finished_after`` is given for
             jobs that are not finished.
+        ConnectionLostError, RedisServerError: the driver cannot use Redis.
 
     Redis:
         On the driver two pipelines of short commands; on the executors one ZRANGEBYSCORE or LRANGE per 5,000 jobs and
         one HMGET per job, of just the fields that the columns need.
     """
+    check_session("read_jobs", spark)
     checks.at_least(1)("partitions", partitions)
     if processed_by is not None:
         checks.text("processed_by", processed_by)
     after = _milliseconds(finished_after)
     columns = read_schema(spark, schema)
     addresses = Address.of_servers(queue, url, urls, prefix)
+    check_redis(addresses)
 
     def read(address: Address, _place: int) -> DataFrame:
         with address.open() as opened:

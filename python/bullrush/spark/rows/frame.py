@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.errors import InvalidOptionError
@@ -39,6 +39,53 @@ def check_frame(df: object) -> None:
             "A streaming DataFrame has no end: call enqueue() for each micro-batch, in "
             "df.writeStream.foreachBatch(...), or write it with df.writeStream.format('bullmq')"
         )
+
+
+def check_session(what: str, session: object) -> None:
+    """Check that the first argument is the session.
+
+    Raises:
+        InvalidOptionError: it is something else, such as the queue's name.
+    """
+    if not hasattr(session, "createDataFrame"):
+        raise InvalidOptionError(
+            f"The first argument is the SparkSession: {what}(spark, 'name of the queue', ...), not {session!r}"
+        )
+
+
+def check_names(options: Mapping[str, object]) -> None:
+    """Check that options are names of columns.
+
+    Raises:
+        InvalidOptionError: one is a Column or another object.
+    """
+    for option, given in options.items():
+        if given is not None and not isinstance(given, str):
+            raise InvalidOptionError(f"{option} is the name of a column, such as 'id', not {given!r}")
+
+
+def check_name_lists(options: Mapping[str, object]) -> None:
+    """Check that options are lists of names of columns.
+
+    Raises:
+        InvalidOptionError: one is a single name, a Column, or a list with other objects.
+    """
+    for option, given in options.items():
+        if isinstance(given, str):
+            raise InvalidOptionError(f"{option} is a list of columns: [{given!r}]")
+        if given is not None and not (isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)):
+            raise InvalidOptionError(f"{option} is a list of names of columns, such as ['id'], not {given!r}")
+
+
+def check_opts(options: Mapping[str, object]) -> None:
+    """Check that options of jobs are dicts.
+
+    Raises:
+        InvalidOptionError: they are something else, such as a JSON text.
+    """
+    for option, given in options.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidOptionError(f"{option} is a dict, such as {{'attempts': 3}}, not {given!r}")
 
 
 def check_columns(schema: StructType, wanted: Sequence[str]) -> None:

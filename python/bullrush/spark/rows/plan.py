@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
 from bullrush.job.row_options import RowOptions
-from bullrush.spark.rows.frame import check_columns, check_data, check_frame, check_role, is_months, near_column
+from bullrush.spark.rows.frame import (
+    check_columns,
+    check_data,
+    check_frame,
+    check_name_lists,
+    check_names,
+    check_opts,
+    check_role,
+    is_months,
+    near_column,
+)
 from bullrush.values.naming import check_job_name, check_prefix, check_queue_name
 
 if TYPE_CHECKING:
@@ -54,8 +64,9 @@ def plan_rows(
     check_frame(df)
     prefix = check_prefix(prefix)
     check_queue_name(queue)
-    if isinstance(data, str):
-        raise InvalidOptionError(f"data is a list of columns: [{data!r}]")
+    check_name_lists({"data": data})
+    check_names({"job_id": job_id})
+    check_opts({"opts": opts})
     own = df.schema.names
     check_columns(df.schema, [*(data or ()), *([job_id] if job_id is not None else ())])
     common: Any = dict(opts or {})

@@ -24,11 +24,13 @@ class Scope(NamedTuple):
         batch_id: the id of the batch.
         fresh: the id was made for this call, so that nobody has used it before.
         by_partition: the ids of jobs have the number of the partition.
+        in_stream: the call is part of a micro-batch, so that Spark repeats it.
     """
 
     batch_id: str
     fresh: bool
     by_partition: bool
+    in_stream: bool = False
 
 
 def scope_of(df: Any, address: Address, batch_id: str | None) -> Scope:
@@ -40,7 +42,7 @@ def scope_of(df: Any, address: Address, batch_id: str | None) -> Scope:
     if batch_id is not None:
         return Scope(check_batch_id(batch_id), fresh=False, by_partition=bool(_OWN.fullmatch(batch_id)))
     if micro_batch := _micro_batch(df, address):
-        return Scope(micro_batch, fresh=False, by_partition=False)
+        return Scope(micro_batch, fresh=False, by_partition=False, in_stream=True)
     return Scope(f"auto-{uuid.uuid4().hex[:16]}", fresh=True, by_partition=True)
 
 

@@ -9,21 +9,26 @@ import orjson
 
 from bullrush.arrow import json_as_rows, rows_as_json
 from bullrush.errors import InvalidOptionError
+from bullrush.spark.reading.columns import arrow_schema, spark_schema
 from bullrush.worker.handler import is_async
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql.types import StructType
 
     from bullrush.job import Job
 
 
 def arrow_handler(
-    function: Callable[[pyarrow.RecordBatch], Any], *, input: str | pyarrow.Schema, error: str | None = None
+    function: Callable[[pyarrow.RecordBatch], Any],
+    *,
+    input: str | StructType | pyarrow.Schema,
+    error: str | None = None,
 ) -> ArrowHandler:
     """Return a ``batch_handler`` that passes the data of many jobs to a function as one Arrow batch.
 
-    ``drain(spark, "score", batch_handler=arrow_handler(model, input="x double, y double"), batch_size=1000)`` calls
-    ``model`` with batches of up to 1,000 rows; so does ``Worker("score", batch_handler=..., batch_size=1000)``. The
+    ``drain(spark, "score", batch_handler=arrow_handler(model, input="x double, y double"))`` calls ``model`` with
+    batches of up to 1,000 rows, or ``batch_size``; so does ``Worker("score", batch_handler=..., batch_size=1000)``. The
     function returns one row per job, in the same order. Each row is the result of its job: a JSON object, with the rules
     of `bullrush.arrow.ArrowWriter`.
 
@@ -34,13 +39,14 @@ def arrow_handler(
     Args:
         function: takes a `pyarrow.RecordBatch`; returns a batch, a table or other Arrow data, or a dict of columns,
             which may be numpy arrays.
-        input: the fields of the data that become columns: a Spark schema such as ``"x double, tags array<string>"``, or
-            a `pyarrow.Schema`. `bullrush.arrow.ArrowReader` describes how JSON is read.
+        input: the fields of the data that become columns: a Spark schema such as ``"x double, tags array<string>"``, a
+            StructType, or a `pyarrow.Schema`. A job without a field that is ``not null`` fails alone.
+            `bullrush.arrow.ArrowReader` describes how JSON is read.
         error: a column of the returned rows: where it is not null, the job fails with this text. It is no part of the
             results.
 
     Raises:
-        InvalidOptionError: the schema is wrong or has no fields, or the function is a coroutine function.
+        InvalidOptionError: the schema is wrong, has no fields, or the function is a coroutine function.
     """
     if not callable(function) or is_async(function):
         raise InvalidOptionError(f"An Arrow handler must be a plain function, not {function!r}")
@@ -61,13 +67,20 @@ class ArrowHandler:
 
     def __call__(self, jobs: Sequence[Job]) -> list[Any]:
         """Return a result or an exception for each job."""
-        batch, unfit = json_as_rows([job.record.data for job in jobs], self._schema)
+        batch, unfit = json_as_rows([job.record.data for job in jobs], _top_nullable(self._schema))
         results: list[Any] = [None] * len(jobs)
         for place in unfit:
             results[place] = InvalidOptionError(f"The job's data do not fit the schema {_text(self._schema)}")
+        for field, column in zip(self._schema, batch.columns, strict=True):
+            for place in range(len(jobs)) if column.null_count and not field.nullable else ():
+                if results[place] is None and not column[place].is_valid:
+                    results[place] = InvalidOptionError(
+                        f"The field {field.name!r} is missing or null in the job's data"
+                    )
         fit = [place for place in range(len(jobs)) if results[place] is None]
         if fit:
-            for place, result in zip(fit, self._run(batch.take(fit) if unfit else batch), strict=True):
+            kept = (batch if len(fit) == len(jobs) else batch.take(fit)).cast(self._schema)
+            for place, result in zip(fit, self._run(kept), strict=True):
                 results[place] = result
         return results
 
@@ -88,19 +101,25 @@ class ArrowHandler:
         return [orjson.loads(row) if reason is None else RuntimeError(str(reason)) for row, reason in pairs]
 
 
-def _schema(given: str | pyarrow.Schema) -> pyarrow.Schema:
+def _schema(given: str | StructType | pyarrow.Schema) -> pyarrow.Schema:
     import pyarrow as pa
 
     if isinstance(given, str):
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         session = _active_session()
         if session is None:
             raise InvalidOptionError("A Spark schema as text needs a session: start it first, or give a pyarrow.Schema")
-        given = to_arrow_schema(session.createDataFrame([], given).schema)
+        given = arrow_schema(spark_schema(session, given, "input"))
+    elif hasattr(given, "fieldNames"):  # a StructType; plain workers have no PySpark to ask
+        given = arrow_schema(given)
     if not isinstance(given, pa.Schema) or not given.names:
         raise InvalidOptionError(f"input must be a schema with at least one field, not {given!r}")
     return given
+
+
+def _top_nullable(schema: pyarrow.Schema) -> pyarrow.Schema:
+    import pyarrow as pa
+
+    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 def _active_session() -> Any:
