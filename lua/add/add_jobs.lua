@@ -1,7 +1,8 @@
 --- Adds jobs: per job the hash, `added`, and its place in wait, prioritized or delayed.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    [ "batch", batch_id, ] then runs, one after another. With a batch id the jobs that this call adds are counted in
----         ext:enq-<batch_id>, which lives for 7 days. Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
+--- ARGV    [ "batch", batch_id, ] then runs, one after another. With a batch id the jobs that this call adds are
+---         counted in ext:enq-<batch_id>, which lives for 7 days.
+---         Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
 ---         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic). opts_json is an
 ---         object without jobId, which is added here for custom ids.
 --- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
