@@ -13,14 +13,15 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from benches.harness.payload import NAME, note
 from benches.peers import channel
 from benches.peers.channel import Order
-from bullrush.spark import drain, enqueue
+from bullrush.spark import drain, enqueue, read_jobs
 
 
 def add_rows(spark: SparkSession, order: Order) -> None:
     rows = rows_of(spark, order).cache()
     rows.count()
     channel.ready()
-    enqueue(rows, order["queue"], url=order["url"], name=functions.lit(NAME))
+    where = {"urls": order["urls"]} if "urls" in order else {"url": order["url"]}
+    enqueue(rows, order["queue"], name=functions.lit(NAME), **where)
     channel.done()
     rows.unpersist()
 
@@ -31,6 +32,16 @@ def work_rows(spark: SparkSession, order: Order) -> None:
     channel.handled()
     channel.wait_for_stop()
     channel.done(handled=jobs.count())
+
+
+def read_rows(spark: SparkSession, order: Order) -> None:
+    columns = "jobId string, name string, data struct<order: long>, finishedOn timestamp"
+    channel.ready()
+    jobs = read_jobs(spark, order["queue"], states=["completed"], schema=columns, url=order["url"])
+    (found,) = jobs.agg(functions.count("jobId").alias("jobs"), functions.sum("data.order").alias("orders")).collect()
+    channel.handled()
+    channel.wait_for_stop()
+    channel.done(handled=found.jobs, orders=found.orders)
 
 
 def rows_of(spark: SparkSession, order: Order) -> DataFrame:
@@ -54,7 +65,7 @@ def session() -> SparkSession:
 
 def main() -> None:
     spark = session()
-    tasks = {"enqueue": add_rows, "drain": work_rows}
+    tasks = {"enqueue": add_rows, "drain": work_rows, "read": read_rows}
     version = importlib.metadata.version("pyspark")
     channel.work(f"bullrush in Spark {version}", {name: partial(task, spark) for name, task in tasks.items()})
     spark.stop()

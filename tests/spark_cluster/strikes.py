@@ -1,10 +1,10 @@
 """Faults that happen while a call runs, at a state and not at a time."""
 
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from signal import SIGCONT, SIGKILL, Signals
 
 import psutil
 
@@ -12,15 +12,18 @@ from tests.waiting import wait_until
 
 
 @contextmanager
-def striking(*strikes: tuple[Callable[[], object], Callable[[], list[psutil.Process]]]) -> Iterator[list[int]]:
+def striking(
+    *strikes: tuple[Callable[[], object], Callable[[], list[psutil.Process]]], signal: Signals = SIGKILL
+) -> Iterator[None]:
     """Kill a process each time a condition becomes true during the block, one strike after the other.
 
     The block fails if it ends before the last strike: then it has shown nothing.
 
     Args:
-        strikes: conditions, and what finds the processes of which the first is killed.
+        strikes: conditions, and what finds the processes of which the first is struck.
+        signal: what it gets. A process that SIGSTOP stops goes on after the block, if it still is there.
     """
-    killed: list[int] = []
+    struck: list[int] = []
     ended = threading.Event()
 
     def strike() -> None:
@@ -28,15 +31,19 @@ def striking(*strikes: tuple[Callable[[], object], Callable[[], list[psutil.Proc
             wait_until(lambda condition=condition: ended.is_set() or condition(), "the state to strike at", 120)
             while not ended.is_set():
                 if victims := find():
-                    os.kill(victims[0].pid, signal.SIGKILL)
-                    killed.append(victims[0].pid)
-                    break
+                    with suppress(ProcessLookupError):  # it has just ended: the next one
+                        os.kill(victims[0].pid, signal)
+                        struck.append(victims[0].pid)
+                        break
 
     thread = threading.Thread(target=strike, name="strikes")
     thread.start()
     try:
-        yield killed
+        yield
     finally:
         ended.set()
         thread.join()
-    assert len(killed) == len(strikes), f"ended after {len(killed)} of {len(strikes)} strikes"
+        for pid in struck:
+            with suppress(ProcessLookupError):
+                os.kill(pid, SIGCONT)
+    assert len(struck) == len(strikes), f"ended after {len(struck)} of {len(strikes)} strikes"

@@ -43,3 +43,22 @@ def test_an_executor_dies_in_each_phase_and_every_job_is_added_and_has_its_row(
             os.kill(pid, signal.SIGKILL)
         cluster.wait_for_executors(other_than=former)
         check_results(results, rows)
+
+
+def test_an_executor_dies_while_rows_are_read_and_the_frame_has_each_row_once(
+    cluster: Cluster, queue: Queue, redis_url: str, ledger: Ledger, rows: int
+) -> None:
+    def noting(batches):
+        for batch in batches:
+            ledger.note("batch")
+            yield batch
+
+    with cluster.session() as spark:
+        enqueue(spark.range(0, rows, 1, 8), queue.name, url=redis_url, job_id="id")
+        returns = "n long"
+        results = drain(
+            spark, queue.name, lambda job: {"n": job.data["id"]}, url=redis_url, concurrency=8, returns=returns
+        )
+        seen = results.mapInArrow(noting, results.schema)
+        with striking((lambda: ledger.starts()["batch"] > 1, cluster.executors)):
+            check_results(seen, rows)

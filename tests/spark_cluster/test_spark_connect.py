@@ -24,5 +24,9 @@ def test_everything_that_needs_no_rdd_works_over_spark_connect(queue: Queue, red
         "results": [2 * number for number in range(JOBS)],
         "states": {"completed": JOBS},
         "read": [["completed", number, 2 * number] for number in range(JOBS)],
+        "answers": [[number, 2 * number] for number in range(100)],
+        "flows": [5, 100],
+        "over servers": [100, 100, 2],
+        "source": 100,
     }
     assert queue.get_completed_count() == JOBS

@@ -1,3 +1,5 @@
+from signal import SIGSTOP
+
 from redis import Redis
 
 from bullrush import Queue
@@ -5,6 +7,7 @@ from bullrush.spark import drain, enqueue
 from tests.spark_cluster.checking import check_results, check_runs
 from tests.spark_cluster.cluster import Cluster
 from tests.spark_cluster.ledger import Ledger
+from tests.spark_cluster.strikes import striking
 
 SPECULATION = {
     "spark.speculation": "true",
@@ -44,3 +47,15 @@ def test_the_copy_of_a_slow_task_ends_it_and_the_job_it_was_running_still_has_it
         )
         check_results(results, rows)
         assert SLOW in check_runs(queue, redis, ledger, rows), "Spark started no copy of the slow task"
+
+
+def test_the_copy_of_a_task_that_hangs_adds_its_rows_and_none_twice(
+    cluster: Cluster, queue: Queue, redis_url: str, rows: int
+) -> None:
+    with cluster.session(**SPECULATION) as spark:
+        frame = spark.range(0, rows, 1, 16)
+        with striking((lambda: queue.get_waiting_count() > rows * 0.3, cluster.python_workers), signal=SIGSTOP):
+            stats = enqueue(frame, queue.name, url=redis_url)
+        assert (stats.added, stats.duplicates) == (rows, 0)
+        assert queue.get_waiting_count() == rows
+        assert enqueue(frame, queue.name, url=redis_url, batch_id=stats.batch_id).added == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from bullrush.errors import EnqueueError
 from bullrush.job.options import JobOptions, ParentOptions
 from bullrush.spark.address import Address, check_redis
+from bullrush.spark.reason import reason_of
 from bullrush.spark.rows.division import divide_by_content
 from bullrush.spark.rows.plan import plan_rows
 from bullrush.spark.rows.scope import Scope, scope_of
@@ -23,16 +23,8 @@ from bullrush.values.keywords import known_options
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: The line of a Python traceback that has the error.
-_ERROR_LINE: Final = re.compile(r"^(?:bullrush\.errors\.)(\w+): (.*)$", re.MULTILINE)
-#: The same for any other error: the first line after a traceback, or what Python says if it cannot even start.
-_OTHER_LINE: Final = re.compile(
-    r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)+([A-Za-z_][\w.]*): (.*)$|^.*(No module) (named .*)$",
-    re.MULTILINE,
-)
-_LONGEST_REASON: Final = 500
-#: What comes of a Python without bullrush, pyarrow or pyspark.
-_NO_MODULE: Final = ("ModuleNotFoundError", "ImportError", "PySparkImportError", "No module")
+#: Errors that come again with the same rows and options.
+_OF_ROWS: Final = ("InvalidOptionError", "DataError", "TooLargeError")
 
 
 class EnqueueStats(NamedTuple):
@@ -165,21 +157,13 @@ def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> list[i
 
 def failure_of(error: Exception, scope: Scope) -> EnqueueError:
     """Return the error of a call whose tasks failed: the reason, and how to go on."""
-    text = str(error)
-    if found := _ERROR_LINE.findall(text):
-        kind, reason = found[-1]
-    elif found := _OTHER_LINE.findall(text):
-        kind, reason = (part for part in found[-1] if part)
-        kind, reason = kind.rpartition(".")[2], reason[:_LONGEST_REASON]
-    else:
-        kind, reason = type(error).__name__, text.strip().partition("\n")[0][:_LONGEST_REASON]
-    code = reason.split(" ", 1)[0] if kind == "RedisServerError" else None
+    reason = reason_of(error)
+    code = reason.text.split(" ", 1)[0] if reason.kind == "RedisServerError" else None
     hint = " (on_oom='wait' waits until there is room)" if code == "OOM" else ""
-    if kind in _NO_MODULE:
-        hint = ". The executors have another Python than the driver: set PYSPARK_PYTHON, or install it there"
+    first = "mend that first, then " if reason.kind in _OF_ROWS else ""
     same = ", if they come in the same partitions" if scope.by_partition else ""
     return EnqueueError(
-        f"{kind}: {reason}{hint}; repeat with batch_id={scope.batch_id!r} to resume: rows that are already in the queue "
+        f"{reason}{hint}; {first}repeat with batch_id={scope.batch_id!r} to resume: rows that are already in the queue "
         f"are not added again{same}",
         scope.batch_id,
         code,

@@ -85,8 +85,12 @@ Traceback (most recent call last):
             "ModuleNotFoundError: No module named 'pyarrow'",
             True,
         ),
-        ("Error from python worker:\n  /usr/bin/python3: No module named pyspark\n", "No module: named pyspark", True),
-        (WORKER.format(module="x", line="zlib.error: bad\nmore"), "error: bad", False),
+        (
+            "Error from python worker:\n  /usr/bin/python3: No module named pyspark\n",
+            "ModuleNotFoundError: No module named pyspark",
+            True,
+        ),
+        (WORKER.format(module="x", line="zlib.error: bad\nmore"), "zlib.error: bad", False),
         (WORKER.format(module="x", line="bullrush.errors.DataError: row 3"), "DataError: row 3", False),
         ("Stage cancelled\nfor a reason", "RuntimeError: Stage cancelled", False),
     ],
@@ -95,6 +99,7 @@ def test_the_error_of_a_task_is_told_in_one_line(text: str, reason: str, python:
     error = failure_of(RuntimeError(text), SCOPE)
     assert str(error).startswith(reason)
     assert "repeat with batch_id='day'" in str(error)
+    assert ("mend that first" in str(error)) == reason.startswith("DataError")
     assert ("set PYSPARK_PYTHON" in str(error)) == python
 
 
