@@ -77,7 +77,7 @@ class RedisServerError(BullrushError):
 
 
 class EnqueueError(BullrushError):
-    """An `enqueue` of Spark did not finish. Some of its rows may be jobs already.
+    """An `enqueue`, `enqueue_flows` or `call` of Spark did not finish. Some of its rows may be jobs already.
 
     Attributes:
         batch_id: the id of its batch. A call with this id adds only the rows that are missing.

@@ -3,8 +3,8 @@ import signal
 
 from redis import Redis
 
-from bullrush import Queue
-from bullrush.spark import drain, enqueue
+from bullrush import Queue, Worker
+from bullrush.spark import call, drain, enqueue
 from tests.spark_cluster.checking import check_results, check_runs
 from tests.spark_cluster.cluster import Cluster
 from tests.spark_cluster.ledger import Ledger
@@ -62,3 +62,20 @@ def test_an_executor_dies_while_rows_are_read_and_the_frame_has_each_row_once(
         seen = results.mapInArrow(noting, results.schema)
         with striking((lambda: ledger.starts()["batch"] > 1, cluster.executors)):
             check_results(seen, rows)
+
+
+def test_an_executor_dies_while_rows_wait_for_their_results_and_every_job_runs_once(
+    cluster: Cluster, queue: Queue, redis_url: str
+) -> None:
+    rows = 2_000
+    starts: list[str] = []
+
+    def work(job):
+        starts.append(job.id)
+        return job.data["id"]
+
+    with cluster.session() as spark, Worker(queue.name, work, url=redis_url, concurrency=4, autorun=True):
+        with striking((lambda: queue.get_completed_count() > rows * 0.3, cluster.executors)):
+            answered = call(spark.range(0, rows, 1, 8), queue.name, url=redis_url, in_flight=50, returns="n long")
+        assert sorted(row.n for row in answered.filter("n = id and error IS NULL").collect()) == list(range(rows))
+    assert len(starts) == len(set(starts)) == rows

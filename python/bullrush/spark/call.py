@@ -10,6 +10,7 @@ from bullrush.errors import InvalidOptionError, JobFailedError
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.spark.address import Address, check_redis
+from bullrush.spark.enqueue import failure_of
 from bullrush.spark.reading.columns import spark_schema
 from bullrush.spark.rows.frame import check_frame, check_name_lists, check_names, check_opts
 from bullrush.spark.rows.scope import scope_of
@@ -81,9 +82,10 @@ def call(
         that completed.
 
     Raises:
-        InvalidOptionError: an option or a column is wrong. If an executor finds it, it is inside Spark's own exception.
-        ConnectionLostError, RedisServerError: the driver cannot use Redis; nothing was added. If the tasks find it, in
-            ``foreachBatch`` or where only the executors know the URL, it is inside Spark's exception.
+        InvalidOptionError: an option or a column is wrong; nothing was added.
+        ConnectionLostError, RedisServerError: the driver cannot use Redis; nothing was added. In ``foreachBatch``, and
+            where only the executors know the URL, the tasks find out.
+        EnqueueError: a task failed. Jobs may have been added and run; the error has the batch id to go on with.
         JobFailedError: with ``on_error="raise"``: a row has no result; the message has the first reason and the number
             of such rows.
 
@@ -134,10 +136,14 @@ def call(
     kept = [f.col(f"c{number}").alias(column) for number, column in enumerate(columns)]
     typed = _typed(result, returns, answers) if returns else [result.alias("result")]
     answered = answered.select(*kept, *typed, error).persist()
-    # One pass over all rows: the jobs run now, and the rows are stored.
-    total, failed, reason = answered.agg(f.count("*"), f.count("error"), f.first("error", ignorenulls=True)).collect()[
-        0
-    ]
+    outcome = answered.agg(f.count("*"), f.count("error"), f.first("error", ignorenulls=True))
+    try:
+        # One pass over all rows: the jobs run now, and the rows are stored.
+        total, failed, reason = outcome.collect()[0]
+    except Exception as error:
+        answered.unpersist()
+        # Automatic ids have the number of the partition.
+        raise failure_of(error, scope._replace(by_partition=job_id is None)) from error
     if failed and on_error == "raise":
         answered.unpersist()
         raise JobFailedError(

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from bullrush import Queue, Worker
-from bullrush.errors import InvalidOptionError, JobFailedError
+from bullrush.errors import EnqueueError, InvalidOptionError, JobFailedError
 from bullrush.spark import call
 
 pytestmark = pytest.mark.spark
@@ -50,6 +50,18 @@ def test_failures_are_a_column_or_one_error_with_their_number(
     with pytest.raises(JobFailedError, match="3 of 30 rows have no result .*batch id day.*: no threes"):
         call(spark.range(30), queue.name, url=redis_url, batch_id="day", on_error="raise")
     assert queue.get_completed_count() == 27, "the second call ran nothing"
+
+
+def test_a_call_whose_tasks_fail_says_why_and_with_which_id_to_go_on(
+    spark: SparkSession, queue: Queue, redis_url: str, worker: Callable[..., Worker]
+) -> None:
+    worker(lambda job: job.data["id"], autorun=True)
+    named = spark.range(0, 20, 1, 1).withColumn("key", f.concat(f.lit("k"), f.col("id")))
+    with pytest.raises(EnqueueError, match="InvalidOptionError: .*mend that first") as failed:
+        call(named.withColumn("key", f.when(f.col("id") < 19, f.col("key"))), queue.name, url=redis_url, job_id="key")
+    again = call(named, queue.name, url=redis_url, job_id="key", batch_id=failed.value.batch_id, returns="n long")
+    assert [row.n for row in again.collect()] == list(range(20))
+    assert queue.get_completed_count() == 20
 
 
 def test_wrong_arguments_are_refused_before_anything_is_written(

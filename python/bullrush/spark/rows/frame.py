@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bullrush.errors import InvalidOptionError
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
@@ -27,7 +28,7 @@ def check_frame(df: object) -> None:
     """Check that ``df`` is a DataFrame with rows that can be read now.
 
     Raises:
-        InvalidOptionError: it is something else, or a streaming DataFrame.
+        InvalidOptionError: it is something else, a streaming DataFrame, or PySpark does not know the type of a column.
     """
     if not hasattr(df, "mapInArrow") or not hasattr(df, "isStreaming"):
         raise InvalidOptionError(
@@ -39,6 +40,12 @@ def check_frame(df: object) -> None:
             "A streaming DataFrame has no end: call enqueue() for each micro-batch, in "
             "df.writeStream.foreachBatch(...), or write it with df.writeStream.format('bullmq')"
         )
+    try:
+        cast("DataFrame", df).schema  # noqa: B018 - read from Spark here
+    except ValueError as error:  # PySpark 3.5 cannot read calendar intervals
+        raise InvalidOptionError(
+            f"This version of PySpark cannot describe a column of df ({error}): cast intervals to strings"
+        ) from error
 
 
 def check_session(what: str, session: object) -> None:
