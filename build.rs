@@ -32,11 +32,12 @@ fn generate(root: &Path) -> Result<String, String> {
         for (name, text) in read_folder(&root.join(&family))? {
             let source = flatten(&includes, &format!("{family}/{name}"), &text)?;
             let sha = sha1_smol::Sha1::from(&source).digest().to_string();
+            let contract = contract(&text);
             let upper = name.to_uppercase();
             let _ = writeln!(
                 code,
                 "    /// `lua/{family}/{name}.lua`\n    \
-                 pub static {upper}: Script = Script {{ name: {:?}, source: {source:?}, sha: {sha:?} }};",
+                 pub static {upper}: Script = Script {{ name: {:?}, contract: {contract:?}, source: {source:?}, sha: {sha:?} }};",
                 format!("{family}/{name}"),
             );
             let _ = write!(all, "&{family}::{upper}, ");
@@ -45,6 +46,13 @@ fn generate(root: &Path) -> Result<String, String> {
     }
     let _ = writeln!(code, "pub static ALL: &[&super::Script] = &[{all}];");
     Ok(code)
+}
+
+/// The comment at the top of a script, which says what it does, takes and returns, without the dashes.
+fn contract(text: &str) -> String {
+    let header = text.lines().take_while(|line| line.starts_with("--"));
+    let lines = header.map(|line| line.trim_start_matches('-')).map(|line| line.strip_prefix(' ').unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn folders(root: &Path) -> Result<Vec<String>, String> {

@@ -79,4 +79,9 @@ mod _core {
         let scripts = crate::scripts::ALL.iter();
         scripts.map(|script| (script.name.to_owned(), (script.source, script.sha))).collect()
     }
+
+    #[pyfunction]
+    fn script_contracts() -> HashMap<String, &'static str> {
+        crate::scripts::ALL.iter().map(|script| (script.name.to_owned(), script.contract)).collect()
+    }
 }

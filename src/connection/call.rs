@@ -155,7 +155,7 @@ impl Link {
             ));
         }
         Error::ConnectionLost(format!(
-            "cannot reach Redis at {endpoint}{reason} within {timeout} ms; nothing was sent. \
+            "cannot reach Redis at {endpoint}{reason} within {timeout} ms (the option timeout=); nothing was sent. \
              Check that Redis runs there and that the URL is right"
         ))
     }

@@ -33,6 +33,12 @@ impl Endpoint {
         }
         let info = match url.into_connection_info() {
             Ok(info) => info,
+            Err(_) if scheme != "unix" && has_database_name(url) => {
+                return invalid(format!(
+                    "the path of a {scheme}:// URL is the number of a database, such as {scheme}://host:6379/0; Redis has no names \
+                     of databases. To keep queues apart by a name use prefix="
+                ));
+            }
             Err(error) => {
                 let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
                 return invalid(format!("the {scheme}:// URL cannot be used ({}{detail})", error.category()));
@@ -51,6 +57,13 @@ impl Endpoint {
     pub(super) fn settings(&self) -> &RedisConnectionInfo {
         self.info.redis_settings()
     }
+}
+
+/// Whether the path of a URL is a text and not the number of a database.
+fn has_database_name(url: &str) -> bool {
+    let place = url.split_once("://").map_or("", |(_, place)| place);
+    let place = place.split(['?', '#']).next().unwrap_or_default();
+    place.split_once('/').is_some_and(|(_, path)| !path.is_empty() && path.parse::<i64>().is_err())
 }
 
 /// The error for a part of the URL that would be ignored, which may be a password. The text repeats no names and no values: they may

@@ -15,6 +15,8 @@ pub use call::{eval, Call};
 pub struct Script {
     /// `family/name`.
     pub name: &'static str,
+    /// What it does, its KEYS and ARGV, what it returns, and its events: the comment at the top of its file.
+    pub contract: &'static str,
     pub source: &'static str,
     /// SHA-1 of `source`, in hex.
     pub sha: &'static str,

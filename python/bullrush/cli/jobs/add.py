@@ -1,0 +1,76 @@
+"""``bullrush add``: adds a job."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import orjson
+
+from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.cli.terminal.options import add_connection, duration, url_of
+from bullrush.cli.terminal.output import write, write_json
+from bullrush.queue import Queue
+from bullrush.values.encoding import JSON
+
+EXAMPLES = """\
+  bullrush add mail welcome '{"user": 7}'
+  bullrush add mail welcome '{"user": 7}' --delay 10m --attempts 3 --backoff 30s
+  bullrush add mail digest @users.json --job-id digest-2026-05
+  jq -n '{user: 7}' | bullrush add mail welcome -
+  bullrush add mail welcome --options '{"deduplication": {"id": "user-7", "ttl": 5000}}'"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("queue", metavar="QUEUE", help="the queue's name; a queue begins with its first job")
+    parser.add_argument("name", metavar="NAME", help="the job's name")
+    parser.add_argument("data", metavar="DATA", nargs="?", default="{}", help="JSON, @FILE, or - for standard input")
+    add_connection(parser)
+    group = parser.add_argument_group("options of the job")
+    group.add_argument("--delay", type=duration, metavar="TIME", help="do not run before 30s, 10m, 2h...")
+    group.add_argument(
+        "--priority", type=int, metavar="N", help="1 is the most urgent; 0, the default, runs before all"
+    )
+    group.add_argument("--attempts", type=int, metavar="N", help="how often to try in all")
+    group.add_argument("--backoff", type=duration, metavar="TIME", help="the time between two attempts")
+    group.add_argument("--job-id", metavar="ID", help="an id of your own; an existing job is not added again")
+    group.add_argument("--lifo", action="store_true", default=None, help="run it before the jobs that wait")
+    group.add_argument("--options", metavar="JSON", help="further options by the names of Queue.add, as a JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Add the job. JSON: the job as `Job.to_json` returns it."""
+    names = ("delay", "priority", "attempts", "backoff", "job_id", "lifo")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    further = {} if options.options is None else _parse(options.options, "--options")
+    if not isinstance(further, dict):
+        raise CommandError("--options must be a JSON object", USAGE)
+    data = _parse(_text(options.data), "the data")
+    with Queue(options.queue, url=url_of(options), prefix=options.prefix, timeout=options.timeout) as queue:
+        job = queue.add(options.name, data, **{**further, **given})
+    if options.json:
+        write_json(job.to_json())
+    else:
+        write(job.id)
+    return 0
+
+
+def _text(data: str) -> str | bytes:
+    if data == "-":
+        return sys.stdin.buffer.read()
+    if not data.startswith("@"):
+        return data
+    try:
+        return Path(data[1:]).read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {data[1:]}: {error.strerror}", USAGE) from None
+
+
+def _parse(text: str | bytes, what: str) -> JSON:
+    try:
+        return orjson.loads(text)
+    except ValueError as error:
+        # The text itself may be a secret.
+        raise CommandError(f'{what} must be JSON, such as {{"user": 7}} ({error})', USAGE) from None

@@ -1,0 +1,76 @@
+"""Which jobs of a queue are meant: by state, id, name and data."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from bullrush.cli.terminal.output import compact
+from bullrush.errors import MalformedJobError
+from bullrush.job import Job
+from bullrush.queue import Queue
+
+STATES: Final = (
+    "waiting", "active", "delayed", "prioritized", "waiting-children", "completed", "failed", "paused",
+)  # fmt: skip
+_PAGE: Final = 250
+
+
+class Found(NamedTuple):
+    """A job and the state in which it was found."""
+
+    job: Job
+    state: str
+
+
+def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES) -> None:
+    """Add the options that select jobs."""
+    group = parser.add_argument_group("which jobs")
+    group.add_argument("--state", action="append", choices=states, help="only this state; may be given more than once")
+    group.add_argument("--id", metavar="PATTERN", help="only ids like this; * is any text")
+    group.add_argument("--name", metavar="PATTERN", help="only names like this; * is any text")
+    group.add_argument("--data", metavar="TEXT", help="only jobs with this text in their data (as JSON, in any case)")
+
+
+def is_filtered(options: argparse.Namespace) -> bool:
+    """Return whether jobs are selected by more than their state."""
+    return any(value is not None for value in (options.id, options.name, options.data))
+
+
+def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STATES) -> Iterator[Found]:
+    """Find jobs, state after state, in pages of 250, so that Redis serves others in between.
+
+    Jobs that move to another state meanwhile are found once or not at all.
+    """
+    seen: set[str] = set()
+    for state in states:
+        # `waiting` includes `paused` here.
+        (total, *_) = queue.get_job_counts(state).values() if state != "waiting" else (_waiting(queue),)
+        for start in range(0, total, _PAGE):
+            for job in queue.get_jobs(state, start, start + _PAGE - 1, asc=state not in {"completed", "failed"}):
+                if job.id not in seen and matches(job, options):
+                    seen.add(job.id)
+                    yield Found(job, state)
+
+
+def _waiting(queue: Queue) -> int:
+    return max(queue.get_job_counts("waiting").values())
+
+
+def matches(job: Job, options: argparse.Namespace) -> bool:
+    """Return whether a job fits all patterns."""
+    if options.id is not None and not fnmatchcase(job.id, options.id):
+        return False
+    if options.name is not None and not fnmatchcase(job.name, options.name):
+        return False
+    return options.data is None or re.search(re.escape(options.data), _text_of_data(job), re.IGNORECASE) is not None
+
+
+def _text_of_data(job: Job) -> str:
+    try:
+        return compact(job.data)
+    except MalformedJobError:
+        return ""

@@ -1,0 +1,41 @@
+"""``bullrush clean``: removes old jobs of a state."""
+
+from __future__ import annotations
+
+import argparse
+from typing import get_args
+
+from bullrush.cli.terminal.asking import add_yes, confirm
+from bullrush.cli.terminal.options import add_queue, count, duration, known_queue
+from bullrush.cli.terminal.output import write, write_json
+from bullrush.queue.administration import CleanableState
+
+EXAMPLES = """\
+  bullrush clean mail --state failed --older 7d
+  bullrush clean mail --older 1h --limit 1000 --yes    completed jobs, the oldest 1,000"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_queue(parser)
+    parser.add_argument("--state", choices=get_args(CleanableState), default="completed", help="default: completed")
+    parser.add_argument(
+        "--older", type=duration, default=0, metavar="TIME", help="only jobs older than 30s, 10m, 2h, 7d"
+    )
+    parser.add_argument(
+        "--limit", type=count, default=0, metavar="N", help="at most N jobs, oldest first (default: all)"
+    )
+    add_yes(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Remove the jobs. JSON: ``{"queue": name, "removed": [job id...]}``."""
+    queue = known_queue(options)
+    found = queue.get_job_count_by_types(options.state)
+    confirm(options, f"Remove {options.state} jobs of {queue.name} (there are {found:,}, of any age)?")
+    removed = queue.clean(options.older, options.limit, options.state)
+    if options.json:
+        write_json({"queue": queue.name, "removed": removed})
+    else:
+        write(f"{len(removed):,} jobs removed from {queue.name}.")
+    return 0

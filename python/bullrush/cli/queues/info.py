@@ -1,0 +1,120 @@
+"""``bullrush info``: all queues of a server at a glance."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Final, TypedDict
+
+from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
+from bullrush.cli.terminal.output import say, write, write_json, write_table
+from bullrush.queue import Queue, queue_names
+from bullrush.url import address
+
+EXAMPLES = """\
+  bullrush info                      all queues
+  bullrush info mail video           these two
+  bullrush info --watch              again every 2 seconds; Ctrl-C ends it
+  bullrush info --json | jq '.[] | select(.counts.failed > 0) | .queue'"""
+
+_STATES: Final = ("waiting", "active", "delayed", "prioritized", "waiting-children", "completed", "failed")
+_TWO_SECONDS: Final = 2_000
+_CLEAR: Final = "\x1b[H\x1b[2J"
+
+
+class QueueInfo(TypedDict):
+    """One queue.
+
+    Attributes:
+        queue: its name.
+        prefix: the prefix of its keys.
+        paused: whether it is paused.
+        counts: the number of jobs per state.
+        workers: the number of connected workers.
+        rates: completed and failed jobs in the last full minute; None if no worker counts metrics.
+    """
+
+    queue: str
+    prefix: str
+    paused: bool
+    counts: dict[str, int]
+    workers: int
+    rates: dict[str, int | None]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("queues", nargs="*", metavar="QUEUE", help="only these queues (default: all)")
+    parser.add_argument(
+        "--watch",
+        type=duration,
+        nargs="?",
+        const=_TWO_SECONDS,
+        metavar="TIME",
+        help="print again and again, by default every 2s; with --json one line each time",
+    )
+    add_connection(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the queues."""
+    for name in options.queues:
+        known_queue(options, name)
+    while True:
+        found = [_read(open_queue(options, name)) for name in _names(options)]
+        if options.json:
+            write_json(found, line=options.watch is not None)
+        else:
+            if options.watch and sys.stdout.isatty():
+                sys.stdout.write(_CLEAR)
+            _print(found, options)
+        if options.watch is None:
+            return 0
+        sys.stdout.flush()
+        time.sleep(options.watch / 1_000)
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    return options.queues or sorted(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+
+
+def _read(queue: Queue) -> QueueInfo:
+    counts = queue.get_job_counts()
+    # The jobs of a paused queue are in another list, but they wait all the same.
+    counts["waiting"] += counts.pop("paused")
+    return {
+        "queue": queue.name,
+        "prefix": queue.prefix,
+        "paused": queue.is_paused(),
+        "counts": counts,
+        "workers": queue.get_workers_count(),
+        "rates": {"completed": _rate(queue, "completed"), "failed": _rate(queue, "failed")},
+    }
+
+
+def _rate(queue: Queue, kind: str) -> int | None:
+    metrics = queue.get_metrics("completed" if kind == "completed" else "failed", 0, 0)
+    return metrics["data"][0] if metrics["data"] else None
+
+
+def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
+    place = address(url_of(options))
+    if not found:
+        say(f"There are no queues with the prefix {options.prefix!r} at {place}.")
+        return
+    titles = ["queue", *_STATES, "workers", "done/min", "failed/min"]
+    rows = [
+        [
+            info["queue"] + (" (paused)" if info["paused"] else ""),
+            *(info["counts"][state] for state in _STATES),
+            info["workers"],
+            info["rates"]["completed"],
+            info["rates"]["failed"],
+        ]
+        for info in found
+    ]
+    write(f"{len(found)} queue{'s' if len(found) > 1 else ''} at {place}")
+    write_table(titles, rows)
+    if all(info["rates"]["completed"] is None for info in found):
+        say("No jobs per minute: no worker has the option metrics, or none has run for a minute.")

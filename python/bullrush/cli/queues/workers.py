@@ -1,0 +1,38 @@
+"""``bullrush workers``: the connected workers of a queue."""
+
+from __future__ import annotations
+
+import argparse
+
+from bullrush.cli.terminal.options import add_queue, known_queue
+from bullrush.cli.terminal.output import say, write_json, write_table
+
+EXAMPLES = """\
+  bullrush workers mail
+  bullrush workers mail --json | jq length"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    add_queue(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the workers. JSON: a list of objects with the fields of Redis' CLIENT LIST."""
+    workers = known_queue(options).get_workers()
+    if options.json:
+        write_json(workers)
+    elif not workers:
+        say(f"No worker of {options.queue!r} is connected.")
+    else:
+        titles = ["name", "address", "connected for", "idle for"]
+        write_table(titles, [[_name(w), w.get("addr"), _seconds(w, "age"), _seconds(w, "idle")] for w in workers])
+    return 0
+
+
+def _name(worker: dict[str, str]) -> str | None:
+    return worker.get("rawname", "").partition(":w:")[2] or None
+
+
+def _seconds(worker: dict[str, str], field: str) -> str | None:
+    return f"{worker[field]}s" if field in worker else None

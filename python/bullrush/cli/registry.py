@@ -1,0 +1,92 @@
+"""The commands by name, and the parser of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from importlib.metadata import version
+from types import ModuleType
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """Where a command is, and what it does.
+
+    Attributes:
+        module: its module below ``bullrush.cli``.
+        summary: what it does, in a few words.
+    """
+
+    module: str
+    summary: str
+
+
+#: All commands. A module has ``EXAMPLES`` (lines for its ``--help``), ``configure(parser)``, which adds its arguments,
+#: and ``run(options) -> int``, which returns the exit code.
+COMMANDS: Final = {
+    "info": Command("queues.info", "all queues: counts, workers, jobs per minute"),
+    "counts": Command("queues.counts", "the number of jobs per state"),
+    "workers": Command("queues.workers", "the connected workers"),
+    "schedulers": Command("queues.schedulers", "the job schedulers"),
+    "jobs": Command("jobs.command", "list, search, show, retry, promote, remove or cancel jobs"),
+    "add": Command("jobs.add", "add a job"),
+    "logs": Command("jobs.logs", "the log of a job"),
+    "flow": Command("jobs.flow", "a job and its children as a tree"),
+    "events": Command("queues.events", "follow the events of a queue"),
+    "pause": Command("queues.pausing", "let workers take no more jobs"),
+    "resume": Command("queues.pausing", "let workers take jobs again"),
+    "drain": Command("queues.drain", "remove all jobs that wait"),
+    "clean": Command("queues.clean", "remove old jobs of a state"),
+    "obliterate": Command("queues.obliterate", "remove a queue with all its jobs"),
+    "scripts": Command("scripts", "the Lua of each operation, for redis-cli and other languages"),
+    "completion": Command("completion", "completion for a shell: bash, zsh or tcsh"),
+    "bench": Command("bench", "compare bullrush with BullMQ and other queues; needs a checkout"),
+}
+
+#: These get their words as they are, also those that begin with a dash.
+_UNPARSED: Final = frozenset({"bench"})
+
+EXIT_CODES: Final = "exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 Redis not reached or not usable"
+
+
+def load(name: str) -> ModuleType:
+    """Return the module of a command."""
+    return import_module(f"bullrush.cli.{COMMANDS[name].module}")
+
+
+def build_parser(*names: str) -> argparse.ArgumentParser:
+    """Return the parser of ``bullrush``.
+
+    Args:
+        names: the commands whose arguments are added. Their modules are imported.
+    """
+    width = max(map(len, COMMANDS))
+    parser = argparse.ArgumentParser(
+        prog="bullrush",
+        description="A job queue that speaks the BullMQ wire protocol.",
+        epilog="\n".join(
+            (
+                "commands:",
+                *(f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()),
+                "",
+                "'bullrush COMMAND --help' shows the options and examples of a command. Redis is found by --url, or by the",
+                "variable BULLRUSH_URL, which also keeps passwords out of the list of processes.",
+                "",
+                EXIT_CODES,
+            )
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"bullrush {version('bullrush')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, help="see below")
+    for name, command in COMMANDS.items():
+        summary = command.summary[0].upper() + command.summary[1:] + "."
+        if name in _UNPARSED:
+            below = commands.add_parser(name, description=summary, prefix_chars="\0", add_help=False)
+        else:
+            below = commands.add_parser(name, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in names:
+            module = load(name)
+            below.epilog = f"examples:\n{module.EXAMPLES.rstrip()}\n\n{EXIT_CODES}"
+            module.configure(below)
+    return parser

@@ -1,0 +1,91 @@
+"""Arguments with which each script can be tried in redis-cli: on the queue ``mail`` and its job 17."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Final
+
+from bullrush.scripts import Script
+
+#: Now, in ms; the shell fills it in.
+_NOW: Final = "$(date +%s)000"
+_JOB: Final = ("17",)
+_TOKEN: Final = "my-worker"
+#: Job 17 under the lock of this worker.
+_LOCKED: Final = ("17", _TOKEN)
+_NO_FIELDS: Final = ("", "")
+#: count, name, options, time of the add, delay, priority, lifo
+_ONE_JOB: Final = ("1", "welcome", "{}", _NOW, "0", "0", "0")
+#: lock duration, limiter (max and duration), worker's name, how many jobs, how many start now, stalled limit, alone
+_FETCH_ONE: Final = (_TOKEN, "30000", "", "", "", "1", "1", "", "0")
+
+#: The arguments by the name of the script.
+ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "add/add_job_scheduler": (
+        _NOW, "nightly", "", "60000", "", "digest", "{}", '{"repeat":{"every":60000}}', "0", "0", "",
+        "name", "digest", "every", "60000",
+    ),
+    "add/add_jobs": (*_ONE_JOB, "0", '{"user":7}'),
+    "add/add_linked_jobs": (
+        "", "1", "bull:mail:", *_ONE_JOB[1:], "0", "0", "", "", "user-7", "60000", "", '{"user":7}',
+    ),
+    "add/add_scheduler_iteration": (
+        _NOW, "nightly", "repeat:nightly:1", "", "60000", "digest", "{}", "{}", "0", "0", "",
+    ),
+    "fetch/move_to_active": (_NOW, *_FETCH_ONE),
+    "fetch/recover_active": (_TOKEN,),
+    "fetch/start_jobs": ("", *_LOCKED, "1", _NOW),
+    "finish/give_back": (*_LOCKED, "", "0", "", "", ""),
+    "finish/move_to_delayed": (_NOW, *_LOCKED, "60000", "0", *_NO_FIELDS),
+    "finish/move_to_finished": (
+        _NOW, "0", "0", _TOKEN, "30000", "", "", "", "0", "", "0", "",
+        "1", "completed", _TOKEN, "-1", "", "", "", "", "17", '"the result"',
+    ),
+    "finish/move_to_wait": _LOCKED,
+    "finish/move_to_waiting_children": (_NOW, *_LOCKED, ""),
+    "finish/retry_job": (_NOW, *_LOCKED, "0", *_NO_FIELDS),
+    "inspect/get_counts": ("wait", "active", "failed"),
+    "inspect/get_ranges": ("0", "9", "0", "failed"),
+    "inspect/get_state": _JOB,
+    "inspect/is_drained": (_NOW, "0"),
+    "lock/extend_locks": ("30000", *_LOCKED),
+    "lock/move_stalled_jobs_to_wait": (_NOW, "1", "30000", "100", "0"),
+    "lock/release_lock": _LOCKED,
+    "manage/add_log": (*_JOB, "looked at by hand", "100"),
+    "manage/change_delay": (_NOW, *_JOB, "60000"),
+    "manage/change_priority": (*_JOB, "1", "0"),
+    "manage/clean": ("completed", _NOW, "0", "0", "0"),
+    "manage/clear_logs": (*_JOB, "10"),
+    "manage/drain": ("0",),
+    "manage/obliterate": ("1000", "0"),
+    "manage/pause": (),
+    "manage/promote": _JOB,
+    "manage/promote_jobs": ("1000",),
+    "manage/remove": (*_JOB, "1"),
+    "manage/remove_child_dependency": _JOB,
+    "manage/remove_deduplication_key": (*_JOB, "user-7"),
+    "manage/remove_job_scheduler": ("nightly", ""),
+    "manage/remove_orphaned_jobs": _JOB,
+    "manage/remove_unprocessed_children": _JOB,
+    "manage/resume": (),
+    "manage/retry": (*_JOB, "failed", "0", "0", "0"),
+    "manage/retry_jobs": ("failed", "1000", _NOW),
+    "manage/update_data": (*_JOB, '{"user":8}'),
+    "manage/update_progress": (*_JOB, "50"),
+}  # fmt: skip
+
+
+def redis_cli(script: Script, prefix: str = "bull", queue: str = "mail") -> str | None:
+    """Return the lines of a shell that run a script by redis-cli, None if there is no example for it."""
+    arguments = ARGUMENTS.get(script.name)
+    if arguments is None:
+        return None
+    file = f"{script.name.rpartition('/')[2]}.lua"
+    key = shlex.quote(f"{prefix}:{queue}:meta")
+    words = " ".join(_quoted(word.replace("bull:mail:", f"{prefix}:{queue}:")) for word in arguments)
+    return f"bullrush scripts {script.name} > {file}\nredis-cli --eval {file} {key} , {words}".rstrip()
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if word == _NOW else shlex.quote(word)

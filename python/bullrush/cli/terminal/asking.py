@@ -1,0 +1,57 @@
+"""Asking before something is lost, and showing how far a long call is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError
+
+T = TypeVar("T")
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    """Add the option that answers all questions."""
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+
+
+def confirm(options: argparse.Namespace, question: str) -> None:
+    """Ask, unless ``--yes`` was given.
+
+    Raises:
+        CommandError: the answer is no, or nobody can answer.
+    """
+    if options.yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError(f"{question} Nobody can be asked here: --yes is needed", USAGE)
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise CommandError("nothing was changed", FAILED)
+
+
+def progress(items: Sequence[T], title: str) -> Iterator[T]:
+    """Iterate over items and show on a terminal how many are done."""
+    if not sys.stderr.isatty() or len(items) < 2:
+        yield from items
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import track
+    except ModuleNotFoundError:
+        yield from _counted(items, title)
+    else:
+        yield from track(items, description=title, console=Console(stderr=True))
+
+
+def _counted(items: Sequence[T], title: str) -> Iterator[T]:
+    step = max(1, len(items) // 100)
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % step == 0 or number == len(items):
+            sys.stderr.write(f"\r{title} {number}/{len(items)}")
+            sys.stderr.flush()
+    sys.stderr.write("\n")
