@@ -8,25 +8,33 @@ from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
 from bullrush.scheduler import JobScheduler
+from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 from bullrush.worker import RunStats, Worker
 
 __all__ = [
     "DelayedError",
+    "Depends",
     "Event",
     "FlowProducer",
     "Job",
     "JobNode",
     "JobScheduler",
+    "Middleware",
     "Queue",
     "QueueEvents",
     "QueueEventsProducer",
     "RateLimitError",
     "RunStats",
+    "Task",
+    "TaskJob",
+    "Tasks",
     "UnrecoverableError",
     "WaitingChildrenError",
     "WaitingError",
     "Worker",
     "__version__",
+    "aenqueue_many",
     "aio",
+    "enqueue_many",
     "errors",
 ]

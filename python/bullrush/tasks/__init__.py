@@ -1,0 +1,27 @@
+"""Tasks: typed functions that run as jobs."""
+
+from bullrush.tasks.codecs import Codec, Coder, MisfitError
+from bullrush.tasks.depends import Depends
+from bullrush.tasks.middleware import Middleware
+from bullrush.tasks.new_task import NewTask, aenqueue_many, enqueue_many
+from bullrush.tasks.options import TaskOptions
+from bullrush.tasks.registry import Tasks
+from bullrush.tasks.task import AsyncTask, PlainTask, Task
+from bullrush.tasks.task_job import TaskJob
+
+__all__ = [
+    "AsyncTask",
+    "Codec",
+    "Coder",
+    "Depends",
+    "Middleware",
+    "MisfitError",
+    "NewTask",
+    "PlainTask",
+    "Task",
+    "TaskJob",
+    "TaskOptions",
+    "Tasks",
+    "aenqueue_many",
+    "enqueue_many",
+]

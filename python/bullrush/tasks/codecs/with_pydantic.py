@@ -1,0 +1,67 @@
+"""Values through pydantic: models, dataclasses, and everything else that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
+
+import orjson
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError
+from typing_extensions import NotRequired, TypedDict
+
+from bullrush.tasks.codecs.misfit import MisfitError, UnsupportedTypeError
+
+_Convert: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+
+#: Called with a dict that only exists when the program runs, which type checkers refuse.
+_TYPED_DICT: Any = TypedDict
+
+# Strict, so that "7" is no int, as in signatures of plain types. Models have their own configuration.
+_CONFIG = ConfigDict(strict=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+
+
+def compile_with_pydantic(types: Mapping[str, Any], required: Collection[str]) -> tuple[_Convert, _Convert]:
+    """Return the functions that encode and decode values of these types; see `Codec.compile`."""
+    fields = {name: hint if name in required else NotRequired[hint] for name, hint in types.items()}
+    shape = _TYPED_DICT("arguments", fields)
+    shape.__pydantic_config__ = _CONFIG
+    try:
+        # In a list: pydantic takes a configuration for the bytes of a dict only from outside.
+        adapter: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(_list_of(shape), config=_CONFIG)
+    except PydanticUserError as error:
+        raise UnsupportedTypeError(str(error)) from error
+
+    def encode(values: dict[str, Any]) -> dict[str, Any]:
+        try:
+            adapter.validate_python([values])
+            encoded: dict[str, Any] = adapter.dump_python([values], mode="json", warnings=False)[0]
+        except ValidationError as error:
+            raise _misfit(error) from None
+        except (PydanticSerializationError, UnicodeDecodeError) as error:
+            raise MisfitError(f"a value has no form in JSON ({type(error).__name__})") from None
+        return encoded
+
+    def decode(values: dict[str, Any]) -> dict[str, Any]:
+        try:
+            # From JSON: only then are texts read as dates, and bytes as base64.
+            return adapter.validate_json(orjson.dumps([values]))[0]
+        except ValidationError as error:
+            raise _misfit(error) from None
+
+    return encode, decode
+
+
+def _list_of(shape: Any) -> Any:
+    return list[shape]
+
+
+def _misfit(error: ValidationError) -> MisfitError:
+    """Return the first problem with its path, and the number of others. It never has the value."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in problems[0]["loc"][1:])
+    # The message about a UUID quotes a part of it.
+    what = "Input should be a valid UUID" if problems[0]["type"] == "uuid_parsing" else problems[0]["msg"]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return MisfitError(f"{path[1:]}: {what}{more}")

@@ -1,0 +1,108 @@
+"""A task with its arguments, before it is a job."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from bullrush.base.operation import run_async, run_blocking
+from bullrush.errors import InvalidOptionError
+from bullrush.flow.plan import Flow
+from bullrush.job.options import JobOptions
+from bullrush.scheduler.options import JobTemplate
+from bullrush.tasks.task_job import TaskJob
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.values.encoding import JSON
+
+R = TypeVar("R")
+
+
+class Producer(Protocol):
+    """Adds the jobs of one registry. Its calls are operations: they block or are awaited."""
+
+    def add_many(self, new: Sequence[NewTask[Any]], timeout: int | None) -> Coroutine[Any, Any, list[TaskJob[Any]]]:
+        """Add jobs with one ``add_bulk``."""
+
+
+@dataclass
+class NewTask(Generic[R]):
+    """A task with its arguments, made by `Task.bind`. Nothing is written yet.
+
+    Attributes:
+        name: the name of the job.
+        queue_name: its queue.
+        prefix: the prefix of the queue's keys.
+        data: the arguments as JSON.
+        opts: the options of the job.
+    """
+
+    name: str
+    queue_name: str
+    prefix: str
+    data: dict[str, JSON] = field(repr=False)
+    opts: JobOptions
+    producer: Producer = field(repr=False, compare=False)
+
+    def flow(self, children: Iterable[NewTask[Any] | Flow] = ()) -> Flow:
+        """Return it as a job of a flow, for `FlowProducer.add`.
+
+        Args:
+            children: tasks, or dicts of jobs, that must complete before it starts.
+        """
+        below = [child.flow() if isinstance(child, NewTask) else child for child in children]
+        node: Flow = {
+            "name": self.name,
+            "queue_name": self.queue_name,
+            "prefix": self.prefix,
+            "data": self.data,
+            "opts": self.opts,
+        }
+        return {**node, "children": below} if below else node
+
+    def template(self) -> JobTemplate:
+        """Return it as the template of a job scheduler, for `Queue.upsert_job_scheduler`."""
+        return {"name": self.name, "data": self.data, "opts": self.opts}
+
+
+def enqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None) -> list[TaskJob[R]]:
+    """Add many jobs with one `Queue.add_bulk` for each queue.
+
+    Args:
+        tasks: what `Task.bind` returned; the tasks may be different ones.
+        timeout: ms that a round trip may take; 10,000 by default.
+
+    Returns:
+        The jobs in the order given.
+
+    Raises:
+        InvalidOptionError: one of them is no bound task, or an option is invalid; nothing was added.
+        ConnectionLostError, OutcomeUnknownError: some of the jobs may have been added.
+
+    Redis:
+        See `Queue.add_bulk`.
+    """
+    return run_blocking(_add_all(list(tasks), timeout))
+
+
+async def aenqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None) -> list[TaskJob[R]]:
+    """Add many jobs; see `enqueue_many`."""
+    return await run_async(_add_all(list(tasks), timeout))
+
+
+async def _add_all(tasks: list[NewTask[Any]], timeout: Duration | None) -> list[TaskJob[Any]]:
+    limit = None if timeout is None else checks.positive_milliseconds("timeout", timeout)
+    by_producer: dict[int, tuple[Producer, list[int]]] = {}
+    for position, task in enumerate(tasks):
+        if not isinstance(task, NewTask):
+            raise InvalidOptionError(f"enqueue_many() takes what task.bind(...) returns, not {type(task).__name__}")
+        by_producer.setdefault(id(task.producer), (task.producer, []))[1].append(position)
+    if len(by_producer) == 1:
+        return await tasks[0].producer.add_many(tasks, limit)
+    jobs: list[TaskJob[Any] | None] = [None] * len(tasks)
+    for producer, positions in by_producer.values():
+        added = await producer.add_many([tasks[position] for position in positions], limit)
+        for position, job in zip(positions, added, strict=True):
+            jobs[position] = job
+    return jobs  # type: ignore[return-value]

@@ -1,0 +1,65 @@
+"""The options of a task: those of its jobs, and those of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from bullrush.errors import InvalidOptionError
+from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
+from bullrush.job.options import JobOptions
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.values.naming import check_known
+
+
+class TaskOptions(JobOptions, total=False):
+    """Options of a task: those of its jobs, and two that the worker's code decides.
+
+    Attributes:
+        timeout: ms that one run may take, instead of the worker's ``timeout``.
+        retry_if: gets the exception of a failed run; returns `bullrush.RETRY`, `bullrush.FAIL`,
+            ``bullrush.Retry(delay=...)``, or None for no opinion.
+    """
+
+    timeout: Duration | None
+    retry_if: Callable[[BaseException], Any] | None
+
+
+_OF_RUNS: Final = frozenset(["timeout", "retry_if"])
+
+
+class RunOptions(NamedTuple):
+    """The options of a task that are not stored in its jobs.
+
+    Attributes:
+        timeout: ms that one run may take; None leaves it to the worker.
+        retry_if: decides about the exception of a failed run.
+    """
+
+    timeout: int | None = None
+    retry_if: Callable[[BaseException], Any] | None = None
+
+
+def read_task_options(options: Mapping[str, Any], defaults: JobOptions) -> tuple[JobOptions, RunOptions]:
+    """Return the options of the jobs, with the defaults, and those of the runs.
+
+    Raises:
+        UnknownOptionError: an option does not exist.
+        InvalidOptionError: an option has an invalid value.
+    """
+    check_known(options, JOB_OPTIONS | _OF_RUNS, "task()")
+    timeout, retry_if = options.get("timeout"), options.get("retry_if")
+    if retry_if is not None and not callable(retry_if):
+        raise InvalidOptionError(f"retry_if must be a function of the exception, not {retry_if!r}")
+    run = RunOptions(None if timeout is None else checks.positive_milliseconds("timeout", timeout), retry_if)
+    return job_options({name: value for name, value in options.items() if name not in _OF_RUNS}, defaults), run
+
+
+def job_options(options: Mapping[str, Any], defaults: JobOptions) -> JobOptions:
+    """Return the options of a job with the defaults; all are checked now, where the program has them."""
+    for name in _OF_RUNS & options.keys():
+        raise InvalidOptionError(f"{name} is not an option of a job: the worker decides it. Give it to @task()")
+    merged: JobOptions = {**defaults, **options}  # type: ignore[typeddict-item]
+    OptionCompiler().compile(merged)
+    return merged

@@ -1,0 +1,84 @@
+"""Adds the jobs of a registry to its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from bullrush.queue.adding import QueueAdding
+from bullrush.queue.queue import Queue
+from bullrush.tasks.middleware import Middleware, enqueue_hooks
+from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.task_job import TaskJob
+from bullrush.values.encoding import JSON
+from bullrush.values.naming import check_prefix, check_queue_name
+
+if TYPE_CHECKING:
+    from bullrush.telemetry.protocol import Telemetry
+
+_DEFAULT_TIMEOUT: Final = 10_000
+
+#: Decodes the result of the task of a name.
+DecodeResult = Callable[[str, JSON], object]
+#: Runs a task at once and returns its job.
+RunNow = Callable[[NewTask[Any]], Coroutine[Any, Any, TaskJob[Any]]]
+
+
+class TaskQueue(Queue):
+    """A queue whose jobs know the types of their results."""
+
+    _job_type = TaskJob
+    decode_result: DecodeResult
+
+
+class TaskProducer:
+    """Adds the jobs of one registry. It connects at the first job; a forked process connects anew."""
+
+    def __init__(
+        self,
+        queue: str,
+        url: str | None,
+        prefix: str,
+        middleware: Sequence[Middleware],
+        telemetry: Telemetry | None,
+        decode_result: DecodeResult,
+        run_now: RunNow,
+    ) -> None:
+        self.queue, self.url, self.prefix = check_queue_name(queue), url, check_prefix(prefix)
+        self.eager = False
+        self._telemetry, self._decode_result, self._run_now = telemetry, decode_result, run_now
+        self._hooks = enqueue_hooks(middleware)
+        self._handles: dict[int, TaskQueue] = {}
+
+    def handle(self, timeout: int | None = None) -> TaskQueue:
+        """Return the handle of the queue with this time limit. It is made at first use, since it reads the environment."""
+        key = timeout or _DEFAULT_TIMEOUT
+        if (found := self._handles.get(key)) is None:
+            found = TaskQueue(self.queue, url=self.url, prefix=self.prefix, telemetry=self._telemetry, timeout=key)
+            found.decode_result = self._decode_result
+            self._handles[key] = found
+        return found
+
+    async def add(self, new: NewTask[Any]) -> TaskJob[Any]:
+        """Add one job. It is an operation."""
+        for hook in self._hooks:
+            new = hook(new)
+        if self.eager:
+            return await self._run_now(new)
+        job: Any = await QueueAdding.add.steps(self.handle(), new.name, new.data, **new.opts)
+        return job  # type: ignore[no-any-return]
+
+    async def add_many(self, new: Sequence[NewTask[Any]], timeout: int | None) -> list[TaskJob[Any]]:
+        """Add jobs with one ``add_bulk``. It is an operation."""
+        for hook in self._hooks:
+            new = [hook(one) for one in new]
+        if self.eager:
+            return [await self._run_now(one) for one in new]
+        jobs = [{"name": one.name, "data": one.data, "opts": one.opts} for one in new]
+        added: Any = await QueueAdding.add_bulk.steps(self.handle(timeout), jobs)
+        return added  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Close the handles of the queue; the next job opens new ones."""
+        while self._handles:
+            self._handles.popitem()[1].close()

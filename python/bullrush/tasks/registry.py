@@ -1,0 +1,157 @@
+"""A registry of tasks: the functions that run as jobs of one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+
+from bullrush.errors import InvalidOptionError
+from bullrush.job.options import JobOptions
+from bullrush.tasks.codecs import JSON, Codec
+from bullrush.tasks.middleware import Middleware
+from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.options import TaskOptions, job_options, read_task_options
+from bullrush.tasks.producer import TaskProducer
+from bullrush.tasks.running.eager import run_now
+from bullrush.tasks.running.handler import handler_of
+from bullrush.tasks.running.scopes import WorkerScopes
+from bullrush.tasks.signature import Signature
+from bullrush.tasks.task import AsyncTask, PlainTask, Task
+from bullrush.tasks.task_job import TaskJob
+from bullrush.url import masked
+from bullrush.values.naming import check_job_name
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from bullrush.telemetry.protocol import Telemetry
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class TaskMaker(Protocol):
+    """What `Tasks.task` with options returns: makes a task of a function."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
+
+
+class Tasks:
+    """The tasks of one queue: ``tasks = Tasks("mail")``, then ``@tasks.task`` on functions, and ``Worker(tasks)``.
+
+    Making one connects to nothing; the first job does.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        *,
+        url: str | None = None,
+        prefix: str = "bull",
+        default_job_options: JobOptions | None = None,
+        middleware: Sequence[Middleware] = (),
+        telemetry: Telemetry | None = None,
+        codec: Codec = JSON,
+        eager: bool = False,
+    ) -> None:
+        """Make a registry.
+
+        Args:
+            queue: the queue's name.
+            url: the URL of Redis; see `bullrush.queue.QueueOptions`. The environment is read at first use.
+            prefix: the prefix of all keys.
+            default_job_options: options of the jobs of every task; those of a task take precedence.
+            middleware: runs round every enqueue and every run.
+            telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
+            codec: makes JSON of arguments and results.
+            eager: True runs a task at once when it is enqueued, without Redis; for tests. It can be set later, too.
+
+        Raises:
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an option has an invalid value.
+        """
+        self._defaults = job_options(default_job_options or {}, {})
+        self._codec, self._middleware, self._scopes = codec, tuple(middleware), WorkerScopes()
+        self._tasks: dict[str, Task[Any, Any]] = {}
+        self._producer = TaskProducer(queue, url, prefix, middleware, telemetry, self._decode_result, self._run_now)
+        self.eager = eager
+
+    def __repr__(self) -> str:
+        where = f" at {masked(self.url)}" if self.url else ""
+        return f"<Tasks of queue {self.queue!r}{where}: {', '.join(self._tasks)}>"
+
+    @property
+    def queue(self) -> str:
+        """The queue's name."""
+        return self._producer.queue
+
+    @property
+    def url(self) -> str | None:
+        """The URL of Redis as given."""
+        return self._producer.url
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of all keys."""
+        return self._producer.prefix
+
+    @property
+    def eager(self) -> bool:
+        """Whether a task runs at once when it is enqueued."""
+        return self._producer.eager
+
+    @eager.setter
+    def eager(self, eager: bool) -> None:
+        self._producer.eager = eager
+
+    @overload
+    def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...  # type: ignore[overload-overlap]
+    @overload
+    def task(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
+    @overload
+    def task(self, *, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker: ...
+    def task(self, function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:  # type: ignore[misc]
+        """Make a task of a function: ``@tasks.task`` or ``@tasks.task(timeout=30_000, attempts=5)``.
+
+        Its arguments become the data of the job, ``{"user_id": 7}``, and its result the job's return value. An
+        ``async def`` runs on an event loop, a ``def`` on a thread; a registry may have both.
+
+        Args:
+            function: the function.
+            name: the name of its jobs; the function's own by default.
+            options: see `TaskOptions`.
+
+        Raises:
+            InvalidOptionError: another task has this name, an option is wrong, or a parameter cannot come from a job.
+        """
+        job, run = read_task_options(options, self._defaults)
+
+        def make(function: Callable[..., Any]) -> Task[Any, Any]:
+            if not callable(function):
+                raise InvalidOptionError(f"@tasks.task is for functions, not {function!r}")
+            own_name = check_job_name(name or function.__name__)
+            if own_name in self._tasks:
+                raise InvalidOptionError(f"{self!r} has a task {own_name!r} already: give one of them a name=")
+            signature = Signature(own_name, function, self._codec)
+            kind = AsyncTask if iscoroutinefunction(function) else PlainTask
+            made: Task[Any, Any] = kind(function, signature, own_name, job, run, self._producer)
+            self._tasks[own_name] = made
+            return made
+
+        return make if function is None else make(function)
+
+    def close(self) -> None:
+        """Close the connections that enqueuing opened; the next job opens new ones."""
+        self._producer.close()
+
+    def _decode_result(self, name: str, value: Any) -> Any:
+        task = self._tasks.get(name)
+        return value if task is None else task.signature.decode_result(value)
+
+    async def _run_now(self, new: NewTask[Any]) -> TaskJob[Any]:
+        handler = handler_of(self._tasks[new.name], self._middleware, self._scopes)
+        return await run_now(new, handler, self._producer.handle())

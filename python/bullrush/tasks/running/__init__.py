@@ -1,0 +1,1 @@
+"""Running tasks: dependencies, middleware, and the handler that a worker calls."""

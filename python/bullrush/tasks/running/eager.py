@@ -1,0 +1,53 @@
+"""Running a task at once, in the process that enqueues it; for tests."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bullrush.base.operation import maybe_await
+from bullrush.job.job import AsyncJob
+from bullrush.job.record import GivenRecord
+from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.task_job import TaskJob
+from bullrush.values.checks import Duration
+from bullrush.values.encoding import JSON, decode, encode
+
+if TYPE_CHECKING:
+    from bullrush.job.source import Source
+
+R = TypeVar("R")
+
+_numbers: Final = itertools.count(1)
+
+
+class EagerJob(TaskJob[R]):
+    """A job that ran when it was enqueued. Redis has nothing of it: only `result` and the attributes work."""
+
+    __slots__ = ("_value",)
+
+    _value: R
+
+    def result(self, timeout: Duration | None = None, *, queue_events: Any = None) -> R:  # noqa: ARG002 - as `TaskJob`
+        """Return what the function returned."""
+        return self._value
+
+    async def aresult(self, timeout: Duration | None = None, *, queue_events: Any = None) -> R:  # noqa: ARG002
+        """Return what the function returned."""
+        return self._value
+
+
+async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: Source) -> EagerJob[Any]:
+    """Run a task and return its job. An exception of the task is raised here. It is an operation.
+
+    Arguments and result become JSON and come back, as they would through Redis.
+    """
+    data, opts = encode(new.data, "data"), encode({}, "opts")
+    record = GivenRecord({"name": new.name, "data": data, "opts": opts}, f"eager-{next(_numbers)}")
+    job: EagerJob[Any] = EagerJob(record, source)
+    given = job.as_type(AsyncJob) if iscoroutinefunction(handler) else job
+    value: JSON = await maybe_await(handler(given))
+    job._value = job._decoded(decode(encode(value, "returnvalue"), "returnvalue", job.id))
+    return job

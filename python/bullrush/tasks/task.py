@@ -1,0 +1,132 @@
+"""A task: a function that can be called, and added to a queue as a job."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from bullrush.base.operation import run_async, run_blocking
+from bullrush.job.options import JobOptions
+from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.options import RunOptions, job_options
+from bullrush.tasks.producer import TaskProducer
+from bullrush.tasks.signature import Signature
+from bullrush.tasks.task_job import TaskJob
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Task(Generic[P, R]):
+    """A function that can be added to a queue. Made by `Tasks.task`; calling it runs the function here and now.
+
+    Attributes:
+        fn: the function itself.
+        name: the name of its jobs.
+        opts: the options of its jobs.
+        run_options: ``timeout`` and ``retry_if`` of its runs.
+        signature: the compiled signature.
+    """
+
+    fn: Callable[P, Any]
+
+    def __init__(
+        self,
+        fn: Callable[P, Any],
+        signature: Signature,
+        name: str,
+        opts: JobOptions,
+        run_options: RunOptions,
+        producer: TaskProducer,
+    ) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn, self.signature, self.name = fn, signature, name
+        self.opts, self.run_options = opts, run_options
+        self._producer = producer
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Run the function here and now. Dependencies must be passed."""
+        return self.fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} of queue {self.queue_name!r}>"
+
+    def __reduce__(self) -> str:
+        # By reference, for processes that run handlers: they import the module.
+        return self.fn.__qualname__
+
+    @property
+    def queue_name(self) -> str:
+        """The queue of its jobs."""
+        return self._producer.queue
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskJob[R]:
+        """Add a job that calls the function with these arguments. It blocks; `aenqueue` is awaited.
+
+        Returns:
+            The job; `TaskJob.result` waits for what the function returns.
+
+        Raises:
+            TypeError: the function does not take these arguments, or one of them is a dependency.
+            DataError: an argument does not have its type, or is not JSON; the message has its path.
+            ConnectionLostError: Redis could not be reached; the job was not added.
+            OutcomeUnknownError: the connection broke; the job was added or not.
+
+        Redis:
+            See `Queue.add`.
+        """
+        return run_blocking(self._producer.add(self.bind(*args, **kwargs)))
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskJob[R]:
+        """Add a job; see `enqueue`."""
+        return await run_async(self._producer.add(self.bind(*args, **kwargs)))
+
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> NewTask[R]:
+        """Return the task with its arguments, for `enqueue_many`, flows and job schedulers. Nothing is written.
+
+        Raises:
+            TypeError, DataError: see `enqueue`.
+        """
+        producer = self._producer
+        data = self.signature.bind(args, kwargs)
+        return NewTask(self.name, producer.queue, producer.prefix, data, self.opts, producer)
+
+    def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
+        """Return the same task with other options of its jobs: ``task.using(delay=60_000).enqueue(7)``.
+
+        Raises:
+            UnknownOptionError: an option does not exist.
+            InvalidOptionError: an option has an invalid value.
+        """
+        other = copy_of(self)
+        other.opts = job_options(options, self.opts)
+        return other
+
+
+class AsyncTask(Task[P, R]):
+    """A task of an ``async def``: it runs on an event loop."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+            """Return the coroutine of the function."""
+
+
+class PlainTask(Task[P, R]):
+    """A task of a ``def``: it runs on a thread."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Run the function here and now."""
+
+
+def copy_of(task: Task[P, R]) -> Task[P, R]:
+    """Return a copy; `copy.copy` would return the task itself, since it is pickled by reference."""
+    other = object.__new__(type(task))
+    other.__dict__.update(task.__dict__)
+    return other

@@ -1,0 +1,149 @@
+"""Calls of tasks become jobs: plain BullMQ data under the names of the arguments."""
+
+import asyncio
+import os
+
+import pytest
+
+from bullrush import Depends, FlowProducer, Queue, Task, Tasks, aenqueue_many, enqueue_many
+from bullrush.errors import DataError, InvalidOptionError, QueueNameError, UnknownOptionError
+
+POOL: object = Depends(object)
+
+
+@pytest.fixture
+def welcome(tasks: Tasks) -> Task[..., str]:
+    @tasks.task(attempts=5, timeout=30_000)
+    def welcome(user_id: int, *, lang: str = "en", pool: object = Depends(object, scope="worker")) -> str:
+        return f"{user_id} in {lang}"
+
+    return welcome
+
+
+def test_the_arguments_of_a_call_are_the_data_of_the_job(welcome, queue):
+    job = queue.get_job(welcome.enqueue(7, lang="de").id)
+    assert (job.name, job.data, job.opts) == ("welcome", {"user_id": 7, "lang": "de"}, {"attempts": 5})
+
+
+def test_an_argument_that_was_not_given_is_not_stored(welcome, queue):
+    assert queue.get_job(welcome.enqueue(user_id=7).id).data == {"user_id": 7}
+
+
+def test_the_function_stays_callable(welcome):
+    assert welcome(7, lang="de", pool=None) == "7 in de"
+    assert (welcome.__name__, welcome.fn(8, pool=None)) == ("welcome", "8 in en")
+
+
+def test_an_awaited_call_adds_the_same_job(welcome, queue):
+    assert queue.get_job(asyncio.run(welcome.aenqueue(7)).id).data == {"user_id": 7}
+
+
+def test_options_of_a_job_take_precedence_over_those_of_the_task_and_of_the_registry(tasks, welcome, queue):
+    @tasks.task
+    def digest() -> None: ...
+
+    delayed = welcome.using(delay=60_000, priority=2)
+    assert delayed.enqueue(1).opts == {"attempts": 5, "delay": 60_000, "priority": 2}
+    assert delayed.using(attempts=1).enqueue(2).opts["attempts"] == 1
+    assert welcome.enqueue(3).opts == {"attempts": 5}
+    assert digest.enqueue().opts == {"attempts": 3}
+    assert queue.get_job_counts("delayed")["delayed"] == 2
+
+
+def test_many_tasks_are_added_in_order_also_to_several_queues(tasks, welcome, queue, redis_url, queue_name):
+    other = Tasks(f"other-{queue_name}", url=redis_url)
+
+    @other.task
+    def digest(day: str) -> None: ...
+
+    jobs = enqueue_many([welcome.bind(1), digest.bind("mon"), welcome.bind(2), digest.bind("tue")])
+    assert [job.data for job in jobs] == [{"user_id": 1}, {"day": "mon"}, {"user_id": 2}, {"day": "tue"}]
+    assert [job.queue_name for job in jobs] == [queue_name, f"other-{queue_name}"] * 2
+    assert [job.data for job in queue.get_waiting()] == [{"user_id": 1}, {"user_id": 2}]
+    assert [job.data for job in asyncio.run(aenqueue_many([welcome.bind(3)], timeout=5_000))] == [{"user_id": 3}]
+    assert enqueue_many([]) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "said"),
+    [
+        ((), {}, "welcome: missing a required argument: 'user_id'"),
+        ((1, 2), {}, "welcome: too many positional arguments"),
+        ((1,), {"user_id": 1}, "welcome: multiple values for argument 'user_id'"),
+        ((1,), {"land": "de"}, "welcome: got an unexpected keyword argument 'land'"),
+        ((1,), {"pool": 1}, "welcome: pool comes from the worker (Depends) and cannot be passed to a job"),
+    ],
+)
+def test_a_call_that_python_would_refuse_adds_nothing(welcome, queue, args, kwargs, said):
+    with pytest.raises(TypeError) as raised:
+        welcome.enqueue(*args, **kwargs)
+    assert str(raised.value) == said
+    assert queue.count() == 0
+
+
+def test_an_argument_of_another_type_adds_nothing(welcome, queue):
+    with pytest.raises(DataError, match=r"^welcome: data\.user_id: int expected, not str$"):
+        enqueue_many([welcome.bind(1), welcome.bind("secret")])
+    assert queue.count() == 0
+
+
+def test_positional_only_arguments_are_named_in_the_data(tasks):
+    @tasks.task
+    def add(a: int, b: int = 2, /) -> int:
+        return a + b
+
+    assert add.bind(1, 3).data == {"a": 1, "b": 3}
+    assert add.signature.call({"a": 1}, "7", {}) == 3
+    with pytest.raises(TypeError, match="positional only"):
+        add.bind(a=1)
+
+
+def test_a_bound_task_serves_flows_and_job_schedulers(welcome, queue, redis_url):
+    with FlowProducer(url=redis_url) as producer:
+        node = producer.add(welcome.bind(1).flow(children=[welcome.bind(2), welcome.bind(3).flow()]))
+    assert node.job.data == {"user_id": 1}
+    assert [child.job.data for child in node.children] == [{"user_id": 2}, {"user_id": 3}]
+    made = queue.upsert_job_scheduler("nightly", {"every": 3_600_000}, welcome.bind(4).template())
+    assert (made.name, made.data, made.opts["attempts"]) == ("welcome", {"user_id": 4}, 5)
+
+
+def test_mistakes_are_found_when_the_program_is_imported(tasks, welcome):
+    with pytest.raises(UnknownOptionError, match="Did you mean 'attempts'"):
+        tasks.task(atempts=3)
+    with pytest.raises(UnknownOptionError, match="no option 'atempts'"):
+        welcome.using(atempts=3)
+    with pytest.raises(InvalidOptionError, match="the worker decides it"):
+        welcome.using(timeout=3)
+    with pytest.raises(InvalidOptionError, match="has a task 'welcome' already"):
+        tasks.task(name="welcome")(print)
+    with pytest.raises(InvalidOptionError, match="put it behind a '\\*'"):
+        tasks.task(name="x")(lambda pool=POOL: pool)
+    with pytest.raises(InvalidOptionError, match="take a list or a dict"):
+        tasks.task(name="x")(lambda *users: users)
+    with pytest.raises(InvalidOptionError, match="needs the argument 'port'"):
+        Depends(lambda port: port)
+    with pytest.raises(InvalidOptionError, match="lives as long as the worker"):
+        Depends(lambda one=POOL: one, scope="worker")
+    with pytest.raises(QueueNameError):
+        Tasks("a:b")
+
+
+def test_a_registry_connects_at_its_first_job_and_again_in_a_forked_process(tasks, welcome, queue):
+    unreachable = Tasks("mail", url="redis://127.0.0.1:1")
+    unreachable.task(lambda: None)
+    welcome.enqueue(1)
+    if (pid := os.fork()) == 0:
+        os._exit(0 if welcome.enqueue(2).id == "2" else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert [job.data["user_id"] for job in queue.get_waiting()] == [1, 2]
+
+
+def test_neither_payloads_nor_passwords_are_shown(redis_url):
+    tasks = Tasks("mail", url="redis://:hush@127.0.0.1:1")
+
+    @tasks.task
+    def login(name: str) -> None: ...
+
+    assert "hush" not in repr(tasks) + repr(login)
+    assert "secret" not in repr(login.bind("secret"))
+    assert Queue("mail", url=redis_url).name == tasks.queue
