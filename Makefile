@@ -22,7 +22,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions
+.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions drift
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -110,6 +110,12 @@ SEED := $(or $(SEED),$(shell date +%s))
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1
 	@$(PY) -m tests.interop.fuzz --play steps --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 	@$(PY) -m tests.interop.fuzz --play workers --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS)
+
+VERSIONS ?= 5 6
+
+drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, and whether the state still is the same: VERSIONS="5 6"
+	$(call need,npm,node >= 18 and npm)
+	@VENV=$(VENV) WORKERS=$(WORKERS) .ci/drift $(VERSIONS)
 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
 ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \
