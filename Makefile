@@ -112,7 +112,6 @@ fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running w
 	@$(PY) -m tests.interop.fuzz --play workers --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS)
 
 VERSIONS ?= 5 6
-
 drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, and whether the state still is the same: VERSIONS="5 6"
 	$(call need,npm,node >= 18 and npm)
 	@VENV=$(VENV) WORKERS=$(WORKERS) .ci/drift $(VERSIONS)
