@@ -14,7 +14,9 @@ from pkgutil import resolve_name
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
+GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*GUIDES, *REFERENCE]
 NO_EXAMPLE = {
     "spark-cluster",
     "spark-sizing",
@@ -29,7 +31,7 @@ NO_EXAMPLE = {
 
 EXAMPLES = [
     pytest.param(code, id=f"{page.stem}-{number}")
-    for page in PAGES
+    for page in GUIDES
     if not page.stem.startswith("spark")  # tests/python/spark/test_guide.py
     for number, code in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL), 1)
     if "pyspark" not in code  # tests/python/spark/test_guide.py
@@ -47,8 +49,8 @@ def test_an_example_runs_as_printed(code: str, tmp_path: Path) -> None:
 
 
 def test_every_page_about_a_capability_has_an_example() -> None:
-    with_example = {page.stem for page in PAGES if "```python\n" in page.read_text()}
-    assert {page.stem for page in PAGES} - with_example - NO_EXAMPLE == set()
+    with_example = {page.stem for page in GUIDES if "```python\n" in page.read_text()}
+    assert {page.stem for page in GUIDES} - with_example - NO_EXAMPLE == set()
 
 
 def test_the_quick_start_says_what_was_done(tmp_path: Path) -> None:
@@ -98,3 +100,20 @@ def test_every_class_of_the_reference_exists() -> None:
     assert named != []
     for name in named:
         resolve_name(name)
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["", "aio", "arrow", "embedded", "events", "flow", "job", "queue", "scheduler", "spark", "telemetry", "worker"],
+)
+def test_every_public_name_is_in_the_reference(module: str) -> None:
+    package = resolve_name(f"bullrush.{module}".rstrip("."))
+    named = {name for page in REFERENCE for name in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)}
+    shown = [resolve_name(name) for name in named]
+
+    def is_shown(name: str) -> bool:
+        thing = getattr(package, name)
+        return package in shown or thing in shown or getattr(thing, "__module__", None) in named
+
+    public = {name for name in package.__all__ if not name.startswith("__") and name not in ("aio", "errors")}
+    assert {name for name in public if not is_shown(name)} == set()
