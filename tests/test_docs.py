@@ -110,6 +110,7 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     package = resolve_name(f"bullrush.{module}".rstrip("."))
     named = {name for page in REFERENCE for name in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)}
     shown = [resolve_name(name) for name in named]
+    shown += [getattr(module, name) for module in shown for name in getattr(module, "__all__", ())]
 
     def is_shown(name: str) -> bool:
         thing = getattr(package, name)
