@@ -18,6 +18,7 @@ REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *REFERENCE]
 NO_EXAMPLE = {
+    "worker-command",
     "spark-cluster",
     "spark-sizing",
     "architecture",

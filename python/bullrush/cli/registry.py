@@ -24,6 +24,7 @@ class Command(NamedTuple):
 #: All commands. A module has ``EXAMPLES`` (lines for its ``--help``), ``configure(parser)``, which adds its arguments,
 #: and ``run(options) -> int``, which returns the exit code.
 COMMANDS: Final = {
+    "worker": Command("worker.command", "run workers, tasks or handlers by their import path"),
     "info": Command("queues.info", "all queues: counts, workers, jobs per minute"),
     "counts": Command("queues.counts", "the number of jobs per state"),
     "workers": Command("queues.workers", "the connected workers"),

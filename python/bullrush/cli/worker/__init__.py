@@ -1,0 +1,1 @@
+"""``bullrush worker``: runs workers by their import path."""

@@ -1,0 +1,74 @@
+"""``bullrush worker``: its arguments, and what they start."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.cli.terminal.options import count
+
+EXAMPLES: Final = """\
+  bullrush worker app.jobs:tasks                         # a registry of tasks, or a Worker
+  bullrush worker app.mail:send -Q mail -c 20            # a function, or a dict of functions by job name
+  bullrush worker app.mail:send -Q mail=20 -Q reminders=2
+  bullrush worker app.jobs:tasks --burst --log-json"""
+
+_EPILOG: Final = """
+            4 jobs were left running, by a second signal or --shutdown-timeout
+
+The first SIGTERM or SIGINT takes no more jobs and waits for the running ones. A second one ends the process within a
+second; the running jobs run again, on any worker, when their locks have expired."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.epilog = (parser.epilog or "") + _EPILOG
+    add = parser.add_argument
+    add("targets", nargs="+", metavar="module:object", help="a Tasks, a Worker, a function, or a dict of functions")
+    add("-Q", "--queue", action="append", default=[], type=_queue, metavar="NAME[=N]", dest="queues",
+        help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated")  # fmt: skip
+    add("-c", "--concurrency", type=count, metavar="N", help="jobs at a time per queue and process (default: 1)")
+    add("--burst", action="store_true", help="exit when the queues are empty")
+    add("--shutdown-timeout", type=_seconds, metavar="SECONDS",
+        help="after the first signal, leave jobs that run longer than this (default: wait)")  # fmt: skip
+    add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
+    add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
+    add("--log-level", type=str.upper, default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"),
+        help="DEBUG, INFO, WARNING or ERROR (default: INFO)")  # fmt: skip
+    add("--log-json", action="store_true", help="one JSON object per line")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the workers; return the exit code.
+
+    Raises:
+        CommandError: a target cannot be imported or run.
+    """
+    for target in options.targets:
+        module, _, name = target.partition(":")
+        if not module or not name:
+            raise CommandError(f"{target!r} is no target: write module:object, such as app.jobs:tasks", USAGE)
+    # Imported here: --help needs none of it.
+    from bullrush.cli.worker.logs import set_up_logs
+    from bullrush.cli.worker.serve import Process
+    from bullrush.cli.worker.targets import find_workers
+
+    # Before the targets are imported, whose own configuration then takes precedence.
+    set_up_logs(options.log_level, as_json=options.log_json)
+    return Process(find_workers(options), options).run()
+
+
+def _queue(text: str) -> tuple[str, int | None]:
+    name, equals, number = text.rpartition("=")
+    return (name, count(number)) if equals else (text, None)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds

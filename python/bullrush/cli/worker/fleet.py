@@ -1,0 +1,84 @@
+"""Runs several workers in this process, each on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from bullrush.base.operation import Blocking
+from bullrush.cli.worker.targets import AnyWorker
+from bullrush.errors import ClosedError
+
+_log: Final = logging.getLogger("bullrush")
+
+
+class Fleet:
+    """Workers that start and end together."""
+
+    def __init__(self, workers: Sequence[AnyWorker], on_end: Callable[[], None], *, burst: bool = False) -> None:
+        """Make a fleet.
+
+        Args:
+            workers: the workers.
+            on_end: called on the thread of each worker that has ended.
+            burst: end each worker when its queue is empty.
+        """
+        self.workers = list(workers)
+        #: A worker has stopped with an error.
+        self.failed = False
+        self._on_end = on_end
+        self._until: Final = "empty" if burst else None
+        self._closing = False
+        self._ended = 0
+        self._lock = threading.Lock()
+        # Daemons, since a handler that never returns must not keep the process.
+        self._threads = [
+            threading.Thread(target=self._run, args=(worker,), name=f"bullrush-run-{worker.name}", daemon=True)
+            for worker in self.workers
+        ]
+
+    def start(self) -> None:
+        """Start all workers."""
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """True once all workers have ended."""
+        return self._ended == len(self.workers)
+
+    def close(self, timeout: float | None = None, *, force: bool = False) -> None:
+        """Let all workers end; does not wait.
+
+        Args:
+            timeout: seconds that running handlers may take; None is no limit.
+            force: do not wait for them at all.
+        """
+        self._closing = True
+        patience = None if timeout is None else round(timeout * 1000)
+        for worker in self.workers:
+            threading.Thread(target=_close, args=(worker, force, patience), daemon=True).start()
+
+    def _run(self, worker: Any) -> None:
+        try:
+            begun = worker.run(until=self._until, signals=False)
+            if not isinstance(worker, Blocking):
+                asyncio.run(begun)
+        except ClosedError:
+            self.failed |= not self._closing
+        except BaseException:
+            self.failed = True
+            _log.exception("%r stopped with an error", worker)
+        finally:
+            with self._lock:
+                self._ended += 1
+            self._on_end()
+
+
+def _close(worker: Any, force: bool, timeout: int | None) -> None:
+    begun = worker.close(force, timeout=timeout)
+    if not isinstance(worker, Blocking):
+        asyncio.run(begun)

@@ -1,0 +1,36 @@
+"""What the command logs, and how: as lines of text or of JSON."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+_FORMAT: Final = "%(asctime)s %(levelname)-7s %(process)d %(name)s: %(message)s"
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per record: time, level, logger, message, and what the record has beside (``job_id``...)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        import orjson
+
+        line: dict[str, object] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "pid": record.process,
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=repr, option=orjson.OPT_NON_STR_KEYS).decode(errors="replace")
+
+
+def set_up_logs(level: str, *, as_json: bool) -> None:
+    """Log to stderr. The program's own configuration, made when it is imported, takes precedence."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter(_FORMAT))
+    logging.basicConfig(level=level, handlers=[handler])

@@ -1,0 +1,107 @@
+"""One process of the command: runs the workers until they end or a signal comes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
+
+from bullrush.cli.worker.fleet import Fleet
+from bullrush.cli.worker.targets import AnyWorker
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+#: What the main thread is told: a worker has ended; close; close now, by force.
+Order: TypeAlias = Literal["ended", "close", "force"]
+
+ENDED: Final = 0
+FAILED: Final = 1
+ABANDONED: Final = 4
+#: Seconds for outcomes on their way to Redis when the process is ended by force.
+_LAST_CALLS: Final = 0.5
+_LONGEST: Final = 0.8
+
+_log: Final = logging.getLogger("bullrush.worker")
+
+
+class Process:
+    """The main thread of a process: it waits for signals and other orders."""
+
+    def __init__(self, workers: list[AnyWorker], options: argparse.Namespace) -> None:
+        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._timeout: float | None = options.shutdown_timeout
+        self._signals = 0
+        self._over = False
+        self.fleet = Fleet(workers, lambda: self._orders.put("ended"), burst=options.burst)
+
+    def order(self, order: Order) -> None:
+        """Tell the main thread what to do; from any thread, and from signal handlers."""
+        self._orders.put(order)
+
+    def run(self) -> int:
+        """Run until all workers have ended; return the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._signalled)
+        self.fleet.start()
+        closing_since = None
+        while not self.fleet.ended:
+            order = self._orders.get()
+            if order == "force":
+                self._end_now()
+            elif closing_since is None and (order == "close" or self.fleet.failed):
+                closing_since = self._close()
+        if (
+            self._timeout is not None
+            and closing_since is not None
+            and time.monotonic() - closing_since >= self._timeout
+        ):
+            _leave(ABANDONED)
+        self._over = True
+        return FAILED if self.fleet.failed else ENDED
+
+    def _close(self) -> float:
+        # Before the workers set their deadline, which is then never the earlier one.
+        began = time.monotonic()
+        self.fleet.close(self._timeout)
+        return began
+
+    def _signalled(self, number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+        name = signal.Signals(number).name
+        if self._over:
+            _leave(ABANDONED)
+        elif self._signals == 1:
+            _log.info("%s: closing after the running jobs; a second signal closes now", name)
+            self.order("close")
+        else:
+            _log.warning("%s: closing now; running jobs will run again on other workers", name)
+            self.order("force")
+
+    def _end_now(self) -> NoReturn:
+        # Also if a log that nobody reads blocks this thread.
+        threading.Thread(target=_leave_soon, daemon=True).start()
+        self.fleet.close(force=True)
+        deadline = time.monotonic() + _LAST_CALLS
+        while not self.fleet.ended and time.monotonic() < deadline:
+            time.sleep(0.01)
+        _leave(ABANDONED)
+
+
+def _leave_soon() -> None:
+    time.sleep(_LONGEST)
+    os._exit(ABANDONED)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without waiting for the threads of handlers."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,118 @@
+"""Turns the targets of the command, ``module:object``, into workers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.errors import BullrushError
+from bullrush.worker import Worker, WorkerOptions
+from bullrush.worker.calls import WorkerCalls
+
+#: A `Worker` or an `aio.Worker`.
+AnyWorker: TypeAlias = WorkerCalls[Any]
+
+
+class TargetError(CommandError):
+    """A target cannot be run. The text says why, and what to write."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, USAGE)
+
+
+def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
+    """Import the targets and return one worker per queue.
+
+    Raises:
+        TargetError: a target cannot be imported or run, or a queue has no target.
+    """
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
+    found = [(target, _imported(target)) for target in options.targets]
+    asked = dict(options.queues)
+    workers: list[AnyWorker] = []
+    handlers = []
+    for target, thing in found:
+        if isinstance(thing, WorkerCalls):
+            workers.append(_own(target, thing, options))
+        elif callable(getattr(thing, "routes", None)) and isinstance(getattr(thing, "queue", None), str):
+            workers.append(_made(target, options, thing.queue, thing))
+        elif callable(thing) or (isinstance(thing, Mapping) and thing):
+            handlers.append((target, thing))
+        else:
+            raise TargetError(f"{target} is a {type(thing).__name__}, not a Tasks, a Worker, a function or a dict")
+    served = {worker.name for worker in workers}
+    left = [queue for queue in asked if queue not in served]
+    if len(handlers) > 1:
+        both = " and ".join(target for target, _ in handlers)
+        raise TargetError(f"{both} are functions or dicts: give one of them, or make a Tasks or Workers of them")
+    for target, thing in handlers:
+        if not left:
+            raise TargetError(f"{target} is a {type(thing).__name__}: name its queue, such as -Q mail")
+        workers += [_made(target, options, queue, thing) for queue in left]
+    if left and not handlers:
+        raise TargetError(f"no target has the queue {left[0]!r}; there are: {', '.join(sorted(served))}")
+    return [_limited(worker, options, asked) for worker in workers if not asked or worker.name in asked]
+
+
+def _imported(target: str) -> Any:
+    name, _, path = target.partition(":")
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise TargetError(f"there is no module {error.name!r} in {os.getcwd()} or on the Python path") from None
+        raise TargetError(_failed(name)) from error
+    except Exception as error:
+        raise TargetError(_failed(name)) from error
+    thing: Any = module
+    for part in path.split("."):
+        try:
+            thing = getattr(thing, part)
+        except AttributeError:
+            known = [
+                key for key, value in vars(module).items() if isinstance(value, WorkerCalls) or hasattr(value, "routes")
+            ]
+            hint = f"; it has {', '.join(f'{name}:{key}' for key in known)}" if known else ""
+            raise TargetError(f"the module {name!r} has no {path!r}{hint}") from None
+    return thing
+
+
+def _failed(name: str) -> str:
+    return f"the module {name!r} cannot be imported\n{traceback.format_exc()}".rstrip()
+
+
+def _own(target: str, worker: AnyWorker, options: argparse.Namespace) -> AnyWorker:
+    given = [f"--{name}" for name in ("url", "prefix") if getattr(options, name) is not None]
+    if given:
+        raise TargetError(f"{target} is a Worker, which has its own address: {' and '.join(given)} cannot change it")
+    if worker.is_running():
+        raise TargetError(f"{target} runs already: remove autorun=True")
+    return worker
+
+
+def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> Worker:
+    given: WorkerOptions = {}
+    for name in ("url", "prefix"):
+        value = getattr(options, name) or getattr(thing, name, None)
+        if isinstance(value, str):
+            given[name] = value
+    try:
+        if hasattr(thing, "routes"):
+            return Worker(thing, **given)
+        return Worker(queue, thing, **given)
+    except BullrushError as error:
+        raise TargetError(f"{target}: {error}") from error
+
+
+def _limited(worker: AnyWorker, options: argparse.Namespace, asked: Mapping[str, int | None]) -> AnyWorker:
+    concurrency = asked.get(worker.name) or options.concurrency
+    if concurrency is not None:
+        worker.concurrency = concurrency
+    return worker

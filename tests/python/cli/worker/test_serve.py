@@ -1,0 +1,95 @@
+"""``bullrush worker`` in one process: what it runs, how signals end it, and its exit codes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bullrush import Queue
+from bullrush.cli import main
+
+from .conftest import Start
+
+
+def test_a_burst_runs_all_jobs_of_the_queue_and_ends(start: Start, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n"}] * 5)
+    command = start("jobs:handle", "-Q", f"{queue.name}=2", "--burst")
+    assert command.ends() == 0, command.output
+    assert queue.get_completed_count() == 5
+
+
+def test_one_handler_works_several_queues_each_with_its_concurrency(start: Start, queue: Queue, redis_url: str) -> None:
+    other = Queue(f"{queue.name}=other", url=redis_url)
+    jobs = [{"name": "n", "data": {"seconds": 0.3}}] * 2
+    queue.add_bulk(jobs)
+    other.add_bulk(jobs)
+    began = time.monotonic()
+    command = start("jobs:handle", "-Q", f"{queue.name}=2", "-Q", f"{other.name}=2", "--burst")
+    assert command.ends() == 0, command.output
+    assert (queue.get_completed_count(), other.get_completed_count()) == (2, 2)
+    finished = [job.finished_on for job in [*queue.get_completed(), *other.get_completed()]]
+    assert max(finished) - min(finished) < 250, "they ran at the same time"
+    assert time.monotonic() - began < 10
+    other.obliterate(force=True)
+
+
+@pytest.mark.parametrize("target", ["jobs:handle", "jobs:awaited"])
+def test_sigterm_lets_the_running_job_finish_and_loses_nothing(start: Start, queue: Queue, target: str) -> None:
+    queue.add_bulk([{"name": "n", "data": {"seconds": 0.5}}] * 2)
+    command = start(target, *([] if "awaited" in target else ["-Q", queue.name]))
+    command.prints("begun")
+    command.terminate()
+    assert command.ends() == 0, command.output
+    assert queue.get_job_counts("wait", "active", "completed") == {"wait": 1, "active": 0, "completed": 1}
+
+
+@pytest.mark.parametrize("target", ["jobs:blocking", "jobs:awaited"])
+def test_a_second_sigterm_ends_the_process_within_a_second(start: Start, queue: Queue, target: str) -> None:
+    queue.add("n", {"seconds": 30})
+    command = start(target)
+    command.prints("begun")
+    command.terminate()
+    command.prints("closing after the running jobs")
+    command.terminate()
+    began = time.monotonic()
+    assert command.ends() == 4, command.output
+    assert time.monotonic() - began < 1
+    assert queue.get_active_count() == 1
+
+
+def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left(start: Start, queue: Queue) -> None:
+    queue.add("n", {"seconds": 30})
+    command = start("jobs:blocking", "--shutdown-timeout", "0.2")
+    command.prints("begun")
+    command.terminate()
+    assert command.ends() == 4, command.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["jobs"], "write module:object"),
+        (["nowhere:thing"], "there is no module 'nowhere'"),
+        (["jobs:nothing"], "the module 'jobs' has no 'nothing'; it has jobs:"),
+        (["jobs:number"], "jobs:number is a int"),
+        (["jobs:handle"], "name its queue, such as -Q mail"),
+        (["jobs:blocking", "--url", "redis://elsewhere"], "--url cannot change it"),
+        (["jobs:blocking", "-Q", "another"], "no target has the queue 'another'"),
+        (["jobs:blocking", "-c", "0"], "no whole number greater than 0"),
+        (["broken:handle", "-Q", "any"], "ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_run_is_refused_with_code_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    (folder / "broken.py").write_text("1 / 0\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "jobs", raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        sys.exit(main(["worker", *words]))
+    assert told in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "jobs", raising=False)
