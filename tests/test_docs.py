@@ -6,18 +6,24 @@ Spark the blocks of a page continue each other.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+from redis import Redis
+
+from bullrush import Queue
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *REFERENCE]
 NO_EXAMPLE = {
+    "debugging",
+    "upgrading",
     "worker-command",
     "spark-cluster",
     "spark-sizing",
@@ -119,3 +125,22 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
 
     public = {name for name in package.__all__ if not name.startswith("__") and name not in ("aio", "errors")}
     assert {name for name in public if not is_shown(name)} == set()
+
+
+def test_every_command_of_the_page_about_debugging_reads_something(
+    redis: Redis, redis_url: str, queue_name: str
+) -> None:
+    page = (ROOT / "docs" / "debugging.md").read_text()
+    blocks = re.findall(r"^```redis\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    commands = [*"".join(blocks).splitlines(), *re.findall(r"`([A-Z]+ [^`]+)`", page)]
+    assert len(commands) > 20
+    with Queue(queue_name, url=redis_url) as queue:
+        queue.add("n", job_id="j")
+        written = "INFO", "LATENCY", "SLOWLOG", "CLIENT", "CONFIG"
+        for command in commands:
+            words = shlex.split(
+                command.replace("bull:mails:7", queue.to_key("j")).replace("bull:mails:", queue.to_key(""))
+            )
+            assert words[0] in written or words[1].startswith(f"bull:{queue_name}:"), command
+            redis.execute_command(*words)
+        assert queue.get_waiting_count() == 1
