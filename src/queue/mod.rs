@@ -19,4 +19,4 @@ pub use checks::VERSION;
 pub use coalescer::OnDone;
 pub use handle::{QueueHandle, QueueOptions};
 pub use patience::Patience;
-pub use settings::ignored_settings;
+pub use settings::{evicting_policy, ignored_settings};

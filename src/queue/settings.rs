@@ -89,6 +89,17 @@ pub async fn ignored_settings(link: &Link, keys: &Keys) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
+/// The `maxmemory-policy` of a server that deletes keys when its memory is full: then jobs get lost. `None` for
+/// `noeviction`, or if the server does not tell.
+///
+/// # Errors
+/// What [`Link::call`] returns.
+pub async fn evicting_policy(link: &Link) -> Result<Option<String>> {
+    let info = reply::text(link.call(redis::cmd("INFO").arg("memory"), Retry::Safe).await?)?;
+    let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:")).map(str::trim);
+    Ok(policy.filter(|policy| *policy != "noeviction").map(str::to_owned))
+}
+
 /// Why the scripts ignore a value; see `lua/include/queue/get_target.lua`.
 fn unusable(field: &str, text: &str) -> Option<&'static str> {
     if field == "opts.maxLenEvents" {

@@ -15,6 +15,9 @@ use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
 const LIMIT: usize = 500;
 /// Pause after a failed pass, as in BullMQ.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
+/// More skipped passes than these are reported, when there were that many in all.
+const MANY_PERCENT: u64 = 10;
+const ENOUGH_PASSES: u64 = 10;
 
 pub struct StalledChecker {
     pub link: Link,
@@ -26,9 +29,16 @@ pub struct StalledChecker {
 }
 
 impl StalledChecker {
-    /// Run until dropped: one pass at once, then one per interval. `stalled` gets the ids of jobs that were put back.
-    pub async fn run(self, mut stalled: impl FnMut(Vec<String>), mut failed: impl FnMut(String)) {
+    /// Run until dropped: one pass at once, then one per interval. `stalled` gets the ids of jobs that were put back;
+    /// `late` gets, once, how many percent of the passes were skipped, if these are many.
+    pub async fn run(
+        self,
+        mut stalled: impl FnMut(Vec<String>),
+        late: impl FnOnce(u64),
+        mut failed: impl FnMut(String),
+    ) {
         let outage = Outage::default();
+        let (mut passes, mut late) = (0, Some(late));
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
@@ -36,7 +46,13 @@ impl StalledChecker {
                 Ok(()) => {
                     outage.ends();
                     let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
-                    self.skipped.fetch_add(u64::try_from(missed).unwrap_or(0), Ordering::Relaxed);
+                    let missed = u64::try_from(missed).unwrap_or(0);
+                    let skipped = self.skipped.fetch_add(missed, Ordering::Relaxed) + missed;
+                    passes += 1;
+                    let percent = 100 * skipped / (skipped + passes);
+                    if percent > MANY_PERCENT && skipped + passes >= ENOUGH_PASSES {
+                        late.take().into_iter().for_each(|late| late(percent));
+                    }
                 }
                 Err(error) => {
                     if outage.begins(&error) {

@@ -1,9 +1,10 @@
 //! The options of a worker and of a run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::protocol::Keep;
+use crate::protocol::{JobRecord, Keep};
 use crate::scripts::finish::FinishedBy;
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
@@ -11,6 +12,30 @@ use crate::scripts::finish::FinishedBy;
 pub struct Limiter {
     pub max: i64,
     pub duration_ms: i64,
+}
+
+/// How long handlers may take.
+#[derive(Clone, Debug, Default)]
+pub struct Timeouts {
+    /// For jobs of all other names.
+    pub default: Option<Duration>,
+    pub by_name: Arc<HashMap<String, Duration>>,
+}
+
+impl Timeouts {
+    /// How long the handler of this job may take.
+    #[must_use]
+    pub fn of(&self, job: &JobRecord) -> Option<Duration> {
+        if self.by_name.is_empty() {
+            return self.default;
+        }
+        self.by_name.get(&*job.name()).copied().or(self.default)
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.default.is_none() && self.by_name.is_empty()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -24,8 +49,7 @@ pub struct WorkerOptions {
     pub max_stalled_count: i64,
     pub max_started_attempts: Option<i64>,
     pub limiter: Option<Limiter>,
-    /// How long a handler may take.
-    pub timeout: Option<Duration>,
+    pub timeouts: Timeouts,
     pub drain_delay: Duration,
     pub remove_on_complete: Option<Keep>,
     pub remove_on_fail: Option<Keep>,

@@ -14,7 +14,8 @@ class CoreWorkerOptions:
         *,
         prefetch: int | None = None, lock_duration: int = 30_000, lock_renew_time: int = 15_000,
         stalled_interval: int = 30_000, max_stalled_count: int = 1, max_started_attempts: int | None = None,
-        limiter: tuple[int, int] | None = None, timeout: int | None = None, drain_delay: int = 5_000,
+        limiter: tuple[int, int] | None = None, timeout: int | None = None,
+        timeouts: dict[str, int] | None = None, drain_delay: int = 5_000,
         remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
         metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
         run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
@@ -22,12 +23,12 @@ class CoreWorkerOptions:
     ) -> CoreWorkerOptions:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
 
-#: One event of a worker: (kind, record or None, text, number, stack traces (JSON), ``details``, class of an error that the core made).
-#: Kinds: "completed" (text = returnvalue JSON, number = finished on), "failed" (for good; text = reason, number = finished on), "retried"
-#: (number = delay), "refused" (will fail without being run), "stalled" and "scheduler_repaired" and "lock_lost" (text = id), "drained",
+#: One event of a worker: (kind, record or None, text, numbers, stack traces (JSON), ``details``, class of an error that the core made).
+#: Kinds: "completed" (text = returnvalue JSON, numbers = finished on, 0), "failed" (for good; text = reason, numbers = finished on, 0),
+#: "retried" (numbers = delay, time of the next run), "refused" (will fail without being run), "stalled" and "scheduler_repaired" and "lock_lost" (text = id), "drained",
 #: "error" (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "dropped"
-#: (text = how many events nobody took), "closed".
-WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, int, bytes | None, object, str | None]
+#: (text = how many events nobody took), "evicts" (text = policy), "checks_skipped" (text = percent), "closed".
+WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, tuple[int, int], bytes | None, object, str | None]
 
 @final
 class CoreWorker:
@@ -63,6 +64,8 @@ class CoreWorker:
         """Forget a job that its handler has moved elsewhere (delayed, waiting, waiting-children)."""
     def give_back(self, record: JobRecord) -> None:
         """Give a job back to the front of ``wait``: its handler will not finish it."""
+    def defer(self, record: JobRecord, delay: int) -> None:
+        """Move a job to ``delayed`` for ``delay`` ms; no attempt is counted."""
     def rate_limited(self, record: JobRecord) -> None:
         """Give back a job, and all jobs that no handler has started, to the front of ``wait``; fetch nothing until the rate limit ends."""
     def cancel(self, id: str, reason: str) -> bool:
@@ -72,6 +75,8 @@ class CoreWorker:
     def next_event(self, wait_ms: int) -> WorkerEvent | None: ...
     def report_outcomes(self, wanted: bool) -> None:
         """Queue an event for every job that completes or fails from now on, or stop doing so."""
+    def report_failures(self, wanted: bool) -> None:
+        """Queue an event for every failed attempt from now on, also without `report_outcomes`, or stop doing so."""
     def set_concurrency(self, concurrency: int) -> None: ...
     def pause(self) -> None:
         """Stop fetching; jobs that no handler has started go back to the queue."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
@@ -20,11 +21,12 @@ from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.calls import HORIZON, Until, WorkerCalls
-from bullrush.worker.handler import is_async
+from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.options import Handler, WorkerOptions
-from bullrush.worker.run import RunStats, WorkerRun
-from bullrush.worker.runners import LoopRunner
-from bullrush.worker.signals import closes_on_signals, has_default_handler, ignores_signals
+from bullrush.worker.routes import HandlerSource
+from bullrush.worker.running.loops import LoopRunner
+from bullrush.worker.running.run import RunStats, WorkerRun
+from bullrush.worker.running.signals import closes_on_signals, has_default_handler, ignores_signals
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,7 +47,12 @@ class Worker(AsyncContext, WorkerCalls[Job]):
     _new_listeners = LoopListeners
 
     @options_by_name
-    def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
+    def __init__(
+        self,
+        queue_name: str | HandlerSource,
+        handler: Handler | Mapping[str, Handler] | None = None,
+        **options: Unpack[WorkerOptions],
+    ) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
             self._background = asyncio.get_running_loop().create_task(self._run_in_background())
@@ -74,7 +81,14 @@ class Worker(AsyncContext, WorkerCalls[Job]):
     async def _work(self, run: WorkerRun) -> RunStats:
         listeners = cast("LoopListeners", self._listeners)
         listeners.attach()
-        await _supervised(run)
+        source = self._handlers.source
+        async with contextlib.AsyncExitStack() as lifespan:
+            try:
+                if source is not None:
+                    await lifespan.enter_async_context(source.arunning(self))
+            except BaseException as error:
+                run.end_with(error)
+            await _supervised(run)
         if not run.overdue:
             await listeners.wait_for_coroutines()
         return run.stats()
@@ -94,7 +108,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
 
     async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
         """Run the handler on a job; see `bullrush.Worker.process_job`."""
-        function = self._handler()
+        function = self._handler(job)
         value, error = None, None
         handler_job = job.as_type(Job if is_async(function) else BlockingJob)
         try:

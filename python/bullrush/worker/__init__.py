@@ -1,7 +1,7 @@
 """Workers: they take jobs, run handlers and report the results."""
 
 from bullrush.worker.options import BatchHandler, Handler, LimiterOptions, MetricsOptions, WorkerOptions
-from bullrush.worker.run import RunStats
+from bullrush.worker.running.run import RunStats
 from bullrush.worker.worker import Worker
 
 __all__ = ["BatchHandler", "Handler", "LimiterOptions", "MetricsOptions", "RunStats", "Worker", "WorkerOptions"]

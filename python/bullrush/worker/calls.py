@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -11,16 +11,18 @@ from bullrush._core import CoreWorker, JobRecord
 from bullrush.base.operation import operation, options_by_name, sleep
 from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
-from bullrush.job.job import AsyncJob, Job, JobT
+from bullrush.job.job import JobT
 from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.worker.handler import imported, is_async, of_job, of_jobs
+from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.manual import NO_FUNCTION, ManualCalls
 from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
-from bullrush.worker.processor import Processor
-from bullrush.worker.run import WorkerRun
-from bullrush.worker.runners import LoopRunner, Runner, ThreadRunner
+from bullrush.worker.routes import HandlerSource
+from bullrush.worker.running.choice import new_runner
+from bullrush.worker.running.loops import LoopRunner
+from bullrush.worker.running.run import WorkerRun
+from bullrush.worker.running.runner import Runner
 from bullrush.worker.tracing import TracedHandler
 
 if TYPE_CHECKING:
@@ -48,15 +50,21 @@ class WorkerCalls(ManualCalls[JobT]):
     _loop_runner: ClassVar[type[LoopRunner]]
 
     @options_by_name
-    def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
+    def __init__(
+        self,
+        queue_name: str | HandlerSource,
+        handler: Handler | Mapping[str, Handler] | None = None,
+        **options: Unpack[WorkerOptions],
+    ) -> None:
         """Make a worker for a queue. It does not connect before `run`, unless ``autorun`` is set.
 
         Args:
-            queue_name: the queue's name.
+            queue_name: the queue's name; or what has a queue and handlers, such as a task registry.
             handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
                 `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. If it has a
                 second parameter without a default, that gets the job's lock token. A text such as ``module:function``
-                is imported. Without a handler the worker cannot `run`, only `get_next_job`.
+                is imported. A dict has one handler for each name of jobs: ``{"welcome": send_welcome}``. Without a
+                handler the worker cannot `run`, only `get_next_job`.
             options: see `WorkerOptions`.
 
         Raises:
@@ -65,25 +73,14 @@ class WorkerCalls(ManualCalls[JobT]):
                 two arguments.
         """
         self._settings: WorkerSettings = read_worker_options(options)
-        function = handler if handler is not None else self._settings.batch_handler
-        if handler is not None and self._settings.batch_handler is not None:
-            raise InvalidOptionError("A worker takes a handler or a batch_handler, not both")
-        if isinstance(function, str):
-            function = imported(function)
-        if function is not None and not callable(function):
-            raise InvalidOptionError(f"handler must be a function, not {function!r}")
-        if function is None and self._settings.autorun:
+        self._handlers = handlers = given_handlers(queue_name, handler, self._settings)
+        if not handlers and self._settings.autorun:
             raise InvalidOptionError("autorun needs a handler: Worker(queue_name, handler, autorun=True)")
-        self._pickled_handler = self._pickled(function) if function and self._settings.isolation == "process" else b""
-        super().__init__(
-            queue_name,
-            self._settings.url,
-            self._settings.prefix,
-            options,
-        )
-        if function is not None:
-            function = of_job(function) if handler is not None else of_jobs(function)
-        self._function: Callable[..., Any] | None = None if function is None else self._traced(function)
+        url, prefix = self._settings.url, self._settings.prefix
+        if (source := handlers.source) is not None:
+            url, prefix = url or source.url, prefix if "prefix" in options else source.prefix
+        super().__init__(queue_name if source is None else source.queue, url, prefix, options)  # type: ignore[arg-type]
+        handlers.wrap(self.traced)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()
         self._runs = 0
@@ -99,7 +96,7 @@ class WorkerCalls(ManualCalls[JobT]):
         most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
         longest = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
         ahead = checks.milliseconds("horizon", horizon)
-        if self._function is None:
+        if not self._handlers:
             raise RuntimeError(NO_FUNCTION)
         with self._lock:
             if self._closing:
@@ -131,45 +128,26 @@ class WorkerCalls(ManualCalls[JobT]):
             self._url,
             self._prefix,
             self._name,
-            self._settings.core_options(),
+            self._settings.core_options(self._handlers.timeouts),
             # Tokens are counted from 1 in each run, so each run needs its own id.
             worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
             concurrency=self._concurrency * self._settings.batch_size,
         )
 
-    def _pickled(self, function: Callable[..., Any]) -> bytes:
-        # Imported here, and in `_new_runner`, since only isolation="process" needs `multiprocessing`.
-        from bullrush.worker.process.runner import pickled_handler
+    @property
+    def settings(self) -> WorkerSettings:
+        """Internal: the checked options."""
+        return self._settings
 
-        return pickled_handler(function)
-
-    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Internal: return a handler with a span around each call, if the worker has a tracer."""
         if self._telemetry is None:
             return function
         handler = TracedHandler(self._telemetry, self, self._settings.name)
         return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
 
     def _new_runner(self, core: CoreWorker) -> Runner:
-        settings, slots, function = self._settings, self._concurrency, self._function
-        assert function is not None
-        batched, name = settings.batch_handler is not None, f"bullrush-{self._name}"
-        if settings.isolation == "process":
-            from bullrush.worker.process.child import ProcessSetup
-            from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner
-
-            setup = ProcessSetup(self._name, self._url, self._prefix, self._pickled_handler, batched)
-            children = HandlerProcesses(setup, self)
-            run = self._traced(children.run_many if batched else children.run_one)
-            calls = Processor(core, run, Job, self, self)
-            call = calls.run_batch if batched else calls.run_each
-            return ProcessRunner(core, call, slots, settings.batch_size, name, children)
-        if is_async(function):
-            tasks = Processor(core, function, AsyncJob, self, self)
-            start = tasks.run_batch_async if batched else tasks.run_one_async
-            return self._loop_runner(core, start, slots, settings.batch_size)
-        calls = Processor(core, function, Job, self, self)
-        call = calls.run_batch if batched else calls.run_each
-        return ThreadRunner(core, call, slots, settings.batch_size, name)
+        return new_runner(self, self._url, core, self._handlers, self._concurrency, self._loop_runner)
 
     def _stop_fetching(self, time: int) -> None:
         if (run := self._current) is not None:

@@ -138,7 +138,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         _log.log(level, text, self, address(self._url), reason)
 
     def _report_job(self, record: JobRecord, event: WorkerEvent) -> None:
-        kind, _, text, number, stacktrace, details, class_name = event
+        kind, _, text, (number, _), stacktrace, details, class_name = event
         if not self._wants_outcomes():
             self._report_outcomes(wanted=False)
             # A listener may have been added in between.

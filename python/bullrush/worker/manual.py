@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
@@ -18,6 +19,8 @@ from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 from bullrush.worker.events import WorkerEvents
+from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
+from bullrush.worker.handlers.given import Handlers
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorkerOptions
@@ -41,7 +44,7 @@ class ManualCalls(WorkerEvents[JobT]):
     """The calls of a worker that act on one job at a time."""
 
     _settings: WorkerSettings
-    _function: Callable[..., Any] | None
+    _handlers: Handlers
     _paused: bool
 
     def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
@@ -209,15 +212,16 @@ class ManualCalls(WorkerEvents[JobT]):
         if self._manual is not None:
             self._manual.close()
 
-    def _handler(self) -> Callable[..., Any]:
+    def _handler(self, job: JobCalls) -> Callable[..., Any]:
         """Return the handler for a single job.
 
         Raises:
             RuntimeError: the worker has none.
         """
-        if self._function is None or self._settings.batch_handler is not None:
+        function = self._handlers.of(job.name)
+        if function is None or self._settings.batch_handler is not None:
             raise RuntimeError(NO_FUNCTION)
-        return self._function
+        return function
 
     def _prepare_to_run(self, job: JobCalls) -> None:
         """Emit ``active``, check that a job may run, and decode it.
@@ -252,6 +256,8 @@ class ManualCalls(WorkerEvents[JobT]):
             else:
                 self._emit_for_job("completed", job, value)
                 return next_job
+        if issubclass(type(error), PostponedError):
+            await JobCalls.move_to_delayed.steps(job, now_ms() + UNKNOWN_DELAY, token)
         if has_moved(error):
             return None
         if is_rate_limit(error):

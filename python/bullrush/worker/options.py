@@ -78,6 +78,8 @@ class WorkerOptions(TypedDict, total=False):
             ``job.cancelled``; its thread takes no other job until it has returned.
         isolation: ``thread``, or ``process``: handlers run in processes, one per slot, so that a crash fails only its
             own job. The handler must be importable by name.
+        unknown: with handlers by name: what happens to a job whose name has none. ``fail``: it fails for good.
+            ``delay``: it goes to ``delayed`` for 5 s, again and again, and no attempt is counted.
         drain_delay: how long one wait for new jobs lasts; 5,000, at least 100. (In BullMQ this is in seconds.)
         remove_on_complete: which completed jobs are kept, for jobs without this option of their own.
         remove_on_fail: the same for failed jobs.
@@ -127,6 +129,7 @@ class WorkerOptions(TypedDict, total=False):
     run_retry_delay: Duration
     timeout: Duration | None
     isolation: Literal["thread", "process"]
+    unknown: Literal["fail", "delay"]
     telemetry: Telemetry | None
 
 
@@ -166,10 +169,13 @@ def _drain_delay(name: str, value: object) -> int:
     return max(delay, _MIN_DRAIN_DELAY)
 
 
-def _isolation(name: str, value: object) -> str:
-    if value not in {"thread", "process"}:
-        raise InvalidOptionError(f"{name} must be 'thread' or 'process', not {value!r}")
-    return value
+def _one_of(first: str, second: str) -> Check:
+    def check(name: str, value: object) -> object:
+        if value not in {first, second}:
+            raise InvalidOptionError(f"{name} must be {first!r} or {second!r}, not {value!r}")
+        return value
+
+    return check
 
 
 def _run(name: str, value: object) -> str:
@@ -230,7 +236,8 @@ class WorkerSettings:
     max_started_attempts: int | None = _option(None, checks.at_least(0))
     limiter: tuple[int, int] | None = _option(None, _limiter)
     timeout: int | None = _option(None, checks.positive_milliseconds)
-    isolation: str = _option("thread", _isolation)
+    isolation: str = _option("thread", _one_of("thread", "process"))
+    unknown: str = _option("fail", _one_of("fail", "delay"))
     drain_delay: int = _option(5_000, _drain_delay)
     remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
     remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
@@ -246,8 +253,8 @@ class WorkerSettings:
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
-    def core_options(self) -> CoreWorkerOptions:
-        """Return the options in the form that the core takes."""
+    def core_options(self, timeouts: dict[str, int] | None = None) -> CoreWorkerOptions:
+        """Return the options in the form that the core takes, with the timeouts of jobs by name."""
         return CoreWorkerOptions(
             # A job claimed ahead needs a call when it starts, and handler processes make no calls of the worker.
             prefetch=0 if self.isolation == "process" else self.prefetch,
@@ -259,6 +266,7 @@ class WorkerSettings:
             max_started_attempts=self.max_started_attempts or None,
             limiter=self.limiter,
             timeout=self.timeout,
+            timeouts=timeouts or None,
             drain_delay=self.drain_delay,
             remove_on_complete=self.remove_on_complete,
             remove_on_fail=self.remove_on_fail,

@@ -14,6 +14,7 @@ from bullrush.job.failure import INDESCRIBABLE, decide_retry, has_moved, is_inte
 from bullrush.job.job import JobCalls, JobT
 from bullrush.job.source import BackoffStrategy
 from bullrush.values.encoding import JSON, NULL, encode
+from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
@@ -204,6 +205,8 @@ class Processor(Generic[JobT]):
     ) -> tuple[Callable[..., None], Any]:
         if record.cancel_reason is not None and issubclass(type(error), asyncio.CancelledError):
             error = JobCancelledError(record.cancel_reason)
+        if issubclass(type(error), PostponedError):
+            return self._core.defer, (UNKNOWN_DELAY,)
         if has_moved(error):
             return self._core.release, ()
         if is_rate_limit(error):

@@ -12,7 +12,7 @@ from bullrush.job.job import JobCalls
 from bullrush.telemetry.protocol import Span, Telemetry
 from bullrush.telemetry.spans import as_json
 from bullrush.values.encoding import JSON
-from bullrush.worker.handler import is_async
+from bullrush.worker.handlers.signature import is_async
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -18,11 +20,12 @@ from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.calls import HORIZON, Until, WorkerCalls
 from bullrush.worker.events import EVENTS
-from bullrush.worker.handler import is_async
+from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.options import Handler, WorkerOptions
-from bullrush.worker.run import RunStats, WorkerRun
-from bullrush.worker.runners import LoopThreadRunner
-from bullrush.worker.signals import any_handler, closes_on_signals, ignores_signals
+from bullrush.worker.routes import HandlerSource
+from bullrush.worker.running.loops import LoopThreadRunner
+from bullrush.worker.running.run import RunStats, WorkerRun
+from bullrush.worker.running.signals import any_handler, closes_on_signals, ignores_signals
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,14 +51,19 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     _loop_runner = LoopThreadRunner
 
     @options_by_name
-    def __init__(self, queue_name: str, handler: Handler | None = None, **options: Unpack[WorkerOptions]) -> None:
+    def __init__(
+        self,
+        queue_name: str | HandlerSource,
+        handler: Handler | Mapping[str, Handler] | None = None,
+        **options: Unpack[WorkerOptions],
+    ) -> None:
         super().__init__(queue_name, handler, **options)
         if self._settings.autorun:
             # Jobs may finish before the next statement of the program, which adds the first listener.
             self._made_listeners = EarlyListeners(EVENTS)
             run = self._begin(None, None, None, HORIZON)
             background = threading.Thread(
-                target=self._run_in_background, args=(run,), name=f"bullrush-{queue_name}", daemon=False
+                target=self._run_in_background, args=(run,), name=f"bullrush-{self._name}", daemon=False
             )
             try:
                 background.start()
@@ -95,8 +103,7 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)
         with closing(run, any_handler):
-            run.start()
-            run.supervise()
+            self._work(run)
         return run.stats()
 
     @cached_property
@@ -115,7 +122,7 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         Returns:
             The next job, None if there is none now or ``fetch_next`` is not set.
         """
-        function = self._handler()
+        function = self._handler(job)
         value, error = None, None
         handler_job = job.as_type(AsyncJob if is_async(function) else Job)
         try:
@@ -126,10 +133,21 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         job.copy_changes(handler_job)
         return self._finish_job(job, token, value, error, fetch_next)
 
+    def _work(self, run: WorkerRun) -> None:
+        source = self._handlers.source
+        with contextlib.ExitStack() as lifespan:
+            try:
+                # A loop of its own enters and leaves the block itself.
+                if source is not None and not isinstance(run.runner, LoopThreadRunner):
+                    lifespan.enter_context(source.running(self))
+            except BaseException as error:
+                run.end_with(error)
+            run.start()
+            run.supervise()
+
     def _run_in_background(self, run: WorkerRun) -> None:
         try:
             with closes_on_signals(run):
-                run.start()
-                run.supervise()
+                self._work(run)
         except BaseException:
             _log.exception("%r stopped with an error", self)

@@ -29,6 +29,11 @@ impl CoreWorker {
         Ok(())
     }
 
+    fn report_failures(&self, wanted: bool) -> PyResult<()> {
+        self.shared()?.report_failures.store(wanted, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn pause(&self) -> PyResult<()> {
         let shared = self.shared()?;
         shared.paused.store(true, Ordering::Relaxed);

@@ -9,9 +9,9 @@ use super::{CoreWorker, SIGNAL_CHECK};
 use crate::worker::listeners::Details;
 use crate::worker::listeners::Event;
 
-/// Kind, job, text, number, stack traces, what the handler's side passed on as `details`, class of an error that the core made.
+/// Kind, job, text, numbers, stack traces, what the handler's side passed on as `details`, class of an error that the core made.
 type WorkerEvent =
-    (&'static str, Option<PyJobRecord>, String, i64, Option<Vec<u8>>, Option<Py<PyAny>>, Option<&'static str>);
+    (&'static str, Option<PyJobRecord>, String, (i64, i64), Option<Vec<u8>>, Option<Py<PyAny>>, Option<&'static str>);
 
 #[pymethods]
 impl CoreWorker {
@@ -35,22 +35,22 @@ impl CoreWorker {
 }
 
 fn describe(event: Event) -> WorkerEvent {
-    let outcome = |kind, job, text, number, stack, details: Details| {
+    let outcome = |kind, job, text, numbers, stack, details: Details| {
         let left = details.handler_value.and_then(|left| left.downcast::<Py<PyAny>>().ok()).map(|left| *left);
-        (kind, Some(PyJobRecord::held(job)), text, number, stack, left, details.error_class)
+        (kind, Some(PyJobRecord::held(job)), text, numbers, stack, left, details.error_class)
     };
     let (kind, text) = match event {
         Event::Completed { job, value, finished_on, details } => {
             let value = String::from_utf8(value).unwrap_or_default();
-            return outcome("completed", job, value, finished_on, None, details);
+            return outcome("completed", job, value, (finished_on, 0), None, details);
         }
         Event::Failed { job, reason, stacktrace, finished_on, details } => {
-            return outcome("failed", job, reason, finished_on, Some(stacktrace), details);
+            return outcome("failed", job, reason, (finished_on, 0), Some(stacktrace), details);
         }
-        Event::Retried { job, reason, stacktrace, delay, details } => {
-            return outcome("retried", job, reason, delay, Some(stacktrace), details);
+        Event::Retried { job, reason, stacktrace, delay, next_run_at, details } => {
+            return outcome("retried", job, reason, (delay, next_run_at), Some(stacktrace), details);
         }
-        Event::Refused { job } => return outcome("refused", job, String::new(), 0, None, Details::default()),
+        Event::Refused { job } => return outcome("refused", job, String::new(), (0, 0), None, Details::default()),
         Event::Stalled { id } => ("stalled", id),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
         Event::Drained => ("drained", String::new()),
@@ -60,8 +60,10 @@ fn describe(event: Event) -> WorkerEvent {
         Event::Ready => ("ready", String::new()),
         Event::Reconnecting { text } => ("reconnecting", text),
         Event::Connected => ("connected", String::new()),
+        Event::Evicts { policy } => ("evicts", policy),
+        Event::ChecksSkipped { percent } => ("checks_skipped", percent.to_string()),
         Event::Closed => ("closed", String::new()),
         Event::Dropped { count } => ("dropped", count.to_string()),
     };
-    (kind, None, text, 0, None, None, None)
+    (kind, None, text, (0, 0), None, None, None)
 }

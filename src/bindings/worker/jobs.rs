@@ -124,6 +124,10 @@ impl CoreWorker {
         self.submit(py, record, None, |job| Outcome::Returned { job })
     }
 
+    fn defer(&self, py: Python<'_>, record: &PyJobRecord, delay: i64) -> PyResult<()> {
+        self.submit(py, record, None, |job| Outcome::Deferred { job, delay })
+    }
+
     fn rate_limited(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {
         let job = self.unsettled(py, record)?;
         self.shared()?.rate_limited(job.clone());

@@ -1,11 +1,13 @@
 //! The options of a worker. Python has checked them.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
 use crate::protocol::Keep;
-use crate::worker::options::{Limiter, WorkerOptions};
+use crate::worker::options::{Limiter, Timeouts, WorkerOptions};
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreWorkerOptions(pub WorkerOptions);
@@ -18,7 +20,7 @@ fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
 impl CoreWorkerOptions {
     #[new]
     #[pyo3(signature = (*, prefetch=None, lock_duration=30_000, lock_renew_time=15_000, stalled_interval=30_000,
-        max_stalled_count=1, max_started_attempts=None, limiter=None, timeout=None, drain_delay=5_000, remove_on_complete=None,
+        max_stalled_count=1, max_started_attempts=None, limiter=None, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None))]
     #[allow(clippy::too_many_arguments)]
@@ -31,6 +33,7 @@ impl CoreWorkerOptions {
         max_started_attempts: Option<i64>,
         limiter: Option<(i64, i64)>,
         timeout: Option<u64>,
+        timeouts: Option<HashMap<String, u64>>,
         drain_delay: u64,
         remove_on_complete: Option<(i64, Option<i64>)>,
         remove_on_fail: Option<(i64, Option<i64>)>,
@@ -43,6 +46,7 @@ impl CoreWorkerOptions {
         max_error_size: usize,
         run: Option<String>,
     ) -> Self {
+        let by_name = timeouts.unwrap_or_default().into_iter();
         Self(WorkerOptions {
             concurrency: 1,
             prefetch,
@@ -52,7 +56,10 @@ impl CoreWorkerOptions {
             max_stalled_count,
             max_started_attempts,
             limiter: limiter.map(|(max, duration_ms)| Limiter { max, duration_ms }),
-            timeout: timeout.map(Duration::from_millis),
+            timeouts: Timeouts {
+                default: timeout.map(Duration::from_millis),
+                by_name: Arc::new(by_name.map(|(name, ms)| (name, Duration::from_millis(ms))).collect()),
+            },
             drain_delay: Duration::from_millis(drain_delay),
             remove_on_complete: keep(remove_on_complete),
             remove_on_fail: keep(remove_on_fail),

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::cancellations::watch_cancellations;
 use crate::connection::{Link, LinkState};
 use crate::protocol::Keys;
-use crate::queue::ignored_settings;
+use crate::queue::{evicting_policy, ignored_settings};
 use crate::timers::held_locks::HeldLocks;
 use crate::timers::lock_extender::LockExtender;
 use crate::timers::scheduler_watchdog::SchedulerWatchdog;
@@ -47,13 +47,14 @@ pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, key
             interval: options.stalled_interval,
             skipped: state.stats.stalled_skipped.clone(),
         };
-        let (reported, failed) = (state.clone(), state.clone());
+        let (reported, late, failed) = (state.clone(), state.clone(), state.clone());
         tasks.spawn(checker.run(
             move |ids| ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id })),
+            move |percent| late.emit(Event::ChecksSkipped { percent }),
             move |text| failed.error(text),
         ));
     }
-    tasks.spawn(report_ignored_settings(state.clone(), link.clone(), keys.clone()));
+    tasks.spawn(report_settings(state.clone(), link.clone(), keys.clone()));
     tasks.spawn(watch_deadlines(state.clone()));
     tasks.spawn(watch_cancellations(state.clone(), link.clone(), keys.clone()));
     let watchdog =
@@ -66,19 +67,25 @@ pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, key
 
 /// Fail jobs at their deadline.
 async fn watch_deadlines(state: Arc<WorkerState>) {
-    let Some(timeout) = state.deadlines.timeout else { return };
+    if state.deadlines.is_unused() {
+        return;
+    }
     loop {
-        for job in state.deadlines.due() {
-            state.time_out(&job, format!("timed out after {} ms", timeout.as_millis()));
+        for (job, reason) in state.deadlines.due() {
+            state.time_out(&job, reason);
         }
         state.deadlines.next().await;
     }
 }
 
-/// Report once per run which of the queue's settings have no effect. A failed call is ignored.
-async fn report_ignored_settings(state: Arc<WorkerState>, link: Link, keys: Keys) {
+/// Report once per run which of the queue's settings have no effect, and whether Redis may delete keys when its memory
+/// is full. Failed calls are ignored.
+async fn report_settings(state: Arc<WorkerState>, link: Link, keys: Keys) {
     for text in ignored_settings(&link, &keys).await.unwrap_or_default() {
         state.error(text);
+    }
+    if let Ok(Some(policy)) = evicting_policy(&link).await {
+        state.emit(Event::Evicts { policy });
     }
 }
 

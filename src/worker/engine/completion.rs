@@ -73,12 +73,12 @@ impl Engine {
             Settlement::Failed { reason, stacktrace, finished_on } => {
                 stats.failed.fetch_add(1, Ordering::Relaxed);
                 let failed = |job, details| Event::Failed { job, reason, stacktrace, finished_on, details };
-                self.state.report(job, failed);
+                self.state.report_failure(job, failed);
             }
-            Settlement::Retried { reason, stacktrace, delay } => {
+            Settlement::Retried { reason, stacktrace, delay, next_run_at } => {
                 stats.retried.fetch_add(1, Ordering::Relaxed);
-                let retried = |job, details| Event::Retried { job, reason, stacktrace, delay, details };
-                self.state.report(job, retried);
+                let retried = |job, details| Event::Retried { job, reason, stacktrace, delay, next_run_at, details };
+                self.state.report_failure(job, retried);
             }
             // It does not count: a run with a maximum of jobs fetches another one instead.
             Settlement::GivenBack => self.fetched = self.fetched.saturating_sub(1),

@@ -58,23 +58,27 @@ impl Finisher {
         join_all(moving.iter().map(|moving| self.move_job(moving))).await
     }
 
+    /// Returns when a job that is tried again runs next; for one that was returned, the limiter's remaining ms.
     async fn move_job(&self, moving: &Moving) -> Result<i64> {
         let (link, keys, id, token) = (&self.link, &self.keys, moving.job.id(), &*moving.job.token);
-        let mut repeated = false;
+        let (mut repeated, mut next_run_at) = (false, 0);
         loop {
+            let now = now_ms();
             let moved = match &moving.step {
                 Step::Retry { reason, stack, lifo } => {
                     let failure = finish::Failure { reason, stack: stack.as_bytes() };
-                    let moved = finish::retry_job(link, keys, now_ms(), id, token, *lifo, Some(failure));
-                    moved.await.map(|()| 0)
+                    next_run_at = now;
+                    let moved = finish::retry_job(link, keys, now, id, token, *lifo, Some(failure));
+                    moved.await.map(|()| next_run_at)
                 }
                 Step::Delay { reason, stack, delay } => {
                     let failure = finish::Failure { reason, stack: stack.as_bytes() };
-                    let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, false, Some(failure));
-                    moved.await.map(|()| 0)
+                    let moved = finish::move_to_delayed(link, keys, now, id, token, *delay, false, Some(failure));
+                    next_run_at = now.saturating_add(*delay);
+                    moved.await.map(|()| next_run_at)
                 }
                 Step::Defer { delay } => {
-                    let moved = finish::move_to_delayed(link, keys, now_ms(), id, token, *delay, true, None);
+                    let moved = finish::move_to_delayed(link, keys, now, id, token, *delay, true, None);
                     moved.await.map(|()| 0)
                 }
                 Step::Return => finish::move_to_wait(link, keys, id, token).await,
@@ -83,7 +87,7 @@ impl Finisher {
             match moved {
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
                 // The first try was accepted, or the lock is lost: in both cases the job has left this worker.
-                Err(Error::Code { .. }) if repeated => return Ok(0),
+                Err(Error::Code { .. }) if repeated => return Ok(next_run_at),
                 Err(error) if error.is_passing() => {
                     repeated = true; // the script may have stopped half-way
                     self.wait_out(&error).await;

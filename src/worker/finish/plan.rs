@@ -49,11 +49,11 @@ impl Moving {
     pub fn settled((moving, moved): (Moving, Result<i64>)) -> Settled {
         let settlement = match (moved, moving.step) {
             (Err(error), _) => Settlement::Lost(error),
-            (Ok(_), Step::Retry { reason, stack, .. }) => {
-                Settlement::Retried { reason, stacktrace: stack.into(), delay: 0 }
+            (Ok(next_run_at), Step::Retry { reason, stack, .. }) => {
+                Settlement::Retried { reason, stacktrace: stack.into(), delay: 0, next_run_at }
             }
-            (Ok(_), Step::Delay { reason, stack, delay }) => {
-                Settlement::Retried { reason, stacktrace: stack.into(), delay }
+            (Ok(next_run_at), Step::Delay { reason, stack, delay }) => {
+                Settlement::Retried { reason, stacktrace: stack.into(), delay, next_run_at }
             }
             (Ok(limit_ttl), Step::Return) => Settlement::Returned { limit_ttl },
             (Ok(_), Step::Release | Step::Defer { .. }) => Settlement::Released,

@@ -22,6 +22,7 @@ pub enum Settlement {
         reason: String,
         stacktrace: Vec<u8>,
         delay: i64,
+        next_run_at: i64,
     },
     /// As if it had never been claimed.
     GivenBack,

@@ -31,6 +31,8 @@ pub enum Event {
         reason: String,
         stacktrace: Vec<u8>,
         delay: i64,
+        /// When it runs again, in ms since the epoch.
+        next_run_at: i64,
         details: Details,
     },
     Stalled {
@@ -58,6 +60,14 @@ pub enum Event {
         text: String,
     },
     Connected,
+    /// Redis deletes keys when its memory is full.
+    Evicts {
+        policy: String,
+    },
+    /// So many percent of the checks for stalled jobs were skipped.
+    ChecksSkipped {
+        percent: u64,
+    },
     Closed,
     /// That many events were dropped, since nobody read the ones before.
     Dropped {

@@ -39,6 +39,8 @@ pub struct WorkerState {
     pub limited_until: AtomicI64,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
+    /// Queue an event for every failed attempt, also if none is queued for completed jobs.
+    pub report_failures: AtomicBool,
     /// The events that listeners have not read yet.
     pub backlog: Backlog,
     pub details: DetailsByJob,
@@ -52,13 +54,14 @@ impl WorkerState {
             ready_queue: ReadyQueue::new(),
             outcomes: OutcomeQueue::default(),
             locks: Arc::default(),
-            deadlines: Deadlines::new(options.timeout),
+            deadlines: Deadlines::new(options.timeouts.clone()),
             stats: Stats::default(),
             lifecycle: Lifecycle::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
             limited_until: AtomicI64::new(0),
             report_outcomes: AtomicBool::new(false),
+            report_failures: AtomicBool::new(false),
             backlog: Backlog::default(),
             details: DetailsByJob::default(),
             wake: Notify::new(),

@@ -88,7 +88,7 @@ impl WorkerState {
     }
 
     fn note_details(&self, job: &Arc<HeldJob>, details: impl FnOnce() -> Details) {
-        if self.report_outcomes.load(Ordering::Relaxed) {
+        if self.report_outcomes.load(Ordering::Relaxed) || self.report_failures.load(Ordering::Relaxed) {
             self.details.note(job, details());
         }
     }
@@ -97,6 +97,14 @@ impl WorkerState {
     pub fn report(&self, job: Arc<HeldJob>, event: impl FnOnce(Arc<HeldJob>, Details) -> Event) {
         let details = self.details.take(&job);
         if self.report_outcomes.load(Ordering::Relaxed) {
+            self.emit(event(job, details));
+        }
+    }
+
+    /// Tell the log and listeners of a failed attempt, if there are any.
+    pub fn report_failure(&self, job: Arc<HeldJob>, event: impl FnOnce(Arc<HeldJob>, Details) -> Event) {
+        let details = self.details.take(&job);
+        if self.report_failures.load(Ordering::Relaxed) || self.report_outcomes.load(Ordering::Relaxed) {
             self.emit(event(job, details));
         }
     }

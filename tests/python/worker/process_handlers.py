@@ -94,3 +94,7 @@ def both(job: Job, token: str) -> Any:
 def forking(job: Job) -> Any:
     """Return from the handler in a fork, too."""
     return ["fork" if os.fork() == 0 else "handler", job.id]
+
+
+def square(job: Job) -> Any:
+    return [job.data**2, os.getpid()]

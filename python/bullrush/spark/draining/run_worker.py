@@ -12,7 +12,7 @@ from bullrush.queue.queue import Queue
 from bullrush.spark.address import Address
 from bullrush.spark.draining.deadline import ends_in_time
 from bullrush.spark.draining.small_memory import few_reservations
-from bullrush.worker.run import RunStats
+from bullrush.worker.running.run import RunStats
 from bullrush.worker.worker import Worker
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from bullrush.job.job import JobCalls
-from bullrush.worker.handler import is_async
+from bullrush.worker.handlers.signature import is_async
 
 _MS = 1_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import pickle
 import signal
@@ -18,7 +19,7 @@ from bullrush.job.record import GivenRecord
 from bullrush.job.source import Changes
 from bullrush.queue.queue import Queue
 from bullrush.values.encoding import JSON, NULL, encode
-from bullrush.worker.handler import is_async, of_job
+from bullrush.worker.handlers.signature import is_async, of_job
 from bullrush.worker.processor import results_per_job
 
 if TYPE_CHECKING:
@@ -114,19 +115,17 @@ def _follow_parent() -> None:
 
 
 def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], list[JobRunResult]]:
-    handler: Callable[..., Any] = pickle.loads(setup.function)
-    function = handler if setup.batched else of_job(handler)
+    handlers = pickle.loads(setup.function)
     queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True)
     queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
-    job_type: type[Job | AsyncJob] = Job
-    call = function
-    if is_async(function):
-        loop = asyncio.new_event_loop()
-        job_type = AsyncJob
-        call = lambda argument: loop.run_until_complete(function(argument))  # noqa: E731
+    calls = {
+        name: _blocking(handler if setup.batched else of_job(handler)) for name, handler in _by_name(handlers).items()
+    }
 
     def run(sent: list[SentJob]) -> list[JobRunResult]:
-        jobs: Sequence[Any] = [job_type(_SentRecord(job), queue) for job in sent]
+        records = [_SentRecord(job) for job in sent]
+        job_type, call = calls.get(records[0].name) or calls[None]
+        jobs: Sequence[Any] = [job_type(record, queue) for record in records]
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
@@ -135,6 +134,24 @@ def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], 
         return [_run_result(job, _encoded(value)) for value, job in zip(results, jobs, strict=True)]
 
     return run
+
+
+def _by_name(handlers: Any) -> Mapping[str | None, Callable[..., Any]]:
+    """Return handlers by the names of their jobs. A single handler has the name None."""
+    return handlers if isinstance(handlers, Mapping) else {None: handlers}
+
+
+def _blocking(function: Callable[..., Any]) -> tuple[type[Job | AsyncJob], Callable[..., Any]]:
+    """Return the class of the jobs that a handler gets, and a function that runs it and waits."""
+    if not is_async(function):
+        return Job, function
+    return AsyncJob, lambda argument: _loop().run_until_complete(function(argument))
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of this process, on which all its coroutine functions run."""
+    return asyncio.new_event_loop()
 
 
 def _run_result(job: Job | AsyncJob, result: bytes | Raised) -> JobRunResult:

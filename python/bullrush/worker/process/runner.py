@@ -8,7 +8,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import connection
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcess
 from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
 from bullrush.worker.process.child import JobRunResult, ProcessSetup, Raised, SentJob, main
-from bullrush.worker.runners import ThreadRunner
+from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -32,18 +32,24 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _END_SECONDS: Final = 5.0
 
 
-def pickled_handler(function: Callable[..., Any]) -> bytes:
-    """Return a handler as a pickle, which a handler process loads.
+def pickled_handlers(handlers: Callable[..., Any] | Mapping[str, Callable[..., Any]]) -> bytes:
+    """Return a handler, or handlers by name, as a pickle, which a handler process loads.
 
     Raises:
-        InvalidOptionError: the handler cannot be imported by name.
+        InvalidOptionError: a handler cannot be imported by name.
     """
+    for function in handlers.values() if isinstance(handlers, Mapping) else [handlers]:
+        _check_importable(function)
+    return pickle.dumps(handlers)
+
+
+def _check_importable(function: Callable[..., Any]) -> None:
     module = getattr(function, "__module__", None)
     main_module = sys.modules["__main__"]
     if module == "__main__" and not getattr(main_module, "__file__", None) and not main_module.__spec__:
         raise InvalidOptionError(f"isolation='process' cannot import {function!r} from an interactive session")
     try:
-        return pickle.dumps(function)
+        pickle.dumps(function)
     except Exception as error:
         raise InvalidOptionError(
             f"isolation='process' needs a handler that can be imported by name: define it at the top of a module ({error})"

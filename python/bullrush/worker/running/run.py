@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.listeners import Listeners
-from bullrush.worker.runners import Runner
+from bullrush.worker.running.runner import Runner
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, Pending, WorkerEvent
@@ -126,6 +126,8 @@ class WorkerRun:
 
     def start(self) -> None:
         """Start the handlers. If that fails, the run ends in order and `supervise` raises the error."""
+        if self._error is not None:
+            return
         try:
             self.runner.start()
         except BaseException as error:

@@ -1,0 +1,1 @@
+"""Runs of a worker: the runners of handlers, their supervisor, and signals."""

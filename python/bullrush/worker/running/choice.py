@@ -1,0 +1,67 @@
+"""Chooses the runner of a worker: by the kind of its handlers, and by its option ``isolation``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bullrush.job.job import AsyncJob, Job
+from bullrush.job.source import Source
+from bullrush.worker.handlers.given import Handlers
+from bullrush.worker.processor import Observer, Processor
+from bullrush.worker.running.loops import LoopRunner, LoopThreadRunner
+from bullrush.worker.running.plain_calls import PlainCalls
+from bullrush.worker.running.runner import Runner
+from bullrush.worker.running.threads import ThreadRunner
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreWorker
+    from bullrush.worker.options import WorkerSettings
+
+
+class _Worker(Observer, Source, Protocol):
+    """What a runner needs from its worker."""
+
+    @property
+    def settings(self) -> WorkerSettings: ...
+    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+
+def new_runner(
+    worker: _Worker,
+    url: str,
+    core: CoreWorker,
+    handlers: Handlers,
+    slots: int,
+    on_loop: type[LoopRunner],
+) -> Runner:
+    """Return the runner for a run of a worker."""
+    settings = worker.settings
+    batched, size, name = settings.batch_handler is not None, settings.batch_size, f"bullrush-{worker.name}"
+
+    def on_threads(function: Callable[..., Any]) -> Any:
+        calls = Processor(core, function, Job, worker, worker)
+        return calls.run_batch if batched else calls.run_each
+
+    if settings.isolation == "process":
+        from bullrush.worker.process.child import ProcessSetup
+        from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner
+
+        setup = ProcessSetup(worker.name, url, worker.prefix, handlers.pickled, batched)
+        children = HandlerProcesses(setup, worker)
+        run: Callable[..., Any] = children.run_many if batched else children.run_one
+        if handlers.dispatch is not None:
+            run = handlers.dispatch.with_all(children.run_one)
+        return ProcessRunner(core, on_threads(worker.traced(run)), slots, size, name, children)
+    if handlers.coroutine is None:
+        assert handlers.plain is not None
+        return ThreadRunner(core, on_threads(handlers.plain), slots, size, name)
+    tasks = Processor(core, handlers.coroutine, AsyncJob, worker, worker)
+    runner = on_loop(core, tasks.run_batch_async if batched else tasks.run_one_async, slots, size)
+    if handlers.plain is not None:
+        runner.plain = PlainCalls(core, on_threads(handlers.plain), slots, name)
+        runner.runs_on_loop = handlers.runs_on_loop
+    if handlers.source is not None and isinstance(runner, LoopThreadRunner):
+        source = handlers.source
+        runner.lifespan = lambda: source.arunning(worker)
+    return runner
