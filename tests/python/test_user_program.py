@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
-PROGRAM = Path(__file__).with_name("user_program.py")
+PROGRAMS = [Path(__file__).with_name(name) for name in ("user_program.py", "user_tasks.py")]
+FAULTY_TASKS = Path(__file__).with_name("faulty_tasks.py")
 FAULTS = """
 import bullrush
 from bullrush import aio
@@ -41,17 +42,30 @@ def check(checker: str, program: Path) -> str:
     return "" if ran.returncode == 0 else ran.stdout + ran.stderr
 
 
+def named_lines(said: str, program: Path) -> set[int]:
+    """Return the lines of a program in which a checker found an error."""
+    here = f"{program.name}:"
+    lines = [line for line in said.splitlines() if "error" in line and here in line]
+    return {int(line.split(here)[1].split(":")[0]) for line in lines}
+
+
 @checkers
-def test_a_type_checker_accepts_a_users_program(checker: str) -> None:
-    assert check(checker, PROGRAM) == ""
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_a_type_checker_accepts_a_users_program(checker: str, program: Path) -> None:
+    assert check(checker, program) == ""
 
 
 @checkers
 def test_a_type_checker_sees_what_is_wrong(checker: str, tmp_path: Path) -> None:
     program = tmp_path / "faulty.py"
     program.write_text(FAULTS)
-    said = check(checker, program).splitlines()
-    lines = {
-        int(line.split("faulty.py:")[1].split(":")[0]) for line in said if "error" in line and "faulty.py:" in line
-    }
-    assert lines == FAULTY, "\n".join(said)
+    said = check(checker, program)
+    assert named_lines(said, program) == FAULTY, said
+
+
+@checkers
+def test_a_type_checker_sees_exactly_the_mistakes_in_a_program_of_tasks(checker: str) -> None:
+    planted = {n for n, line in enumerate(FAULTY_TASKS.read_text().splitlines(), 1) if line.endswith("# wrong")}
+    assert len(planted) > 15
+    said = check(checker, FAULTY_TASKS)
+    assert named_lines(said, FAULTY_TASKS) == planted, said

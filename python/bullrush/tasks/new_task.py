@@ -17,6 +17,8 @@ from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 
 R = TypeVar("R")
+#: Tasks with different results may be in one list.
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Producer(Protocol):
@@ -27,7 +29,7 @@ class Producer(Protocol):
 
 
 @dataclass
-class NewTask(Generic[R]):
+class NewTask(Generic[R_co]):
     """A task with its arguments, made by `Task.bind`. Nothing is written yet.
 
     Attributes:

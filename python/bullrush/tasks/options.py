@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from bullrush.errors import InvalidOptionError
 from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
 from bullrush.job.options import JobOptions
+from bullrush.retries import Classifier
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.naming import check_known
@@ -18,12 +19,12 @@ class TaskOptions(JobOptions, total=False):
 
     Attributes:
         timeout: ms that one run may take, instead of the worker's ``timeout``.
-        retry_if: gets the exception of a failed run; returns `bullrush.RETRY`, `bullrush.FAIL`,
-            ``bullrush.Retry(delay=...)``, or None for no opinion.
+        retry_if: gets the exception of a failed run; returns ``RETRY``, ``FAIL``, ``Retry(delay=...)`` of
+            `bullrush.retries`, or None for no opinion.
     """
 
     timeout: Duration | None
-    retry_if: Callable[[BaseException], Any] | None
+    retry_if: Classifier | None
 
 
 _OF_RUNS: Final = frozenset(["timeout", "retry_if"])
@@ -38,7 +39,7 @@ class RunOptions(NamedTuple):
     """
 
     timeout: int | None = None
-    retry_if: Callable[[BaseException], Any] | None = None
+    retry_if: Classifier | None = None
 
 
 def read_task_options(options: Mapping[str, Any], defaults: JobOptions) -> tuple[JobOptions, RunOptions]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
 from bullrush.tasks.codecs import JSON, Codec
+from bullrush.tasks.cron import CronRule, check_cron
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import TaskOptions, job_options, read_task_options
 from bullrush.tasks.producer import TaskProducer
 from bullrush.tasks.running.eager import run_now
 from bullrush.tasks.running.handler import handler_of
-from bullrush.tasks.running.scopes import WorkerScopes
+from bullrush.tasks.running.service import Lifespan, Part, Placed, arunning, routes, running
 from bullrush.tasks.signature import Signature
 from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
 from bullrush.url import masked
 from bullrush.values.naming import check_job_name
+from bullrush.worker.routes import Route
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -54,6 +57,7 @@ class Tasks:
         prefix: str = "bull",
         default_job_options: JobOptions | None = None,
         middleware: Sequence[Middleware] = (),
+        lifespan: Lifespan | None = None,
         telemetry: Telemetry | None = None,
         codec: Codec = JSON,
         eager: bool = False,
@@ -66,6 +70,7 @@ class Tasks:
             prefix: the prefix of all keys.
             default_job_options: options of the jobs of every task; those of a task take precedence.
             middleware: runs round every enqueue and every run.
+            lifespan: returns a context manager, which is open while a worker runs these tasks.
             telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
             codec: makes JSON of arguments and results.
             eager: True runs a task at once when it is enqueued, without Redis; for tests. It can be set later, too.
@@ -75,14 +80,15 @@ class Tasks:
             InvalidOptionError: an option has an invalid value.
         """
         self._defaults = job_options(default_job_options or {}, {})
-        self._codec, self._middleware, self._scopes = codec, tuple(middleware), WorkerScopes()
-        self._tasks: dict[str, Task[Any, Any]] = {}
+        self._codec = codec
+        self._part = Part(tuple(middleware), lifespan)
+        self._included: list[Tasks] = []
         self._producer = TaskProducer(queue, url, prefix, middleware, telemetry, self._decode_result, self._run_now)
         self.eager = eager
 
     def __repr__(self) -> str:
         where = f" at {masked(self.url)}" if self.url else ""
-        return f"<Tasks of queue {self.queue!r}{where}: {', '.join(self._tasks)}>"
+        return f"<Tasks of queue {self.queue!r}{where}: {', '.join(self._part.tasks)}>"
 
     @property
     def queue(self) -> str:
@@ -134,24 +140,98 @@ class Tasks:
             if not callable(function):
                 raise InvalidOptionError(f"@tasks.task is for functions, not {function!r}")
             own_name = check_job_name(name or function.__name__)
-            if own_name in self._tasks:
+            if own_name in self._part.tasks:
                 raise InvalidOptionError(f"{self!r} has a task {own_name!r} already: give one of them a name=")
             signature = Signature(own_name, function, self._codec)
             kind = AsyncTask if iscoroutinefunction(function) else PlainTask
             made: Task[Any, Any] = kind(function, signature, own_name, job, run, self._producer)
-            self._tasks[own_name] = made
+            self._part.tasks[own_name] = made
             return made
 
         return make if function is None else make(function)
+
+    def cron(self, pattern: str, *, tz: str, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker:
+        """Make a task that runs by itself: ``@tasks.cron("0 9 * * 1-5", tz="Europe/Berlin")``.
+
+        A worker of this registry makes a job scheduler when it starts; its id is the task's name. It is made again only
+        if its definition changed. One whose code has gone stays, with a warning, until `bullrush.tasks.cron.prune` or
+        ``bullrush schedulers QUEUE --prune module:tasks`` removes it. Schedulers of others are never touched.
+
+        Args:
+            pattern: a cron pattern with five fields, or six with seconds first; see `RepeatOptions`.
+            tz: the time zone of the pattern.
+            name: the name of its jobs; the function's own by default.
+            options: see `TaskOptions`.
+
+        Raises:
+            InvalidOptionError: the function needs arguments; or see `task`.
+        """
+        rule = CronRule(pattern, tz)
+        maker = self.task(name=name, **options)
+
+        def make(function: Callable[..., Any]) -> Task[Any, Any]:
+            made: Task[Any, Any] = maker(function)
+            try:
+                check_cron(made, rule)
+            except BaseException:
+                del self._part.tasks[made.name]
+                raise
+            self._part.crons[made.name] = rule
+            return made
+
+        return make  # type: ignore[return-value]
+
+    @property
+    def crons(self) -> dict[str, CronRule]:
+        """The tasks that run by themselves, also those of included registries: their rules by name."""
+        return {name: rule for part, _ in self._parts() for name, rule in part.crons.items()}
+
+    def include(self, *others: Tasks) -> None:
+        """Let workers of this registry also run the tasks of others; for programs of many modules.
+
+        Their runs are inside the middleware of this registry. They keep their own options, and their own middleware.
+
+        Raises:
+            InvalidOptionError: one of them has another queue or prefix.
+        """
+        for other in others:
+            if (other.queue, other.prefix) != (self.queue, self.prefix):
+                raise InvalidOptionError(f"{other!r} is not of the queue {self.queue!r}: start a worker for each queue")
+        self._included += others
+
+    def _parts(self, outer: tuple[Middleware, ...] = ()) -> Iterator[Placed]:
+        middleware = (*outer, *self._part.middleware)
+        yield self._part, middleware
+        for other in self._included:
+            yield from other._parts(middleware)
+
+    def routes(self) -> Mapping[str, Route]:
+        """Return the handlers of all tasks by name, for a worker.
+
+        Raises:
+            InvalidOptionError: there is none, two tasks have one name, or a task cannot run.
+        """
+        found = routes(list(self._parts()))
+        if not found:
+            raise InvalidOptionError(f"{self!r} has no tasks: import the modules that define them")
+        return found
+
+    def running(self, worker: Any) -> AbstractContextManager[None]:
+        """Return a block for a run of a worker: lifespans, values of its dependencies, job schedulers."""
+        return running(list(self._parts()), worker)
+
+    def arunning(self, worker: Any) -> AbstractAsyncContextManager[None]:
+        """Return a block for a run of a worker with an event loop; see `running`."""
+        return arunning(list(self._parts()), worker)
 
     def close(self) -> None:
         """Close the connections that enqueuing opened; the next job opens new ones."""
         self._producer.close()
 
     def _decode_result(self, name: str, value: Any) -> Any:
-        task = self._tasks.get(name)
+        task = self._part.tasks.get(name)
         return value if task is None else task.signature.decode_result(value)
 
     async def _run_now(self, new: NewTask[Any]) -> TaskJob[Any]:
-        handler = handler_of(self._tasks[new.name], self._middleware, self._scopes)
+        handler = handler_of(self._part.tasks[new.name], self._part.middleware, self._part.scopes)
         return await run_now(new, handler, self._producer.handle())

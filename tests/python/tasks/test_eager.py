@@ -101,7 +101,7 @@ def test_a_def_refuses_what_needs_an_event_loop(eager):
         return 1
 
     @eager.task
-    def seen_at_the_call(*, one: Any = Depends(lambda: later())) -> None: ...  # noqa: B008
+    def seen_at_the_call(*, one: Any = Depends(lambda: later())) -> None: ...
 
     for task in seen_at_once, seen_at_the_call:
         with pytest.raises(InvalidOptionError, match="event loop"):

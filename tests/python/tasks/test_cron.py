@@ -1,0 +1,106 @@
+"""Tasks that run by themselves: a worker makes their job schedulers, and touches no others."""
+
+import logging
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Tasks, Worker
+from bullrush.errors import InvalidOptionError
+from bullrush.tasks.cron import find_gone, prune
+
+EVERY_MORNING = ("0 9 * * 1-5", "Europe/Berlin")
+
+
+def registry(queue: Queue, url: str, **crons: tuple[str, str]) -> Tasks:
+    """Return a registry with a cron task for each name."""
+    tasks = Tasks(queue.name, url=url)
+    for name, (pattern, tz) in crons.items():
+        tasks.cron(pattern, tz=tz, name=name, attempts=4)(lambda: None)
+    tasks.task(name="other")(lambda: None)
+    return tasks
+
+
+def start(tasks: Tasks) -> None:
+    """Run a worker until there is nothing to do."""
+    with Worker(tasks) as worker:
+        worker.run(until="empty")
+
+
+def test_a_worker_makes_the_scheduler_of_a_cron_task(queue, redis_url):
+    start(registry(queue, redis_url, digest=EVERY_MORNING))
+    (made,) = queue.get_job_schedulers()
+    assert (made["key"], made["name"], made["pattern"], made["tz"]) == ("digest", "digest", *EVERY_MORNING)
+    (due,) = queue.get_delayed()
+    assert (due.name, due.data, due.opts["attempts"]) == ("digest", {}, 4)
+
+
+def test_a_scheduler_is_written_again_only_if_its_definition_changed(queue, redis: Redis, redis_url):
+    def state() -> Any:
+        events = redis.xlen(queue.to_key("events"))
+        return events, redis.zrange(queue.to_key("repeat"), 0, -1, withscores=True)
+
+    start(registry(queue, redis_url, digest=EVERY_MORNING))
+    before = state()
+    start(registry(queue, redis_url, digest=EVERY_MORNING))
+    assert state() == before
+    start(registry(queue, redis_url, digest=("0 10 * * 1-5", "Europe/Berlin")))
+    assert state() != before
+    (changed,) = queue.get_job_schedulers()
+    (due,) = queue.get_delayed()
+    assert changed["pattern"] == "0 10 * * 1-5"
+    assert due.id == f"repeat:digest:{changed['next']}"
+
+
+def test_a_scheduler_whose_code_has_gone_is_named_and_pruned_and_foreign_ones_stay(queue, redis_url, caplog):
+    queue.upsert_job_scheduler("foreign", {"every": 3_600_000})
+    start(registry(queue, redis_url, digest=EVERY_MORNING, report=EVERY_MORNING))
+    assert caplog.records == []
+    left = registry(queue, redis_url, digest=EVERY_MORNING)
+    start(left)
+    (warning,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+    assert "whose code has gone: report" in warning.getMessage()
+    assert len(queue.get_job_schedulers()) == 3
+    assert find_gone(queue, left.crons) == ["report"]
+    assert prune(queue, left.crons) == ["report"]
+    assert {one["key"] for one in queue.get_job_schedulers()} == {"foreign", "digest"}
+    assert prune(queue, left.crons) == []
+
+
+def test_a_foreign_scheduler_with_the_name_of_a_task_stays_as_it_is(queue, redis_url, caplog):
+    queue.upsert_job_scheduler("digest", {"every": 3_600_000})
+    start(registry(queue, redis_url, digest=EVERY_MORNING))
+    assert "no @tasks.cron made" in caplog.text
+    (found,) = queue.get_job_schedulers()
+    assert found["every"] == 3_600_000
+    assert prune(queue, []) == []
+
+
+def test_a_scheduler_that_was_removed_by_hand_is_made_again(queue, redis_url):
+    tasks = registry(queue, redis_url, digest=EVERY_MORNING)
+    start(tasks)
+    queue.remove_job_scheduler("digest")
+    start(tasks)
+    assert [one["key"] for one in queue.get_job_schedulers()] == ["digest"]
+
+
+def test_a_cron_task_runs_when_it_is_due(queue, redis_url):
+    tasks = Tasks(queue.name, url=redis_url)
+
+    @tasks.cron("* * * * * *", tz="UTC")
+    async def tick(step: int = 1) -> int:
+        return step
+
+    with Worker(tasks) as worker:
+        assert worker.run(max_jobs=1).completed == 1
+    (done,) = queue.get_completed()
+    assert (done.name, done.returnvalue, done.repeat_job_key) == ("tick", 1, "tick")
+
+
+def test_a_cron_task_is_checked_where_it_is_defined(tasks):
+    with pytest.raises(InvalidOptionError, match="called without arguments"):
+        tasks.cron("0 9 * * *", tz="UTC")(lambda user_id: user_id)
+    with pytest.raises(InvalidOptionError, match="'delay'"):
+        tasks.cron("0 9 * * *", tz="UTC", name="late", delay=5)(lambda: None)
+    assert tasks.crons == {}

@@ -1,0 +1,217 @@
+"""A worker runs the tasks of a registry by the names of jobs."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from bullrush import Depends, Middleware, Tasks, Worker, aio, enqueue_many
+from bullrush.errors import InvalidOptionError, JobFailedError
+from bullrush.retries import FAIL
+
+
+@dataclass
+class Receipt:
+    user: int
+    at: datetime
+
+
+def work_off(tasks: Tasks, **options: Any) -> Any:
+    with Worker(tasks, **options) as worker:
+        return worker.run(until="empty")
+
+
+def test_arguments_and_results_have_their_types_on_both_sides(tasks):
+    seen: list[Any] = []
+
+    @tasks.task
+    def pay(user: int, at: datetime, *, note: str = "none") -> Receipt:
+        seen.append((user, at, note))
+        return Receipt(user, at)
+
+    noon = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+    job = pay.enqueue(7, noon)
+    assert work_off(tasks).completed == 1
+    assert seen == [(7, noon, "none")]
+    assert job.result(1_000) == Receipt(7, noon)
+    assert asyncio.run(job.aresult(1_000)) == Receipt(7, noon)
+    assert job.get_state() == "completed"
+
+
+def test_one_worker_runs_def_on_threads_and_async_def_on_a_loop(tasks):
+    @tasks.task
+    def blocking() -> str:
+        return threading.current_thread().name
+
+    @tasks.task
+    async def awaited() -> bool:
+        return asyncio.get_running_loop().is_running()
+
+    jobs = enqueue_many([blocking.bind(), awaited.bind()])
+    assert work_off(tasks, concurrency=2).completed == 2
+    assert jobs[1].result() is True
+    assert jobs[0].result() != "MainThread"
+
+
+@pytest.mark.parametrize("data", [{"user_id": "secret"}, {}, {"user_id": 1, "x": 1}, None, [1]])
+def test_data_that_does_not_fit_fails_the_job_at_once_with_the_path(tasks, queue, data):
+    ran: list[int] = []
+
+    @tasks.task
+    def welcome(user_id: int) -> None:
+        ran.append(user_id)
+
+    job = queue.add("welcome", data, attempts=5)
+    assert work_off(tasks).failed == 1
+    failed = queue.get_job(job.id)
+    assert (failed.attempts_made, ran) == (1, [])
+    assert failed.failed_reason.startswith(f"Task welcome, job {job.id}: data")
+    assert "secret" not in failed.failed_reason
+
+
+def test_an_error_of_a_task_is_retried_and_then_raised_by_result(tasks):
+    runs: list[str] = []
+
+    @tasks.task(attempts=3)
+    def fetch(what: str) -> None:
+        runs.append(what)
+        raise LookupError(what)
+
+    job = fetch.enqueue("page")
+    work_off(tasks)
+    assert runs == ["page"] * 3
+    with pytest.raises(JobFailedError, match="page"):
+        job.result(1_000)
+
+
+def test_retry_if_is_the_classifier_of_the_jobs_of_the_task(tasks):
+    def never(error: BaseException) -> Any:
+        return FAIL
+
+    tasks.task(name="fetch", retry_if=never)(lambda: None)
+    assert tasks.routes()["fetch"].classify is never
+
+
+def test_a_task_has_its_own_time_limit(tasks):
+    @tasks.task(timeout=50, attempts=1)
+    async def slow() -> None:
+        await asyncio.sleep(30)
+
+    job = slow.enqueue()
+    assert work_off(tasks).failed == 1
+    with pytest.raises(JobFailedError):
+        job.result(1_000)
+
+
+LIFE: list[str] = []
+
+
+@contextmanager
+def connection() -> Iterator[str]:
+    LIFE.append("connect")
+    yield "connection"
+    LIFE.append("disconnect")
+
+
+@asynccontextmanager
+async def pool() -> AsyncIterator[str]:
+    LIFE.append("open")
+    yield "pool"
+    LIFE.append("shut")
+
+
+@asynccontextmanager
+async def lifespan() -> AsyncIterator[None]:
+    LIFE.append("start")
+    yield
+    LIFE.append("stop")
+
+
+@pytest.fixture
+def living(tasks: Tasks, redis_url: str, queue_name: str) -> Tasks:
+    LIFE.clear()
+    return Tasks(queue_name, url=redis_url, lifespan=lifespan)
+
+
+def test_values_of_the_worker_live_as_long_as_its_run_and_those_of_a_job_as_long_as_the_job(living):
+    @living.task
+    async def query(*, pool: str = Depends(pool, scope="worker"), own: str = Depends(connection)) -> str:
+        return f"{pool} {own}"
+
+    jobs = enqueue_many([query.bind() for _ in range(3)])
+    work_off(living)
+    assert [job.result(1_000) for job in jobs] == ["pool connection"] * 3
+    assert ["start", "open", *["connect", "disconnect"] * 3, "shut", "stop"] == LIFE
+
+
+def test_threads_share_one_value_of_the_worker(living):
+    @living.task
+    def query(*, connection: str = Depends(connection, scope="worker")) -> str:
+        return connection
+
+    enqueue_many([query.bind() for _ in range(20)])
+    assert work_off(living, concurrency=4).completed == 20
+    assert LIFE == ["start", "connect", "disconnect", "stop"]
+
+
+def test_an_awaited_worker_runs_both_kinds(living):
+    @living.task
+    def blocking(*, connection: str = Depends(connection, scope="worker")) -> str:
+        return connection
+
+    @living.task
+    async def awaited(*, pool: str = Depends(pool, scope="worker")) -> str:
+        return pool
+
+    async def work() -> list[str]:
+        jobs = [await blocking.aenqueue(), await awaited.aenqueue()]
+        async with aio.Worker(living) as worker:
+            await worker.run(until="empty")
+        return [await job.aresult() for job in jobs]
+
+    assert asyncio.run(work()) == ["connection", "pool"]
+    assert sorted(LIFE) == sorted(["start", "connect", "open", "shut", "disconnect", "stop"])
+
+
+def test_a_registry_includes_others_inside_its_middleware(tasks, redis_url, queue_name):
+    order: list[str] = []
+
+    class Noting(Middleware):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @contextmanager
+        def around(self, job: Any) -> Iterator[None]:
+            order.append(self.name)
+            yield
+
+        @asynccontextmanager
+        async def aaround(self, job: Any) -> AsyncIterator[None]:
+            order.append(f"async {self.name}")
+            yield
+
+    app = Tasks(queue_name, url=redis_url, middleware=[Noting("app")])
+    billing = Tasks(queue_name, url=redis_url, middleware=[Noting("billing")])
+    app.include(billing)
+
+    @app.task
+    def ping() -> None: ...
+
+    @billing.task
+    async def charge() -> None: ...
+
+    enqueue_many([ping.bind(), charge.bind()])
+    assert work_off(app, concurrency=1).completed == 2
+    assert sorted(order) == ["app", "async app", "async billing"]
+    billing.task(name="ping")(lambda: None)
+    with pytest.raises(InvalidOptionError, match="'ping'"):
+        app.routes()
+    with pytest.raises(InvalidOptionError, match="start a worker for each queue"):
+        app.include(Tasks("other"))
+    with pytest.raises(InvalidOptionError, match="no tasks"):
+        Tasks(queue_name).routes()
