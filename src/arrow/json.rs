@@ -9,7 +9,7 @@
 //! - Spark's VARIANT is the JSON that it holds, an interval an ISO 8601 duration; 64-bit integers are strings on request.
 //!
 //! As in arrow-json: integers and decimals are numbers with all their digits (a reader that has only doubles rounds them
-//! beyond 2^53), NaN and infinities are `null`, dates are `YYYY-MM-DD`.
+//! beyond 2^53), NaN and infinities are `null`, dates are `YYYY-MM-DD`; beyond the calendar they are `null`.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt64Type,
+    Date32Type, Date64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt64Type,
 };
 use arrow_array::{Array, ArrayAccessor, RecordBatch, StructArray};
 use arrow_json::writer::{make_encoder, NullableEncoder};
@@ -26,12 +26,15 @@ use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 
 use super::intervals::Intervals;
 use super::variant::{is_variant, Variants};
 use super::Texts;
 use crate::error::Error;
+
+/// The day 1970-01-01, counted from the first day of the year 1.
+const EPOCH: i32 = 719_163;
 
 /// Encode every row of `batch` as one JSON object.
 pub(super) fn encode(batch: &RecordBatch, longs_as_strings: bool) -> Result<Texts, Error> {
@@ -80,6 +83,11 @@ impl EncoderFactory for JobJson {
                 )))
             }
             DataType::Timestamp(unit, zone) => Box::new(Instant::new(array, *unit, zone.is_some())),
+            DataType::Date32 => Box::new(Days(array.as_primitive::<Date32Type>().values())),
+            DataType::Date64 => {
+                let values = array.as_primitive::<Date64Type>().values();
+                Box::new(Instant { values, unit: TimeUnit::Millisecond, zoned: false })
+            }
             // arrow-json checks only the keys of a dictionary for nulls and would write the bytes under a null value.
             DataType::Dictionary(_, _) if array.as_any_dictionary().values().null_count() > 0 => {
                 return Err(ArrowError::JsonError(format!(
@@ -116,6 +124,18 @@ impl<'a, A: ArrayAccessor<Item = &'a [u8]>> Encoder for Base64<A> {
         out.resize(start + bytes.len().div_ceil(3) * 4, 0);
         STANDARD.encode_slice(bytes, &mut out[start..]).expect("four bytes for each three");
         out.push(b'"');
+    }
+}
+
+/// arrow-json writes the text of an error for days outside the range of the calendar.
+struct Days<'a>(&'a [i32]);
+
+impl Encoder for Days<'_> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        match self.0[row].checked_add(EPOCH).and_then(NaiveDate::from_num_days_from_ce_opt) {
+            Some(day) => write!(out, "\"{day}\"").expect("a Vec takes everything"),
+            None => out.extend_from_slice(b"null"),
+        }
     }
 }
 

@@ -60,7 +60,10 @@ fn an_instant_is_written_in_utc_and_a_local_time_without_a_zone() {
     let local = TimestampMicrosecondArray::from(micros);
     assert_eq!(json(local)[0], "\"2023-11-14T22:13:20.123456\"");
     assert_eq!(json(TimestampSecondArray::from(vec![i64::MAX])), ["null"]);
-    assert_eq!(json(Date32Array::from(vec![19_675])), ["\"2023-11-14\""]);
+    let days = Date32Array::from(vec![Some(19_675), Some(-719_528), Some(i32::MAX), Some(i32::MIN), None]);
+    assert_eq!(json(days), ["\"2023-11-14\"", "\"0000-01-01\"", "null", "null", "null"]);
+    let day_in_ms = Date64Array::from(vec![1_699_920_000_000, i64::MAX]);
+    assert_eq!(json(day_in_ms), ["\"2023-11-14T00:00:00\"", "null"]);
 }
 
 #[test]

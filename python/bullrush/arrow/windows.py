@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -144,10 +145,14 @@ def _by_time(queue: Queue, state: str, after: int | None, ends: Sequence[int], s
         return []
     ids = [ids[0] for ids in found if ids]
     (times,) = queue.core.commands([["ZMSCORE", key, *ids]]).wait()
-    cuts = {int(float(time)) for time in times if time is not None}
+    known = [float(time) for time in times if time is not None]
+    # Other clients may write scores with fractions, or infinite ones, which only a window without an end has.
+    cuts = {math.ceil(time) for time in known if math.isfinite(time)}
     if times[-1] is None:  # removed a moment ago
         cuts.add(redis_time(queue))
-    ends_at = sorted(cut for cut in cuts if after is None or cut > after)
+    ends_at: list[int | None] = [*sorted(cut for cut in cuts if after is None or cut > after)]
+    if math.inf in known:
+        ends_at.append(None)
     return [Window(state, "scores", start, stop, size) for start, stop in zip([after, *ends_at], ends_at, strict=False)]
 
 

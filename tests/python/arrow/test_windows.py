@@ -1,6 +1,7 @@
 """Windows of jobs: every finished job is in exactly one."""
 
 import itertools
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ from bullrush.errors import InvalidOptionError
 SCHEMA = pa.schema({"jobId": pa.string()})
 
 
-def finish(redis: Redis, queue: Queue, scores: dict[str, int], state: str = "completed") -> None:
+def finish(redis: Redis, queue: Queue, scores: Mapping[str, float], state: str = "completed") -> None:
     pipeline = redis.pipeline(transaction=False)
     for job_id, at in scores.items():
         pipeline.hset(f"bull:{queue.name}:{job_id}", mapping={"name": "n", "timestamp": 1, "finishedOn": at})
@@ -41,6 +42,12 @@ def test_finished_jobs_are_each_in_one_window_and_later_ones_in_none(
     finish(redis, queue, {"later": 1_000})
     redis.zrem(f"bull:{queue.name}:completed", "c0", "c1", "c2")
     assert read(queue, parts) == sorted({*completed, *failed} - {"c0", "c1", "c2"})
+
+
+def test_odd_scores_of_other_clients_are_in_a_window(queue: Queue, redis: Redis) -> None:
+    scores = {"early": float("-inf"), "first": -5, "split": 1000.7, "never": float("inf")}
+    finish(redis, queue, scores)
+    assert read(queue, plan_windows(queue, ["completed"], 3)) == sorted(scores)
 
 
 def test_parts_have_about_the_same_size(queue: Queue, redis: Redis) -> None:
