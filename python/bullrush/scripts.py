@@ -16,7 +16,7 @@ class Script(NamedTuple):
     Attributes:
         name: its family and name, ``manage/pause``.
         summary: what it does.
-        keys: its only key; it derives the others.
+        keys: its only key; it derives the others from it.
         argv: its arguments.
         returns: its reply.
         events: the entries that it adds to the event stream.

@@ -61,31 +61,30 @@ def build_parser(*names: str) -> argparse.ArgumentParser:
     Args:
         names: the commands whose arguments are added. Their modules are imported.
     """
-    width = max(map(len, COMMANDS))
     parser = argparse.ArgumentParser(
         prog="bullrush",
         description="A job queue that speaks the BullMQ wire protocol.",
-        epilog="\n".join(
-            (
-                "commands:",
-                *(f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()),
-                "",
-                "'bullrush COMMAND --help' shows the options and examples of a command. Redis is found by --url, or by the",
-                "variable BULLRUSH_URL, which also keeps passwords out of the list of processes.",
-                "",
-                EXIT_CODES,
-            )
+        epilog=(
+            "'bullrush COMMAND --help' shows the options and examples of a command. Redis is found by its option --url,\n"
+            "or by the variable BULLRUSH_URL, which keeps passwords out of the list of processes.\n\n" + EXIT_CODES
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"bullrush {version('bullrush')}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, help="see below")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND [...]", required=True, title="commands")
     for name, command in COMMANDS.items():
-        summary = command.summary[0].upper() + command.summary[1:] + "."
+        description = command.summary[0].upper() + command.summary[1:] + "."
         if name in _UNPARSED:
-            below = commands.add_parser(name, description=summary, prefix_chars="\0", add_help=False)
+            below = commands.add_parser(
+                name, help=command.summary, description=description, prefix_chars="\0", add_help=False
+            )
         else:
-            below = commands.add_parser(name, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
+            below = commands.add_parser(
+                name,
+                help=command.summary,
+                description=description,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
         if name in names:
             module = load(name)
             below.epilog = f"examples:\n{module.EXAMPLES.rstrip()}\n\n{EXIT_CODES}"

@@ -10,6 +10,7 @@ import pytest
 
 from bullrush import cli
 from bullrush.cli import bench
+from bullrush.cli.jobs.command import VERBS
 from bullrush.cli.registry import load
 
 ROOT = Path(__file__).parents[3]
@@ -48,8 +49,8 @@ def test_a_command_gets_its_arguments_unchanged(monkeypatch: pytest.MonkeyPatch)
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--help"])
-    printed = capsys.readouterr().out
-    assert all(name in printed and command.summary in printed for name, command in cli.COMMANDS.items())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(f"{name} {command.summary}" in printed for name, command in cli.COMMANDS.items())
 
 
 @pytest.mark.parametrize("words", [[], ["juggle"], ["--juggle"]])
@@ -94,3 +95,14 @@ def test_bench_without_its_packages_says_how_to_install_them(
 def test_importing_the_library_does_not_import_the_command() -> None:
     program = "import bullrush, bullrush.aio, sys; assert 'bullrush.cli' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_is_on_its_page_with_an_example(name: str) -> None:
+    page = (ROOT / "docs/command-line.md").read_text()
+    assert f"`{name}`" in page and f"bullrush {name}" in page
+
+
+def test_every_verb_of_jobs_is_on_the_page() -> None:
+    page = (ROOT / "docs/command-line.md").read_text()
+    assert [verb for verb in VERBS if f"bullrush jobs {verb} " not in page] == []

@@ -14,7 +14,8 @@ EXAMPLES = """\
   bullrush jobs retry mail 17 18
   bullrush jobs retry mail --all --name welcome"""
 
-_VERBS: Final = {
+#: The verbs: which module runs them, and what they do.
+VERBS: Final = {
     "list": (listing, "list or search jobs"),
     "show": (show, "show all of one job: data, result, log, stack trace, family"),
     "retry": (change, "run failed or completed jobs again"),
@@ -27,7 +28,7 @@ _VERBS: Final = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verbs."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb, (module, summary) in _VERBS.items():
+    for verb, (module, summary) in VERBS.items():
         below = verbs.add_parser(
             verb,
             help=summary,
@@ -43,5 +44,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the verb."""
-    code: int = _VERBS[options.verb][0].run(options)
+    code: int = VERBS[options.verb][0].run(options)
     return code

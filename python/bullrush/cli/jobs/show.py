@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Final
 
 from bullrush.cli.jobs.listing import as_json
@@ -76,10 +77,10 @@ def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:
             "deduplication": job.deduplication_id,
             "scheduler": job.repeat_job_key,
             "parent": job.parent_key,
-            "options": compact(job.opts),
+            "options": compact(_readable(lambda: job.opts)),
         }
     )
-    _section("data", shown(_data(job), full=full))
+    _section("data", shown(_readable(lambda: job.data), full=full))
     if state == "completed":
         _section("result", shown(job.returnvalue, full=full))
     if job.failed_reason is not None:
@@ -90,9 +91,9 @@ def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:
     _print_logs(queue, job, full=full)
 
 
-def _data(job: Job) -> JSON:
+def _readable(attribute: Callable[[], JSON]) -> JSON:
     try:
-        return job.data
+        return attribute()
     except MalformedJobError as error:
         return f"({error})"
 

@@ -1,0 +1,205 @@
+"""``bullrush jobs``, ``add``, ``logs`` and ``flow``: what they say is what the library says."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from bullrush import FlowProducer, Queue, Worker
+from bullrush.cli.jobs import logs, selection
+from tests.waiting import wait_until
+
+
+def test_list_has_every_job_with_its_state(run: Callable, worked: Queue) -> None:
+    found = {job["id"]: job for job in run("jobs", "list", worked.name, "--json").json}
+    assert {id: job["state"] for id, job in found.items()} == {
+        "1": "completed",
+        "2": "failed",
+        "3": "waiting",
+        "4": "delayed",
+    }
+    for id, job in found.items():
+        api = worked.get_job(id)
+        assert api is not None
+        assert {**api.to_json(), "state": api.get_state()} == job
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        (["--state", "failed"], ["2"]),
+        (["--state", "waiting", "--state", "delayed"], ["3", "4"]),
+        (["--name", "*e*", "--state", "completed"], ["1"]),
+        (["--data", "ADA"], ["3", "1"]),
+        (["--id", "[34]"], ["3", "4"]),
+        (["--name", "nothing"], []),
+        (["--limit", "1"], ["3"]),
+    ],
+)
+def test_jobs_are_found_by_state_name_data_and_id(
+    run: Callable, worked: Queue, words: list[str], ids: list[str]
+) -> None:
+    assert [job["id"] for job in run("jobs", "list", worked.name, "--json", *words).json] == ids
+
+
+def test_search_reads_page_after_page_also_in_a_paused_queue(
+    run: Callable, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "_PAGE", 3)
+    queue.add_bulk([{"name": "x", "data": {"n": n}} for n in range(10)])
+    assert [job["id"] for job in run("jobs", "list", queue.name, "--json").json] == [str(n + 1) for n in range(10)]
+    queue.pause()
+    assert [job["id"] for job in run("jobs", "list", queue.name, "--json", "--data", '"n":8').json] == ["9"]
+
+
+def test_show_has_data_result_reason_trace_log_and_children(run: Callable, worked: Queue) -> None:
+    shown = run("jobs", "show", worked.name, "1", "--json").json
+    assert (shown["state"], shown["returnvalue"], shown["logs"]) == ("completed", {"sent": True}, ["first", "second"])
+    assert set(shown["children"].values()) == {0}
+    text = run("jobs", "show", worked.name, "1").out
+    assert '{"user":"Ada"}' in text and '{"sent":true}' in text and "first\n  second" in text
+    broken = run("jobs", "show", worked.name, "2").out
+    assert "no such user" in broken and 'raise ValueError("no such user")' in broken
+
+
+def test_long_values_are_shortened_with_a_hint(run: Callable, queue: Queue) -> None:
+    queue.add("x", {"text": "ab" * 5_000})
+    short = run("jobs", "show", queue.name, "1").out
+    assert len(short) < 3_000 and "(10,011 characters; --full shows all)" in short
+    assert "ab" * 5_000 in run("jobs", "show", queue.name, "1", "--full").out
+
+
+def test_a_job_with_broken_data_can_be_listed_and_shown(run: Callable, queue: Queue, redis) -> None:
+    queue.add("x", {"secret": 1})
+    redis.hset(queue.to_key("1"), "data", "{oops")
+    assert "not valid JSON" in run("jobs", "list", queue.name, "--json").json[0]["error"]
+    assert "not valid JSON" in run("jobs", "show", queue.name, "1").out
+    assert run("jobs", "list", queue.name, "--data", "oops").code == 0
+
+
+def test_retry_and_promote_by_id(run: Callable, worked: Queue) -> None:
+    assert run("jobs", "retry", worked.name, "2", "--json").json == {"queue": worked.name, "done": ["2"], "failed": []}
+    assert run("jobs", "promote", worked.name, "4").out == "1 job promoted.\n"
+    assert worked.get_job_state("2") == worked.get_job_state("4") == "waiting"
+    assert run("jobs", "retry", worked.name, "1", "--state", "completed", "--reset-attempts").code == 0
+    job = worked.get_job("1")
+    assert job is not None and (job.get_state(), job.attempts_made) == ("waiting", 0)
+
+
+def test_a_job_that_cannot_be_changed_is_named_and_the_others_are_changed(run: Callable, worked: Queue) -> None:
+    ended = run("jobs", "retry", worked.name, "1", "2", "77", "--json")
+    answer = json.loads(ended.out)
+    assert (ended.code, answer["done"], [one["id"] for one in answer["failed"]]) == (1, ["2"], ["1", "77"])
+    assert "has no job '77'" in answer["failed"][1]["error"]
+    plain = run("jobs", "promote", worked.name, "3")
+    assert plain.code == 1 and plain.err.startswith("job 3: ") and plain.out == "0 jobs promoted.\n"
+
+
+def test_many_are_removed_by_pattern_only_with_yes(run: Callable, worked: Queue) -> None:
+    refused = run("jobs", "remove", worked.name, "--data", "Ada")
+    assert refused.code == 2 and "Remove 2 jobs of" in refused.err and "--yes is needed" in refused.err
+    assert worked.get_job("1") is not None
+    assert run("jobs", "remove", worked.name, "--data", "Ada", "--yes", "--json").json["done"] == ["3", "1"]
+    assert [worked.get_job(id) is None for id in "1234"] == [True, False, True, False]
+    assert run("jobs", "remove", worked.name, "--all", "--yes").out == "2 jobs removed.\n"
+    assert sum(worked.get_job_counts().values()) == 0
+
+
+@pytest.mark.parametrize("words", [[], ["1", "--all"], ["1", "--name", "x"]])
+def test_jobs_to_change_are_selected_in_one_way(run: Callable, worked: Queue, words: list[str]) -> None:
+    assert run("jobs", "retry", worked.name, *words).code == 2
+
+
+def test_cancel_stops_a_running_job_with_a_reason(run: Callable, queue: Queue, redis_url: str) -> None:
+    started = threading.Event()
+
+    def handle(job) -> None:
+        started.set()
+        wait_until(lambda: job.cancelled)
+        job.check_cancelled()
+
+    queue.add("x")
+    with Worker(queue.name, handle, url=redis_url, autorun=True):
+        assert started.wait(10)
+        assert run("jobs", "cancel", queue.name, "1", "--reason", "wrong file").out == "1 job cancelled.\n"
+        wait_until(lambda: queue.get_job_state("1") == "failed")
+    job = queue.get_job("1")
+    assert job is not None and job.failed_reason == "wrong file"
+    again = run("jobs", "cancel", queue.name, "1")
+    assert again.code == 1 and "no worker runs it" in again.err
+
+
+def test_add_takes_data_options_files_and_standard_input(
+    run: Callable, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--delay", "10m", "--attempts", "3", "--backoff", "30s", "--job-id", "a", "--options", '{"priority": 2}')
+    assert run("add", queue.name, "welcome", '{"user": 7}', *words).out == "a\n"
+    job = queue.get_job("a")
+    assert job is not None and (job.name, job.data, job.delay) == ("welcome", {"user": 7}, 600_000)
+    assert job.opts["attempts"] == 3 and job.opts["backoff"] == {"type": "fixed", "delay": 30_000}
+    assert job.priority == 2
+    (tmp_path / "data.json").write_text('{"from": "file"}')
+    assert run("add", queue.name, "x", f"@{tmp_path / 'data.json'}", "--json").json["data"] == {"from": "file"}
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b'{"from": "pipe"}')))
+    assert run("add", queue.name, "x", "-", "--json").json["data"] == {"from": "pipe"}
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["x", "user=hunter2"], "must be JSON"),
+        (["x", "@/nowhere"], "cannot read /nowhere"),
+        (["x", "{}", "--options", "[]"], "JSON object"),
+        (["x", "{}", "--options", '{"attemps": 3}'], "Did you mean 'attempts'?"),
+        (["x", "{}", "--delay", "soon"], "is no time"),
+        (["x", "{}", "--job-id", "7"], "order-7"),
+    ],
+)
+def test_add_refuses_what_is_wrong_and_adds_nothing(run: Callable, queue: Queue, words: list[str], advice: str) -> None:
+    ended = run("add", queue.name, *words)
+    assert ended.code == 2 and advice in ended.err and "hunter2" not in ended.err
+    assert queue.count() == 0
+
+
+def test_logs_prints_the_rows_and_follows_until_the_end(
+    run: Callable, worked: Queue, redis_url: str, monkeypatch
+) -> None:
+    monkeypatch.setattr(logs, "_POLL_SECONDS", 0.01)
+    assert run("logs", worked.name, "1").out == "first\nsecond\n"
+    assert run("logs", worked.name, "1", "-n", "1", "--json").json == ["second"]
+    assert run("logs", worked.name, "1", "-f", "--json").out == '"first"\n"second"\n'
+    worked.add_job_log("3", "before")
+
+    def finish() -> None:
+        worked.add_job_log("3", "after")
+        with Worker(worked.name, lambda job: job.log("at the end"), url=redis_url) as worker:
+            worker.run(until="empty")
+
+    later = threading.Timer(0.05, finish)
+    later.start()
+    assert run("logs", worked.name, "3", "--follow").out == "before\nafter\nat the end\n"
+    later.join()
+
+
+def test_flow_is_a_tree_with_states(run: Callable, queue: Queue, redis_url: str) -> None:
+    child = {"name": "part", "queue_name": queue.name}
+    with FlowProducer(url=redis_url) as flows:
+        root = flows.add(
+            {"name": "whole", "queue_name": queue.name, "children": [{**child, "children": [child]}, child]}
+        )
+    tree = run("flow", queue.name, root.job.id, "--json").json
+    assert (tree["name"], tree["state"], len(tree["children"])) == ("whole", "waiting-children", 2)
+    names = sorted(one["state"] for one in tree["children"])
+    assert names == ["waiting", "waiting-children"]
+    lines = run("flow", queue.name, root.job.id).out.splitlines()
+    assert lines[0] == f"whole  {queue.name}:{root.job.id}  waiting-children"
+    assert len(lines) == 4 and lines[-1].lstrip("│ ")[0] == "└"
+    assert len(run("flow", queue.name, root.job.id, "--depth", "2").out.splitlines()) == 3
+    shown = run("jobs", "show", queue.name, root.job.id)
+    assert "children:" in shown.out and f"unfinished: bull:{queue.name}:" in shown.out

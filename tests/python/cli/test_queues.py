@@ -1,0 +1,117 @@
+"""The commands about queues as a whole: what they say is what the library says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from bullrush import Queue, Worker
+from bullrush.errors import InvalidOptionError
+from bullrush.queue import queue_names
+
+
+def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_url: str, redis) -> None:
+    redis.lpush(worked.to_key("metrics:completed:data"), 7)
+    worked.pause()
+    with Worker(worked.name, lambda job: None, url=redis_url) as worker:
+        worker.wait_until_ready()
+        [info] = run("info", worked.name, "--json").json
+        workers = run("workers", worked.name, "--json").json
+        assert [one["id"] for one in workers] == [one["id"] for one in worked.get_workers()]
+    api = worked.get_job_counts()
+    assert info["counts"] == {**{state: api[state] for state in api if state != "paused"}, "waiting": 1}
+    assert (info["queue"], info["paused"], info["workers"]) == (worked.name, True, 1)
+    assert info["rates"] == {"completed": 7, "failed": None}
+    table = run("info", worked.name).out
+    assert f"{worked.name} (paused)" in table and "waiting-children" in table
+
+
+def test_info_finds_all_queues_of_a_prefix(run: Callable, queue_name: str, redis_url: str) -> None:
+    prefix = f"p[{queue_name}"
+    names = [f"{queue_name}", "b*", "c d"]
+    for name in names:
+        Queue(name, url=redis_url, prefix=prefix).add("meta")
+    Queue("other", url=redis_url, prefix=f"{prefix}]").add("x", job_id="a:b:meta")
+    assert [info["queue"] for info in run("info", "--prefix", prefix, "--json").json] == sorted(names)
+    assert sorted(queue_names(redis_url, prefix)) == sorted(names)
+    Queue(queue_name, url=redis_url, prefix=prefix).obliterate()
+    assert sorted(queue_names(redis_url, prefix)) == ["b*", "c d"]
+    for name in ("b*", "c d"):
+        Queue(name, url=redis_url, prefix=prefix).obliterate()
+    Queue("other", url=redis_url, prefix=f"{prefix}]").obliterate()
+    empty = run("info", "--prefix", prefix)
+    assert empty.code == 0 and "There are no queues" in empty.err
+
+
+def test_queue_names_checks_its_arguments(redis_url: str) -> None:
+    with pytest.raises(InvalidOptionError, match="prefix"):
+        list(queue_names(redis_url, ""))
+
+
+def test_counts_are_those_of_the_library(run: Callable, worked: Queue) -> None:
+    assert run("counts", worked.name, "--json").json == worked.get_job_counts()
+    assert run("counts", worked.name, "failed", "--json").json == {"failed": 1}
+    assert run("counts", worked.name, "failed", "delayed").out.split() == [
+        "state",
+        "jobs",
+        "failed",
+        "1",
+        "delayed",
+        "1",
+    ]
+
+
+def test_schedulers_are_listed_with_the_next_first(run: Callable, queue: Queue) -> None:
+    queue.upsert_job_scheduler("yearly", {"pattern": "0 0 1 1 *", "tz": "Europe/Berlin"}, {"name": "report"})
+    queue.upsert_job_scheduler("often", {"every": 60_000})
+    assert run("schedulers", queue.name, "--json").json == queue.get_job_schedulers(asc=True)
+    header, *rows = run("schedulers", queue.name).out.splitlines()
+    assert header.startswith("id") and [row.split()[0] for row in rows] == ["often", "yearly"]
+
+
+def test_events_are_read_from_the_past_and_filtered(run: Callable, worked: Queue) -> None:
+    lines = run("events", worked.name, "--since", "1h", "--limit", "3", "--json").out.splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["added", "waiting", "added"]
+    failed = run("events", worked.name, "--since", "1h", "--only", "failed", "-n", "1", "--json").json
+    assert (failed["jobId"], failed["failedReason"]) == ("2", "no such user")
+    [line] = run("events", worked.name, "--since", "1h", "--job", "4", "-n", "1").out.splitlines()
+    assert "added" in line and '{"name":"later"}' in line
+
+
+def test_pause_and_resume(run: Callable, queue: Queue) -> None:
+    queue.add("x")
+    assert run("pause", queue.name, "--json").json == {"queue": queue.name, "paused": True}
+    assert queue.is_paused()
+    assert run("resume", queue.name).out == f"{queue.name} is running.\n"
+    assert not queue.is_paused()
+
+
+def test_drain_removes_what_waits(run: Callable, worked: Queue) -> None:
+    assert run("drain", worked.name).code == 2
+    assert run("drain", worked.name, "--yes", "--json").json == {"queue": worked.name, "removed": 1}
+    assert worked.get_job_count_by_types("waiting", "delayed") == 1
+    assert run("drain", worked.name, "--yes", "--delayed", "--json").json["removed"] == 1
+
+
+def test_clean_removes_old_jobs_of_a_state(run: Callable, worked: Queue) -> None:
+    assert run("clean", worked.name, "--state", "failed", "--older", "1h", "--yes", "--json").json["removed"] == []
+    assert run("clean", worked.name, "--state", "failed", "--yes", "--json").json["removed"] == ["2"]
+    assert run("clean", worked.name, "--yes").out == f"1 jobs removed from {worked.name}.\n"
+
+
+def test_obliterate_removes_the_queue_but_not_under_running_jobs(run: Callable, worked: Queue, redis_url: str) -> None:
+    with Worker(worked.name, None, url=redis_url) as worker:
+        job = worker.get_next_job("token")
+        assert job is not None
+        refused = run("obliterate", worked.name, "--yes")
+        assert refused.code == 1 and "1 active jobs" in refused.err and not worked.is_paused()
+        assert run("obliterate", worked.name, "--yes", "--force", "--json").json == {"queue": worked.name, "removed": 4}
+    assert run("counts", worked.name).code == 1
+
+
+def test_commands_that_read_write_no_settings(run: Callable, queue: Queue, redis) -> None:
+    for command in ("counts", "workers", "schedulers"):
+        assert run(command, queue.name).code == 1
+    assert redis.keys(f"bull:{queue.name}:*") == []

