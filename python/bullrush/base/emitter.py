@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from bullrush.base.listeners import Listener, Listeners
 from bullrush.errors import InvalidOptionError
-from bullrush.values.naming import nearest
+from bullrush.values.naming import missing_attribute, nearest
 
 ListenerT = TypeVar("ListenerT", bound=Listener)
 
@@ -20,6 +20,11 @@ class Emitter:
     _new_listeners: ClassVar[type[Listeners]] = Listeners
     #: None until the first listener is added.
     _made_listeners: Listeners | None = None
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_attribute(self, name)
 
     @property
     def _listeners(self) -> Listeners:

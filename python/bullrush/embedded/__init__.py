@@ -6,17 +6,20 @@ same user runs there; it stops when its last user has ended. ``?port=0`` (any fr
 instead of a unix socket.
 """
 
+import logging
 import os
 import threading
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bullrush.embedded.directory import DirectoryInUseError, JoinedServer, join
+from bullrush.embedded.neighbours import private_servers
 from bullrush.embedded.server import EmbeddedRedis
 
 __all__ = ["EmbeddedRedis", "resolve"]
 
 _SCHEME = "embedded"
+_log = logging.getLogger("bullrush")
 
 _servers: dict[tuple[str, int | None], EmbeddedRedis | JoinedServer] = {}
 _lock = threading.Lock()
@@ -62,7 +65,17 @@ def resolve(url: str) -> str:
 
 def _start_or_join(directory: str, port: int | None) -> EmbeddedRedis | JoinedServer:
     if not directory:
-        return EmbeddedRedis(port=port)
+        server = EmbeddedRedis(port=port)
+        if others := private_servers(beside=server.url):
+            _log.warning(
+                "embedded:// has started a server that only this process and its children see. %d other %s of this "
+                "machine with embedded://, too, and %s jobs are not here. To share jobs, give all of them the same "
+                "directory: embedded://DIR",
+                others,
+                "process runs one" if others == 1 else "processes run one each",
+                "its" if others == 1 else "their",
+            )
+        return server
     data = Path(directory)
     if joined := join(data, port):
         return joined

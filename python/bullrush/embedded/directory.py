@@ -18,7 +18,7 @@ if os.name != "nt":
     import fcntl
 
 USERS = ".users"
-_LOCK = ".lock"
+LOCK = ".lock"
 _SECONDS_TO_START = 15.0
 _SECONDS_TO_STOP = 2.0  # the server of a process that has just ended may still write
 
@@ -69,7 +69,7 @@ def lock(data: Path) -> list[int]:
     if os.name == "nt":
         return []
     before = read(data)
-    descriptor = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(data / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + _SECONDS_TO_STOP
     while not _flock(descriptor, fcntl.LOCK_EX):
         running = read(data)
@@ -84,13 +84,13 @@ def lock(data: Path) -> list[int]:
 def announce(data: Path, pid: int, url: str) -> None:
     """Write the pid and the URL of the server of a locked directory."""
     if os.name != "nt":
-        (data / _LOCK).write_text(f"{pid} {url}\n")
+        (data / LOCK).write_text(f"{pid} {url}\n")
 
 
 def read(data: Path) -> Running | None:
     """Return the last server of a directory, which may have ended."""
     try:
-        pid, _, url = (data / _LOCK).read_text().rstrip().partition(" ")
+        pid, _, url = (data / LOCK).read_text().rstrip().partition(" ")
     except OSError:
         return None
     return Running(int(pid), url) if pid.isdigit() and url else None
@@ -135,7 +135,7 @@ def _held(data: Path) -> bool:
     if os.name == "nt":
         return False
     try:
-        descriptor = os.open(data / _LOCK, os.O_RDONLY)
+        descriptor = os.open(data / LOCK, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from orjson import loads
 
 from bullrush.errors import JobCancelledError, MalformedJobError
 from bullrush.job.option_compiler import read_options
 from bullrush.values.encoding import JSON, decode, read_number
+from bullrush.values.naming import missing_attribute
 
 if TYPE_CHECKING:
     from bullrush.job.record import Record
@@ -36,6 +37,12 @@ class JobAttributes:
         self._source = source
         self._changed: dict[str, bytes | None] | None = None
         self.discarded = False
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            # `_data` and `_stored` are not set until they are decoded.
+            raise AttributeError(name) if name[0] == "_" else missing_attribute(self, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.name!r} of queue {self.queue_name!r}>"

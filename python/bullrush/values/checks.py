@@ -6,7 +6,7 @@ Each returns the value as Redis stores it, or raises `InvalidOptionError` with t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from bullrush.errors import InvalidOptionError
@@ -79,7 +79,9 @@ def milliseconds(name: str, value: object) -> int:
     try:
         return whole(name, value)
     except InvalidOptionError:
-        raise InvalidOptionError(f"{name} must be whole milliseconds or a timedelta, not {value!r}") from None
+        advice = "; for a moment pass the time until then: when - datetime.now(when.tzinfo)"
+        moment = advice if isinstance(value, datetime) else ""
+        raise InvalidOptionError(f"{name} must be whole milliseconds or a timedelta, not {value!r}{moment}") from None
 
 
 def positive_milliseconds(name: str, value: object) -> int:
@@ -144,6 +146,9 @@ _KEEP: Final[dict[str, Check]] = {"age": age_seconds, "count": whole, "limit": a
 
 def backoff(name: str, value: object) -> dict[str, JSON]:
     """Return a backoff as BullMQ stores it. A number means a fixed backoff."""
+    if isinstance(value, str):
+        example = {"type": value, "delay": 1000}
+        raise InvalidOptionError(f"{name} must be ms between two attempts, or a dict such as {example}, not {value!r}")
     if not isinstance(value, Mapping):
         return {"type": "fixed", "delay": _not_negative_milliseconds(name, value)}
     stored = members(name, value, _BACKOFF)

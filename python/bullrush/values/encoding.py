@@ -130,9 +130,30 @@ def _problem(value: object, path: str, depth: int) -> str | None:
     return None
 
 
+#: What to write instead, by the name of the type.
+_INSTEAD: Final = {
+    "Decimal": "str(...)",
+    "bytes": "base64.b64encode(...).decode()",
+    "frozenset": "sorted(...)",
+    "set": "sorted(...)",
+    "timedelta": ".total_seconds()",
+}
+_TYPED_TASKS: Final = "or a typed task (bullrush.tasks), which does it for you"
+
+
 def _advice(value: object) -> str:
+    # Imported here, since only errors need them.
+    from decimal import Decimal
+    from pathlib import PurePath
+
+    if hasattr(value, "model_dump"):  # a model of pydantic
+        return f"; use .model_dump(mode='json'), {_TYPED_TASKS}"
     if hasattr(value, "isoformat"):
         return "; use .isoformat()"
+    if instead := _INSTEAD.get(_type_name(value)):
+        return f"; use {instead}, {_TYPED_TASKS}" if isinstance(value, Decimal | bytes) else f"; use {instead}"
+    if isinstance(value, PurePath):
+        return "; use str(...)"
     # Scalars and arrays of numpy.
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         return "; use .item()"

@@ -257,6 +257,15 @@ def by_keyword(callee: str) -> str:
     return f"options are keyword arguments: {example}"
 
 
+def missing_attribute(owner: object, name: str) -> AttributeError:
+    """Return the error for an attribute that does not exist. BullMQ's name leads to the name here."""
+    snake = _CAMEL.sub("_", name).lower()
+    known = snake != name and hasattr(type(owner), snake)
+    advice = f": names are snake_case here, use {snake!r}" if known else ""
+    # With name and obj Python adds its own suggestion.
+    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{advice}", name=name, obj=owner)
+
+
 def camel(name: str) -> str:
     """Return a snake_case name as BullMQ spells it: ``retry_jobs`` is ``retryJobs``."""
     first, *rest = name.split("_")

@@ -161,9 +161,11 @@ def _drain_delay(name: str, value: object) -> int:
     delay = checks.positive_milliseconds(name, value)
     if delay < _MIN_DRAIN_DELAY:
         _log.warning(
-            "%s=%r is in milliseconds (in BullMQ it is in seconds); the minimum of %d is used",
+            "%s=%r is in milliseconds; were seconds meant, as in BullMQ? Then write %s=%d. The minimum of %d is used",
             name,
             value,
+            name,
+            delay * 1_000,
             _MIN_DRAIN_DELAY,
         )
     return max(delay, _MIN_DRAIN_DELAY)

@@ -81,7 +81,7 @@ def test_a_result_that_is_not_json_fails_the_job_and_names_the_path(queue: Queue
 
     queue.add("n")
     worker(handler if kind == "async def" else lambda job: {"rows": [{1}]}).run(until="drained")
-    assert failed(queue).failed_reason == "returnvalue.rows[0]: set is not JSON serializable"
+    assert failed(queue).failed_reason == "returnvalue.rows[0]: set is not JSON serializable; use sorted(...)"
 
 
 @pytest.mark.parametrize(

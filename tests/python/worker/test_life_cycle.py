@@ -182,7 +182,10 @@ def test_a_drain_delay_that_looks_like_seconds_is_logged_and_raised_to_100_ms(
     worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert worker(print, drain_delay=5)._settings.drain_delay == 100
-    assert "drain_delay=5 is in milliseconds (in BullMQ it is in seconds); the minimum of 100 is used" in caplog.text
+    assert (
+        "drain_delay=5 is in milliseconds; were seconds meant, as in BullMQ? Then write drain_delay=5000."
+        in caplog.text
+    )
     caplog.clear()
     worker(print, drain_delay=5_000)
     assert not caplog.text

@@ -128,7 +128,7 @@ def test_a_batch_handler_gets_many_jobs_and_returns_a_result_for_each(queue: Que
         (lambda jobs: [1], "batch_handler must return a list with one result per job: 2 jobs, got 1"),
         (lambda jobs: None, "batch_handler must return a list with one result per job: 2 jobs, got NoneType"),
         (lambda jobs: 1 / 0, "division by zero"),
-        (lambda jobs: [{1}, {2}], "returnvalue: set is not JSON serializable"),
+        (lambda jobs: [{1}, {2}], "returnvalue: set is not JSON serializable; use sorted(...)"),
     ],
 )
 def test_a_batch_handler_that_breaks_fails_its_jobs(queue: Queue, worker: Make, batch: Callable, reason: str) -> None:

@@ -1,0 +1,100 @@
+"""Errors of common mistakes say what to write instead."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from bullrush import FlowProducer, Job, Queue, Worker, aio
+from bullrush.errors import ConnectionLostError, DataError, InvalidOptionError
+from bullrush.job.attributes import JobAttributes
+
+
+class Model:
+    """Like a model of pydantic."""
+
+    def model_dump(self, mode: str = "python") -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (Model(), "data.v: Model is not JSON serializable; use .model_dump(mode='json'), or a typed task"),
+        (decimal.Decimal("1.1"), "data.v: Decimal is not JSON serializable; use str(...), or a typed task"),
+        (b"secret", "data.v: bytes is not JSON serializable; use base64.b64encode(...).decode(), or a typed task"),
+        (datetime.timedelta(1), "use .total_seconds()"),
+        ({1}, "use sorted(...)"),
+        (pathlib.Path("/secret"), "use str(...)"),
+    ],
+)
+def test_data_that_is_not_json_says_how_to_dump_it(value: object, advice: str) -> None:
+    with pytest.raises(DataError) as caught:
+        Queue("q", url="redis://127.0.0.1:1").add("x", {"v": value})
+    assert advice in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "advice"),
+    [
+        (Queue, "getJob", "use 'get_job'"),
+        (Queue, "addBulk", "use 'add_bulk'"),
+        (aio.Queue, "upsertJobScheduler", "use 'upsert_job_scheduler'"),
+        (Worker, "isRunning", "use 'is_running'"),
+        (FlowProducer, "getFlow", "use 'get_flow'"),
+    ],
+)
+def test_a_camel_case_attribute_leads_to_the_snake_case_one(owner: type, name: str, advice: str) -> None:
+    made = owner.__new__(owner)
+    with pytest.raises(AttributeError, match=advice):
+        getattr(made, name)
+    assert not hasattr(made, "nothing")
+
+
+def test_a_camel_case_attribute_of_a_job_leads_to_the_snake_case_one(queue_name: str, redis_url: str) -> None:
+    job = Queue(queue_name, url=redis_url).add("x")
+    assert isinstance(job, JobAttributes)
+    with pytest.raises(AttributeError, match="'Job' object has no attribute 'attemptsMade'.*use 'attempts_made'"):
+        job.attemptsMade  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'payload'$"):
+        job.payload  # type: ignore[attr-defined]  # noqa: B018
+    assert job.data == {} and hasattr(Job, "attempts_made")
+
+
+def test_options_that_are_close_say_what_is_meant() -> None:
+    queue = Queue("q", url="redis://127.0.0.1:1")
+    with pytest.raises(InvalidOptionError, match=r"such as \{'type': 'exponential', 'delay': 1000\}"):
+        queue.add("x", backoff="exponential")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match=r"when - datetime\.now"):
+        queue.add("x", delay=datetime.datetime(2030, 1, 1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match=r"use str\(1\)"):
+        queue.get_job(1)  # type: ignore[arg-type]
+
+
+def test_a_name_in_the_path_of_the_url_is_explained_without_showing_the_url() -> None:
+    with pytest.raises(InvalidOptionError, match="number of a database.*prefix=") as caught:
+        Queue("q", url="redis://:hunter2@host/production").add("x")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_producer_that_waited_in_vain_is_told_which_option_decides_how_long() -> None:
+    with pytest.raises(ConnectionLostError, match=r"within 20 ms \(the option timeout=\)"):
+        Queue("q", url="redis://127.0.0.1:1", timeout=20).add("x")
+
+
+def test_a_second_process_with_an_embedded_server_of_its_own_is_told() -> None:
+    program = "from bullrush import Queue; print(Queue('q', url='embedded://').count(), flush=True); input()"
+    command = [sys.executable, "-c", program]
+    first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert first.stdout is not None and first.stdout.readline() == "0\n"
+    try:
+        second = subprocess.run(command, input="\n", capture_output=True, text=True, check=True)
+    finally:
+        first.communicate("\n", timeout=20)
+    assert "only this process and its children see" in second.stderr and "embedded://DIR" in second.stderr
