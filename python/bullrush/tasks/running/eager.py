@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bullrush.base.operation import maybe_await
 from bullrush.job.job import AsyncJob
 from bullrush.job.record import GivenRecord
 from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.running.handler import LoopHandler
 from bullrush.tasks.task_job import TaskJob
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, decode, encode
@@ -47,7 +47,7 @@ async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: Sour
     data, opts = encode(new.data, "data"), encode({}, "opts")
     record = GivenRecord({"name": new.name, "data": data, "opts": opts}, f"eager-{next(_numbers)}")
     job: EagerJob[Any] = EagerJob(record, source)
-    given = job.as_type(AsyncJob) if iscoroutinefunction(handler) else job
+    given = job.as_type(AsyncJob) if isinstance(handler, LoopHandler) else job
     value: JSON = await maybe_await(handler(given))
     job._value = job._decoded(decode(encode(value, "returnvalue"), "returnvalue", job.id))
     return job

@@ -19,7 +19,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def handler_of(task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> Callable[[Any], Any]:
-    """Return the handler of a task: a coroutine function for an ``async def``.
+    """Return the handler of a task; it is awaited for an ``async def``.
 
     Args:
         task: the task.
@@ -31,55 +31,71 @@ def handler_of(task: Task[Any, Any], middleware: Sequence[Middleware], scopes: W
     """
     task.signature.check()
     if isinstance(task, AsyncTask):
-        return _on_loop(task, middleware, scopes)
+        return LoopHandler(task, middleware, scopes)
     for name, dependency in task.signature.dependencies.items():
         if dependency.is_async:
             raise InvalidOptionError(
                 f"Task {task.name}: {name} needs an event loop, and a def runs on a thread. Make it an async def, or "
                 "give it a provider that needs none"
             )
-    return _on_thread(task, middleware, scopes)
+    return ThreadHandler(task, middleware, scopes)
 
 
-def _on_thread(task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> Callable[[Job], JSON]:
-    signature = task.signature
-    blocks = [one.around for one in middleware if overrides(one, "around")]
-    wanted, encode = signature.dependencies, signature.encode_result
+class _Handler:
+    """What both kinds have in common. A handler process makes its own from the task, which it imports."""
 
-    def run(job: Job) -> JSON:
-        return encode(signature.call(job.data, job.id, _NOTHING))
+    def __init__(self, task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> None:
+        self._made_of = task, middleware, scopes
+        self._call, self._encode = task.signature.call, task.signature.encode_result
+        self._wanted = task.signature.dependencies
+        self._scopes = scopes
+        self._blocks = self._blocks_of(middleware)
+        self._is_bare = not self._blocks and not self._wanted
 
-    def run_inside(job: Job) -> JSON:
+    def _blocks_of(self, middleware: Sequence[Middleware]) -> list[Callable[[Any], Any]]:
+        return [one.around for one in middleware if overrides(one, "around")]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return handler_of, self._made_of
+
+    def __repr__(self) -> str:
+        return f"<handler of {self._made_of[0]!r}>"
+
+
+class ThreadHandler(_Handler):
+    """Runs a task on a thread."""
+
+    def __call__(self, job: Job) -> JSON:
+        """Run the task with the data of a job, and return its result as JSON."""
+        if self._is_bare:
+            return self._encode(self._call(job.data, job.id, _NOTHING))
         with ExitStack() as stack:
-            for block in blocks:
+            for block in self._blocks:
                 stack.enter_context(block(job))
-            values = fill(wanted, {}, stack, scopes.of_threads(stack)) if wanted else _NOTHING
-            return encode(signature.call(job.data, job.id, values))
-
-    return run_inside if blocks or wanted else run
+            values = fill(self._wanted, {}, stack, self._scopes.of_threads(stack)) if self._wanted else _NOTHING
+            return self._encode(self._call(job.data, job.id, values))
 
 
-def _on_loop(task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> Callable[[AsyncJob], Any]:
-    signature = task.signature
-    blocks: list[Callable[[AsyncJob], Any]] = [
-        one.aaround if overrides(one, "aaround") else one.around
-        for one in middleware
-        if overrides(one, "aaround") or overrides(one, "around")
-    ]
-    wanted, encode = signature.dependencies, signature.encode_result
+class LoopHandler(_Handler):
+    """Runs a task on an event loop."""
 
-    async def run(job: AsyncJob) -> JSON:
-        return encode(await signature.call(job.data, job.id, _NOTHING))
+    def _blocks_of(self, middleware: Sequence[Middleware]) -> list[Callable[[Any], Any]]:
+        return [
+            one.aaround if overrides(one, "aaround") else one.around
+            for one in middleware
+            if overrides(one, "aaround") or overrides(one, "around")
+        ]
 
-    async def run_inside(job: AsyncJob) -> JSON:
+    async def __call__(self, job: AsyncJob) -> JSON:
+        """Run the task with the data of a job, and return its result as JSON."""
+        if self._is_bare:
+            return self._encode(await self._call(job.data, job.id, _NOTHING))
         async with AsyncExitStack() as stack:
-            for block in blocks:
+            for block in self._blocks:
                 entered = block(job)
                 if hasattr(type(entered), "__aenter__"):
                     await stack.enter_async_context(entered)
                 else:
                     stack.enter_context(entered)
-            values = await afill(wanted, {}, stack, scopes.of_loop(stack)) if wanted else _NOTHING
-            return encode(await signature.call(job.data, job.id, values))
-
-    return run_inside if blocks or wanted else run
+            values = await afill(self._wanted, {}, stack, self._scopes.of_loop(stack)) if self._wanted else _NOTHING
+            return self._encode(await self._call(job.data, job.id, values))

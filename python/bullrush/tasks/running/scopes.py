@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
@@ -63,6 +64,10 @@ class WorkerScopes:
         self._lock = threading.Lock()
         self._open: dict[object, list[Any]] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # In a handler process: its values live as long as the process.
+        return _of_this_process, ()
+
     @contextmanager
     def threads(self) -> Iterator[None]:
         """Keep the scope of threads open for the time of a run."""
@@ -113,3 +118,11 @@ class WorkerScopes:
         scope = LoopScope()
         stack.push_async_callback(scope.close)
         return scope
+
+
+def _of_this_process() -> WorkerScopes:
+    scopes = WorkerScopes()
+    forever = scopes.threads()
+    forever.__enter__()
+    atexit.register(forever.__exit__, None, None, None)
+    return scopes
