@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from bullrush.errors import DataError, InvalidOptionError, MalformedJobError
+from bullrush.job.job import JobCalls
 from bullrush.tasks.codecs import Codec, Coder, MisfitError
 from bullrush.tasks.depends import Dependency
 from bullrush.values.encoding import JSON
@@ -69,13 +70,13 @@ class Signature:
             return TypeError(f"{self._name}: {error}")
         raise AssertionError("a call that fits was refused")
 
-    def call(self, data: JSON, job_id: str, extra: Mapping[str, Any]) -> Any:
+    def call(self, job: JobCalls, extra: Mapping[str, Any]) -> Any:
         """Call the function with the data of a job and the values of its dependencies.
 
         Raises:
             MalformedJobError: the data does not fit.
         """
-        values = self.read(data, job_id)
+        values = self.read(job)
         if extra:
             values.update(extra)
         if self._unnamed:
@@ -83,23 +84,29 @@ class Signature:
             return self._function(*unnamed, **values)
         return self._function(**values)
 
-    def read(self, data: JSON, job_id: str) -> dict[str, Any]:
+    def read(self, job: JobCalls) -> dict[str, Any]:
         """Return the arguments in the data of a job; those that begin with an underscore are for middleware.
 
         Raises:
             MalformedJobError: the data does not fit.
         """
+        data = job.data
         if type(data) is not dict:
-            raise MalformedJobError(
-                f"Task {self._name}, job {job_id}: data must be an object, not {type(data).__name__}"
-            )
-        values = data.copy()
-        if not values.keys() <= self._known:
-            values = {name: value for name, value in values.items() if name in self._known or name[:1] != "_"}
+            raise self._malformed(job, f"data must be an object, not {type(data).__name__}")
         try:
-            return self.arguments.decode(values)
+            return self._decode(data.copy())
         except MisfitError as error:
-            raise MalformedJobError(f"Task {self._name}, job {job_id}: data.{error}") from None
+            # Looked at only now, since most jobs have no such names.
+            own = {name: value for name, value in data.items() if name in self._known or name[:1] != "_"}
+            if len(own) == len(data):
+                raise self._malformed(job, f"data.{error}") from None
+        try:
+            return self._decode(own)
+        except MisfitError as error:
+            raise self._malformed(job, f"data.{error}") from None
+
+    def _malformed(self, job: JobCalls, problem: str) -> MalformedJobError:
+        return MalformedJobError(f"Task {self._name}, job {job.id}: {problem}")
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -118,6 +125,10 @@ class Signature:
         return self._compiled(types, self._required)
 
     @cached_property
+    def _decode(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        return self.arguments.decode
+
+    @cached_property
     def _result(self) -> Coder | None:
         coder = self._compiled({_RESULT: self._hints.get("return", Any)}, {_RESULT})
         return None if coder.is_identity else coder
@@ -127,6 +138,11 @@ class Signature:
             return self._codec.compile(types, required)
         except TypeError as error:
             raise InvalidOptionError(f"Task {self._name}: {error}") from error
+
+    @property
+    def has_json_result(self) -> bool:
+        """Whether what the function returns is JSON as it is."""
+        return self._result is None
 
     def encode_result(self, value: Any) -> JSON:
         """Return the result of the function as JSON.

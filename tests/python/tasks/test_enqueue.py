@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bullrush import Depends, FlowProducer, Queue, Task, Tasks, aenqueue_many, enqueue_many
+from bullrush import Depends, FlowProducer, Queue, Task, Tasks, Worker, aenqueue_many, enqueue_many
 from bullrush.errors import DataError, InvalidOptionError, QueueNameError, UnknownOptionError
 
 POOL: object = Depends(object)
@@ -93,7 +93,10 @@ def test_positional_only_arguments_are_named_in_the_data(tasks):
         return a + b
 
     assert add.bind(1, 3).data == {"a": 1, "b": 3}
-    assert add.signature.call({"a": 1}, "7", {}) == 3
+    job = add.enqueue(1)
+    with Worker(tasks) as worker:
+        worker.run(until="empty")
+    assert job.result(5_000) == 3
     with pytest.raises(TypeError, match="positional only"):
         add.bind(a=1)
 

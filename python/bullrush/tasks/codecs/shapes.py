@@ -42,10 +42,9 @@ class Fields:
     """The shapes of named values: the arguments of a task, or the fields of a dataclass."""
 
     def __init__(self, shapes: Mapping[str, Shape], required: Collection[str]) -> None:
-        self._known = frozenset(shapes)
         self._required = frozenset(required)
         self._encoders = [(name, one.exact, one.encode) for name, one in shapes.items() if one.encode]
-        self._decoders = [(name, one.exact, one.decode) for name, one in shapes.items() if one.decode]
+        self._decoders = {name: (one.exact, one.decode) for name, one in shapes.items()}
         self.is_identity = all(shape.is_identity for shape in shapes.values())
 
     def encode(self, values: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -57,13 +56,15 @@ class Fields:
 
     def decode(self, values: dict[str, Any], path: str = "") -> dict[str, Any]:
         """Convert JSON to the values, in place. No name may be missing, and none unknown."""
-        if not self._required <= values.keys() <= self._known:
-            for name in self._required - values.keys():
-                raise MisfitError(f"{path}{name}: missing")
-            for name in values.keys() - self._known:
+        decoders = self._decoders
+        if len(values) < len(decoders) and (missing := self._required - values.keys()):
+            raise MisfitError(f"{path}{min(missing)}: missing")
+        for name, value in values.items():
+            found = decoders.get(name)
+            if found is None:
                 raise MisfitError(f"{path}{name}: no such argument")
-        for name, exact, convert in self._decoders:
-            if name in values and type(value := values[name]) not in exact:
+            exact, convert = found
+            if type(value) not in exact and convert is not None:
                 values[name] = convert(value, path + name)
         return values
 

@@ -47,6 +47,7 @@ class _Handler:
     def __init__(self, task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> None:
         self._made_of = task, middleware, scopes
         self._call, self._encode = task.signature.call, task.signature.encode_result
+        self._is_json = task.signature.has_json_result
         self._wanted = task.signature.dependencies
         self._scopes = scopes
         self._blocks = self._blocks_of(middleware)
@@ -68,12 +69,13 @@ class ThreadHandler(_Handler):
     def __call__(self, job: Job) -> JSON:
         """Run the task with the data of a job, and return its result as JSON."""
         if self._is_bare:
-            return self._encode(self._call(job.data, job.id, _NOTHING))
+            value = self._call(job, _NOTHING)
+            return value if self._is_json else self._encode(value)
         with ExitStack() as stack:
             for block in self._blocks:
                 stack.enter_context(block(job))
             values = fill(self._wanted, {}, stack, self._scopes.of_threads(stack)) if self._wanted else _NOTHING
-            return self._encode(self._call(job.data, job.id, values))
+            return self._encode(self._call(job, values))
 
 
 class LoopHandler(_Handler):
@@ -89,7 +91,8 @@ class LoopHandler(_Handler):
     async def __call__(self, job: AsyncJob) -> JSON:
         """Run the task with the data of a job, and return its result as JSON."""
         if self._is_bare:
-            return self._encode(await self._call(job.data, job.id, _NOTHING))
+            value = await self._call(job, _NOTHING)
+            return value if self._is_json else self._encode(value)
         async with AsyncExitStack() as stack:
             for block in self._blocks:
                 entered = block(job)
@@ -98,4 +101,4 @@ class LoopHandler(_Handler):
                 else:
                     stack.enter_context(entered)
             values = await afill(self._wanted, {}, stack, self._scopes.of_loop(stack)) if self._wanted else _NOTHING
-            return self._encode(await self._call(job.data, job.id, values))
+            return self._encode(await self._call(job, values))
