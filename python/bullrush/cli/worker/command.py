@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Final
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
@@ -12,7 +13,12 @@ EXAMPLES: Final = """\
   bullrush worker app.jobs:tasks                         # a registry of tasks, or a Worker
   bullrush worker app.mail:send -Q mail -c 20            # a function, or a dict of functions by job name
   bullrush worker app.mail:send -Q mail=20 -Q reminders=2
-  bullrush worker app.jobs:tasks --burst --log-json"""
+  bullrush worker app.jobs:tasks -p 4                    # four processes
+  bullrush worker app.jobs:tasks --check                 # import, connect, say what would run
+  bullrush worker app.jobs:tasks --reload                # while you develop"""
+
+#: The URL that a supervisor was given, for its processes.
+_URL: Final = "BULLRUSH_WORKER_URL"
 
 _EPILOG: Final = """
             4 jobs were left running, by a second signal or --shutdown-timeout
@@ -29,7 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("-Q", "--queue", action="append", default=[], type=_queue, metavar="NAME[=N]", dest="queues",
         help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated")  # fmt: skip
     add("-c", "--concurrency", type=count, metavar="N", help="jobs at a time per queue and process (default: 1)")
+    add("-p", "--processes", type=count, default=1, metavar="N", help="processes; one that dies is replaced")
     add("--burst", action="store_true", help="exit when the queues are empty")
+    add("--reload", action="store_true", help="restart when a Python file changes; needs 'bullrush[reload]'")
+    add("--check", action="store_true", help="import, connect, say what would run, and exit")
     add("--shutdown-timeout", type=_seconds, metavar="SECONDS",
         help="after the first signal, leave jobs that run longer than this (default: wait)")  # fmt: skip
     add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
@@ -37,6 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--log-level", type=str.upper, default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         help="DEBUG, INFO, WARNING or ERROR (default: INFO)")  # fmt: skip
     add("--log-json", action="store_true", help="one JSON object per line")
+    # The number of a socket: the supervisor's line to this process.
+    add("--control", type=int, help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,14 +60,32 @@ def run(options: argparse.Namespace) -> int:
         module, _, name = target.partition(":")
         if not module or not name:
             raise CommandError(f"{target!r} is no target: write module:object, such as app.jobs:tasks", USAGE)
+    if options.reload and options.burst:
+        raise CommandError("--reload and --burst exclude each other", USAGE)
     # Imported here: --help needs none of it.
     from bullrush.cli.worker.logs import set_up_logs
-    from bullrush.cli.worker.serve import Process
-    from bullrush.cli.worker.targets import find_workers
 
     # Before the targets are imported, whose own configuration then takes precedence.
     set_up_logs(options.log_level, as_json=options.log_json)
-    return Process(find_workers(options), options).run()
+    if not options.check and (options.processes > 1 or options.reload):
+        from bullrush.cli.worker.supervisor import Supervisor
+
+        if options.url:
+            # Not as an argument of the processes: everybody on this machine can see those.
+            os.environ[_URL] = options.url
+        return Supervisor(options).run()
+    from bullrush.cli.worker.targets import find_workers
+
+    if options.control is not None:
+        options.url = os.environ.pop(_URL, None)
+    workers = find_workers(options)
+    if options.check:
+        from bullrush.cli.worker.check import check
+
+        return check(workers)
+    from bullrush.cli.worker.serve import Process
+
+    return Process(workers, options).run()
 
 
 def _queue(text: str) -> tuple[str, int | None]:

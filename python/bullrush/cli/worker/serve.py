@@ -10,20 +10,19 @@ import sys
 import threading
 import time
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from bullrush.cli.worker.control import FORCE, STOP, obey
+from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.fleet import Fleet
 from bullrush.cli.worker.targets import AnyWorker
 
 if TYPE_CHECKING:
     from types import FrameType
 
-#: What the main thread is told: a worker has ended; close; close now, by force.
-Order: TypeAlias = Literal["ended", "close", "force"]
+#: What the main thread is told beside the words of the supervisor.
+_ENDED: Final = "ended"
 
-ENDED: Final = 0
-FAILED: Final = 1
-ABANDONED: Final = 4
 #: Seconds for outcomes on their way to Redis when the process is ended by force.
 _LAST_CALLS: Final = 0.5
 _LONGEST: Final = 0.8
@@ -35,27 +34,34 @@ class Process:
     """The main thread of a process: it waits for signals and other orders."""
 
     def __init__(self, workers: list[AnyWorker], options: argparse.Namespace) -> None:
-        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._orders: SimpleQueue[str] = SimpleQueue()
         self._timeout: float | None = options.shutdown_timeout
+        self._control: int | None = options.control
         self._signals = 0
         self._over = False
-        self.fleet = Fleet(workers, lambda: self._orders.put("ended"), burst=options.burst)
+        self.fleet = Fleet(workers, lambda: self._orders.put(_ENDED), burst=options.burst)
 
-    def order(self, order: Order) -> None:
+    def order(self, order: str) -> None:
         """Tell the main thread what to do; from any thread, and from signal handlers."""
         self._orders.put(order)
+
+    def answer(self, question: str) -> object:
+        """Answer a question of the supervisor or of a monitor."""
+        return question
 
     def run(self) -> int:
         """Run until all workers have ended; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
+        if self._control is not None:
+            obey(self._control, self.order, self.answer)
         self.fleet.start()
         closing_since = None
         while not self.fleet.ended:
             order = self._orders.get()
-            if order == "force":
+            if order == FORCE:
                 self._end_now()
-            elif closing_since is None and (order == "close" or self.fleet.failed):
+            elif closing_since is None and (order == STOP or self.fleet.failed):
                 closing_since = self._close()
         if (
             self._timeout is not None
@@ -79,10 +85,10 @@ class Process:
             _leave(ABANDONED)
         elif self._signals == 1:
             _log.info("%s: closing after the running jobs; a second signal closes now", name)
-            self.order("close")
+            self.order(STOP)
         else:
             _log.warning("%s: closing now; running jobs will run again on other workers", name)
-            self.order("force")
+            self.order(FORCE)
 
     def _end_now(self) -> NoReturn:
         # Also if a log that nobody reads blocks this thread.

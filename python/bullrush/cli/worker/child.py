@@ -1,0 +1,72 @@
+"""One process of a supervisor."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+import time
+from typing import Final
+
+from bullrush.cli.worker.control import Line
+
+#: A process that lived for so many seconds is started again at once.
+_LONG: Final = 10.0
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 30.0
+
+
+class Child:
+    """A place for a process, which is started again when it has died."""
+
+    def __init__(self, number: int, options: argparse.Namespace) -> None:
+        self.number = number
+        self.process: subprocess.Popen[bytes] | None = None
+        self.line: Line | None = None
+        #: The answer to each question when it was asked last, and of the processes before this one.
+        self.last: dict[str, object] = {}
+        self._words = _words(options)
+        self._began = 0.0
+        self._deaths = 0
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the process."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            control = ["--control", str(theirs.fileno())]
+            command = [sys.executable, "-m", "bullrush", "worker", *control, *self._words]
+            self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        self.line = Line(ours)
+        self._began = time.monotonic()
+        return self.process
+
+    def say(self, word: str) -> None:
+        """Tell the process something, if it runs."""
+        if self.line is not None:
+            self.line.say(word)
+
+    def died(self) -> float:
+        """Note that the process has died; return after how many seconds to start it again."""
+        if self.line is not None:
+            self.line.close()
+        self.process = self.line = None
+        self._deaths = 1 if time.monotonic() - self._began >= _LONG else self._deaths + 1
+        pause: float = _FIRST_PAUSE * 2 ** min(self._deaths - 2, 10)
+        return 0.0 if self._deaths == 1 else min(pause, _LONGEST_PAUSE)
+
+    def forget_deaths(self) -> None:
+        """Start again at once next time."""
+        self._deaths = 0
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """Return the arguments of one process."""
+    words: list[str] = []
+    for name, number in options.queues:
+        words += ["--queue", name if number is None else f"{name}={number}"]
+    for option in ("concurrency", "shutdown_timeout", "prefix", "log_level"):
+        if (value := getattr(options, option)) is not None:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    words += [f"--{option.replace('_', '-')}" for option in ("burst", "log_json") if getattr(options, option)]
+    return [*words, "--", *options.targets]

@@ -1,0 +1,147 @@
+"""``bullrush worker -p N`` and ``--reload``: a process that runs others and replaces those that die."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Final
+
+from bullrush.cli.terminal.ending import USAGE
+from bullrush.cli.worker.child import Child
+from bullrush.cli.worker.control import FORCE, STOP
+from bullrush.cli.worker.ending import ABANDONED, ENDED
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+#: Seconds for the processes to end by themselves when all is ended by force.
+_LAST_CALLS: Final = 0.7
+
+_log: Final = logging.getLogger("bullrush.worker")
+
+
+class Supervisor:
+    """Runs N processes until a signal comes, or until all have emptied their queues.
+
+    Everything that happens is a step in a queue, which the main thread takes: nothing here needs a lock.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.children = [Child(number, options) for number in range(1, options.processes + 1)]
+        self._reload: Final[bool] = options.reload
+        self._burst: Final[bool] = options.burst
+        self._steps: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._running = 0
+        self._ended = False
+        #: Children that wait to be started again.
+        self._due = 0
+        self._signals = 0
+        self._restarting = False
+        self.code = ENDED
+
+    @property
+    def closing(self) -> bool:
+        """True once a signal has come or a target cannot be imported."""
+        return self._ended
+
+    def run(self) -> int:
+        """Run until all processes have ended; return the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._signalled)
+        if self._reload:
+            from bullrush.cli.worker.reload import watch
+
+            watch(lambda path: self._steps.put(lambda: self._changed(path)))
+        for child in self.children:
+            self._start(child)
+        while self._running or self._due or (self._reload and not self._ended):
+            self._steps.get()()
+        return self.code
+
+    def _start(self, child: Child) -> None:
+        process = child.start()
+        self._running += 1
+
+        def wait() -> None:
+            code = process.wait()
+            self._steps.put(lambda: self._died(child, code))
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def _start_again(self, child: Child) -> None:
+        self._due -= 1
+        if not self._ended and child.process is None:
+            self._start(child)
+
+    def _died(self, child: Child, code: int) -> None:
+        self._running -= 1
+        pause = child.died()
+        if self._ended or (self._burst and code >= 0):
+            self.code = max(self.code, code)
+        elif self._restarting or (self._reload and code == ENDED):
+            self._restarting = self._running > 0
+            child.forget_deaths()
+            self._start(child)
+        elif self._reload:
+            _log.error("The process ended with code %d. It is started again when a file changes", code)
+        elif code == USAGE:
+            # Its message says why. It would be the same next time.
+            self.code = USAGE
+            self._close()
+        else:
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            _log.error(
+                "Process %d of %d %s. Starting another one in %g s", child.number, len(self.children), how, pause
+            )
+            self._due += 1
+            if pause:
+                timer = threading.Timer(pause, lambda: self._steps.put(lambda: self._start_again(child)))
+                timer.daemon = True
+                timer.start()
+            else:
+                self._start_again(child)
+
+    def _changed(self, path: str) -> None:
+        if self._ended:
+            return
+        _log.info("%s has changed: restarting after the running jobs", os.path.relpath(path))
+        for child in self.children:
+            if child.process is None:
+                self._start(child)
+            else:
+                self._restarting = True
+                child.say(STOP)
+
+    def _signalled(self, number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+        name = signal.Signals(number).name
+        self._steps.put(lambda: self._close(name) if self._signals == 1 else self._end_now(name))
+
+    def _close(self, name: str = "") -> None:
+        if name:
+            _log.info(
+                "%s: closing %d processes after their running jobs; a second signal closes now", name, self._running
+            )
+        self._ended = True
+        self._due = 0
+        for child in self.children:
+            child.say(STOP)
+
+    def _end_now(self, name: str) -> None:
+        _log.warning("%s: closing now; running jobs will run again on other workers", name)
+        self._ended = True
+        self.code = max(self.code, ABANDONED)
+        processes = [child.process for child in self.children if child.process is not None]
+        for child in self.children:
+            child.say(FORCE)
+        deadline = time.monotonic() + _LAST_CALLS
+        while any(process.poll() is None for process in processes) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for process in processes:
+            process.kill()

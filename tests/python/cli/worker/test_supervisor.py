@@ -1,0 +1,102 @@
+"""``-p N``, ``--reload`` and ``--check``: several processes, and none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bullrush import Queue
+from tests.waiting import wait_until
+
+from .conftest import Command, Start
+
+
+def children(command: Command) -> list[psutil.Process]:
+    return psutil.Process(command.process.pid).children()
+
+
+def test_a_killed_process_is_replaced_and_its_jobs_run_again(start: Start, queue: Queue) -> None:
+    job = queue.add("n", {"seconds": 0.5})
+    command = start("jobs:blocking", "-p", "2")
+    command.prints(f"begun {job.id}")
+    before = children(command)
+    assert len(before) == 2
+    for child in before:
+        child.send_signal(signal.SIGKILL)
+    wait_until(lambda: len(children(command)) == 2 and not set(children(command)) & set(before), "both are replaced")
+    wait_until(lambda: queue.get_job(job.id).get_state() == "completed", "the job has run again")
+    assert command.output.count("was killed by SIGKILL") == 2
+    command.terminate()
+    assert command.ends() == 0, command.output
+
+
+def test_the_first_sigterm_waits_for_all_processes_and_a_second_one_does_not(start: Start, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n", "data": {"seconds": 30}}] * 2)
+    command = start("jobs:blocking", "-p", "2")
+    command.prints("begun", 2)
+    command.terminate()
+    command.prints("closing 2 processes")
+    command.terminate()
+    began = time.monotonic()
+    assert command.ends() == 4, command.output
+    assert time.monotonic() - began < 1
+    assert queue.get_active_count() == 2
+
+
+def test_processes_whose_supervisor_was_killed_end_by_themselves(start: Start, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n"}] * 2)
+    command = start("jobs:blocking", "-p", "2")
+    command.prints("begun", 2)
+    left = children(command)
+    os.kill(command.process.pid, signal.SIGKILL)
+    assert psutil.wait_procs(left, timeout=10)[1] == []
+
+
+def test_a_burst_of_two_processes_ends_when_the_queue_is_empty(start: Start, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n"}] * 5)
+    command = start("jobs:blocking", "-p", "2", "--burst")
+    assert command.ends() == 0, command.output
+    assert queue.get_completed_count() == 5
+
+
+def test_a_target_that_cannot_be_imported_ends_all_processes(start: Start) -> None:
+    command = start("nowhere:thing", "-p", "2")
+    assert command.ends() == 2
+    assert "there is no module 'nowhere'" in command.output
+
+
+def test_a_changed_file_restarts_the_process(start: Start, queue: Queue, folder: Path) -> None:
+    pytest.importorskip("watchfiles")
+    jobs = folder / "jobs.py"
+    (folder / "late.py").write_text(jobs.read_text())
+    command = start("late:blocking", "--reload")
+    queue.add("n")
+    command.prints("begun")
+    (folder / "late.py").write_text(jobs.read_text() + "\n1 / 0\n")
+    command.prints("ZeroDivisionError")
+    command.prints("started again when a file changes")
+    (folder / "late.py").write_text(jobs.read_text().replace("begun", "begun anew"))
+    job = queue.add("n")
+    command.prints(f"begun anew {job.id}")
+    command.terminate()
+    assert command.ends() == 0, command.output
+
+
+def test_check_says_what_would_run_and_takes_no_job(start: Start, queue: Queue) -> None:
+    queue.add("n")
+    command = start("jobs:blocking", "jobs:awaited", "--check", "-c", "3")
+    assert command.ends() == 0, command.output
+    assert command.output.count("ready, concurrency 3, Redis ") == 2
+    assert queue.get_waiting_count() == 1
+
+
+def test_check_without_redis_has_a_code_of_its_own(start: Start) -> None:
+    command = start("jobs:blocking", "--check", BULLRUSH_URL="redis://:hidden@127.0.0.1:1")
+    assert command.ends() == 3, command.output
+    assert "127.0.0.1:1" in command.output
+    assert "hidden" not in command.output
