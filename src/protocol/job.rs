@@ -132,6 +132,18 @@ impl JobRecord {
         self.get("opts").unwrap_or(b"{}")
     }
 
+    /// The delay in ms with which the job was added. The field `delay` is 0 once the job was due.
+    #[must_use]
+    pub fn first_delay(&self) -> i64 {
+        let opts = self.opts();
+        // Few jobs have one, and only theirs are parsed.
+        if !opts.windows(8).any(|part| part == b"\"delay\":") {
+            return 0;
+        }
+        let parsed = serde_json::from_slice::<serde_json::Value>(opts).unwrap_or_default();
+        parsed.get("delay").and_then(serde_json::Value::as_i64).unwrap_or(0).max(0)
+    }
+
     /// Attempts made so far; the legacy field `attemptsMade` is preferred, as in BullMQ.
     #[must_use]
     pub fn atm(&self) -> i64 {

@@ -109,6 +109,13 @@ impl HeldJob {
         self.started.get().map(|(at, _)| at.elapsed())
     }
 
+    /// How long the job waited for its first start since it was due. `None`: it has run before, or has no handler yet.
+    pub fn waited(&self) -> Option<Duration> {
+        let (_, at) = self.started.get().filter(|_| self.starts() == 1)?;
+        let due = self.record.number("timestamp").saturating_add(self.record.first_delay());
+        Some(Duration::from_millis(u64::try_from(at.saturating_sub(due)).unwrap_or(0)))
+    }
+
     /// When the handler started; now, for a job that never had one.
     fn started_at(&self) -> i64 {
         self.started.get_or_init(|| (Instant::now(), now_ms())).1

@@ -94,5 +94,11 @@ class CoreWorker:
     def stats(self) -> dict[str, int]:
         """Return counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired.
 
-        And the present state: in_hand, overdue, deadlines, and events undelivered; dropped counts events that nobody took.
+        And the present state: in_hand, overdue, deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
+        claim_age: ms since the last reply to a fetch, and since the last one with jobs; -1 if there was none.
         """
+    def histograms(self) -> dict[str, tuple[list[int], float]]:
+        """Return "duration" (of handlers) and "wait" (of jobs, from due to first start) since start: counts per range, and the sum in seconds."""
+    @staticmethod
+    def histogram_limits() -> list[int]:
+        """Return the upper limits (inclusive) of the ranges of `histograms` in ms; the last range has none."""

@@ -10,7 +10,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.calls.changes import encode_progress
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
-from bullrush.queue.monitoring import QueueMonitoring
+from bullrush.queue.health import QueueHealthCalls
 from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -28,7 +28,7 @@ CleanableState: TypeAlias = Literal[
 _CLEANABLE: Final = frozenset(get_args(CleanableState))
 
 
-class QueueAdministration(QueueMonitoring[JobT]):
+class QueueAdministration(QueueHealthCalls[JobT]):
     """The calls that change a queue or its jobs."""
 
     @operation

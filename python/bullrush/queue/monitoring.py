@@ -11,6 +11,7 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
 from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
+from bullrush.queue.due import due_work
 from bullrush.queue.getters import QueueGetters
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, read_number
@@ -103,7 +104,9 @@ class QueueMonitoring(QueueGetters[JobT]):
         return {"meta": meta, "data": [int(point) for point in data], "count": length}
 
     @operation
-    async def export_prometheus_metrics(self, labels: Mapping[str, object] | None = None) -> str:
+    async def export_prometheus_metrics(
+        self, labels: Mapping[str, object] | None = None, *, oldest_job: bool = False
+    ) -> str:
         """Return metrics of the queue in the text format of Prometheus.
 
         These are ``bullmq_job_count`` per state and, if workers count metrics, ``bullmq_job_completed_total`` and
@@ -111,15 +114,13 @@ class QueueMonitoring(QueueGetters[JobT]):
 
         Args:
             labels: further labels for every line, such as ``{"env": "prod"}``.
+            oldest_job: True adds ``bullmq_oldest_due_job_age_seconds``: for how long the oldest job that is due has
+                waited, 0 if none is. It costs two round trips.
 
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.
         """
-        for name in labels or {}:
-            if not _LABEL.fullmatch(name) or name in {"queue", "state"}:
-                raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
-        further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
-        queue = f'queue="{_escaped(self.name)}"'
+        queue, further = prometheus_labels(self.name, labels)
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]
         for state, count in (await self._counts([])).items():
             lines.append(f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}')
@@ -130,6 +131,11 @@ class QueueMonitoring(QueueGetters[JobT]):
                 name = f"bullmq_job_{kind}_total"
                 lines += [f"# HELP {name} Total number of {kind} jobs", f"# TYPE {name} counter"]
                 lines.append(f"{name}{{{queue}{further}}} {int(total or 0)}")
+        if oldest_job:
+            age = (await due_work(self.core, self.to_key)).oldest_age or 0
+            name = "bullmq_oldest_due_job_age_seconds"
+            lines += [f"# HELP {name} Time that the oldest job that is due has waited", f"# TYPE {name} gauge"]
+            lines.append(f"{name}{{{queue}{further}}} {age / 1000}")
         return "\n".join(lines)
 
     @operation
@@ -180,6 +186,19 @@ class QueueMonitoring(QueueGetters[JobT]):
         if type not in {"processed", "pending"}:
             raise InvalidOptionError(f"type must be 'processed' or 'pending', not {type!r}")
         return await dependency_page(self.core, self.to_key(parent_id), type, start, end)
+
+
+def prometheus_labels(queue: str, labels: Mapping[str, object] | None) -> tuple[str, str]:
+    """Return the label of a queue, and further ones, each with a comma before it.
+
+    Raises:
+        InvalidOptionError: a label has a name that Prometheus does not allow.
+    """
+    for name in labels or {}:
+        if not _LABEL.fullmatch(name) or name in {"queue", "state", "le"}:
+            raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
+    further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
+    return f'queue="{_escaped(queue)}"', further
 
 
 def _escaped(value: JSON) -> str:

@@ -1,5 +1,6 @@
 """Workers: they take jobs, run handlers and report the results."""
 
+from bullrush.worker.monitoring.health import WorkerHealth
 from bullrush.worker.options import BatchHandler, Handler, LimiterOptions, MetricsOptions, WorkerOptions
 from bullrush.worker.routes import HandlerSource, Route
 from bullrush.worker.running.run import RunStats
@@ -14,5 +15,6 @@ __all__ = [
     "Route",
     "RunStats",
     "Worker",
+    "WorkerHealth",
     "WorkerOptions",
 ]

@@ -16,7 +16,8 @@ from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.handlers.given import given_handlers
-from bullrush.worker.manual import NO_FUNCTION, ManualCalls
+from bullrush.worker.manual import NO_FUNCTION
+from bullrush.worker.monitoring.prometheus import MetricsCalls
 from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
 from bullrush.worker.routes import HandlerSource
 from bullrush.worker.running.choice import new_runner
@@ -43,7 +44,7 @@ _GRACE: Final = 0.1
 _LOOP_ITERATIONS: Final = 2
 
 
-class WorkerCalls(ManualCalls[JobT]):
+class WorkerCalls(MetricsCalls[JobT]):
     """The calls of a worker, written once for `Worker` and `aio.Worker`."""
 
     _spans = WORKER_SPANS

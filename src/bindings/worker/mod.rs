@@ -5,6 +5,7 @@ mod events;
 mod jobs;
 mod options;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
 use crate::protocol::Keys;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
-use crate::worker::state::WorkerState;
+use crate::worker::state::{Histogram, WorkerState, LIMITS_MS};
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(200);
@@ -60,6 +61,12 @@ impl CoreWorker {
             keys: keys(py, prefix, name)?,
             started: AtomicBool::new(false),
         })
+    }
+
+    /// The upper limits of the ranges of `histograms`, in ms.
+    #[staticmethod]
+    fn histogram_limits() -> Vec<u64> {
+        LIMITS_MS.to_vec()
     }
 
     #[pyo3(signature = (*, until, max_jobs, max_seconds, horizon))]
@@ -109,6 +116,18 @@ impl CoreWorker {
         dict.set_item("undelivered", self.shared()?.backlog.waiting())?;
         dict.set_item("dropped", self.shared()?.backlog.dropped())?;
         dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
+        let ms = |age: Option<Duration>| age.map_or(-1, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+        dict.set_item("answer_age", ms(stats.answered.age()))?;
+        dict.set_item("claim_age", ms(stats.claimed.age()))?;
         Ok(dict)
+    }
+
+    fn histograms(&self) -> PyResult<HashMap<&'static str, (Vec<u64>, f64)>> {
+        let stats = &self.shared()?.stats;
+        let read = |histogram: &Histogram| {
+            let (counts, total) = histogram.read();
+            (counts, total.as_secs_f64())
+        };
+        Ok(HashMap::from([("duration", read(&stats.durations)), ("wait", read(&stats.waits))]))
     }
 }

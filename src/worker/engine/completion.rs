@@ -41,6 +41,7 @@ impl Engine {
 
     /// Take in the jobs of a fetch, and what the reply says about the next one.
     pub(super) fn arrive(&mut self, fetched: Fetched, sent: SentFetch) {
+        self.state.stats.answered.note();
         self.forbid_claims(fetched.hold == Hold::Ahead);
         if fetched.hold == Hold::Alone {
             self.alone_since.get_or_insert_with(Instant::now);
@@ -94,6 +95,9 @@ impl Engine {
 
     pub(super) fn receive(&mut self, batch: FetchedBatch) {
         let nothing = batch.jobs.is_empty();
+        if !nothing {
+            self.state.stats.claimed.note();
+        }
         self.prefetch.observe(&batch.jobs);
         if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.state.emit(Event::Drained);

@@ -2,6 +2,7 @@
 
 mod closing;
 mod deadlines;
+mod histogram;
 mod outcome_queue;
 mod stats;
 mod submit;
@@ -24,6 +25,7 @@ use crate::clock::now_ms;
 use crate::timers::held_locks::HeldLocks;
 
 pub use self::closing::Closing;
+pub use self::histogram::{Histogram, LIMITS_MS};
 
 pub struct WorkerState {
     pub options: WorkerOptions,

@@ -1,7 +1,10 @@
-//! Counters of a worker.
+//! Counters of a worker, and when it last heard from Redis.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use super::histogram::Histogram;
 
 #[derive(Default)]
 pub struct Stats {
@@ -18,4 +21,30 @@ pub struct Stats {
     pub limiting: AtomicUsize,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
+    /// The last reply to a fetch, and the last one that brought jobs.
+    pub answered: Moment,
+    pub claimed: Moment,
+    /// From the start of a handler to its outcome.
+    pub durations: Histogram,
+    /// From the moment a job was due to its first start.
+    pub waits: Histogram,
+}
+
+static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// When something happened last. Noting it is one relaxed store.
+#[derive(Default)]
+pub struct Moment(AtomicU64);
+
+impl Moment {
+    pub fn note(&self) {
+        let ms = u64::try_from(BEGIN.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.0.store(ms.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// How long ago it was; `None` if it has not happened.
+    pub fn age(&self) -> Option<Duration> {
+        let ms = self.0.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(BEGIN.elapsed().saturating_sub(Duration::from_millis(ms)))
+    }
 }

@@ -23,6 +23,8 @@ impl WorkerState {
         self.note_details(job, details);
         if let Some(time) = job.handler_time() {
             self.ready_queue.handler_time.observe(time);
+            self.stats.durations.observe(time);
+            job.waited().inspect(|time| self.stats.waits.observe(*time));
         }
         self.resubmit(outcome);
     }

@@ -10,7 +10,6 @@ from bullrush.cli.terminal.output import say, write
 from bullrush.cli.worker.ending import ENDED
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError
-from bullrush.queue import Queue
 
 _TIMEOUT_MS: Final = 3_000
 
@@ -19,8 +18,7 @@ def check(workers: Sequence[AnyWorker]) -> int:
     """Connect to every queue, print a line for each, and return the exit code. Nothing is written or taken."""
     code = ENDED
     for worker in workers:
-        address = worker.opts.get("url")
-        queue = Queue(worker.name, url=address, prefix=worker.prefix, timeout=_TIMEOUT_MS, skip_metas_update=True)
+        queue = worker.monitored_queue(_TIMEOUT_MS)
         try:
             queue.wait_until_ready()
         except BullrushError as error:

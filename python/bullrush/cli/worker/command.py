@@ -13,7 +13,7 @@ EXAMPLES: Final = """\
   bullrush worker app.jobs:tasks                         # a registry of tasks, or a Worker
   bullrush worker app.mail:send -Q mail -c 20            # a function, or a dict of functions by job name
   bullrush worker app.mail:send -Q mail=20 -Q reminders=2
-  bullrush worker app.jobs:tasks -p 4                    # four processes
+  bullrush worker app.jobs:tasks -p 4 --health-port 8000
   bullrush worker app.jobs:tasks --check                 # import, connect, say what would run
   bullrush worker app.jobs:tasks --reload                # while you develop"""
 
@@ -41,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--check", action="store_true", help="import, connect, say what would run, and exit")
     add("--shutdown-timeout", type=_seconds, metavar="SECONDS",
         help="after the first signal, leave jobs that run longer than this (default: wait)")  # fmt: skip
+    add("--health-port", type=_address, metavar="[HOST:]PORT", help="serve /healthz, /readyz and /metrics over HTTP")
     add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
     add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
     add("--log-level", type=str.upper, default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"),
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     # Before the targets are imported, whose own configuration then takes precedence.
     set_up_logs(options.log_level, as_json=options.log_json)
     if not options.check and (options.processes > 1 or options.reload):
-        from bullrush.cli.worker.supervisor import Supervisor
+        from bullrush.cli.worker.processes.supervisor import Supervisor
 
         if options.url:
             # Not as an argument of the processes: everybody on this machine can see those.
@@ -91,6 +92,13 @@ def run(options: argparse.Namespace) -> int:
 def _queue(text: str) -> tuple[str, int | None]:
     name, equals, number = text.rpartition("=")
     return (name, count(number)) if equals else (text, None)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port, and not HOST:PORT")
+    return host, int(port)
 
 
 def _seconds(text: str) -> float:

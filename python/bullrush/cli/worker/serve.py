@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from bullrush.cli.worker.control import FORCE, STOP, obey
 from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.fleet import Fleet
+from bullrush.cli.worker.monitor import Monitor
+from bullrush.cli.worker.processes.control import FORCE, STOP, obey
 from bullrush.cli.worker.targets import AnyWorker
+from bullrush.worker.monitoring.prometheus import merged
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -39,44 +41,59 @@ class Process:
         self._control: int | None = options.control
         self._signals = 0
         self._over = False
+        self._address: tuple[str, int] | None = options.health_port
+        self._closing_since: float | None = None
+        self._monitor = Monitor(workers)
         self.fleet = Fleet(workers, lambda: self._orders.put(_ENDED), burst=options.burst)
 
     def order(self, order: str) -> None:
         """Tell the main thread what to do; from any thread, and from signal handlers."""
         self._orders.put(order)
 
-    def answer(self, question: str) -> object:
-        """Answer a question of the supervisor or of a monitor."""
-        return question
+    @property
+    def closing(self) -> bool:
+        """True once no more jobs are taken."""
+        return self._closing_since is not None
+
+    def health(self) -> list[list[dict[str, Any]] | None]:
+        """Return the health of each worker of this process."""
+        return [self._monitor.health()]
+
+    def metrics(self) -> str:
+        """Return the metrics of this process and of its queues."""
+        return merged([self._monitor.queues(), self._monitor.metrics()])
+
+    def _answer(self, question: str) -> object:
+        """Answer a question of the supervisor."""
+        return getattr(self._monitor, question)() if question in {"health", "metrics", "queues"} else None
 
     def run(self) -> int:
         """Run until all workers have ended; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
         if self._control is not None:
-            obey(self._control, self.order, self.answer)
+            obey(self._control, self.order, self._answer)
         self.fleet.start()
-        closing_since = None
+        if self._address is not None:
+            from bullrush.cli.worker.http import serve
+
+            serve(self._address, self)
         while not self.fleet.ended:
             order = self._orders.get()
             if order == FORCE:
                 self._end_now()
-            elif closing_since is None and (order == STOP or self.fleet.failed):
-                closing_since = self._close()
-        if (
-            self._timeout is not None
-            and closing_since is not None
-            and time.monotonic() - closing_since >= self._timeout
-        ):
+            elif not self.closing and (order == STOP or self.fleet.failed):
+                self._close()
+        since = self._closing_since
+        if since is not None and self._timeout is not None and time.monotonic() - since >= self._timeout:
             _leave(ABANDONED)
         self._over = True
         return FAILED if self.fleet.failed else ENDED
 
-    def _close(self) -> float:
+    def _close(self) -> None:
         # Before the workers set their deadline, which is then never the earlier one.
-        began = time.monotonic()
+        self._closing_since = time.monotonic()
         self.fleet.close(self._timeout)
-        return began
 
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
         self._signals += 1

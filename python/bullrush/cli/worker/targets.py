@@ -100,8 +100,7 @@ def _own(target: str, worker: AnyWorker, options: argparse.Namespace) -> AnyWork
 def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> Worker:
     given: WorkerOptions = {}
     for name in ("url", "prefix"):
-        value = getattr(options, name) or getattr(thing, name, None)
-        if isinstance(value, str):
+        if (value := getattr(options, name)) is not None:
             given[name] = value
     try:
         if hasattr(thing, "routes"):

@@ -45,6 +45,11 @@ class LoopRunner:
         self._filling = False
         self._exhausted = False
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop that runs the coroutine functions, once it runs."""
+        return self._loop
+
     async def serve(self) -> None:
         """Run jobs until there are no more."""
         self._loop = loop = asyncio.get_running_loop()

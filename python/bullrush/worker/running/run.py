@@ -93,6 +93,11 @@ class WorkerRun:
         return self._closing is not None
 
     @property
+    def age_ms(self) -> int:
+        """How long ago the run began."""
+        return round((time.monotonic() - self._began) * 1000)
+
+    @property
     def overdue(self) -> bool:
         """True once the core has ended and the time to close is over, even if listeners still run."""
         return self._closing is not None and self._closing.done() and time.monotonic() >= self._deadline

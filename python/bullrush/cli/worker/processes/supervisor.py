@@ -9,13 +9,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.cli.terminal.ending import USAGE
-from bullrush.cli.worker.child import Child
-from bullrush.cli.worker.control import FORCE, STOP
 from bullrush.cli.worker.ending import ABANDONED, ENDED
+from bullrush.cli.worker.processes.child import Child
+from bullrush.cli.worker.processes.control import FORCE, STOP
+from bullrush.worker.monitoring.prometheus import merged
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -41,6 +43,7 @@ class Supervisor:
         self._ended = False
         #: Children that wait to be started again.
         self._due = 0
+        self._address: tuple[str, int] | None = options.health_port
         self._signals = 0
         self._restarting = False
         self.code = ENDED
@@ -50,14 +53,33 @@ class Supervisor:
         """True once a signal has come or a target cannot be imported."""
         return self._ended
 
+    def health(self) -> list[Any]:
+        """Return the health of each worker of each process."""
+        return self._ask("health")
+
+    def metrics(self) -> str:
+        """Return the metrics of all processes, those that have died included, and of the queues."""
+        for child, page in zip(self.children, self._ask("metrics"), strict=True):
+            child.page = page or child.page
+        queues = next((page for child in self.children if (page := child.ask("queues"))), "")
+        return merged([queues, *(page for child in self.children for page in (child.past, child.page))])
+
+    def _ask(self, question: str) -> list[Any]:
+        with ThreadPoolExecutor(len(self.children)) as asking:
+            return list(asking.map(lambda child: child.ask(question), self.children))
+
     def run(self) -> int:
         """Run until all processes have ended; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
         if self._reload:
-            from bullrush.cli.worker.reload import watch
+            from bullrush.cli.worker.processes.reload import watch
 
             watch(lambda path: self._steps.put(lambda: self._changed(path)))
+        if self._address is not None:
+            from bullrush.cli.worker.http import serve
+
+            serve(self._address, self)
         for child in self.children:
             self._start(child)
         while self._running or self._due or (self._reload and not self._ended):

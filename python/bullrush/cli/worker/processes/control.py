@@ -15,7 +15,7 @@ STOP: Final = "stop"
 FORCE: Final = "force"
 
 #: Seconds for an answer.
-_PATIENCE: Final = 5.0
+_PATIENCE: Final = 3.0
 
 
 class Line:
@@ -24,34 +24,40 @@ class Line:
     def __init__(self, end: socket.socket) -> None:
         end.settimeout(_PATIENCE)
         self._socket = end
-        self._answers = end.makefile("r")
+        self._rest = b""
         self._saying = threading.Lock()
         self._asking = threading.Lock()
         self._number = 0
 
     def say(self, word: str) -> None:
         """Send a word. Nothing happens if the process has ended."""
-        with self._saying:
-            with contextlib.suppress(OSError):
-                self._socket.sendall(f"{word}\n".encode())
+        with self._saying, contextlib.suppress(OSError):
+            self._socket.sendall(f"{word}\n".encode())
 
     def ask(self, question: str) -> Any:
         """Return the answer to a question; None if there is none in time."""
         with self._asking:
             self._number += 1
             self.say(f"{question} {self._number}")
-            try:
-                for text in self._answers:
-                    number, answer = json.loads(text)
+            with contextlib.suppress(OSError, ValueError):
+                while line := self._read_line():
+                    number, answer = json.loads(line)
                     if number == self._number:
                         return answer
-            except (OSError, ValueError):
-                pass
             return None
+
+    def _read_line(self) -> bytes:
+        """Return the next line; an empty one if the process has ended."""
+        while b"\n" not in self._rest:
+            received = self._socket.recv(1 << 16)
+            if not received:
+                return b""
+            self._rest += received
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
 
     def close(self) -> None:
         """Close the line: a process that still runs ends after its running jobs."""
-        self._answers.close()
         self._socket.close()
 
 

@@ -7,9 +7,10 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Final
+from typing import Any, Final
 
-from bullrush.cli.worker.control import Line
+from bullrush.cli.worker.processes.control import Line
+from bullrush.worker.monitoring.prometheus import merged, without_gauges
 
 #: A process that lived for so many seconds is started again at once.
 _LONG: Final = 10.0
@@ -24,8 +25,9 @@ class Child:
         self.number = number
         self.process: subprocess.Popen[bytes] | None = None
         self.line: Line | None = None
-        #: The answer to each question when it was asked last, and of the processes before this one.
-        self.last: dict[str, object] = {}
+        #: The metrics of this process when they were asked for last, and the sums of those before it.
+        self.page = ""
+        self.past = ""
         self._words = _words(options)
         self._began = 0.0
         self._deaths = 0
@@ -46,11 +48,17 @@ class Child:
         if self.line is not None:
             self.line.say(word)
 
+    def ask(self, question: str) -> Any:
+        """Return the process's answer; None if it has none."""
+        line = self.line
+        return None if line is None else line.ask(question)
+
     def died(self) -> float:
         """Note that the process has died; return after how many seconds to start it again."""
         if self.line is not None:
             self.line.close()
         self.process = self.line = None
+        self.past, self.page = merged([self.past, without_gauges(self.page)]), ""
         self._deaths = 1 if time.monotonic() - self._began >= _LONG else self._deaths + 1
         pause: float = _FIRST_PAUSE * 2 ** min(self._deaths - 2, 10)
         return 0.0 if self._deaths == 1 else min(pause, _LONGEST_PAUSE)

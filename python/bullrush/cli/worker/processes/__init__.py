@@ -1,0 +1,1 @@
+"""Several processes of the command: a supervisor, and the line to each of them."""

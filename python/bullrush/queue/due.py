@@ -1,0 +1,131 @@
+"""What is due in a queue, as Redis says, in two round trips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from bullrush._core import now_ms
+from bullrush.base.operation import reply
+from bullrush.values.encoding import read_number
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreQueue
+
+#: The scores of delayed jobs are ms times this number.
+_SCORE: Final = 4096
+#: `Queue.rate_limit` stores a number of started jobs that no limit reaches.
+_LIMITED_BY_HAND: Final = 1 << 50
+
+
+@dataclass(frozen=True)
+class DueWork:
+    """What waits in a queue, as Redis says.
+
+    Attributes:
+        paused: the queue is paused.
+        limited: the rate limit or the global concurrency lets no job start now.
+        active: how many jobs run, on all workers.
+        oldest_id: the job that has been due the longest; None if none is due.
+        oldest_age: for how many ms it has been due.
+        last_start_age: how many ms ago a job started or finished, on any worker; None if Redis does not know.
+    """
+
+    paused: bool
+    limited: bool
+    active: int
+    oldest_id: str | None
+    oldest_age: int | None
+    last_start_age: int | None
+
+    def is_stuck(self, claimed: int | None, stuck_after: int) -> bool:
+        """Tell whether work is due, may start, and nobody claims it.
+
+        Args:
+            claimed: how many ms ago a job was claimed.
+            stuck_after: after how many ms that is a problem.
+        """
+        if self.paused or self.limited or self.oldest_age is None or self.oldest_age < stuck_after:
+            return False
+        return claimed is None or claimed >= stuck_after
+
+
+async def due_work(core: CoreQueue, to_key: Callable[[str], str], most: int | None = None) -> DueWork:
+    """Ask Redis what is due in a queue; awaited inside an operation.
+
+    Args:
+        core: the compiled side of the queue.
+        to_key: returns the key of a part of the queue.
+        most: the ``max`` of the worker's limiter; by default that of the global rate limit.
+
+    Raises:
+        ConnectionLostError: Redis could not be reached in time.
+    """
+    now = now_ms()
+    (
+        (paused, concurrency, stored_most),
+        waiting,
+        prioritized,
+        delayed,
+        active,
+        running,
+        used,
+        ttl,
+        *finished,
+    ) = await reply(
+        core.commands(
+            [
+                ["HMGET", to_key("meta"), "paused", "concurrency", "max"],
+                ["LINDEX", to_key("wait"), -1],
+                ["ZRANGE", to_key("prioritized"), 0, 0],
+                ["ZRANGEBYSCORE", to_key("delayed"), "-inf", (now + 1) * _SCORE - 1, "WITHSCORES", "LIMIT", 0, 1],
+                ["LLEN", to_key("active")],
+                ["LINDEX", to_key("active"), 0],
+                ["GET", to_key("limiter")],
+                ["PTTL", to_key("limiter")],
+                ["ZREVRANGE", to_key("completed"), 0, 0, "WITHSCORES"],
+                ["ZREVRANGE", to_key("failed"), 0, 0, "WITHSCORES"],
+            ]
+        )
+    )
+    ids = [_text(id) for id in (waiting, *prioritized[:1], running) if id is not None]
+    stored = await reply(core.commands([_fields(to_key(id)) for id in ids])) if ids else []
+    times = dict(zip(ids, stored, strict=True))
+    due = {id: _due_since(times[id]) for id in ids if running is None or id != _text(running)}
+    if delayed:
+        due[_text(delayed[0])] = int(float(delayed[1])) // _SCORE
+    oldest = min(due, key=lambda id: due[id], default=None)
+    starts = [int(float(entry[1])) for entry in finished if entry]
+    if running is not None:
+        starts.append(read_number(times[_text(running)][1]) or 0)
+    slots, limit = read_number(concurrency), most or read_number(stored_most) or _LIMITED_BY_HAND
+    return DueWork(
+        paused=paused is not None,
+        limited=(slots is not None and active >= slots) or (ttl > 0 and (read_number(used) or 0) >= limit),
+        active=active,
+        oldest_id=oldest,
+        oldest_age=None if oldest is None else max(0, now - due[oldest]),
+        last_start_age=max(0, now - max(starts)) if starts else None,
+    )
+
+
+def _text(id: bytes) -> str:
+    return id.decode(errors="replace")
+
+
+def _fields(key: str) -> Sequence[str]:
+    return ["HMGET", key, "timestamp", "processedOn", "opts"]
+
+
+def _due_since(fields: Sequence[Any]) -> int:
+    """Return since when a waiting job has been due: its time of adding and its delay, or its last start."""
+    added, started, opts = fields
+    try:
+        delay = orjson.loads(opts or b"{}").get("delay")
+    except (ValueError, AttributeError):
+        delay = None
+    first = (read_number(added) or 0) + (delay if isinstance(delay, int) and delay > 0 else 0)
+    return max(first, read_number(started) or 0)

@@ -1,0 +1,1 @@
+"""What a worker tells monitors: its health, and metrics for Prometheus."""

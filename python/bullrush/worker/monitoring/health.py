@@ -1,0 +1,167 @@
+"""Does a worker work? Facts of its engine, of Redis and of its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Generic
+
+from bullrush._core import CoreQueue
+from bullrush.base.operation import operation, sleep
+from bullrush.errors import BullrushError
+from bullrush.job.job import JobT
+from bullrush.queue import Queue
+from bullrush.queue.due import DueWork, due_work
+from bullrush.queue.health import SECOND_LOOK, STUCK_AFTER, Problem
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+from bullrush.worker.manual import ManualCalls
+
+if TYPE_CHECKING:
+    from bullrush.worker.options import WorkerSettings
+    from bullrush.worker.running.run import WorkerRun
+
+#: A health check waits no longer for Redis, since who asks does not wait long.
+_TIMEOUT_MS: Final = 1_000
+#: The longest lag of an event loop that is measured, in seconds.
+_LONGEST_LAG: Final = 1.0
+_POLL: Final = 0.002
+
+
+@dataclass(frozen=True)
+class WorkerHealth:
+    """Whether a worker runs, reaches Redis and claims the work that is due. Times are in ms.
+
+    Attributes:
+        queue: the name of the queue.
+        running: the worker takes jobs, or is paused.
+        connected: Redis answered.
+        paused: the worker or the queue is paused.
+        limited: the rate limit or the global concurrency lets no job start now.
+        in_hand: how many jobs this worker holds.
+        concurrency: how many jobs, or batches, run at the same time.
+        last_fetch_age: how long ago Redis answered to a request for jobs; None before the first answer.
+        last_claim_age: how long ago such an answer had jobs.
+        oldest_due_age: for how long the oldest job of the queue that is due has waited; None if none is due.
+        loop_lag: how late the worker's event loop runs a callback, at most 1,000; None without a loop.
+        problems: what is wrong; empty if all is well.
+    """
+
+    queue: str
+    running: bool
+    connected: bool
+    paused: bool
+    limited: bool
+    in_hand: int
+    concurrency: int
+    last_fetch_age: int | None
+    last_claim_age: int | None
+    oldest_due_age: int | None
+    loop_lag: int | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """True if there is no problem."""
+        return not self.problems
+
+
+class HealthCalls(ManualCalls[JobT], Generic[JobT]):
+    """The call for the health of a worker."""
+
+    _settings: WorkerSettings
+    _concurrency: int
+    _paused: bool
+    _run: WorkerRun | None
+
+    @property
+    def _current(self) -> WorkerRun | None:
+        """The current run, None if it has ended."""
+        raise NotImplementedError
+
+    @operation
+    async def health(self, *, stuck_after: Duration = STUCK_AFTER) -> WorkerHealth:
+        """Tell whether the worker runs, reaches Redis and claims the work that is due.
+
+        Args:
+            stuck_after: ms. The worker is stuck if a job has been due for this time, may start, and this worker has a
+                free slot and claimed nothing for this time.
+
+        Returns:
+            The facts. Redis is asked for at most a second.
+
+        Redis: two round trips, in constant time; a second look after 250 ms if the worker seems stuck.
+        """
+        longest = checks.milliseconds("stuck_after", stuck_after)
+        work = await self._due_work()
+        if stuck := self._seems_stuck(work, longest):
+            await sleep(SECOND_LOOK)
+            again = await self._due_work()
+            stuck = (
+                again.oldest_id == (work and work.oldest_id) and self._seems_stuck(again, longest) if again else False
+            )
+        run = self._current
+        stats = run.core.stats() if run else {}
+        found = {"stopped": run is None or run.closing, "disconnected": work is None, "stuck": stuck}
+        problems: list[Problem] = [problem for problem, is_there in found.items() if is_there]  # type: ignore[misc]
+        return WorkerHealth(
+            queue=self.name,
+            running=run is not None and not run.closing,
+            connected=work is not None,
+            paused=self._paused or (work is not None and work.paused),
+            limited=work is not None and work.limited,
+            in_hand=stats.get("in_hand", 0),
+            concurrency=self._concurrency,
+            last_fetch_age=_age(stats.get("answer_age", -1)),
+            last_claim_age=_age(stats.get("claim_age", -1)),
+            oldest_due_age=None if work is None else work.oldest_age,
+            loop_lag=await _loop_lag(run),
+            problems=tuple(problems),
+        )
+
+    def monitored_queue(self, timeout: int) -> Queue:
+        """Internal: return the worker's queue as an object that writes no settings and waits at most ``timeout`` ms."""
+        return Queue(self._name, url=self._url, prefix=self._prefix, timeout=timeout, skip_metas_update=True)
+
+    @cached_property
+    def _monitor(self) -> CoreQueue:
+        return CoreQueue(self._url, self._prefix, self._name, skip_metas_update=True, timeout_ms=_TIMEOUT_MS)
+
+    async def _due_work(self) -> DueWork | None:
+        """Return what is due, None if Redis does not answer."""
+        limiter = self._settings.limiter
+        try:
+            return await due_work(self._monitor, self.to_key, limiter[0] if limiter else None)
+        except BullrushError:
+            return None
+
+    def _seems_stuck(self, work: DueWork | None, longest: int) -> bool:
+        run = self._current
+        if work is None or run is None or run.closing or self._paused:
+            return False
+        stats = run.core.stats()
+        if stats["in_hand"] >= self._concurrency * self._settings.batch_size:
+            return False
+        claimed = _age(stats["claim_age"])
+        return work.is_stuck(run.age_ms if claimed is None else claimed, longest)
+
+
+def _age(ms: int) -> int | None:
+    return None if ms < 0 else ms
+
+
+async def _loop_lag(run: WorkerRun | None) -> int | None:
+    """Return how late the loop of a run calls a function, in ms; awaited inside an operation."""
+    loop: asyncio.AbstractEventLoop | None = getattr(run and run.runner, "loop", None)
+    if loop is None:
+        return None
+    called: list[float] = []
+    began = time.monotonic()
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(lambda: called.append(time.monotonic()))
+    while not called and time.monotonic() - began < _LONGEST_LAG:
+        await sleep(_POLL)
+    return round((min(called, default=began + _LONGEST_LAG) - began) * 1000)

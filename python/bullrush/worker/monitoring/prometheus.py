@@ -1,0 +1,105 @@
+"""Metrics of the jobs that a worker runs, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Final, Generic
+
+from bullrush._core import CoreWorker
+from bullrush.base.operation import operation
+from bullrush.job.job import JobT
+from bullrush.queue.monitoring import prometheus_labels
+from bullrush.worker.monitoring.health import HealthCalls
+
+#: Metric -> the counter of the core, and what it is.
+_COUNTERS: Final = {
+    "bullmq_worker_completed_total": ("completed", "Jobs that this worker completed"),
+    "bullmq_worker_failed_total": ("failed", "Jobs that failed for good on this worker"),
+    "bullmq_worker_retried_total": ("retried", "Attempts that failed on this worker and are retried"),
+    "bullmq_stalled_checker_skipped_total": ("stalled_skipped", "Checks for stalled jobs that were left out"),
+    "bullmq_scheduler_repaired_total": ("schedulers_repaired", "Job schedulers that had lost their next job"),
+}
+_HISTOGRAMS: Final = {
+    "bullmq_job_duration_seconds": ("duration", "Time that handlers took"),
+    "bullmq_job_wait_seconds": ("wait", "Time from when a job was due to its first start"),
+}
+
+
+class MetricsCalls(HealthCalls[JobT], Generic[JobT]):
+    """The call for the metrics of a worker."""
+
+    @operation
+    async def export_prometheus_metrics(self, labels: Mapping[str, object] | None = None) -> str:
+        """Return metrics of the jobs that this worker has run, in the text format of Prometheus.
+
+        The core counts; no Python code runs per job. The counts begin anew with each run of the worker. Metrics of the
+        queue are those of `Queue.export_prometheus_metrics`.
+
+        Args:
+            labels: further labels for every line, such as ``{"env": "prod"}``.
+
+        Raises:
+            InvalidOptionError: a label has a name that Prometheus does not allow.
+        """
+        queue, further = prometheus_labels(self.name, labels)
+        given = queue + further
+        run = self._run
+        stats = run.core.stats() if run else {}
+        lines: list[str] = []
+        for name, (key, text) in _COUNTERS.items():
+            lines += [*_titles(name, text, "counter"), f"{name}{{{given}}} {stats.get(key, 0)}"]
+        gauges = {
+            "bullmq_worker_jobs_in_hand": (stats.get("in_hand", 0), "Jobs that this worker holds"),
+            "bullmq_worker_concurrency": (self._concurrency, "Jobs, or batches, that run at the same time"),
+        }
+        for name, (value, text) in gauges.items():
+            lines += [*_titles(name, text, "gauge"), f"{name}{{{given}}} {value}"]
+        limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]
+        found = run.core.histograms() if run else {}
+        for name, (key, text) in _HISTOGRAMS.items():
+            counts, total = found.get(key, ([0] * len(limits), 0.0))
+            lines += _titles(name, text, "histogram")
+            for limit, count in zip(limits, accumulate(counts), strict=True):
+                lines.append(f'{name}_bucket{{{given}, le="{limit}"}} {count}')
+            lines += [f"{name}_sum{{{given}}} {total:g}", f"{name}_count{{{given}}} {sum(counts)}"]
+        return "\n".join(lines)
+
+
+def _titles(name: str, text: str, kind: str) -> tuple[str, str]:
+    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
+
+
+def merged(pages: Iterable[str]) -> str:
+    """Return one page of several: each metric once, and samples with the same labels added up."""
+    titles: dict[str, dict[str, None]] = {}
+    samples: dict[str, dict[str, float]] = {}
+    for name, line in _by_metric(pages):
+        if line.startswith("#"):
+            titles.setdefault(name, {})[line] = None
+        else:
+            sample, _, value = line.rpartition(" ")
+            found = samples.setdefault(name, {})
+            found[sample] = found.get(sample, 0) + float(value)
+    lines = []
+    for name, own in titles.items():
+        lines += [*own, *(f"{sample} {value:.15g}" for sample, value in samples.get(name, {}).items())]
+    return "\n".join(lines) + "\n"
+
+
+def without_gauges(page: str) -> str:
+    """Return a page without its gauges, which are not to be added up over time."""
+    lines = [*_by_metric([page])]
+    gauges = {name for name, line in lines if line.startswith("# TYPE") and line.endswith(" gauge")}
+    return "\n".join(line for name, line in lines if name not in gauges)
+
+
+def _by_metric(pages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line with the name of its metric: that of the titles before it."""
+    for page in pages:
+        name = ""
+        for line in page.splitlines():
+            if line.startswith("#"):
+                name = line.split(" ", 3)[2]
+            if line:
+                yield name, line

@@ -1,0 +1,111 @@
+"""Health of workers and queues: stuck is work that is due and nobody claims; everything else is well."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Worker, aio
+from bullrush.worker import WorkerHealth
+from tests.waiting import wait_until
+
+
+@contextmanager
+def running(worker: Worker) -> Iterator[Worker]:
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    wait_until(lambda: (worker.health().last_fetch_age or -1) >= 0, "it has fetched")
+    try:
+        yield worker
+    finally:
+        worker.close()
+        thread.join()
+
+
+@pytest.fixture
+def old(queue: Queue, redis: Redis) -> Queue:
+    """Return a queue with a job that has been due for an hour."""
+    job = queue.add("n")
+    redis.hincrby(queue.to_key(job.id), "timestamp", -3_600_000)
+    return queue
+
+
+def test_an_idle_worker_is_healthy(redis_url: str, queue: Queue) -> None:
+    with running(Worker(queue.name, lambda job: None, url=redis_url)) as worker:
+        health = worker.health(stuck_after=0)
+        assert health.healthy and health.running and health.connected
+        assert (health.in_hand, health.oldest_due_age, health.loop_lag) == (0, None, None)
+    assert worker.health().problems == ("stopped",)
+
+
+def test_work_that_is_due_and_not_claimed_is_a_problem(redis_url: str, old: Queue, redis: Redis) -> None:
+    assert old.health().problems == ("stuck",)
+    assert old.health().oldest_due_age >= 3_600_000
+    assert old.health(stuck_after=7_200_000).healthy
+    with running(Worker(old.name, lambda job: None, url=redis_url, drain_delay=60_000)) as worker:
+        wait_until(lambda: old.get_completed_count() == 1)
+        assert old.health().healthy
+        # A job that no marker announces: the worker sleeps, as it would after a fault.
+        job_id = next(iter(redis.zrange(old.to_key("completed"), 0, 0)))
+        redis.hdel(old.to_key(job_id), "processedOn")
+        redis.lpush(old.to_key("wait"), job_id)
+        assert worker.health(stuck_after=0).problems == ("stuck",)
+        assert worker.health().problems == ()
+        redis.lrem(old.to_key("wait"), 0, job_id)
+
+
+def test_a_paused_or_limited_queue_is_not_stuck(old: Queue) -> None:
+    old.pause()
+    assert old.health().healthy and old.health().paused
+    old.resume()
+    assert not old.health().healthy
+    old.rate_limit(60_000)
+    assert old.health().healthy and old.health().limited
+
+
+def test_a_worker_that_is_busy_with_long_jobs_is_not_stuck(redis_url: str, queue: Queue, redis: Redis) -> None:
+    gate = threading.Event()
+    queue.add_bulk([{"name": "n"}] * 2)
+    for job in queue.get_waiting():
+        redis.hincrby(queue.to_key(job.id), "timestamp", -3_600_000)
+    with running(Worker(queue.name, lambda job: gate.wait(20), url=redis_url, prefetch=0)) as worker:
+        wait_until(lambda: worker.health().in_hand == 1)
+        health = worker.health(stuck_after=0)
+        gate.set()
+        assert health.oldest_due_age >= 3_600_000
+        assert health.problems == ()
+
+
+def test_delayed_jobs_are_due_after_their_delay(queue: Queue, redis: Redis) -> None:
+    queue.add("n", delay=60_000)
+    assert queue.health(stuck_after=0).oldest_due_age is None
+    redis.zadd(queue.to_key("delayed"), {"1": 4096 * 1_000})
+    assert queue.health().problems == ("stuck",)
+
+
+def test_without_redis_it_is_disconnected() -> None:
+    queue = Queue("nothing", url="redis://127.0.0.1:1", timeout=300)
+    assert queue.health().problems == ("disconnected",)
+    assert set(Worker("nothing", print, url="redis://127.0.0.1:1").health().problems) == {"stopped", "disconnected"}
+
+
+def test_an_event_loop_has_a_lag(redis_url: str, queue: Queue) -> None:
+    async def handle(job: aio.Job) -> None: ...
+
+    async def main() -> WorkerHealth:
+        async with aio.Worker(queue.name, handle, url=redis_url) as worker:
+            task = asyncio.create_task(worker.run())
+            health = await worker.health()
+            while health.last_fetch_age is None:
+                health = await worker.health()
+            await worker.close()
+            await task
+            return health
+
+    health = asyncio.run(main())
+    assert health.healthy and health.loop_lag is not None and health.loop_lag < 1_000

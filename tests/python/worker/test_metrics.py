@@ -1,0 +1,81 @@
+"""Metrics of a worker for Prometheus, and the dashboard that shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from bullrush import Job, Queue, Worker
+from bullrush.errors import InvalidOptionError
+from bullrush.worker.monitoring.prometheus import merged, without_gauges
+
+ROOT = Path(__file__).parents[3]
+
+
+def value(text: str, name: str, labels: str = "") -> float:
+    return float(re.findall(rf"^{name}\{{[^}}]*{labels}[^}}]*\}} (\S+)$", text, re.MULTILINE)[0])
+
+
+def test_durations_and_waiting_times_are_histograms(redis_url: str, queue: Queue, redis: Redis) -> None:
+    late = queue.add("late")
+    redis.hincrby(queue.to_key(late.id), "timestamp", -10_000)
+    slept = queue.add("delayed", delay=60_000)
+    redis.hincrby(queue.to_key(slept.id), "timestamp", -70_000)
+    slept.promote()
+
+    def handle(job: Job) -> None:
+        time.sleep(0.02)
+        if job.name == "late" and job.attempts_made == 0:
+            raise ValueError
+
+    queue.get_job(late.id)
+    worker = Worker(queue.name, handle, url=redis_url)
+    worker.run(until="empty")
+    text = worker.export_prometheus_metrics({"env": "test"})
+    assert value(text, "bullmq_job_duration_seconds_count", 'env="test"') == 2
+    assert value(text, "bullmq_job_duration_seconds_bucket", 'le="0.01"') == 0
+    assert 0.04 <= value(text, "bullmq_job_duration_seconds_sum") < 2
+    assert value(text, "bullmq_job_wait_seconds_bucket", 'le="5"') == 0, (
+        "10 s each: of the delay only the time after it"
+    )
+    assert value(text, "bullmq_job_wait_seconds_bucket", 'le="15"') == 2
+    assert value(text, "bullmq_worker_completed_total") == 1
+    assert value(text, "bullmq_worker_failed_total") == 1
+    assert value(text, "bullmq_stalled_checker_skipped_total") == value(text, "bullmq_scheduler_repaired_total") == 0
+
+
+def test_the_age_of_the_oldest_job_is_told_on_request(queue: Queue, redis: Redis) -> None:
+    name = "bullmq_oldest_due_job_age_seconds"
+    assert name not in queue.export_prometheus_metrics()
+    assert value(queue.export_prometheus_metrics(oldest_job=True), name) == 0
+    redis.hincrby(queue.to_key(queue.add("n").id), "timestamp", -100_000)
+    assert 100 <= value(queue.export_prometheus_metrics(oldest_job=True), name) < 160
+
+
+def test_a_label_of_ours_is_refused(queue: Queue) -> None:
+    with pytest.raises(InvalidOptionError, match="le"):
+        Worker(queue.name, print, url="redis://127.0.0.1:1").export_prometheus_metrics({"le": 1})
+
+
+def test_pages_of_several_processes_are_added_up() -> None:
+    page = '# HELP a A\n# TYPE a counter\na{q="x"} 2\n# TYPE g gauge\ng{q="x"} 1'
+    assert merged([page, page]) == '# HELP a A\n# TYPE a counter\na{q="x"} 4\n# TYPE g gauge\ng{q="x"} 2\n'
+    assert without_gauges(page) == page.partition("\n# TYPE g")[0]
+
+
+def test_the_dashboard_names_only_metrics_that_exist(redis_url: str, queue: Queue) -> None:
+    queue.add("n")
+    worker = Worker(queue.name, lambda job: None, url=redis_url)
+    worker.run(until="empty")
+    told = queue.export_prometheus_metrics(oldest_job=True) + "\n" + worker.export_prometheus_metrics()
+    known = set(re.findall(r"^(\w+)\{", told, re.MULTILINE))
+    dashboard = json.loads((ROOT / "examples/grafana.json").read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    named = {name for expression in asked for name in re.findall(r"bullmq_\w+", expression)}
+    assert len(named) >= 10
+    assert named - known == set()
