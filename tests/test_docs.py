@@ -111,7 +111,21 @@ def test_every_class_of_the_reference_exists() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["", "aio", "arrow", "embedded", "events", "flow", "job", "queue", "scheduler", "spark", "telemetry", "worker"],
+    [
+        "",
+        "aio",
+        "arrow",
+        "embedded",
+        "events",
+        "flow",
+        "job",
+        "queue",
+        "scheduler",
+        "spark",
+        "telemetry",
+        "testing",
+        "worker",
+    ],
 )
 def test_every_public_name_is_in_the_reference(module: str) -> None:
     package = resolve_name(f"bullrush.{module}".rstrip("."))

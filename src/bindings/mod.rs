@@ -65,6 +65,11 @@ mod _core {
         crate::clock::stop(at);
     }
 
+    #[pyfunction]
+    fn advance_clock(ms: i64) {
+        crate::clock::advance(ms);
+    }
+
     /// When a cron pattern fires next after a moment, both in ms.
     #[pyfunction]
     #[pyo3(signature = (pattern, tz, after))]

@@ -36,7 +36,10 @@ def now_ms() -> int:
     """Return the wall clock in ms, the unit of all times in BullMQ's fields."""
 
 def stop_clock(at: int | None) -> None:
-    """Stop `now_ms` at one moment in the whole process, for tests; None lets it run again."""
+    """Stop `now_ms` at one moment in the whole process, for tests; None sets it to the system's time and lets it run."""
+
+def advance_clock(ms: int) -> None:
+    """Move `now_ms` ahead in the whole process, for tests, and wake idle workers. It goes on from there."""
 
 def cron_next(pattern: str, tz: str | None, after: int) -> int | None:
     """Return when a cron pattern fires next after a moment, both in ms since 1970; None for never. ``tz`` None is the local zone.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::marker_waiter::{MarkerWaiter, Popped};
 use super::request::{fetch_plan, FetchRequest, FetchedBatch, SentFetch};
-use crate::clock::now_ms;
+use crate::clock::{self, now_ms};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::Keys;
@@ -71,9 +71,12 @@ impl Fetcher {
 
     /// Wait until there may be jobs; if `may_fetch` is false, only until the rate limit ends. Safe to cancel.
     pub async fn wait_for_jobs(&mut self, drain_delay: Duration, limited_until: i64, may_fetch: bool) {
-        let now = now_ms();
+        let (moves, now) = (clock::moves(), now_ms());
         if limited_until > now {
-            tokio::time::sleep(millis(limited_until - now).min(LONGEST_LIMIT)).await;
+            tokio::select! {
+                () = tokio::time::sleep(millis(limited_until - now).min(LONGEST_LIMIT)) => {}
+                () = clock::moved(moves) => {}
+            }
             self.idle = false;
             return;
         }
@@ -92,6 +95,7 @@ impl Fetcher {
                 self.due_at = None;
                 self.idle = false;
             }
+            () = clock::moved(moves) => self.idle = false,
         }
     }
 

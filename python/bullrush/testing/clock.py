@@ -1,0 +1,55 @@
+"""The clock of a process under test."""
+
+from __future__ import annotations
+
+from bullrush._core import advance_clock, now_ms, stop_clock
+from bullrush.errors import InvalidOptionError
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+
+
+class Clock:
+    """Moves the time that bullrush sees in this process, so that delays, backoffs and job schedulers need no waiting.
+
+    What Redis itself times does not follow: locks, rate limits, the ``ttl`` of deduplication. Nor do ``time.time()``, the
+    timeouts of handlers and other processes.
+
+    As a context manager it sets the real time at the end.
+    """
+
+    @property
+    def now(self) -> int:
+        """The time in ms since 1970."""
+        return now_ms()
+
+    def advance(self, by: Duration) -> None:
+        """Move the time ahead; idle workers of this process look for jobs that are due now.
+
+        Args:
+            by: ms or a timedelta.
+
+        Raises:
+            InvalidOptionError: it is negative.
+        """
+        ms = checks.milliseconds("by", by)
+        if ms < 0:
+            raise InvalidOptionError(f"A clock cannot go back: by must not be negative, not {by!r}")
+        advance_clock(ms)
+
+    def stop(self, at: int | None = None) -> None:
+        """Stop the time; `advance` still moves it.
+
+        Args:
+            at: ms since 1970; by default now.
+        """
+        stop_clock(now_ms() if at is None else checks.whole("at", at))
+
+    def reset(self) -> None:
+        """Set the real time, and let it run."""
+        stop_clock(None)
+
+    def __enter__(self) -> Clock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.reset()

@@ -1,0 +1,164 @@
+"""Jobs without Redis, for unit tests of handlers."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NoReturn, overload
+
+from bullrush._core import now_ms
+from bullrush.base.operation import operation
+from bullrush.job.calls.changes import encode_progress
+from bullrush.job.job import AsyncJob, Job
+from bullrush.job.new_job import prepare
+from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.options import JobOptions
+from bullrush.job.record import GivenRecord
+from bullrush.values.encoding import JSON, encode
+
+_NO_REDIS: Final = (
+    "make_job() makes a job without Redis, and this call needs one: in this test use the fixture bullrush_url, add the "
+    "job to a Queue, and run it with bullrush.testing.work()"
+)
+
+
+class _NoRedis:
+    """What a job came from, without a server."""
+
+    prefix = "bull"
+    backoff_strategy = None
+    on_progress = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def record_start(self, _record: object) -> None:
+        """Do nothing: there is nobody to tell."""
+
+    def emit(self, _event: str, *_arguments: object) -> bool:
+        """Return False: there are no listeners."""
+        return False
+
+    @property
+    def core(self) -> NoReturn:
+        """Raise: there is no server."""
+        raise RuntimeError(_NO_REDIS)
+
+    manual = core
+
+
+class _Kept:
+    """The calls of most handlers, kept in the object."""
+
+    __slots__ = ()
+
+    logged: list[str]
+
+    @operation
+    async def update_progress(self: Any, progress: JSON, row: str | None = None, *, strict: bool = True) -> None:
+        """Set ``progress``, and append a row to ``logged``."""
+        self._change(progress=encode_progress(progress, strict=strict))
+        if row is not None:
+            self.logged.append(str(row))
+
+    @operation
+    async def update_data(self: Any, data: JSON) -> None:
+        """Set ``data``."""
+        self._change(data=encode(data, "data"))
+        self._data = data
+
+    @operation
+    async def log(self: Any, row: str) -> int:
+        """Append a row to ``logged``."""
+        self.logged.append(str(row))
+        return len(self.logged)
+
+
+class MadeJob(_Kept, Job):
+    """A job without Redis, for plain functions; see `make_job`.
+
+    Attributes:
+        logged: the rows that the handler logged.
+    """
+
+    __slots__ = ("logged",)
+
+
+class MadeAsyncJob(_Kept, AsyncJob):
+    """A job without Redis, for coroutine functions; see `make_job`.
+
+    Attributes:
+        logged: the rows that the handler logged.
+    """
+
+    __slots__ = ("logged",)
+
+
+@overload
+def make_job(
+    data: JSON = ...,
+    *,
+    name: str = ...,
+    job_id: str = ...,
+    queue: str = ...,
+    attempts_made: int = ...,
+    opts: JobOptions | None = ...,
+    awaited: Literal[False] = ...,
+) -> MadeJob: ...
+
+
+@overload
+def make_job(
+    data: JSON = ...,
+    *,
+    name: str = ...,
+    job_id: str = ...,
+    queue: str = ...,
+    attempts_made: int = ...,
+    opts: JobOptions | None = ...,
+    awaited: Literal[True],
+) -> MadeAsyncJob: ...
+
+
+def make_job(
+    data: JSON = None,
+    *,
+    name: str = "job",
+    job_id: str = "1",
+    queue: str = "test",
+    attempts_made: int = 0,
+    opts: JobOptions | None = None,
+    awaited: bool = False,
+) -> MadeJob | MadeAsyncJob:
+    """Return a job as a handler gets it, without Redis.
+
+    Its attributes are as given. `Job.update_progress`, `Job.update_data` and `Job.log` change the object only; rows of the
+    log are in ``job.logged``. Calls that need Redis raise a RuntimeError.
+
+    Args:
+        data: its data; ``{}`` by default.
+        name: its name.
+        job_id: its id.
+        queue: the name of its queue.
+        attempts_made: how many attempts have ended; one more has started.
+        opts: its options, as for ``Queue.add``.
+        awaited: True for a coroutine function, which awaits the calls of the job.
+
+    Raises:
+        InvalidOptionError: an option is wrong.
+        DataError: the data is not JSON.
+    """
+    new, _ = prepare(OptionCompiler(), name, {} if data is None else data, dict(opts or {}), now_ms())
+    _, encoded, stored, _, timestamp, delay, priority, _ = new
+    fields = {
+        "name": name,
+        "data": encoded,
+        "opts": stored,
+        "timestamp": timestamp,
+        "delay": delay,
+        "priority": priority,
+        "processedOn": now_ms(),
+        "atm": attempts_made,
+        "ats": attempts_made + 1,
+    }
+    job = (MadeAsyncJob if awaited else MadeJob)(GivenRecord(fields, job_id), _NoRedis(queue))
+    job.logged = []
+    return job

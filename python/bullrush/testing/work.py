@@ -1,0 +1,47 @@
+"""Running what is in a queue, until nothing is left to take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bullrush import aio
+from bullrush.base.handle import Handle
+from bullrush.worker import RunStats, Worker
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from bullrush.worker.options import WorkerOptions
+
+
+def work(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> RunStats:
+    """Run the jobs that are in a queue now, and those that they add, until there is nothing to take.
+
+    Jobs that are not due yet stay; move a `Clock` to run them.
+
+    Args:
+        queue: a `Queue`, the name of one, or tasks.
+        handler: as for `Worker`: a function, or functions by name; none for tasks.
+        options: options of the worker.
+
+    Returns:
+        How many jobs completed, failed for good and were retried.
+    """
+    with Worker(*_target(queue, handler), **_place(queue), **options) as worker:
+        return worker.run(until="empty", signals=False)
+
+
+async def awork(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> RunStats:
+    """Do what `work` does, on the running event loop; for coroutine functions."""
+    async with aio.Worker(*_target(queue, handler), **_place(queue), **options) as worker:
+        return await worker.run(until="empty", signals=False)
+
+
+def _target(queue: Any, handler: Any) -> tuple[Any, ...]:
+    target = queue.name if isinstance(queue, Handle) else queue
+    return (target,) if handler is None else (target, handler)
+
+
+def _place(queue: Any) -> dict[str, Any]:
+    """Return where a queue is."""
+    return {"url": queue.opts.get("url"), "prefix": queue.prefix} if isinstance(queue, Handle) else {}

@@ -1,0 +1,72 @@
+"""Running what is queued, and assertions about it."""
+
+import asyncio
+
+import pytest
+
+from bullrush import Queue, Tasks, aio
+from bullrush.testing import assert_enqueued, awork, work
+
+
+def test_work_runs_what_is_there_and_what_that_adds(bullrush_url: str) -> None:
+    with Queue("mail") as queue:
+
+        def send(job):
+            if job.name == "first":
+                queue.add("second")
+            return job.name
+
+        queue.add("first")
+        queue.add("later", delay=60_000)
+        stats = work(queue, send)
+        assert (stats.completed, queue.get_delayed_count()) == (2, 1)
+        assert work("mail", {"first": send, "second": send}).completed == 0
+
+
+def test_tasks_are_worked_without_a_handler(bullrush_url: str) -> None:
+    tasks = Tasks("math")
+
+    @tasks.task
+    def double(number: int) -> int:
+        return number * 2
+
+    job = double.enqueue(4)
+    assert work(tasks).completed == 1
+    assert job.result() == 8
+
+
+def test_awork_runs_coroutine_functions_on_the_loop(bullrush_url: str) -> None:
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+
+        async def send(job: aio.Job) -> bool:
+            return asyncio.get_running_loop() is loop
+
+        async with aio.Queue("mail") as queue:
+            job = await queue.add("send")
+            stats = await awork(queue, send)
+            assert (await queue.get_job(job.id)).returnvalue is True
+        return stats.completed
+
+    assert asyncio.run(main()) == 1
+
+
+def test_an_assertion_about_the_queue_finds_the_oldest_job_that_fits(bullrush_url: str) -> None:
+    with Queue("mail") as queue:
+        queue.add("send", {"to": "a", "n": 1})
+        queue.add("send", {"to": "b", "n": 2}, delay=1_000)
+        queue.add("send", {"to": "b", "n": 3}, priority=1)
+        assert assert_enqueued(queue, "send", to="a").data["n"] == 1
+        assert assert_enqueued("mail", "send", times=2, to="b").name == "send"
+        assert_enqueued(queue, times=3)
+        with pytest.raises(AssertionError, match=r"'receive' is not in queue 'mail', which has:\n  'send' \{'to': 'a'"):
+            assert_enqueued(queue, "receive")
+        with pytest.raises(AssertionError, match=r"'send' with \{'to': 'b'\} is 2 times instead of 1 in queue"):
+            assert_enqueued(queue, "send", times=1, to="b")
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_each_test_has_an_empty_server(bullrush_url: str, attempt: int) -> None:
+    with Queue("shared") as queue:
+        assert queue.count() == 0
+        queue.add("n")
