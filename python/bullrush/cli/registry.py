@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from importlib.metadata import version
 from types import ModuleType
 from typing import Final, NamedTuple
 
@@ -50,6 +49,15 @@ _UNPARSED: Final = frozenset({"bench"})
 EXIT_CODES: Final = "exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 Redis not reached or not usable"
 
 
+class _Version(argparse.Action):
+    """Shows the version. Only then is it looked up, which takes a fifth of the time that a command takes to start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        parser.exit(message=f"bullrush {version('bullrush')}\n")
+
+
 def load(name: str) -> ModuleType:
     """Return the module of a command."""
     return import_module(f"bullrush.cli.{COMMANDS[name].module}")
@@ -70,7 +78,7 @@ def build_parser(*names: str) -> argparse.ArgumentParser:
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"bullrush {version('bullrush')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND [...]", required=True, title="commands")
     for name, command in COMMANDS.items():
         description = command.summary[0].upper() + command.summary[1:] + "."

@@ -12,6 +12,7 @@ from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.url import address
 from bullrush.values.encoding import JSON, decode
+from bullrush.worker.tracing import trace_failure
 
 if TYPE_CHECKING:
     from bullrush._core import JobRecord, WorkerEvent
@@ -59,7 +60,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         return super()._listen(event, listener, once=once)
 
     def _wants_outcomes(self) -> bool:
-        return any(self._has_listeners(event) for event in PER_JOB)
+        # A tracer gets the failures.
+        return self._telemetry is not None or any(self._has_listeners(event) for event in PER_JOB)
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
@@ -157,6 +159,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
             set_fields = job.retried if kind == "retried" else job.failed
             set_fields(text, stacktrace, number)
             reported = of_class(class_name or JobFailedError.__name__, text) if error is None else error
+            if self._telemetry is not None:
+                trace_failure(self._telemetry, self.name, job, reported, text, number if kind == "retried" else None)
             self._emit_for_job("failed", job, reported)
 
     def _cancel(self, job_id: str, token: str | None) -> None:

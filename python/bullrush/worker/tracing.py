@@ -95,6 +95,34 @@ class TracedHandler:
             yield span
 
 
+def trace_failure(
+    telemetry: Telemetry, queue: str, job: JobCalls, error: BaseException, reason: str, delay: int | None
+) -> None:
+    """Open and close a span that says what became of a failed attempt, in the trace of the job's producer.
+
+    Args:
+        telemetry: the tracer.
+        queue: the name of the queue.
+        job: the job after the attempt.
+        error: the error of the attempt, also one that no handler raised, such as a stalled job's.
+        reason: the reason that Redis stores.
+        delay: ms until the next attempt; None if the job has failed for good.
+    """
+    operation = "fail" if delay is None else "retry"
+    attributes = {
+        "bullmq.queue.name": queue,
+        "bullmq.queue.operation": operation,
+        "bullmq.job.id": job.id,
+        "bullmq.job.name": job.name,
+        "bullmq.job.attempts.made": job.attempts_made,
+        "bullmq.job.failed.reason": reason,
+        **({} if delay is None else {"bullmq.job.delay": delay}),
+    }
+    with telemetry.span(f"{operation} {queue}", "internal", attributes, parent=_origin(job)) as span:
+        if delay is None:
+            span.record_exception(error)
+
+
 def _origin(job: JobCalls) -> str:
     """Return the trace context that is stored with a job, or an empty text."""
     telemetry = job.opts.get("telemetry") or {}

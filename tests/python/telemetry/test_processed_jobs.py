@@ -158,3 +158,23 @@ def test_a_job_in_a_process_of_its_own_has_a_span(traced: Queue, work: Callable[
     added, ran = spans.one(f"add {traced.name}.work"), spans.one(f"process {traced.name}")
     assert ran.parent is not None and added.context is not None
     assert ran.parent.span_id == added.context.span_id
+
+
+def test_a_retry_and_the_last_failure_have_spans_in_the_trace_of_the_producer(
+    traced: Queue, work: Callable[..., None], spans: Spans
+) -> None:
+    def handler(job: Job) -> None:
+        raise ValueError("no luck")
+
+    job = traced.add("work", attempts=2)
+    work(handler)
+    added = spans.one(f"add {traced.name}.work")
+    retried, failed = spans.one(f"retry {traced.name}"), spans.one(f"fail {traced.name}")
+    for span, attempts in ((retried, 1), (failed, 2)):
+        assert span.context is not None and added.context is not None
+        assert span.context.trace_id == added.context.trace_id
+        said = dict(span.attributes or {})
+        assert (said["bullmq.job.id"], said["bullmq.job.attempts.made"]) == (job.id, attempts)
+        assert said["bullmq.job.failed.reason"] == "no luck"
+    assert (retried.attributes or {})["bullmq.job.delay"] == 0
+    assert retried.status.is_unset and [event.name for event in failed.events] == ["exception"]

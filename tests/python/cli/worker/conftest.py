@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 JOBS = '''
 """Handlers and workers of the tests."""
 import asyncio, time
-from bullrush import Worker, aio
+from bullrush import Tasks, Worker, aio
 
 def handle(job):
     print("begun", job.id, flush=True)
@@ -32,6 +32,17 @@ async def handle_async(job):
 blocking = Worker(QUEUE, handle, lock_duration=1_000, stalled_interval=300)
 awaited = aio.Worker(QUEUE, handle_async)
 number = 7
+
+tasks = Tasks(QUEUE)
+
+@tasks.task
+def greet(name: str) -> str:
+    print("begun", name, flush=True)
+    return f"hello {name}"
+
+@tasks.task
+async def agreet(name: str) -> str:
+    return f"hello {name}"
 '''
 
 

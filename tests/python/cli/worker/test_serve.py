@@ -36,6 +36,13 @@ def test_one_handler_works_several_queues_each_with_its_concurrency(start: Start
     other.obliterate(force=True)
 
 
+def test_a_registry_of_tasks_is_run(start: Start, queue: Queue) -> None:
+    jobs = [queue.add(name, {"name": "Ada"}) for name in ("greet", "agreet")]
+    command = start("jobs:tasks", "-c", "2", "--burst")
+    assert command.ends() == 0, command.output
+    assert [queue.get_job(job.id).returnvalue for job in jobs] == ["hello Ada"] * 2
+
+
 @pytest.mark.parametrize("target", ["jobs:handle", "jobs:awaited"])
 def test_sigterm_lets_the_running_job_finish_and_loses_nothing(start: Start, queue: Queue, target: str) -> None:
     queue.add_bulk([{"name": "n", "data": {"seconds": 0.5}}] * 2)
