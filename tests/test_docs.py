@@ -22,6 +22,10 @@ REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *REFERENCE]
 NO_EXAMPLE = {
+    "faq",
+    "frameworks",
+    "production",
+    "tutorial",
     "debugging",
     "upgrading",
     "worker-command",
@@ -30,7 +34,6 @@ NO_EXAMPLE = {
     "architecture",
     "benchmarks",
     "boards",
-    "index",
     "interop",
     "job-lifecycle",
     "parity",
