@@ -6,6 +6,7 @@ The compiled core raises these classes by name. Each negative result code of a B
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 
@@ -137,6 +138,28 @@ class UnrecoverableError(BullrushError):
     """Raised by a handler: the job fails now and is not retried."""
 
     default_message = "bullmq:unrecoverable"
+
+
+class PermanentError(UnrecoverableError):
+    """Raised by a handler: the job fails now and is not retried, since it would fail again."""
+
+    default_message = "The job would fail again"
+
+
+class TransientError(BullrushError):
+    """Raised by a handler: the attempt failed, and another one may not. It counts as an attempt like any other failure.
+
+    Attributes:
+        delay: when the job runs again, in ms or as a timedelta, instead of its backoff; None keeps the backoff. A job
+            without attempts left fails for good.
+    """
+
+    default_message = "The attempt failed"
+
+    def __init__(self, *args: object, delay: int | timedelta | None = None) -> None:
+        """Take the message, and when the job runs again."""
+        super().__init__(*args)
+        self.delay = delay
 
 
 # One class per result code of BullMQ's scripts.

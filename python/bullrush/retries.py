@@ -23,10 +23,10 @@ class Retry:
 
     def __post_init__(self) -> None:
         if self.delay is not None:
-            object.__setattr__(self, "delay", delay(self.delay))
+            object.__setattr__(self, "delay", delay_in_ms(self.delay))
 
 
-def delay(value: object) -> int:
+def delay_in_ms(value: object) -> int:
     """Return the delay before a retry in ms.
 
     Raises:

@@ -17,6 +17,7 @@ from bullrush.base.closing import AsyncContext
 from bullrush.base.completions import result_of
 from bullrush.base.listeners import LoopListeners
 from bullrush.base.operation import options_by_name
+from bullrush.job.context import RUNNING
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -111,6 +112,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
         function = self._handler(job)
         value, error = None, None
         handler_job = job.as_type(Job if is_async(function) else BlockingJob)
+        running = RUNNING.set(handler_job)
         try:
             self._prepare_to_run(job)
             if is_async(function):
@@ -119,6 +121,8 @@ class Worker(AsyncContext, WorkerCalls[Job]):
                 value = await asyncio.to_thread(function, handler_job)
         except BaseException as raised:
             error = raised
+        finally:
+            RUNNING.reset(running)
         job.copy_changes(handler_job)
         return await self._finish_job(job, token, value, error, fetch_next)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from bullrush.errors import DataError, InvalidOptionError, QueueNameError
-from bullrush.job.new_job import prepare
+from bullrush.job.adding.new_job import prepare
 from bullrush.job.option_compiler import JOB_OPTIONS, Link, OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs

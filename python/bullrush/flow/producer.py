@@ -88,6 +88,9 @@ class _FlowQueue:
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - it has no listeners
         return False
 
+    def classifiers(self, name: str) -> tuple[()]:  # noqa: ARG002 - for workers
+        return ()
+
     def record_start(self, record: Record) -> None:
         """Do nothing: only a running worker claims jobs ahead."""
 

@@ -6,13 +6,15 @@ import asyncio
 import logging
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import maybe_await
-from bullrush.errors import InvalidOptionError, UnrecoverableError
+from bullrush.errors import InvalidOptionError, TransientError, UnrecoverableError
+from bullrush.retries import FAIL, RETRY, Classifier, Fail, Retry, Verdict, delay_in_ms
 from bullrush.values import checks
 
 if TYPE_CHECKING:
@@ -87,7 +89,11 @@ def describe(error: BaseException, *, retry: bool) -> Failure:
 
 
 async def decide_retry(
-    job: JobFields, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
+    job: JobFields,
+    error: BaseException,
+    backoff_type: str | None,
+    strategy: BackoffStrategy | None,
+    classifiers: Sequence[Classifier] = (),
 ) -> Failure:
     """Return how an attempt failed, and whether and when the job is retried.
 
@@ -98,18 +104,32 @@ async def decide_retry(
         error: the exception that the handler raised.
         backoff_type: the job's backoff type if it needs the custom strategy, else None.
         strategy: the custom strategy.
+        classifiers: are asked about the exception, one after another, until one has an opinion.
     """
     try:
-        return await _decide_retry(job, error, backoff_type, strategy)
+        return await _decide_retry(job, error, backoff_type, strategy, classifiers)
     except BaseException:  # reading the exception runs user code
         return Failure(INDESCRIBABLE, "", retry=True)
 
 
 async def _decide_retry(
-    job: JobFields, error: BaseException, backoff_type: str | None, strategy: BackoffStrategy | None
+    job: JobFields,
+    error: BaseException,
+    backoff_type: str | None,
+    strategy: BackoffStrategy | None,
+    classifiers: Sequence[Classifier],
 ) -> Failure:
     failure = describe(error, retry=not job.discarded and not is_named(error, "UnrecoverableError"))
-    if not failure.retry or backoff_type is None:
+    if not failure.retry:
+        return failure
+    verdict = (
+        _said_by_handler(job, error) if issubclass(type(error), TransientError) else _asked(job, error, classifiers)
+    )
+    if verdict == FAIL:
+        return failure._replace(retry=False)
+    if isinstance(verdict, Retry) and verdict.delay is not None:
+        return failure._replace(delay=delay_in_ms(verdict.delay))
+    if backoff_type is None:
         return failure
     if strategy is None:
         # BullMQ would leave the job active for good.
@@ -127,6 +147,36 @@ async def _decide_retry(
         _log.error("The backoff strategy raised %s for job %s, which is retried after %d ms", raised, job.id, delay)
         job.report_error(broken)
     return failure._replace(delay=delay)
+
+
+def _said_by_handler(job: JobFields, error: BaseException) -> Verdict:
+    """Return the verdict of a `TransientError`."""
+    try:
+        return Retry(error.delay)  # type: ignore[attr-defined]
+    except BaseException as broken:
+        _log.error("The delay of a TransientError of job %s is not valid: its backoff applies", job.id)
+        job.report_error(broken)
+        return RETRY
+
+
+def _asked(job: JobFields, error: BaseException, classifiers: Sequence[Classifier]) -> Verdict | None:
+    """Return what the first classifier with an opinion says. One that raises, or answers anything else, has none."""
+    for classify in classifiers:
+        try:
+            verdict: object = classify(error)
+            if type(verdict) is Fail:
+                return FAIL
+            if type(verdict) is Retry:
+                return Retry(verdict.delay)  # checks the delay
+            if verdict is not None:
+                raise InvalidOptionError(
+                    f"classify must return RETRY, FAIL, Retry(delay=...) or None, not a {_class_name(type(verdict))}"
+                )
+        except BaseException as broken:
+            raised = _class_name(type(broken))
+            _log.error("classify raised %s for job %s, whose own options decide instead", raised, job.id)
+            job.report_error(broken)
+    return None
 
 
 def _delay(answered: object) -> int:
@@ -159,9 +209,7 @@ def _stack(error: BaseException) -> str:
     # Without calling the error's own `__getattr__`.
     if (stack := object.__getattribute__(error, "__dict__").get(STACK_ATTRIBUTE)) is not None:
         return _as_utf8(stack)
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):
-        trace = trace.tb_next
+    trace = from_handler(error)
     try:
         report = traceback.TracebackException(type(error), error, trace, limit=-_MAX_FRAMES, compact=True)
         title, text = ("".join(part).rstrip("\n") for part in (report.format_exception_only(), report.format()))
@@ -171,6 +219,14 @@ def _stack(error: BaseException) -> str:
         text = text and f"Traceback (most recent call last):\n{text}\n{title}"
     # An error that was never raised has no traceback.
     return _as_utf8(title if not text or text == title else f"{title}\n{text}")
+
+
+def from_handler(error: BaseException) -> TracebackType | None:
+    """Return the traceback of an exception, starting at the handler."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):
+        trace = trace.tb_next
+    return trace
 
 
 def _as_utf8(text: str) -> str:

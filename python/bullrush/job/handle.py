@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bullrush._core import CoreWorkerOptions, ManualWork
 from bullrush.base.handle import Handle
 from bullrush.job.source import BackoffStrategy, ProgressListener
+from bullrush.retries import Classifier
 
 if TYPE_CHECKING:
     from bullrush._core import Pending
@@ -36,6 +38,10 @@ class JobHandle(Handle):
     def backoff_strategy(self) -> BackoffStrategy | None:
         """Internal: the custom backoff strategy; only a worker has one."""
         return None
+
+    def classifiers(self, name: str) -> Sequence[Classifier]:  # noqa: ARG002 - for workers
+        """Internal: return what is asked about exceptions of handlers; only a worker has that."""
+        return ()
 
     @property
     def on_progress(self) -> ProgressListener | None:

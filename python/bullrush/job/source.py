@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from bullrush.retries import Classifier
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, ManualWork, Pending
@@ -45,6 +47,9 @@ class Source(Protocol):
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy, if there is one."""
+
+    def classifiers(self, name: str) -> Sequence[Classifier]:
+        """Return what is asked about the exceptions of jobs of this name."""
 
     @property
     def on_progress(self) -> ProgressListener | None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from bullrush._core import AutoIds, NewJobs, RowPlan, now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
+from bullrush.job.adding.new_job import PreparedJob, prepare
+from bullrush.job.adding.row_options import RowOptions
 from bullrush.job.job import JobT
-from bullrush.job.new_job import PreparedJob, prepare
 from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
 from bullrush.job.options import JobOptions, NewJob
 from bullrush.job.record import AddedRecord
-from bullrush.job.row_options import RowOptions
 from bullrush.queue.getters import QueueGetters
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs, of_one_job
 from bullrush.values.encoding import JSON, NO_DATA

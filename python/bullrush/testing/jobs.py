@@ -6,9 +6,9 @@ from typing import Any, Final, Literal, NoReturn, overload
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation
+from bullrush.job.adding.new_job import prepare
 from bullrush.job.calls.changes import encode_progress
 from bullrush.job.job import AsyncJob, Job
-from bullrush.job.new_job import prepare
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.job.record import GivenRecord
@@ -29,6 +29,10 @@ class _NoRedis:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def classifiers(self, name: str) -> tuple[()]:  # noqa: ARG002 - as a worker has it
+        """Return nothing: only a worker has classifiers."""
+        return ()
 
     def record_start(self, _record: object) -> None:
         """Do nothing: there is nobody to tell."""

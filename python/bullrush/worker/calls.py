@@ -16,6 +16,7 @@ from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.handlers.given import given_handlers
+from bullrush.worker.logs import log_close, log_start, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.monitoring.prometheus import MetricsCalls
 from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
@@ -113,6 +114,8 @@ class WorkerCalls(MetricsCalls[JobT]):
             if self._paused:
                 core.pause()
             core.report_outcomes(self._wants_outcomes())
+            core.report_failures(logs_failures())
+            log_start(self, self._url, self._concurrency)
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
             if self._manual is not None:
                 self._manual.unregister()
@@ -121,6 +124,8 @@ class WorkerCalls(MetricsCalls[JobT]):
         return run
 
     def _emit_closed(self) -> None:
+        if self._run is not None:
+            log_close(self, self._run.core.stats())
         self.emit("closed")
         self._listeners.expire(now=True)
 

@@ -12,6 +12,7 @@ from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.url import address
 from bullrush.values.encoding import JSON, decode
+from bullrush.worker.logs import LOG, log_failed, log_retrying
 from bullrush.worker.tracing import trace_failure
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ EVENTS: Final = {
     "progress": "(job, progress)",
     "completed": "(job, result)",
     "failed": "(job, error)",
+    "retrying": "(job, error, next_run_at)",
     "stalled": "(job_id)",
     "scheduler_repaired": "(scheduler_id)",
     "drained": "()",
@@ -35,9 +37,7 @@ EVENTS: Final = {
     "closed": "()",
 }
 #: Events that the core reports only if they have listeners, since there is one per job.
-PER_JOB: Final = ("completed", "failed")
-
-_log: Final = logging.getLogger("bullrush")
+PER_JOB: Final = ("completed", "failed", "retrying")
 
 
 class WorkerEvents(JobHandle, Generic[JobT]):
@@ -101,22 +101,23 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         if record is not None:
             self._report_job(record, event)
         elif kind == "stalled":
-            _log.warning("Job %s had stalled: its worker stopped renewing its lock", text)
+            fields = {"job_id": text, "queue": self.name}
+            LOG.warning("Job %s had stalled: its worker stopped renewing its lock", text, extra=fields)
             emit(kind, text)
         elif kind == "cancelled":
             token, _, job_id = text.partition(" ")
             self._cancel(job_id, token)
         elif kind == "scheduler_repaired":
-            _log.warning("Job scheduler %s had no next job: it was made again", text)
+            LOG.warning("Job scheduler %s had no next job: it was made again", text)
             emit(kind, text)
         elif kind == "lock_lost":
             lost = JobLockMissingError(f"could not renew lock for job {text}")
-            _log.warning("%s", lost)
+            LOG.warning("%s", lost)
             self._cancel(text, None)
             emit("lock_renewal_failed", [text])
             emit("error", lost)
         elif kind == "error":
-            _log.error("%r: %s", self, text)
+            LOG.error("%r: %s", self, text)
             emit(kind, BullrushError(text))
         elif kind == "reconnecting":
             self._log_outage(text)
@@ -124,9 +125,25 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         elif kind == "connected":
             self._outage = frozenset()
             # A warning as well: whoever saw that Redis was gone sees that it is back.
-            _log.warning("%r: connected to Redis at %s", self, address(self._url))
+            LOG.warning("%r: connected to Redis at %s", self, address(self._url))
+        elif kind == "evicts":
+            LOG.warning(
+                "Redis at %s deletes keys when its memory is full, and then jobs are lost: set maxmemory-policy to "
+                "noeviction (it is %s)",
+                address(self._url),
+                text,
+                extra={"queue": self.name},
+            )
+        elif kind == "checks_skipped":
+            LOG.warning(
+                "%s of 100 checks for stalled jobs of queue %r were skipped, since the ones before took too long: raise "
+                "stalled_interval, or see why Redis is slow",
+                text,
+                self.name,
+                extra={"queue": self.name},
+            )
         elif kind == "dropped":
-            _log.warning("%r: %s events were dropped: its listeners are too slow", self, text)
+            LOG.warning("%r: %s events were dropped: its listeners are too slow", self, text)
         elif kind == "ready" or kind == "drained":
             emit(kind)
 
@@ -137,10 +154,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         level = logging.DEBUG if code in self._outage else logging.WARNING
         self._outage |= {code}
         text = "%r: cannot reach Redis at %s (%s). The worker tries again until it can"
-        _log.log(level, text, self, address(self._url), reason)
+        LOG.log(level, text, self, address(self._url), reason)
 
     def _report_job(self, record: JobRecord, event: WorkerEvent) -> None:
-        kind, _, text, (number, _), stacktrace, details, class_name = event
+        kind, _, text, (number, next_run_at), stacktrace, details, class_name = event
         if not self._wants_outcomes():
             self._report_outcomes(wanted=False)
             # A listener may have been added in between.
@@ -155,13 +172,18 @@ class WorkerEvents(JobHandle, Generic[JobT]):
             job.completed(text.encode(), number)
             self._emit_for_job(kind, job, decode(text, "returnvalue", record.id))
         elif stacktrace is not None:
-            _log.debug("Job %s failed, %s", record.id, "will be retried" if kind == "retried" else "for good")
-            set_fields = job.retried if kind == "retried" else job.failed
-            set_fields(text, stacktrace, number)
+            if kind == "retried":
+                job.retried(text, stacktrace, number)
+                log_retrying(job, text, next_run_at)
+            else:
+                job.failed(text, stacktrace, number)
+                log_failed(job, text, error, stacktrace)
             reported = of_class(class_name or JobFailedError.__name__, text) if error is None else error
             if self._telemetry is not None:
                 trace_failure(self._telemetry, self.name, job, reported, text, number if kind == "retried" else None)
             self._emit_for_job("failed", job, reported)
+            if kind == "retried":
+                self._emit_for_job("retrying", job, reported, next_run_at)
 
     def _cancel(self, job_id: str, token: str | None) -> None:
         """Stop the handler of a job. If a token is given, only a handler that runs under it."""

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bullrush._core import now_ms
@@ -14,6 +14,7 @@ from bullrush.base.operation import operation, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
+from bullrush.retries import Classifier
 from bullrush.url import masked
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -60,6 +61,12 @@ class ManualCalls(WorkerEvents[JobT]):
     def backoff_strategy(self) -> BackoffStrategy | None:
         """Internal: the custom backoff strategy, None without one."""
         return self._settings.backoff_strategy
+
+    def classifiers(self, name: str) -> Sequence[Classifier]:
+        """Internal: return what is asked about the exceptions of jobs of this name: first what their handler has."""
+        route = self._handlers.routes.get(name)
+        found = (None if route is None else route.classify, self._settings.classify)
+        return [classify for classify in found if classify is not None]
 
     #: Raised by a handler after `rate_limit`.
     RateLimitError = RateLimitError
@@ -269,4 +276,6 @@ class ManualCalls(WorkerEvents[JobT]):
             self.emit("error", refused)
             return None
         self._emit_for_job("failed", job, error)
+        if job.finished_on is None:
+            self._emit_for_job("retrying", job, error, now_ms() + job.delay)
         return next_job

@@ -13,6 +13,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
 from bullrush.job.source import BackoffStrategy
+from bullrush.retries import Classifier
 from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.url import check_url
 from bullrush.values import checks
@@ -96,6 +97,9 @@ class WorkerOptions(TypedDict, total=False):
         skip_stalled_check: True leaves the check for stalled jobs to other workers.
         skip_lock_renewal: True never renews locks.
         backoff_strategy: returns the delay before a retry, for jobs with a custom backoff type; see `BackoffStrategy`.
+        classify: gets an exception of a handler and returns `bullrush.retries.RETRY`, ``FAIL``, ``Retry(delay=...)``, or
+            None for the normal decision; such as `bullrush.classifiers.network`. It is not asked about an
+            `UnrecoverableError` or a `TransientError`, and attempts are left to the job's options.
         settings: ``{"backoff_strategy": ...}``, as in BullMQ.
         run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
@@ -125,6 +129,7 @@ class WorkerOptions(TypedDict, total=False):
     skip_stalled_check: bool
     skip_lock_renewal: bool
     backoff_strategy: BackoffStrategy | None
+    classify: Classifier | None
     settings: SettingsOptions | None
     run_retry_delay: Duration
     timeout: Duration | None
@@ -253,6 +258,7 @@ class WorkerSettings:
     run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    classify: Classifier | None = field(default=None, metadata=_rule(_callable, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
     def core_options(self, timeouts: dict[str, int] | None = None) -> CoreWorkerOptions:

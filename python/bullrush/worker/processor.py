@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import run_async, run_blocking
 from bullrush.errors import ClosedError, JobCancelledError
+from bullrush.job.context import RUNNING
 from bullrush.job.failure import INDESCRIBABLE, decide_retry, has_moved, is_interrupt, is_rate_limit
 from bullrush.job.job import JobCalls, JobT
 from bullrush.job.source import BackoffStrategy
+from bullrush.retries import Classifier
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
 
@@ -29,6 +31,9 @@ class Observer(Protocol):
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy."""
+
+    def classifiers(self, name: str) -> Sequence[Classifier]:
+        """Return what is asked about the exceptions of jobs of this name."""
 
     def listeners_of(self, event: str) -> Sized:
         """Return a collection that is not empty while an event has listeners."""
@@ -70,6 +75,7 @@ class Processor(Generic[JobT]):
         on_completed, on_failed = self._completed_listeners, self._failed_listeners
         for record in records:
             job = job_type(record, source)
+            RUNNING.set(job)
             try:
                 job.read()
                 if on_active:
@@ -83,12 +89,14 @@ class Processor(Generic[JobT]):
                     complete(record, result, job if on_completed or on_failed else None)
                 except ClosedError:
                     self._log_dropped(record)
+        RUNNING.set(None)
         return end
 
     async def run_one_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run one job on the event loop."""
         (record,) = records
         job = self._job_type(record, self._source)
+        RUNNING.set(job)
         try:
             job.read()
             if self._active_listeners:
@@ -213,8 +221,8 @@ class Processor(Generic[JobT]):
             return self._core.rate_limited, ()
         backoff_type, strategy = self._core.needs_strategy(record), self._observer.backoff_strategy
         return self._core.fail, (
-            *await decide_retry(job, error, backoff_type, strategy),
-            (job, error) if self._failed_listeners else None,
+            *await decide_retry(job, error, backoff_type, strategy, self._observer.classifiers(record.name)),
+            (job, error),
         )
 
     def _log_dropped(self, record: JobRecord) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from bullrush.base.closing import BlockingContext
 from bullrush.base.listeners import EarlyListeners
 from bullrush.base.operation import options_by_name
+from bullrush.job.context import RUNNING
 from bullrush.job.job import AsyncJob, Job
 from bullrush.scheduler.scheduler import JobScheduler
 from bullrush.values import checks
@@ -37,7 +38,8 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     """Runs a handler for each job of a queue. Its calls block; `bullrush.aio.Worker` has the same calls to be awaited.
 
     Events and the arguments of their listeners (see `on`): ``ready()``, ``active(job)``, ``progress(job, progress)``,
-    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``stalled(job_id)``, ``drained()``,
+    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``retrying(job, error, next_run_at)`` after
+    it if the job runs again (ms since 1970), ``stalled(job_id)``, ``drained()``,
     ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``lock_renewal_failed(job_ids)``,
     ``error(error)``, ``closing()``, ``closed()``.
 
@@ -125,11 +127,14 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         function = self._handler(job)
         value, error = None, None
         handler_job = job.as_type(AsyncJob if is_async(function) else Job)
+        running = RUNNING.set(handler_job)
         try:
             self._prepare_to_run(job)
             value = asyncio.run(function(handler_job)) if is_async(function) else function(handler_job)
         except BaseException as raised:
             error = raised
+        finally:
+            RUNNING.reset(running)
         job.copy_changes(handler_job)
         return self._finish_job(job, token, value, error, fetch_next)
 

@@ -42,9 +42,11 @@ impl CoreQueue {
         })
     }
 
-    fn update_progress(&self, id: String, progress: Vec<u8>) -> Pending {
+    #[pyo3(signature = (id, progress, row=None))]
+    fn update_progress(&self, id: String, progress: Vec<u8>, row: Option<(String, Option<i64>)>) -> Pending {
         self.write(|queue| async move {
-            manage::update_progress(queue.link(), queue.keys(), &id, &progress).await.map(|()| Output::Nothing)
+            let row = row.as_ref().map(|(text, keep)| (text.as_str(), *keep));
+            manage::update_progress(queue.link(), queue.keys(), &id, &progress, row).await.map(|()| Output::Nothing)
         })
     }
 

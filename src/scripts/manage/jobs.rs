@@ -62,10 +62,21 @@ pub async fn update_data(link: &Link, keys: &Keys, id: &str, data: &[u8]) -> Res
 ///
 /// # Errors
 /// [`Error::Code`] -1.
-pub async fn update_progress(link: &Link, keys: &Keys, id: &str, progress: &[u8]) -> Result<()> {
+pub async fn update_progress(
+    link: &Link,
+    keys: &Keys,
+    id: &str,
+    progress: &[u8],
+    row: Option<(&str, Option<i64>)>,
+) -> Result<()> {
     let mut call = on_job(&lua::manage::UPDATE_PROGRESS, keys, id);
     call.arg(progress);
-    run_on_job(link, &call, Retry::Safe, id, "updateProgress", "active").await.map(drop)
+    if let Some((row, keep)) = row {
+        call.arg(row).optional(keep);
+    }
+    // Sent again, a row would be there twice.
+    let retry = if row.is_some() { Retry::Never } else { Retry::Safe };
+    run_on_job(link, &call, retry, id, "updateProgress", "active").await.map(drop)
 }
 
 /// Appends a log row and keeps the last `keep` rows. Returns the number of rows kept.

@@ -24,3 +24,17 @@ def test_the_stream_is_trimmed(run, queue, client, store):
 def test_a_missing_job_is_reported_and_not_created(run, queue, dump):
     assert run(SCRIPT, queue, "1", "42") == -1
     assert dump(queue) == {}
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("2", ["second", "third"]), ("", ["first", "second", "third"])])
+def test_a_row_is_logged_in_the_same_call(run, queue, client, store, dump, keep, kept):
+    store("1", "active")
+    for progress, row in [("1", "first"), ("2", "second"), ("3", "third")]:
+        assert run(SCRIPT, queue, "1", progress, row, keep) == 0
+    assert dump(queue)["1:logs"] == kept
+    assert dump(queue)["1"]["progress"] == "3"
+
+
+def test_a_row_of_a_missing_job_is_not_logged(run, queue, dump):
+    assert run(SCRIPT, queue, "1", "50", "row", "") == -1
+    assert dump(queue) == {}

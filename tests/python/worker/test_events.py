@@ -111,7 +111,7 @@ def test_a_lost_lock_emits_an_event_and_cancels_the_job(
 def test_logs_and_events_never_show_payloads(queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture) -> None:
     def handler(job: Job) -> str:
         if job.name == "bad":
-            raise ValueError("secret reason")
+            raise ValueError("the reason")
         return "secret result"
 
     with caplog.at_level(logging.DEBUG):

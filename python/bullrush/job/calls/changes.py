@@ -37,11 +37,12 @@ class JobChanges(JobFields):
         self._change(data=encoded)
 
     @operation
-    async def update_progress(self, progress: JSON, *, strict: bool = True) -> None:
-        """Set the job's progress and publish it as an event ``progress``.
+    async def update_progress(self, progress: JSON, row: str | None = None, *, strict: bool = True) -> None:
+        """Set the job's progress and publish it as an event ``progress``; ``update_progress(25, "Scene 1")`` also logs.
 
         Args:
             progress: a number from 0 to 100, or any other JSON value.
+            row: is appended to the job's log in the same call; see `log`.
             strict: False allows any number.
 
         Raises:
@@ -49,7 +50,8 @@ class JobChanges(JobFields):
             JobNotFoundError: the job is gone.
         """
         encoded = encode_progress(progress, strict=strict)
-        await reply(self._source.core.update_progress(self.id, encoded))
+        text = None if row is None else (str(row), self._kept_logs())
+        await reply(self._source.core.update_progress(self.id, encoded, text))
         self._change(progress=encoded)
         if self._source.on_progress is not None:
             self._source.on_progress(self, progress)
@@ -66,8 +68,11 @@ class JobChanges(JobFields):
         Raises:
             JobNotFoundError: the job is gone.
         """
-        kept = self.opts.get("keep_logs", _DEFAULT_KEPT_LOGS)
-        return await reply(self._source.core.add_log(self.id, str(row), kept or None))
+        return await reply(self._source.core.add_log(self.id, str(row), self._kept_logs()))
+
+    def _kept_logs(self) -> int | None:
+        """Return how many rows of the log are kept, None for all."""
+        return self.opts.get("keep_logs", _DEFAULT_KEPT_LOGS) or None
 
     @operation
     async def clear_logs(self, keep_logs: int | None = None) -> None:

@@ -124,7 +124,8 @@ class JobMoves(JobFields):
             JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
         """
         source, opts, made = self._source, self.record.opts, self.attempts_made
-        failure = await decide_retry(self, error, source.manual.needs_strategy(opts, made), source.backoff_strategy)
+        backoff_type, classifiers = source.manual.needs_strategy(opts, made), source.classifiers(self.name)
+        failure = await decide_retry(self, error, backoff_type, source.backoff_strategy, classifiers)
         retry_in, stacktrace, next_record = await reply(
             source.manual.move_to_failed(
                 self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"), *failure, fetch_next

@@ -13,7 +13,7 @@ from bullrush.values import checks
 from bullrush.worker.worker import Worker
 
 #: Options of a worker that are functions or objects of the program.
-_OF_PROGRAM: Final = ("batch_handler", "backoff_strategy", "telemetry", "settings")
+_OF_PROGRAM: Final = ("batch_handler", "backoff_strategy", "classify", "telemetry", "settings")
 _ARROW_BATCH: Final = 1_000
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from bullrush.job.context import RUNNING
 from bullrush.job.failure import INDESCRIBABLE, describe
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.record import GivenRecord
@@ -126,6 +127,8 @@ def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], 
         records = [_SentRecord(job) for job in sent]
         job_type, call = calls.get(records[0].name) or calls[None]
         jobs: Sequence[Any] = [job_type(record, queue) for record in records]
+        if not setup.batched:
+            RUNNING.set(jobs[0])
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:

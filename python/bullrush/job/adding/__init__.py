@@ -1,0 +1,1 @@
+"""New jobs: their check and their encoding, for single jobs and for rows."""

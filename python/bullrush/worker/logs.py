@@ -1,0 +1,110 @@
+"""What a worker writes to the log: one line per event, with fields in ``extra``, and never the data of a job."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final
+
+from orjson import loads
+
+from bullrush._core import __version__, now_ms
+from bullrush.job.failure import from_handler
+from bullrush.url import address
+
+if TYPE_CHECKING:
+    from bullrush.job.job import JobCalls
+
+LOG: Final = logging.getLogger("bullrush.worker")
+_LONGEST_REASON: Final = 300
+
+
+def logs_failures() -> bool:
+    """Tell whether failed attempts are logged at all."""
+    return LOG.isEnabledFor(logging.ERROR)
+
+
+def log_start(worker: Any, url: str, concurrency: int) -> None:
+    """Log that a run starts."""
+    LOG.info(
+        "%s works on queue %r at %s: concurrency %d, bullrush %s",
+        worker.worker_name,
+        worker.name,
+        address(url),
+        concurrency,
+        __version__,
+        extra={"queue": worker.name},
+    )
+
+
+def log_close(worker: Any, counts: dict[str, int]) -> None:
+    """Log that a run has ended."""
+    LOG.info(
+        "%s stopped working on queue %r: %d completed, %d failed, %d retried",
+        worker.worker_name,
+        worker.name,
+        counts["completed"],
+        counts["failed"],
+        counts["retried"],
+        extra={"queue": worker.name},
+    )
+
+
+def log_retrying(job: JobCalls, reason: str, next_run_at: int) -> None:
+    """Log that an attempt failed and that the job will run again. The job has the state after the attempt."""
+    if LOG.isEnabledFor(logging.WARNING):
+        fields = _fields(job, now_ms())
+        LOG.warning(
+            "Job %s %r of queue %r: attempt %d failed after %s ms and runs again at %s: %s",
+            *fields.values(),
+            _time(next_run_at),
+            _short(reason),
+            extra={**fields, "next_run_at": next_run_at},
+        )
+
+
+def log_failed(job: JobCalls, reason: str, error: BaseException | None, stacktrace: bytes) -> None:
+    """Log that a job failed for good, with the traceback of its exception."""
+    fields = _fields(job, job.finished_on)
+    text = "Job %s %r of queue %r: attempt %d failed for good after %s ms: %s"
+    arguments = (*fields.values(), _short(reason))
+    try:
+        if error is not None and (trace := from_handler(error)) is not None:
+            # A formatter does the same. It runs user code, and a lone surrogate can be written to no file.
+            "".join(traceback.format_exception(type(error), error, trace)).encode()
+            LOG.error(text, *arguments, extra=fields, exc_info=(type(error), error, trace))
+            return
+    except BaseException:
+        pass
+    LOG.error(f"{text}%s", *arguments, _last_stack(stacktrace), extra=fields)
+
+
+def _fields(job: JobCalls, ended: int | None) -> dict[str, Any]:
+    began = job.processed_on
+    ms = None if began is None or ended is None else max(0, ended - began)
+    return {
+        "job_id": job.id,
+        "job_name": job.name,
+        "queue": job.queue_name,
+        "attempt": job.attempts_made,
+        "ms": ms,
+    }
+
+
+def _time(milliseconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):  # a delay may be longer than calendars
+        return f"{milliseconds} ms"
+
+
+def _short(reason: str) -> str:
+    """Return the first line of a reason."""
+    line = "".join(reason.splitlines()[:1])
+    return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
+
+
+def _last_stack(stacktrace: bytes) -> str:
+    stacks = loads(stacktrace or b"[]")
+    return f"\n{stacks[-1]}" if stacks else ""
