@@ -114,7 +114,7 @@ class WorkerCalls(MetricsCalls[JobT]):
             if self._paused:
                 core.pause()
             core.report_outcomes(self._wants_outcomes())
-            core.report_failures(logs_failures())
+            core.report_failures(logs_failures() or self._telemetry is not None)
             log_start(self, self._url, self._concurrency)
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
             if self._manual is not None:

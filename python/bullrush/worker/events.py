@@ -60,8 +60,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         return super()._listen(event, listener, once=once)
 
     def _wants_outcomes(self) -> bool:
-        # A tracer gets the failures.
-        return self._telemetry is not None or any(self._has_listeners(event) for event in PER_JOB)
+        return any(self._has_listeners(event) for event in PER_JOB)
 
     def _report_outcomes(self, *, wanted: bool) -> None:
         """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
