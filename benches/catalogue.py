@@ -20,6 +20,7 @@ from benches import (
     spark,
     stalled,
     under_load,
+    worker_processes,
 )
 from benches.harness.question import Question
 
@@ -30,6 +31,7 @@ _MODULES = (
     process,
     pick_up,
     under_load,
+    worker_processes,
     slow_handlers,
     flows,
     delayed,
