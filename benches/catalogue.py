@@ -19,6 +19,7 @@ from benches import (
     slow_handlers,
     spark,
     stalled,
+    tasks,
     under_load,
     worker_processes,
 )
@@ -40,6 +41,7 @@ _MODULES = (
     memory,
     growth,
     fleet,
+    tasks,
     payload_size,
     persistence,
     spark,

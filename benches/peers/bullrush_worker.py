@@ -66,7 +66,7 @@ def process(order: Order) -> None:
         worker = Worker(order["queue"], url=order["url"], batch_handler=handler, **options)
     else:
         worker = Worker(order["queue"], handler, url=order["url"], **options)
-    _run_until_stop(worker)
+    run_until_stop(worker)
     channel.done(handled=next(handlers.count), latencies=handlers.latencies)
 
 
@@ -82,18 +82,20 @@ def hold(order: Order) -> None:
     worker = Worker(
         order["queue"], handle, url=order["url"], concurrency=order["concurrency"], lock_duration=order["lock_duration"]
     )
-    _run_until_stop(worker, lambda: released.set_result(None))
+    run_until_stop(worker, lambda: released.set_result(None))
     channel.done(handled=next(count))
 
 
 def check_stalled(order: Order) -> None:
     """Look for stalled jobs of a queue that is paused."""
     worker = Worker(order["queue"], lambda job: None, url=order["url"], stalled_interval=order["interval"])
-    _run_until_stop(worker)
+    run_until_stop(worker)
     channel.done()
 
 
-def _run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> None:
+def run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> None:
+    """Run a worker until the harness says stop; call ``first`` before it is closed."""
+
     def close_at_stop() -> None:
         channel.wait_for_stop()
         first()
