@@ -23,9 +23,11 @@ name: int = bullrush.Queue("video").add("render").name
 name = bullrush.Queue("video").get_job("7").priority
 async def forgets_to_await(queue: aio.Queue) -> str:
     return queue.add("render").id
+def wrong_data(job: bullrush.Job[dict[str, int], str]) -> str:
+    return job.data["id"]
 """
 #: The lines of `FAULTS` that a checker has to name.
-FAULTY = {5, 6, 7, 8, 9, 10, 12}
+FAULTY = {5, 6, 7, 8, 9, 10, 12, 14}
 
 checkers = pytest.mark.parametrize("checker", ["mypy", "pyright"])
 pytestmark = pytest.mark.timeout(300)

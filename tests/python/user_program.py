@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from bullrush import (
     Event,
@@ -41,6 +41,21 @@ def render(job: Job) -> dict[str, bool]:
     if job.data is None or rows > 1:
         raise UnrecoverableError("no data")
     return {"ok": True}
+
+
+class Film(TypedDict):
+    id: int
+
+
+def render_film(job: Job[Film, str]) -> str:
+    number: int = job.data["id"]
+    return str(number)
+
+
+async def render_film_async(job: aio.Job[Film, str]) -> str:
+    await job.update_progress(50)
+    text: str = job.returnvalue
+    return text
 
 
 def render_with_token(job: Job, token: str) -> None:
@@ -113,6 +128,8 @@ def run_workers() -> None:
         print(stats.completed, on_completed)
     with Worker("video", render_with_token, backoff_strategy=wait_longer), Worker("video", render_async):
         pass
+    Worker("video", render_film).close()
+    Worker("video", {"film": render_film_async, "scene": render}).close()
     Worker("video", render_async_with_token, backoff_strategy=wait_as_told).close()
     Worker("video", batch_handler=render_many, batch_size=500).close(timeout=timedelta(seconds=5))
     Worker("video", batch_handler=render_many_async, batch_size=500).close()

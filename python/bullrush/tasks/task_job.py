@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from bullrush.base.operation import run_async
 from bullrush.job.calls.wait_until_finished import JobResultWait
@@ -23,7 +23,7 @@ class ResultReader(Protocol):
         """Return the result of a task as its function returned it."""
 
 
-class TaskJob(Job, Generic[R]):
+class TaskJob(Job[Any, R], Generic[R]):
     """A job of a task: a `bullrush.Job` with a typed result."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bullrush.base.operation import maybe_await
-from bullrush.job.job import AsyncJob
+from bullrush.job.job import AsyncJob, JobCalls
 from bullrush.job.record import GivenRecord
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.running.handler import LoopHandler
@@ -47,7 +47,9 @@ async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: Sour
     data, opts = encode(new.data, "data"), encode({}, "opts")
     record = GivenRecord({"name": new.name, "data": data, "opts": opts}, f"eager-{next(_numbers)}")
     job: EagerJob[Any] = EagerJob(record, source)
-    given = job.as_type(AsyncJob) if isinstance(handler, LoopHandler) else job
+    given: JobCalls = job
+    if isinstance(handler, LoopHandler):
+        given = job.as_type(AsyncJob)
     value: JSON = await maybe_await(handler(given))
     job._value = job._decoded(decode(encode(value, "returnvalue"), "returnvalue", job.id))
     return job

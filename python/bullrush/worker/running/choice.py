@@ -40,7 +40,7 @@ def new_runner(
     batched, size, name = settings.batch_handler is not None, settings.batch_size, f"bullrush-{worker.name}"
 
     def on_threads(function: Callable[..., Any]) -> Any:
-        calls = Processor(core, function, Job, worker, worker)
+        calls: Processor[Job] = Processor(core, function, Job, worker, worker)
         return calls.run_batch if batched else calls.run_each
 
     if settings.isolation == "process":
@@ -56,7 +56,7 @@ def new_runner(
     if handlers.coroutine is None:
         assert handlers.plain is not None
         return ThreadRunner(core, on_threads(handlers.plain), slots, size, name)
-    tasks = Processor(core, handlers.coroutine, AsyncJob, worker, worker)
+    tasks: Processor[AsyncJob] = Processor(core, handlers.coroutine, AsyncJob, worker, worker)
     runner = on_loop(core, tasks.run_batch_async if batched else tasks.run_one_async, slots, size)
     if handlers.plain is not None:
         runner.plain = PlainCalls(core, on_threads(handlers.plain), slots, name)
