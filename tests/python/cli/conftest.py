@@ -1,13 +1,9 @@
 """The command line in this process, and in a real terminal."""
 
 import json
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import pexpect
 import pytest
 
 from bullrush import Queue, Worker, cli
@@ -70,55 +66,11 @@ def worked(queue: Queue, redis_url: str) -> Queue:
     return queue
 
 
-class Terminal(pexpect.spawn):
-    """A command in a real terminal of 160 columns."""
-
-    def __init__(self, *words: object, program: Sequence[str] = ("-m", "bullrush"), echo: bool = True) -> None:
-        super().__init__(
-            sys.executable,
-            [*program, *map(str, words)],
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "160", "NO_COLOR": "1"},
-            encoding="utf-8",
-            timeout=20,
-            dimensions=(50, 160),
-            echo=echo,
-        )
-
-    def sees(self, text: str) -> str:
-        """Wait until this text is on the screen, and return what was before it."""
-        self.expect_exact(text)
-        return str(self.before)
-
-    def ended(self) -> tuple[int, str]:
-        """Wait for the end, and return the exit code and the rest of the screen without control sequences."""
-        self.expect(pexpect.EOF)
-        self.close()
-        assert self.exitstatus is not None, f"ended by signal {self.signalstatus}"
-        return self.exitstatus, plain(str(self.before))
-
-
-def plain(screen: str) -> str:
-    """Return what a terminal shows without control sequences."""
-    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", screen).replace("\r", "")
-
-
-#: Runs one command after the other.
-SHELL = """
-import shlex
-from bullrush.cli import main
-while True:
-    words = shlex.split(input())
-    try:
-        code = main(words)
-    except SystemExit as end:
-        code = end.code
-    print("exit code", code)
-"""
-
-
 @pytest.fixture
 def shell() -> Iterator[Callable[[str], tuple[int, str]]]:
     """Return a function that types a command into a terminal and returns its exit code and what it showed."""
+    from tests.python.cli.terminals import SHELL, Terminal, plain
+
     opened = Terminal(program=("-c", SHELL), echo=False)
 
     def call(words: str) -> tuple[int, str]:
@@ -131,11 +83,14 @@ def shell() -> Iterator[Callable[[str], tuple[int, str]]]:
 
 
 @pytest.fixture
-def terminal() -> Iterator[Callable[..., Terminal]]:
+def terminal() -> Iterator[Callable[..., Any]]:
+    """Return a function that starts a command in a terminal of its own."""
+    from tests.python.cli.terminals import Terminal
+
     opened: list[Terminal] = []
 
-    def start(*words: object) -> Terminal:
-        opened.append(Terminal(*words))
+    def start(*words: object, **options: Any) -> Terminal:
+        opened.append(Terminal(*words, **options))
         return opened[-1]
 
     yield start

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +27,7 @@ def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_u
     assert (info["queue"], info["paused"], info["workers"]) == (worked.name, True, 1)
     assert info["rates"] == {"completed": 7, "failed": None}
     table = run("info", worked.name).out
-    assert f"{worked.name} (paused)" in table and "waiting-children" in table
+    assert f"{worked.name} (paused)" in table and "delayed" in table and "waiting-children" not in table
 
 
 def test_info_finds_all_queues_of_a_prefix(run: Callable, queue_name: str, redis_url: str) -> None:
@@ -69,6 +71,33 @@ def test_schedulers_are_listed_with_the_next_first(run: Callable, queue: Queue) 
     assert run("schedulers", queue.name, "--json").json == queue.get_job_schedulers(asc=True)
     header, *rows = run("schedulers", queue.name).out.splitlines()
     assert header.startswith("id") and [row.split()[0] for row in rows] == ["often", "yearly"]
+
+
+def test_schedulers_whose_code_has_gone_are_pruned_and_others_stay(
+    run: Callable, queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(module: str, *names: str) -> None:
+        lines = ["from bullrush import Tasks", f"tasks = Tasks({queue.name!r}, url={redis_url!r})"]
+        for name in names:
+            lines += ['@tasks.cron("0 3 * * *", tz="UTC")', f"def {name}() -> None: ..."]
+        (tmp_path / f"{module}.py").write_text("\n".join(lines))
+
+    monkeypatch.chdir(tmp_path)
+    old, new = (f"{when}_{queue.name[-8:]}" for when in ("old", "new"))
+    write(old, "nightly", "dropped")
+    write(new, "nightly")
+    queue.upsert_job_scheduler("foreign", {"every": 60_000})
+    monkeypatch.syspath_prepend(tmp_path)
+    with Worker(import_module(old).tasks, url=redis_url) as worker:
+        worker.run(until="empty")
+    words = ("schedulers", queue.name, "--prune", f"{new}:tasks")
+    refused = run(*words)
+    assert refused.code == 2 and f"Remove these job schedulers of {queue.name}: dropped?" in refused.err
+    assert run(*words, "--yes", "--json").json == {"queue": queue.name, "removed": ["dropped"]}
+    assert {scheduler["key"] for scheduler in queue.get_job_schedulers()} == {"nightly", "foreign"}
+    assert run(*words).out.startswith("Nothing to remove")
+    wrong = run("schedulers", queue.name, "--prune", "os:path")
+    assert wrong.code == 2 and "is no Tasks of the queue" in wrong.err
 
 
 def test_events_are_read_from_the_past_and_filtered(run: Callable, worked: Queue) -> None:

@@ -10,7 +10,7 @@ from tests.waiting import wait_until
 
 #: What is typed and what must be seen, by the words of the command. QUEUE is the queue of the test.
 SEEN = {
-    "info QUEUE": ["waiting-children", "QUEUE"],
+    "info QUEUE": ["delayed", "QUEUE"],
     "counts QUEUE": ["delayed", "failed"],
     "workers QUEUE": ["No worker of 'QUEUE' is connected."],
     "schedulers QUEUE": ["nightly", "0 3 * * *"],
@@ -106,3 +106,12 @@ def test_a_flow_is_drawn_as_a_tree(terminal: Callable, queue: Queue, redis_url: 
     with FlowProducer(url=redis_url) as flows:
         root = flows.add({"name": "whole", "queue_name": queue.name, "children": [child]})
     assert f"└── part  {queue.name}:" in terminal("flow", queue.name, root.job.id).ended()[1]
+
+
+def test_without_rich_tables_and_bars_are_plain_text(queue: Queue, terminal: Callable) -> None:
+    queue.add_bulk([{"name": "x", "opts": {"delay": 3_600_000}} for _ in range(200)])
+    program = ("-c", "import sys; sys.modules['rich'] = None; from bullrush.cli import main; sys.exit(main())")
+    code, screen = terminal("jobs", "promote", queue.name, "--all", "--yes", program=program).ended()
+    assert code == 0 and "promoted 100/200" in screen and screen.endswith("promoted 200/200\n200 jobs promoted.\n")
+    table = terminal("counts", queue.name, "waiting", program=program).ended()
+    assert table == (0, "state    jobs\nwaiting   200\npaused      0\n")

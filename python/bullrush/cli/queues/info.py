@@ -19,6 +19,8 @@ EXAMPLES = """\
   bullrush info --json | jq '.[] | select(.counts.failed > 0) | .queue'"""
 
 _STATES: Final = ("waiting", "active", "delayed", "prioritized", "waiting-children", "completed", "failed")
+#: States that are shown only if a queue has such jobs.
+_SELDOM: Final = frozenset({"delayed", "prioritized", "waiting-children"})
 _TWO_SECONDS: Final = 2_000
 _CLEAR: Final = "\x1b[H\x1b[2J"
 
@@ -103,11 +105,13 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     if not found:
         say(f"There are no queues with the prefix {options.prefix!r} at {place}.")
         return
-    titles = ["queue", *_STATES, "workers", "done/min", "failed/min"]
+    # Without the columns that most queues do not need, the table fits into a terminal of 80 columns.
+    states = [state for state in _STATES if state not in _SELDOM or any(info["counts"][state] for info in found)]
+    titles = ["queue", *states, "workers", "done/min", "failed/min"]
     rows = [
         [
             info["queue"] + (" (paused)" if info["paused"] else ""),
-            *(info["counts"][state] for state in _STATES),
+            *(info["counts"][state] for state in states),
             info["workers"],
             info["rates"]["completed"],
             info["rates"]["failed"],

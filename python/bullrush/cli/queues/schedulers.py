@@ -1,24 +1,36 @@
-"""``bullrush schedulers``: the job schedulers of a queue."""
+"""``bullrush schedulers``: the job schedulers of a queue; removes those of tasks whose code has gone."""
 
 from __future__ import annotations
 
 import argparse
 
+from bullrush.cli.terminal.asking import add_yes, confirm
+from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_queue, known_queue
-from bullrush.cli.terminal.output import moment, say, write_json, write_table
+from bullrush.cli.terminal.output import moment, say, write, write_json, write_table
 
 EXAMPLES = """\
   bullrush schedulers mail
-  bullrush schedulers mail --json | jq '.[].pattern'"""
+  bullrush schedulers mail --json | jq '.[].pattern'
+  bullrush schedulers mail --prune app.jobs:tasks    asks, then removes those of @tasks.cron whose code has gone"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_queue(parser)
+    parser.add_argument(
+        "--prune",
+        action="append",
+        metavar="module:tasks",
+        help="remove those that a @tasks.cron made and that this Tasks no longer has; give all of the queue",
+    )
+    add_yes(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the schedulers, the next due first. JSON: a list of `SchedulerJson`."""
+    """Print the schedulers, the next due first. JSON: a list of `SchedulerJson`; pruned: ``{"queue", "removed": [id]}``."""
+    if options.prune:
+        return _prune(options)
     found = known_queue(options).get_job_schedulers(asc=True)
     if options.json:
         write_json(found)
@@ -39,4 +51,30 @@ def run(options: argparse.Namespace) -> int:
             for scheduler in found
         ]
         write_table(titles, rows)
+    return 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    # Imported here: the other calls need no tasks.
+    from bullrush.cli.worker.targets import import_target
+    from bullrush.tasks import Tasks
+    from bullrush.tasks.cron import find_gone, prune
+
+    known: set[str] = set()
+    for target in options.prune:
+        tasks = import_target(target)
+        if not isinstance(tasks, Tasks) or tasks.queue != options.queue:
+            raise CommandError(f"{target} is no Tasks of the queue {options.queue!r}", USAGE)
+        known |= tasks.crons.keys()
+    queue = known_queue(options)
+    removed = find_gone(queue, known)
+    if removed:
+        confirm(options, f"Remove these job schedulers of {queue.name}: {', '.join(removed)}?")
+        removed = prune(queue, known)
+    if options.json:
+        write_json({"queue": queue.name, "removed": removed})
+    elif removed:
+        write(f"Removed from {queue.name}: {', '.join(removed)}.")
+    else:
+        write(f"Nothing to remove: the code of all schedulers that @tasks.cron made in {queue.name} is here.")
     return 0

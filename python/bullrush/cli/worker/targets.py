@@ -32,9 +32,7 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     Raises:
         TargetError: a target cannot be imported or run, or a queue has no target.
     """
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)
-    found = [(target, _imported(target)) for target in options.targets]
+    found = [(target, import_target(target)) for target in options.targets]
     asked = dict(options.queues)
     workers: list[AnyWorker] = []
     handlers = []
@@ -61,7 +59,14 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     return [_limited(worker, options, asked) for worker in workers if not asked or worker.name in asked]
 
 
-def _imported(target: str) -> Any:
+def import_target(target: str) -> Any:
+    """Return the object ``module:object``. The current directory is on the path.
+
+    Raises:
+        TargetError: it cannot be imported.
+    """
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
     name, _, path = target.partition(":")
     try:
         module = import_module(name)
