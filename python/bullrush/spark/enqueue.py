@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 #: Errors that come again with the same rows and options.
-_OF_ROWS: Final = ("InvalidOptionError", "DataError", "TooLargeError")
+_OF_ROWS: Final = ("InvalidOptionError", "UnknownOptionError", "DataError", "TooLargeError", "ParentNotFoundError")
 
 
 class EnqueueStats(NamedTuple):

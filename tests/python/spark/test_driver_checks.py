@@ -54,6 +54,13 @@ def test_the_driver_tells_what_is_wrong_with_the_url_and_the_password(
     check(locked.replace("://", "://:secret@"))
 
 
+def test_a_user_who_may_run_no_script_is_told_before_the_workers_wait_for_the_right(locked: str) -> None:
+    with Redis.from_url(locked.replace("://", "://:secret@")) as client:
+        client.execute_command("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@all", "-evalsha")
+    with pytest.raises(RedisServerError, match="NOPERM"):
+        looked_at(locked.replace("://", "://reader:pw@"))
+
+
 def test_a_stream_waits_for_redis_and_other_servers_are_left_to_the_executors(monkeypatch) -> None:
     monkeypatch.delenv("BULLRUSH_NOPE", raising=False)
     check_redis([Address("q", "env:BULLRUSH_NOPE", "bull"), Address("q", "file:/no/such/file", "bull")])

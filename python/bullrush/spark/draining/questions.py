@@ -39,6 +39,8 @@ def look(address: Address, run: str) -> tuple[int, bool]:
         ConnectionLostError, RedisServerError: Redis cannot be used.
     """
     with address.open_on_driver() as queue:
+        # A script: a user without the right to run any would let the workers wait for it.
+        queue.get_job_counts("waiting")
         (length,) = queue.core.commands([["LLEN", queue.to_key(f"ext:run-{run}")]]).wait()
         return length, queue.is_paused()
 
