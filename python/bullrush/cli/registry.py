@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Final, NamedTuple
@@ -55,7 +56,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        parser.exit(message=f"bullrush {version('bullrush')}\n")
+        sys.stdout.write(f"bullrush {version('bullrush')}\n")
+        parser.exit()
 
 
 def load(name: str) -> ModuleType:
