@@ -127,9 +127,10 @@ def test_a_plain_function_finishes_when_its_loop_ends_before_it(
 
     async def main() -> None:
         worker = aio.Worker(queue.name, blocking.handlers, url=redis_url, concurrency=2)
-        asyncio.ensure_future(worker.run(signals=False))
+        running = asyncio.ensure_future(worker.run(signals=False))
         while len(blocking.started) < 2:
             await asyncio.sleep(0.002)
+        assert not running.done()
         threading.Timer(0.05, blocking.gate.set).start()
         # The program ends here: its loop cancels all tasks.
 
