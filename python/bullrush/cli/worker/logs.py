@@ -5,12 +5,17 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from bullrush.job.context import RUNNING
+
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(process)d %(name)s: %(message)s"
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per record: time, level, logger, message, and what the record has beside (``job_id``...)."""
+    """One JSON object per record: time, level, logger, message, and what the record has beside (``job_id``...).
+
+    What a handler logs has the job that runs, too.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
@@ -23,6 +28,8 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
             "pid": record.process,
         }
+        if (job := RUNNING.get()) is not None:
+            line |= {"job_id": job.id, "job_name": job.name, "queue": job.queue_name}
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

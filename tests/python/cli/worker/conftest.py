@@ -17,10 +17,11 @@ from tests.waiting import wait_until
 
 JOBS = '''
 """Handlers and workers of the tests."""
-import asyncio, time
+import asyncio, logging, time
 from bullrush import Tasks, Worker, aio
 
 def handle(job):
+    logging.getLogger("app").info("handling")
     print("begun", job.id, flush=True)
     time.sleep(job.data.get("seconds", 0))
     return job.data

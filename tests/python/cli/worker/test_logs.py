@@ -51,7 +51,12 @@ def test_no_line_has_a_password_or_the_data_of_a_job(start: Start, queue: Queue,
     assert PAYLOAD not in command.output
     if format:
         lines = [json.loads(line) for line in command.lines if not line.startswith("begun")]
-        assert lines
+        own = [(line["job_id"], line["job_name"], line["queue"]) for line in lines if line["logger"] == "app"]
+        assert len(own) == 5, "three jobs, and two attempts of the one that fails"
+        assert set(own) == {*((str(number), "n", queue.name) for number in (1, 2, 3)), ("4", "wrong", queue.name)}
+        (failed,) = (line for line in lines if line["level"] == "ERROR")
+        assert (failed["job_id"], failed["attempt"]) == ("4", 2)
+        assert "TypeError" in failed["exception"]
         assert all(line["message"] and line["logger"] and line["time"] for line in lines)
 
 
