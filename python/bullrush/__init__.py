@@ -6,6 +6,7 @@ from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, Wa
 from bullrush.events import Event, QueueEvents, QueueEventsProducer
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
+from bullrush.job.context import current_job
 from bullrush.queue import Queue
 from bullrush.scheduler import JobScheduler
 from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
@@ -35,6 +36,7 @@ __all__ = [
     "__version__",
     "aenqueue_many",
     "aio",
+    "current_job",
     "enqueue_many",
     "errors",
 ]

@@ -11,6 +11,7 @@ from typing_extensions import assert_type
 from bullrush import (
     Depends,
     FlowProducer,
+    Job,
     Middleware,
     Queue,
     Task,
@@ -19,6 +20,7 @@ from bullrush import (
     Worker,
     aenqueue_many,
     aio,
+    current_job,
     enqueue_many,
 )
 from bullrush.retries import FAIL, Retry, Verdict
@@ -108,6 +110,7 @@ def produce() -> None:
     anything: Task[..., Any] = welcome
     assert_type(digest(clock(), [1]), bool)
     assert_type(welcome.bind(7), NewTask[Receipt])
+    assert_type(current_job(), Job)
     with FlowProducer() as producer:
         producer.add(welcome.bind(7).flow(children=[digest.bind(clock(), [1])]))
     Queue("mail").upsert_job_scheduler("nightly", {"every": 1_000}, welcome.bind(7).template())
@@ -117,6 +120,7 @@ def produce() -> None:
 async def produce_async() -> None:
     job = await welcome.aenqueue(7)
     assert_type(await job.aresult(), Receipt)
+    assert_type(aio.current_job(), aio.Job)
     assert_type(await welcome(7, pool=Pool()), Receipt)
     assert_type(await aenqueue_many([digest.bind(clock(), [])]), list[TaskJob[bool]])
     async with aio.Worker(tasks) as worker:

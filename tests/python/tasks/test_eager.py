@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Depends, Middleware, Tasks, enqueue_many
+from bullrush import Depends, Middleware, Tasks, aio, current_job, enqueue_many
 from bullrush.errors import DataError, InvalidOptionError
 
 SEEN: list[str] = []
@@ -61,6 +61,25 @@ def test_a_task_runs_when_it_is_enqueued_and_its_job_has_the_result(eager):
         return await (await tomorrow.aenqueue(date(2024, 1, 2))).aresult()
 
     assert asyncio.run(awaited()) == date(2024, 1, 3)
+
+
+def test_a_task_and_its_dependencies_know_their_job(eager):
+    def name_of_job() -> str:
+        return current_job().name
+
+    @eager.task
+    def plain(*, name: str = Depends(name_of_job)) -> str:
+        return f"{name} {current_job().id}"
+
+    @eager.task
+    async def awaited(*, name: str = Depends(name_of_job)) -> str:
+        return f"{name} {aio.current_job().id}"
+
+    for task in plain, awaited:
+        job = task.enqueue()
+        assert job.result() == f"{task.name} {job.id}"
+    with pytest.raises(LookupError, match="no job runs here"):
+        current_job()
 
 
 def test_an_error_of_the_task_comes_out_of_enqueue(eager):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Depends, Middleware, Tasks, Worker, aio, enqueue_many
+from bullrush import Depends, Middleware, Tasks, Worker, aio, current_job, enqueue_many
 from bullrush.errors import InvalidOptionError, JobFailedError
 from bullrush.retries import FAIL
 
@@ -89,12 +89,34 @@ def test_an_error_of_a_task_is_retried_and_then_raised_by_result(tasks):
         job.result(1_000)
 
 
-def test_retry_if_is_the_classifier_of_the_jobs_of_the_task(tasks):
-    def never(error: BaseException) -> Any:
-        return FAIL
+def test_retry_if_fails_a_job_that_has_attempts_left(tasks):
+    runs: list[str] = []
 
-    tasks.task(name="fetch", retry_if=never)(lambda: None)
-    assert tasks.routes()["fetch"].classify is never
+    def only_lookups(error: BaseException) -> Any:
+        return FAIL if isinstance(error, LookupError) else None
+
+    @tasks.task(attempts=3, retry_if=only_lookups)
+    def fetch(what: str) -> None:
+        runs.append(what)
+        raise (LookupError if what == "user" else OSError)(what)
+
+    enqueue_many([fetch.bind("user"), fetch.bind("page")])
+    assert work_off(tasks).failed == 2
+    assert sorted(runs) == ["page"] * 3 + ["user"]
+
+
+def test_a_task_knows_the_job_that_runs_it(tasks):
+    @tasks.task
+    def plain() -> str:
+        return current_job().id
+
+    @tasks.task
+    async def awaited() -> str:
+        return aio.current_job().id
+
+    jobs = enqueue_many([plain.bind(), awaited.bind(), plain.bind()])
+    work_off(tasks)
+    assert [job.result(1_000) for job in jobs] == [job.id for job in jobs]
 
 
 def test_a_task_has_its_own_time_limit(tasks):

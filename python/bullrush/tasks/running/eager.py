@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bullrush.base.operation import maybe_await
+from bullrush.job.context import RUNNING
 from bullrush.job.job import AsyncJob, JobCalls
 from bullrush.job.record import GivenRecord
 from bullrush.tasks.new_task import NewTask
@@ -50,6 +51,10 @@ async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: Sour
     given: JobCalls = job
     if isinstance(handler, LoopHandler):
         given = job.as_type(AsyncJob)
-    value: JSON = await maybe_await(handler(given))
+    token = RUNNING.set(given)
+    try:
+        value: JSON = await maybe_await(handler(given))
+    finally:
+        RUNNING.reset(token)
     job._value = job._decoded(decode(encode(value, "returnvalue"), "returnvalue", job.id))
     return job
