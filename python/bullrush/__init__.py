@@ -1,5 +1,7 @@
 """bullrush: a job queue for Python and Spark that speaks the BullMQ wire protocol."""
 
+from typing import TYPE_CHECKING, Any
+
 from bullrush import aio, errors
 from bullrush._core import __version__
 from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
@@ -9,8 +11,10 @@ from bullrush.job import Job
 from bullrush.job.context import current_job
 from bullrush.queue import Queue
 from bullrush.scheduler import JobScheduler
-from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 from bullrush.worker import RunStats, Worker
+
+if TYPE_CHECKING:
+    from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 
 __all__ = [
     "DelayedError",
@@ -40,3 +44,12 @@ __all__ = [
     "enqueue_many",
     "errors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the names of tasks at first use: a program without tasks starts sooner."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from bullrush import tasks
+
+    return getattr(tasks, name)

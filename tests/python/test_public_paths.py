@@ -16,14 +16,15 @@ from bullrush import FlowProducer, Queue, aio, errors
 
 CLASSES = ("Queue", "Worker", "Job", "FlowProducer", "JobScheduler", "QueueEvents", "QueueEventsProducer")
 RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
+OF_TASKS = ("Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",
     "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
     "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "OutcomeUnknownError",
-    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "QueueNameError", "QueuePausedError",
+    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "PermanentError", "QueueNameError", "QueuePausedError",
     "RateLimitError", "RedisServerError", "RedisVersionError", "ResultCodeError", "RunExpiredError",
     "SchedulerCollisionError", "SchedulerJobError",
-    "TooLargeError", "UnknownOptionError", "UnrecoverableError", "WaitingChildrenError", "WaitingError",
+    "TooLargeError", "TransientError", "UnknownOptionError", "UnrecoverableError", "WaitingChildrenError", "WaitingError",
     "WorkerProcessError",
 )  # fmt: skip
 #: Module of an optional package, what needs it, and the public names.
@@ -35,7 +36,8 @@ OPTIONAL = [
 ]
 PATHS = [
     *(f"bullrush.{name}" for name in (*CLASSES, *RAISED_BY_HANDLERS, "Event", "JobNode", "RunStats", "__version__")),
-    *(f"bullrush.aio.{name}" for name in CLASSES),
+    *(f"bullrush.{name}" for name in (*OF_TASKS, "current_job")),
+    *(f"bullrush.aio.{name}" for name in (*CLASSES, "current_job")),
     *(f"bullrush.errors.{name}" for name in ERRORS),
 ]
 PUBLIC_CLASSES = [found for path in PATHS if inspect.isclass(found := pkgutil.resolve_name(path))]
