@@ -29,10 +29,8 @@ def test_the_bar_shows_rate_and_time_left(queue: Queue, redis_url: str, capsys: 
     with progress(queue.name, url=redis_url, every=0.01) as bar:
         assert (bar.n, bar.total) == (0, 200)
         run(queue, redis_url, 50)
-        wait_until(lambda: bar.n == 50)
-        shown = bar.format_dict
-        left = (shown["total"] - shown["n"]) / (shown["rate"] or 1)
-        assert 0 < left < 60
+        shown = wait_until(lambda: bar.n == 50 and bar.format_dict["rate"] and bar.format_dict, "a rate of 50 jobs")
+        assert 0 < (shown["total"] - shown["n"]) / shown["rate"] < 60
     assert "25%" in (text := capsys.readouterr().err)
     assert " jobs/s" in text and "150 waiting, 0 active, 50 completed, 0 failed" in text
     assert re.search(r"\[\d\d:\d\d<\d\d:\d\d, ", text), "elapsed and left"
