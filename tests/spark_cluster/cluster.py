@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pyspark
@@ -37,6 +37,14 @@ SETTINGS = {
     # Killed executors are replaced, however many there were.
     "spark.deploy.maxExecutorRetries": "-1",
     "spark.executorEnv.PYTHONPATH": str(ROOT),
+}
+#: Options of `drain` for one worker per executor. The locks of a killed worker expire soon.
+DRAIN: dict[str, Any] = {
+    "workers": 2,
+    "concurrency": 8,
+    "lock_duration": 5_000,
+    "stalled_interval": 1_000,
+    "returns": "n long",
 }
 _PR_SET_PDEATHSIG = 1
 

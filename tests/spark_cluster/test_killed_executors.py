@@ -6,7 +6,7 @@ from redis import Redis
 from bullrush import Queue, Worker
 from bullrush.spark import call, drain, enqueue
 from tests.spark_cluster.checking import check_results, check_runs
-from tests.spark_cluster.cluster import Cluster
+from tests.spark_cluster.cluster import DRAIN, Cluster
 from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
@@ -25,17 +25,7 @@ def test_an_executor_dies_in_each_phase_and_every_job_is_added_and_has_its_row(
         assert queue.get_waiting_count() == rows
         cluster.wait_for_executors()
         with striking((lambda: queue.get_completed_count() > rows * 0.3, cluster.executors)):
-            results = drain(
-                spark,
-                queue.name,
-                work,
-                url=redis_url,
-                workers=2,
-                concurrency=8,
-                lock_duration=5_000,
-                stalled_interval=1_000,
-                returns="n long",
-            )
+            results = drain(spark, queue.name, work, url=redis_url, **DRAIN)
         check_results(results, rows)
         check_runs(queue, redis, ledger, rows)
         former = cluster.wait_for_executors()

@@ -4,7 +4,7 @@ from redis import Redis
 from bullrush import Queue
 from bullrush.spark import drain, enqueue
 from tests.spark_cluster.checking import check_results, check_runs
-from tests.spark_cluster.cluster import Cluster
+from tests.spark_cluster.cluster import DRAIN, Cluster
 from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
@@ -26,18 +26,6 @@ def test_eight_python_workers_die_and_every_job_has_its_row(
     with cluster.session() as spark:
         enqueue(spark.range(0, rows, 1, 8), queue.name, url=redis_url, job_id="id")
         with striking(*kills):
-            results = drain(
-                spark,
-                queue.name,
-                work,
-                url=redis_url,
-                workers=2,
-                concurrency=8,
-                lock_duration=5_000,
-                stalled_interval=1_000,
-                max_stalled_count=KILLS,
-                prefetch=prefetch,
-                returns="n long",
-            )
+            results = drain(spark, queue.name, work, url=redis_url, max_stalled_count=KILLS, prefetch=prefetch, **DRAIN)
         check_results(results, rows)
         check_runs(queue, redis, ledger, rows, claims=prefetch is None)

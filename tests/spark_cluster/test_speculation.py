@@ -5,7 +5,7 @@ from redis import Redis
 from bullrush import Queue
 from bullrush.spark import drain, enqueue
 from tests.spark_cluster.checking import check_results, check_runs
-from tests.spark_cluster.cluster import Cluster
+from tests.spark_cluster.cluster import DRAIN, Cluster
 from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
@@ -33,18 +33,7 @@ def test_the_copy_of_a_slow_task_ends_it_and_the_job_it_was_running_still_has_it
     with cluster.session(**SPECULATION) as spark:
         stats = enqueue(spark.range(0, rows, 1, 8), queue.name, url=redis_url, job_id="id")
         assert stats.added == rows
-        results = drain(
-            spark,
-            queue.name,
-            work,
-            url=redis_url,
-            workers=2,
-            concurrency=8,
-            lock_duration=5_000,
-            stalled_interval=1_000,
-            until="empty",
-            returns="n long",
-        )
+        results = drain(spark, queue.name, work, url=redis_url, until="empty", **DRAIN)
         check_results(results, rows)
         assert SLOW in check_runs(queue, redis, ledger, rows), "Spark started no copy of the slow task"
 
