@@ -34,5 +34,5 @@ def test_the_calls_of_all_connections_share_one_limit(redis_url: str, queue_name
         for pipeline in pipelines:
             assert len(pipeline.execute()) == 50
         seconds = time.perf_counter() - began
-    assert seconds >= 0.5, "100 calls at 200 per second"
+    assert seconds >= 0.49, "100 calls at 200 per second: 99 waits, if the first has its turn at once"
     assert int(redis.get(key) or 0) == 102
