@@ -57,7 +57,15 @@ class OpenTelemetry:
         parent: str | None = None,
         links: Sequence[str] = (),
     ) -> Iterator[_Span]:
-        """Open a span; see `bullrush.telemetry.protocol.Telemetry.span`."""
+        """Open a span; see `bullrush.telemetry.protocol.Telemetry.span`.
+
+        Args:
+            name: see there.
+            kind: see there.
+            attributes: see there.
+            parent: see there.
+            links: see there.
+        """
         with self._tracer.start_as_current_span(
             name,
             context=None if parent is None else _context(parent),

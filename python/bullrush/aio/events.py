@@ -40,7 +40,11 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
     _task: asyncio.Task[None] | None = None
 
     def iterate(self, timeout: Duration | None = None) -> Events:
-        """Iterate over events; see `bullrush.QueueEvents.iterate`."""
+        """Iterate over events; see `bullrush.QueueEvents.iterate`.
+
+        Args:
+            timeout: the longest wait for an event, in ms; None waits without limit.
+        """
         return Events(self, timeout)
 
     def __aiter__(self) -> Events:

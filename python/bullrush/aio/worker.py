@@ -73,6 +73,13 @@ class Worker(AsyncContext, WorkerCalls[Job]):
 
         Signals are handled only if they have the default handlers of Python or `asyncio.run`: a web server keeps its
         own.
+
+        Args:
+            until: see `bullrush.Worker.run`.
+            max_jobs: see `bullrush.Worker.run`.
+            max_seconds: see `bullrush.Worker.run`.
+            horizon: see `bullrush.Worker.run`.
+            signals: False installs no handlers of signals.
         """
         closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
         run = self._begin(until, max_jobs, max_seconds, horizon)
@@ -108,7 +115,13 @@ class Worker(AsyncContext, WorkerCalls[Job]):
         return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
     async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
-        """Run the handler on a job; see `bullrush.Worker.process_job`."""
+        """Run the handler on a job; see `bullrush.Worker.process_job`.
+
+        Args:
+            job: a job of `get_next_job`.
+            token: the lock token; the job's own by default.
+            fetch_next: take the next job in the same round trip, unless this one is retried.
+        """
         function = self._handler(job)
         value, error = None, None
         handler_job = job.as_type(Job if is_async(function) else BlockingJob)

@@ -105,7 +105,11 @@ class ArrowReader:
         return self._batches(self._core.scores(state, after, until))
 
     def jobs(self, ids: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
-        """Read the jobs with these ids, in this order."""
+        """Read the jobs with these ids, in this order.
+
+        Args:
+            ids: the ids.
+        """
         return self._batches(self._core.jobs(list(ids)))
 
     def _batches(self, reading: _core.CoreReading) -> Iterator[Any]:

@@ -151,13 +151,21 @@ class ArrowWriter:
             self.flush()
 
     def write(self, batch: object) -> None:
-        """Send one batch, table or stream. Waits for earlier ones if too many are in flight."""
+        """Send one batch, table or stream. Waits for earlier ones if too many are in flight.
+
+        Args:
+            batch: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+        """
         self._sent.append(self._send(batch))
         while len(self._sent) > _IN_FLIGHT:
             self._await_oldest()
 
     def add(self, batch: object) -> list[str]:
-        """Send one batch, table or stream, wait until all written rows are in Redis, and return the ids of its jobs."""
+        """Send one batch, table or stream, wait until all written rows are in Redis, and return the ids of its jobs.
+
+        Args:
+            batch: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+        """
         self.flush()
         self._sent.append(self._send(batch))
         return self._await_oldest()

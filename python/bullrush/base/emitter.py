@@ -59,16 +59,31 @@ class Emitter:
     @overload
     def once(self, event: str, listener: ListenerT) -> ListenerT: ...
     def once(self, event: str, listener: Listener | None = None) -> Any:
-        """Call a function at the next event of this name only; see `on`."""
+        """Call a function at the next event of this name only; see `on`.
+
+        Args:
+            event: the event's name.
+            listener: gets the arguments of the event. Without it the result is a decorator.
+        """
         return self._listen(event, listener, once=True)
 
     def off(self, event: str, listener: Listener) -> None:
-        """Stop calling a listener that `on` or `once` added."""
+        """Stop calling a listener that `on` or `once` added.
+
+        Args:
+            event: the event's name.
+            listener: the function that was given to `on` or `once`.
+        """
         if self._made_listeners is not None:
             self._made_listeners.remove(event, listener)
 
     def emit(self, event: str, *arguments: object) -> bool:
-        """Call the listeners of an event with these arguments; return whether there are any."""
+        """Call the listeners of an event with these arguments; return whether there are any.
+
+        Args:
+            event: the event's name.
+            *arguments: what the listeners get.
+        """
         return self._made_listeners is not None and self._made_listeners.emit(event, *arguments)
 
     def _has_listeners(self, event: str) -> bool:

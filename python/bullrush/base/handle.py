@@ -162,7 +162,11 @@ class Handle(Connected):
         return f"{self._prefix}:{self._name}"
 
     def to_key(self, type: str) -> str:
-        """Return the Redis key of a part of the queue (``wait``, ``meta``...), or of a job by its id."""
+        """Return the Redis key of a part of the queue (``wait``, ``meta``...), or of a job by its id.
+
+        Args:
+            type: the name of the part, or the job's id; "" is the beginning of all keys.
+        """
         return check_unicode("The key", f"{self._prefix}:{self._name}:{type}")
 
     @property

@@ -262,6 +262,9 @@ class QueueEvents(BlockingContext, QueueEventsCalls):
 
         After a ``break`` no event is lost: the next iteration continues there, unless something else has listened in
         the meantime.
+
+        Args:
+            timeout: the longest wait for an event, in ms; None waits without limit.
         """
         return Events(self, timeout)
 

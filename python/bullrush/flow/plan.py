@@ -48,7 +48,11 @@ class Flow(TypedDict, total=False):
 
 
 class QueueDefaults(TypedDict, total=False):
-    """The options of one queue in ``queues_options`` of `FlowProducer.add`: the default options of its jobs."""
+    """The options of one queue in ``queues_options`` of `FlowProducer.add`.
+
+    Attributes:
+        default_job_options: options for every job of that queue; those of a job take precedence.
+    """
 
     default_job_options: JobOptions
 

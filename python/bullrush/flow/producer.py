@@ -39,7 +39,14 @@ _ANY_QUEUE: Final = "flows"
 
 
 class FlowOptions(TypedDict, total=False):
-    """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`."""
+    """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`.
+
+    Attributes:
+        url: the URL of Redis; see `QueueOptions`.
+        prefix: the prefix of all keys; ``bull`` by default. A job of a flow may have another one.
+        telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
+        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
+    """
 
     url: str | None
     prefix: str
@@ -163,7 +170,11 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
 
     @operation
     async def add_bulk(self, flows: Iterable[Flow]) -> list[JobNode[JobT]]:
-        """Add several trees of jobs: all jobs of all trees or none. See `add`."""
+        """Add several trees of jobs: all jobs of all trees or none. See `add`.
+
+        Args:
+            flows: the trees; see `Flow`.
+        """
         if self._telemetry is None:
             return await self._add_flows(list(flows), None)
         with self.trace("addBulkFlows", kind="producer") as span:

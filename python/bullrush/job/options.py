@@ -42,7 +42,12 @@ class KeepOptions(TypedDict, total=False):
 
 
 class ParentOptions(TypedDict):
-    """The parent job: its ``id``, and its ``queue`` with the prefix, such as ``bull:video``."""
+    """The parent of a job, which waits for it.
+
+    Attributes:
+        id: the id of the parent job.
+        queue: its queue with the prefix, such as ``bull:video``.
+    """
 
     id: str
     queue: str
@@ -122,7 +127,13 @@ class JobOptions(TypedDict, total=False):
 
 
 class NewJob(TypedDict, total=False):
-    """One job of `Queue.add_bulk`: its ``name`` (required), its ``data`` (any JSON value) and its options."""
+    """One job of `Queue.add_bulk`.
+
+    Attributes:
+        name: the kind of job; required.
+        data: any JSON value; ``{}`` by default.
+        opts: its options; see `JobOptions`.
+    """
 
     name: Required[str]
     data: JSON

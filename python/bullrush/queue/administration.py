@@ -50,6 +50,10 @@ class QueueAdministration(QueueHealthCalls[JobT]):
     async def remove(self, job_id: str, *, remove_children: bool = True) -> int:
         """Remove a job and, by default, its children.
 
+        Args:
+            job_id: the id of the job.
+            remove_children: False leaves the children.
+
         Returns:
             0 if a worker runs the job, else 1, also if there was no such job.
 
@@ -107,7 +111,11 @@ class QueueAdministration(QueueHealthCalls[JobT]):
 
     @operation
     async def promote_jobs(self, *, count: int = _DEFAULT_COUNT) -> None:
-        """Move all delayed jobs to wait, so that they can run now; ``count`` jobs per script call."""
+        """Move all delayed jobs to wait, so that they can run now; ``count`` jobs per script call.
+
+        Args:
+            count: the most jobs of one script call.
+        """
         await reply(self.core.promote_jobs(checks.at_least(1)("count", count)))
 
     @operation
@@ -117,6 +125,9 @@ class QueueAdministration(QueueHealthCalls[JobT]):
         Active jobs continue.
 
         The next job of each job scheduler stays. There are no events.
+
+        Args:
+            delayed: True also removes delayed jobs.
 
         Redis:
             ``manage/drain``, up to 250 jobs per call.
@@ -171,6 +182,11 @@ class QueueAdministration(QueueHealthCalls[JobT]):
     async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:
         """Set a job's progress; see `Job.update_progress`. As in BullMQ, this emits no local event ``progress``.
 
+        Args:
+            job_id: the id of the job.
+            progress: any JSON value.
+            strict: False allows any number.
+
         Raises:
             JobNotFoundError: there is no such job.
         """
@@ -179,6 +195,11 @@ class QueueAdministration(QueueHealthCalls[JobT]):
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
         """Append a row to a job's log. If ``keep_logs`` is given, keep only that many of the last rows.
+
+        Args:
+            job_id: the id of the job.
+            row: the text of the row.
+            keep_logs: how many of the last rows are kept; None keeps all.
 
         Returns:
             How many rows the log has now.
@@ -194,6 +215,9 @@ class QueueAdministration(QueueHealthCalls[JobT]):
 
         This applies to workers with a limiter, to all workers if the queue has a global rate limit, and to a worker whose
         handler raises `RateLimitError`.
+
+        Args:
+            expire_time: how long, in ms.
         """
         await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
 
@@ -208,6 +232,9 @@ class QueueAdministration(QueueHealthCalls[JobT]):
         """Let at most ``concurrency`` jobs be active at the same time, over all workers.
 
         Returns 1 if there was no such limit, else 0.
+
+        Args:
+            concurrency: the most active jobs.
         """
         return await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
 
@@ -221,6 +248,10 @@ class QueueAdministration(QueueHealthCalls[JobT]):
         """Let at most ``max`` jobs start per ``duration`` ms, over all workers.
 
         Returns how many of the two were not set before.
+
+        Args:
+            max: the most jobs that start in that time.
+            duration: the time in ms.
         """
         most = checks.at_least(1)("max", max)
         return await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
@@ -232,13 +263,20 @@ class QueueAdministration(QueueHealthCalls[JobT]):
 
     @operation
     async def get_deduplication_job_id(self, id: str) -> str | None:
-        """Return the id of the job that has a deduplication id, None if it is free."""
+        """Return the id of the job that has a deduplication id, None if it is free.
+
+        Args:
+            id: the deduplication id.
+        """
         owner: bytes | None = await self._command("GET", self.to_key(f"de:{id}"))
         return None if owner is None else owner.decode()
 
     @operation
     async def remove_deduplication_key(self, id: str) -> int:
         """Free a deduplication id, so that the next job with this id is added.
+
+        Args:
+            id: the deduplication id.
 
         Returns:
             1; 0 if it was free.
@@ -247,7 +285,11 @@ class QueueAdministration(QueueHealthCalls[JobT]):
 
     @operation
     async def trim_events(self, max_length: int) -> int:
-        """Shorten the event stream to about ``max_length`` entries. Returns how many were removed."""
+        """Shorten the event stream to about ``max_length`` entries. Returns how many were removed.
+
+        Args:
+            max_length: about how many of the newest entries stay.
+        """
         most = checks.at_least(0)("max_length", max_length)
         removed: int = await self._command("XTRIM", self.to_key("events"), "MAXLEN", "~", most)
         return removed

@@ -12,10 +12,18 @@ class QueueAliases(QueueAdministration[JobT]):
 
     @operation
     async def get_debounce_job_id(self, id: str) -> str | None:
-        """Do the same as `get_deduplication_job_id`; the older name."""
+        """Do the same as `get_deduplication_job_id`; the older name.
+
+        Args:
+            id: the deduplication id.
+        """
         return await QueueAdministration.get_deduplication_job_id.steps(self, id)
 
     @operation
     async def remove_debounce_key(self, id: str) -> int:
-        """Do the same as `remove_deduplication_key`; the older name."""
+        """Do the same as `remove_deduplication_key`; the older name.
+
+        Args:
+            id: the deduplication id.
+        """
         return await QueueAdministration.remove_deduplication_key.steps(self, id)

@@ -45,7 +45,11 @@ class QueueGetters(JobHandle, Generic[JobT]):
 
     @operation
     async def get_job(self, job_id: str) -> JobT | None:
-        """Return the job with this id, None if there is none."""
+        """Return the job with this id, None if there is none.
+
+        Args:
+            job_id: the id of the job.
+        """
         record = await reply(self.core.get_job(check_given_id(job_id)))
         return None if record is None else self._job(record)
 
@@ -72,42 +76,84 @@ class QueueGetters(JobHandle, Generic[JobT]):
     async def get_ranges(
         self, types: str | Iterable[str] | None = None, start: int = 0, end: int = -1, asc: bool = False
     ) -> list[str]:
-        """Return the ids of jobs by state; the arguments are those of `get_jobs`."""
+        """Return the ids of jobs by state; the arguments are those of `get_jobs`.
+
+        Args:
+            types: the states.
+            start: see `get_jobs`.
+            end: see `get_jobs`.
+            asc: see `get_jobs`.
+        """
         return await reply(self.core.get_ranges(_keys(_checked_states(_as_list(types))), start, end, asc))
 
     @operation
     async def get_waiting(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return waiting jobs, the next to run first."""
+        """Return waiting jobs, the next to run first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["waiting"], start, end, asc=True)
 
     @operation
     async def get_active(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return active jobs, which workers run, oldest first."""
+        """Return active jobs, which workers run, oldest first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["active"], start, end, asc=True)
 
     @operation
     async def get_delayed(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return delayed jobs, the next due first."""
+        """Return delayed jobs, the next due first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["delayed"], start, end, asc=True)
 
     @operation
     async def get_prioritized(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return prioritized jobs, the next to run first."""
+        """Return prioritized jobs, the next to run first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["prioritized"], start, end, asc=True)
 
     @operation
     async def get_waiting_children(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return jobs that wait for their children, oldest first."""
+        """Return jobs that wait for their children, oldest first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["waiting-children"], start, end, asc=True)
 
     @operation
     async def get_completed(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return completed jobs, newest first."""
+        """Return completed jobs, newest first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["completed"], start, end, asc=False)
 
     @operation
     async def get_failed(self, start: int = 0, end: int = -1) -> list[JobT]:
-        """Return failed jobs, newest first."""
+        """Return failed jobs, newest first.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
         return await self._jobs(["failed"], start, end, asc=False)
 
     @operation
@@ -115,12 +161,19 @@ class QueueGetters(JobHandle, Generic[JobT]):
         """Return the number of jobs per state: of the given states, or of all.
 
         ``waiting`` also adds ``paused`` to the result.
+
+        Args:
+            *types: the states; all by default.
         """
         return await self._counts(types)
 
     @operation
     async def get_job_count_by_types(self, *types: str) -> int:
-        """Return the number of jobs in the given states together."""
+        """Return the number of jobs in the given states together.
+
+        Args:
+            *types: the states; all by default.
+        """
         return sum((await self._counts(types)).values())
 
     @operation
@@ -140,7 +193,11 @@ class QueueGetters(JobHandle, Generic[JobT]):
 
     @operation
     async def get_delayed_count(self, timestamp: int | None = None) -> int:
-        """Return the number of delayed jobs; with ``timestamp`` (ms since 1970) only of those due before it."""
+        """Return the number of delayed jobs; with ``timestamp`` (ms since 1970) only of those due before it.
+
+        Args:
+            timestamp: a time in ms since 1970.
+        """
         if timestamp is None:
             return (await self._counts(["delayed"]))["delayed"]
         due = f"({checks.whole('timestamp', timestamp) * 4096}"
@@ -169,12 +226,23 @@ class QueueGetters(JobHandle, Generic[JobT]):
 
     @operation
     async def get_job_state(self, job_id: str) -> str:
-        """Return the state of a job; see `Job.get_state`."""
+        """Return the state of a job; see `Job.get_state`.
+
+        Args:
+            job_id: the id of the job.
+        """
         return await reply(self.core.get_state(check_given_id(job_id)))
 
     @operation
     async def get_job_logs(self, job_id: str, start: int = 0, end: int = -1, asc: bool = True) -> JobLogs:
-        """Return rows of a job's log, oldest first, or newest first with ``asc=False``."""
+        """Return rows of a job's log, oldest first, or newest first with ``asc=False``.
+
+        Args:
+            job_id: the id of the job.
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+            asc: False begins with the newest row, and counts positions from there.
+        """
         logs, count = await reply(self.core.get_job_logs(check_given_id(job_id), start, end, asc))
         return {"logs": logs, "count": count}
 

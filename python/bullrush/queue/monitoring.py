@@ -140,7 +140,11 @@ class QueueMonitoring(QueueGetters[JobT]):
 
     @operation
     async def get_counts_per_priority(self, priorities: Iterable[int]) -> dict[str, int]:
-        """Return the number of waiting jobs per priority, such as ``{"1": 7, "0": 2}``; 0 is no priority."""
+        """Return the number of waiting jobs per priority, such as ``{"1": 7, "0": 2}``; 0 is no priority.
+
+        Args:
+            priorities: the priorities to count.
+        """
         wanted = list(dict.fromkeys(checks.priority("priorities", priority) for priority in priorities))
         prioritized = self.to_key("prioritized")
         # BullMQ 6 leaves the jobs of a paused queue in `wait`, BullMQ 5 moves them to `paused`.

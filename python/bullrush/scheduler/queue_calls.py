@@ -12,7 +12,17 @@ from bullrush.values.encoding import read_number
 
 
 class RepeatableJob(TypedDict):
-    """A job scheduler or a repeatable job of older BullMQ versions; ``every`` is a text."""
+    """A job scheduler or a repeatable job of older BullMQ versions.
+
+    Attributes:
+        key: the id of the scheduler, or the key of the repeatable job.
+        name: the name of its jobs.
+        end_date: no job is due after this time; ms since 1970.
+        tz: the time zone of the pattern.
+        pattern: the cron pattern.
+        every: ms between two jobs, as a text.
+        next: when its latest job is due; ms since 1970.
+    """
 
     key: str
     name: str | None
@@ -28,7 +38,11 @@ class QueueSchedulers(SchedulerCalls[JobT]):
 
     @operation
     async def get_job_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
-        """Return the job scheduler with this id, None if there is none."""
+        """Return the job scheduler with this id, None if there is none.
+
+        Args:
+            scheduler_id: the id of the job scheduler.
+        """
         return await self._read_scheduler(scheduler_id)
 
     @operation
@@ -41,6 +55,11 @@ class QueueSchedulers(SchedulerCalls[JobT]):
         """Return repeatable jobs of older BullMQ versions, and job schedulers in the same form.
 
         Prefer `get_job_schedulers`.
+
+        Args:
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+            asc: the earliest time first; by default the latest time is first.
         """
         return [_repeatable(*scheduler) for scheduler in await self._read_schedulers(start, end, asc=asc)]
 
@@ -64,6 +83,9 @@ class QueueSchedulers(SchedulerCalls[JobT]):
     @operation
     async def remove_repeatable_by_key(self, key: str) -> bool:
         """Remove a repeatable job by its key from `get_repeatable_jobs`.
+
+        Args:
+            key: its key.
 
         Returns:
             False if there is no such repeatable job.

@@ -169,6 +169,9 @@ class SchedulerCalls(JobHandle, Generic[JobT]):
     async def remove_job_scheduler(self, scheduler_id: str) -> bool:
         """Remove a job scheduler, and its next job if that is delayed.
 
+        Args:
+            scheduler_id: the id of the job scheduler.
+
         Returns:
             False if there is no such scheduler.
         """
@@ -199,7 +202,15 @@ class SchedulerCalls(JobHandle, Generic[JobT]):
 
 
 class SchedulerOptions(TypedDict, total=False):
-    """Options of a `JobScheduler` object; see `QueueOptions`."""
+    """Options of a `JobScheduler` object.
+
+    Attributes:
+        url: the URL of Redis; see `QueueOptions`.
+        prefix: the prefix of all keys; ``bull`` by default.
+        default_job_options: options for every job of these schedulers; those of a template take precedence.
+        telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
+        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
+    """
 
     url: str | None
     prefix: str
@@ -242,7 +253,11 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
 
     @operation
     async def get_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
-        """Return the job scheduler with this id, None if there is none."""
+        """Return the job scheduler with this id, None if there is none.
+
+        Args:
+            scheduler_id: the id of the job scheduler.
+        """
         return await self._read_scheduler(scheduler_id)
 
     @operation

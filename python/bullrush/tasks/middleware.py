@@ -24,15 +24,26 @@ class Middleware:
         """Return the job to add: called before anything is written.
 
         It may add options, and data under names that begin with an underscore: the function does not get these.
+
+        Args:
+            task: the job before it is added.
         """
         return task
 
     def around(self, job: Job | AsyncJob) -> AbstractContextManager[object]:  # noqa: ARG002
-        """Return a block round every run, on the thread or the loop of the handler. It sees the run's exception."""
+        """Return a block round every run, on the thread or the loop of the handler. It sees the run's exception.
+
+        Args:
+            job: the job that runs.
+        """
         return nullcontext()
 
     def aaround(self, job: AsyncJob) -> AbstractAsyncContextManager[object]:  # noqa: ARG002
-        """Return a block round every run of an ``async def``, instead of `around`."""
+        """Return a block round every run of an ``async def``, instead of `around`.
+
+        Args:
+            job: the job that runs.
+        """
         return nullcontext()
 
 

@@ -89,7 +89,12 @@ def enqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None
 
 
 async def aenqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None) -> list[TaskJob[R]]:
-    """Add many jobs; see `enqueue_many`."""
+    """Add many jobs; see `enqueue_many`.
+
+    Args:
+        tasks: see there.
+        timeout: see there.
+    """
     return await run_async(_add_all(list(tasks), timeout))
 
 

@@ -191,6 +191,9 @@ class Tasks:
 
         Their runs are inside the middleware of this registry. They keep their own options, and their own middleware.
 
+        Args:
+            *others: registries of the same queue.
+
         Raises:
             InvalidOptionError: one of them has another queue or prefix.
         """
@@ -217,11 +220,19 @@ class Tasks:
         return found
 
     def running(self, worker: Any) -> AbstractContextManager[None]:
-        """Return a block for a run of a worker: lifespans, values of its dependencies, job schedulers."""
+        """Return a block for a run of a worker: lifespans, values of its dependencies, job schedulers.
+
+        Args:
+            worker: the worker.
+        """
         return running(list(self._parts()), worker)
 
     def arunning(self, worker: Any) -> AbstractAsyncContextManager[None]:
-        """Return a block for a run of a worker with an event loop; see `running`."""
+        """Return a block for a run of a worker with an event loop; see `running`.
+
+        Args:
+            worker: the worker.
+        """
         return arunning(list(self._parts()), worker)
 
     def close(self) -> None:

@@ -67,6 +67,10 @@ class Task(Generic[P, R]):
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskJob[R]:
         """Add a job that calls the function with these arguments. It blocks; `aenqueue` is awaited.
 
+        Args:
+            *args: the arguments of the function.
+            **kwargs: those given by name.
+
         Returns:
             The job; `TaskJob.result` waits for what the function returns.
 
@@ -82,11 +86,20 @@ class Task(Generic[P, R]):
         return run_blocking(self._producer.add(self.bind(*args, **kwargs)))
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskJob[R]:
-        """Add a job; see `enqueue`."""
+        """Add a job; see `enqueue`.
+
+        Args:
+            *args: the arguments of the function.
+            **kwargs: those given by name.
+        """
         return await run_async(self._producer.add(self.bind(*args, **kwargs)))
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> NewTask[R]:
         """Return the task with its arguments, for `enqueue_many`, flows and job schedulers. Nothing is written.
+
+        Args:
+            *args: the arguments of the function.
+            **kwargs: those given by name.
 
         Raises:
             TypeError, DataError: see `enqueue`.

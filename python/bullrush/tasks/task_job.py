@@ -44,7 +44,12 @@ class TaskJob(Job[Any, R], Generic[R]):
         return self._decoded(self.wait_until_finished(queue_events, timeout))
 
     async def aresult(self, timeout: Duration | None = None, *, queue_events: QueueEventsCalls | None = None) -> R:
-        """Await the result; see `result`."""
+        """Await the result; see `result`.
+
+        Args:
+            timeout: see `result`.
+            queue_events: see `result`.
+        """
         return self._decoded(await run_async(JobResultWait.wait_until_finished.steps(self, queue_events, timeout)))
 
     def _decoded(self, value: JSON) -> R:

@@ -21,13 +21,26 @@ class Span(Protocol):
     """One piece of work in progress."""
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Add attributes: strings, numbers, booleans, or lists of them."""
+        """Add attributes: strings, numbers, booleans, or lists of them.
+
+        Args:
+            attributes: the values by name.
+        """
 
     def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Record that something happened during the work."""
+        """Record that something happened during the work.
+
+        Args:
+            name: what happened.
+            attributes: the values by name.
+        """
 
     def record_exception(self, error: BaseException) -> None:
-        """Record an exception, and that the work failed."""
+        """Record an exception, and that the work failed.
+
+        Args:
+            error: the exception.
+        """
 
 
 class Telemetry(Protocol):

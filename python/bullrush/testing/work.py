@@ -32,7 +32,13 @@ def work(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> R
 
 
 async def awork(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> RunStats:
-    """Do what `work` does, on the running event loop; for coroutine functions."""
+    """Do what `work` does, on the running event loop; for coroutine functions.
+
+    Args:
+        queue: see `work`.
+        handler: see `work`.
+        options: see `work`.
+    """
     async with aio.Worker(*_target(queue, handler), **_place(queue), **options) as worker:
         return await worker.run(until="empty", signals=False)
 

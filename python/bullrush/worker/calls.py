@@ -191,7 +191,11 @@ class WorkerCalls(MetricsCalls[JobT]):
         return run is not None and run.core.cancel(job_id, reason)
 
     def cancel_all_jobs(self, reason: str | None = None) -> None:
-        """Cancel all running jobs of this worker; see `cancel_job`."""
+        """Cancel all running jobs of this worker; see `cancel_job`.
+
+        Args:
+            reason: why; see `Job.cancel_reason`.
+        """
         reason = checks.text("reason", reason or CANCELLED)
         if (run := self._current) is not None:
             for job_id in run.core.held_ids():

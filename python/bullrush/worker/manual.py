@@ -117,6 +117,9 @@ class ManualCalls(WorkerEvents[JobT]):
         """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for this many ms.
 
         A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later.
+
+        Args:
+            expire_time: how long, in ms.
         """
         time = checks.milliseconds("expire_time", expire_time)
         await reply(self.core.rate_limit(time))

@@ -36,20 +36,33 @@ BatchHandler: TypeAlias = Callable[[list[Job]], Sequence[JSON]] | Callable[[list
 
 
 class LimiterOptions(TypedDict):
-    """At most ``max`` jobs start per ``duration`` ms, in all workers with a limiter together."""
+    """A rate limit of all workers with a limiter together.
+
+    Attributes:
+        max: the most jobs that start in that time.
+        duration: the time in ms.
+    """
 
     max: int
     duration: Duration
 
 
 class SettingsOptions(TypedDict, total=False):
-    """BullMQ's ``settings``: the custom backoff strategy."""
+    """BullMQ's ``settings``.
+
+    Attributes:
+        backoff_strategy: the same as the option of this name.
+    """
 
     backoff_strategy: BackoffStrategy
 
 
 class MetricsOptions(TypedDict):
-    """Counts finished jobs per minute, and keeps the counts of the last ``max_data_points`` minutes."""
+    """Counts finished jobs per minute.
+
+    Attributes:
+        max_data_points: of how many minutes the counts are kept.
+    """
 
     max_data_points: int
 

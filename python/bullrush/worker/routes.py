@@ -50,12 +50,18 @@ class HandlerSource(Protocol):
 
         For a `bullrush.Worker` that has only plain functions; on the thread that runs it. If it raises, no handler
         starts and the run ends with this error.
+
+        Args:
+            worker: the worker that runs.
         """
 
     def arunning(self, worker: Any) -> AbstractAsyncContextManager[None]:
         """Return the same for a worker with an event loop: every `aio.Worker`, and one with a coroutine function.
 
         It is entered and left on that loop.
+
+        Args:
+            worker: the worker that runs.
         """
 
 

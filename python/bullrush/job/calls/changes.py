@@ -62,6 +62,9 @@ class JobChanges(JobFields):
 
         The log keeps the last ``keep_logs`` rows (an option of the job): 100 by default, all rows if it is 0.
 
+        Args:
+            row: the text of the row.
+
         Returns:
             How many rows the log has now.
 
@@ -76,12 +79,19 @@ class JobChanges(JobFields):
 
     @operation
     async def clear_logs(self, keep_logs: int | None = None) -> None:
-        """Remove the job's log; with ``keep_logs``, keep that many of its last rows."""
+        """Remove the job's log; with ``keep_logs``, keep that many of its last rows.
+
+        Args:
+            keep_logs: how many of the last rows stay; None removes all.
+        """
         await reply(self._source.core.clear_logs(self.id, keep_logs))
 
     @operation
     async def change_delay(self, delay: Duration) -> None:
         """Change when a delayed job becomes due: ``delay`` ms from now.
+
+        Args:
+            delay: ms from now, or a timedelta.
 
         Raises:
             JobNotFoundError: the job is gone.
@@ -119,6 +129,9 @@ class JobChanges(JobFields):
     @operation
     async def remove(self, *, remove_children: bool = True) -> None:
         """Remove the job, and by default its children.
+
+        Args:
+            remove_children: False leaves the children.
 
         Raises:
             JobLockMismatchError: a worker runs the job.

@@ -173,7 +173,14 @@ class JobDependencies(JobFields):
     async def get_dependencies_count(
         self, *, processed: bool = False, unprocessed: bool = False, ignored: bool = False, failed: bool = False
     ) -> DependenciesCount:
-        """Return how many children there are in each state: in all states, or in those that are set to True."""
+        """Return how many children there are in each state: in all states, or in those that are set to True.
+
+        Args:
+            processed: count those that completed.
+            unprocessed: count those that have not finished.
+            ignored: count those that failed and whose failure is ignored.
+            failed: count those that failed for good.
+        """
         commands: dict[str, list[str]] = {
             "processed": ["HLEN", self._key("processed")],
             "unprocessed": ["SCARD", self._key("dependencies")],

@@ -55,22 +55,46 @@ class JobSerialization(JobFields):
 
     @staticmethod
     def create(queue: _HasAdd[T_co], name: str, data: JSON = NO_DATA, opts: JobOptions | None = None) -> T_co:
-        """Add a job; the same as `Queue.add`."""
+        """Add a job; the same as `Queue.add`.
+
+        Args:
+            queue: the queue.
+            name: the kind of job.
+            data: any JSON value.
+            opts: its options.
+        """
         return queue.add(name, data, **(opts or {}))
 
     @staticmethod
     def create_bulk(queue: _HasAddBulk[T_co], jobs: Iterable[NewJob]) -> T_co:
-        """Add many jobs; the same as `Queue.add_bulk`."""
+        """Add many jobs; the same as `Queue.add_bulk`.
+
+        Args:
+            queue: the queue.
+            jobs: dicts of ``name``, ``data`` and ``opts``.
+        """
         return queue.add_bulk(jobs)
 
     @staticmethod
     def from_id(queue: _HasGetJob[T_co], job_id: str) -> T_co:
-        """Return the job with this id, None if there is none; the same as `Queue.get_job`."""
+        """Return the job with this id, None if there is none; the same as `Queue.get_job`.
+
+        Args:
+            queue: the queue.
+            job_id: the id of the job.
+        """
         return queue.get_job(job_id)
 
     @staticmethod
     def add_job_log(queue: _HasAddJobLog[T_co], job_id: str, row: str, keep_logs: int | None = None) -> T_co:
-        """Append a row to a job's log; the same as `Queue.add_job_log`."""
+        """Append a row to a job's log; the same as `Queue.add_job_log`.
+
+        Args:
+            queue: the queue.
+            job_id: the id of the job.
+            row: the text of the row.
+            keep_logs: how many of the last rows are kept; None keeps all.
+        """
         return queue.add_job_log(job_id, row, keep_logs)
 
     @classmethod
@@ -94,6 +118,9 @@ class JobSerialization(JobFields):
     def opts_from_json(stored: bytes | str) -> dict[str, JSON]:
         """Return options under the names of `JobOptions`, from the JSON that is stored with a job.
 
+        Args:
+            stored: the JSON.
+
         Raises:
             MalformedJobError: it is not a JSON object.
         """
@@ -102,6 +129,9 @@ class JobSerialization(JobFields):
     @staticmethod
     def opts_as_json(opts: JobOptions) -> dict[str, JSON]:
         """Return options under the short names that BullMQ stores with a job.
+
+        Args:
+            opts: the options.
 
         Raises:
             InvalidOptionError: an option does not exist or has a bad value.
