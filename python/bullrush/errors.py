@@ -21,7 +21,11 @@ class BullrushError(Exception):
     default_message: ClassVar[str] = ""
 
     def __init__(self, *args: object) -> None:
-        """Take the message; without it the class's default message."""
+        """Make the error.
+
+        Args:
+            *args: the message; the default of the class without it.
+        """
         super().__init__(*(args or ((self.default_message,) if self.default_message else ())))
 
 
@@ -67,7 +71,12 @@ class RedisServerError(BullrushError):
     """
 
     def __init__(self, code: str, message: str) -> None:
-        """Take the first word and the rest of Redis' error."""
+        """Make the error.
+
+        Args:
+            code: the first word of Redis' error.
+            message: the rest of it.
+        """
         super().__init__(code, message)
         self.code = code
 
@@ -86,7 +95,13 @@ class EnqueueError(BullrushError):
     """
 
     def __init__(self, message: str, batch_id: str = "", code: str | None = None) -> None:
-        """Take the message, the id of the batch and the first word of Redis' error."""
+        """Make the error.
+
+        Args:
+            message: the message.
+            batch_id: the id of the batch.
+            code: the first word of Redis' error.
+        """
         super().__init__(message, batch_id, code)
         self.batch_id = batch_id
         self.code = code
@@ -104,7 +119,12 @@ class DrainError(BullrushError):
     """
 
     def __init__(self, message: str, run: str = "") -> None:
-        """Take the message and the name of the run."""
+        """Make the error.
+
+        Args:
+            message: the message.
+            run: the name of the run.
+        """
         super().__init__(message)
         self.run = run
 
@@ -157,7 +177,12 @@ class TransientError(BullrushError):
     default_message = "The attempt failed"
 
     def __init__(self, *args: object, delay: int | timedelta | None = None) -> None:
-        """Take the message, and when the job runs again."""
+        """Make the error.
+
+        Args:
+            *args: the message; the default of the class without it.
+            delay: when the job runs again; see the class.
+        """
         super().__init__(*args)
         self.delay = delay
 

@@ -38,6 +38,7 @@ class NewTask(Generic[R_co]):
         prefix: the prefix of the queue's keys.
         data: the arguments as JSON.
         opts: the options of the job.
+        producer: adds it.
     """
 
     name: str
