@@ -17,7 +17,7 @@ from bullrush.values.encoding import JSON, NULL
 from bullrush.values.naming import check_job_id, check_known
 
 #: The name of an option -> its name in the stored JSON, and the check of its value.
-_STORED: Final[dict[str, tuple[str, Check]]] = {
+STORED_OPTIONS: Final[dict[str, tuple[str, Check]]] = {
     "attempts": ("attempts", checks.at_least(0)),
     "backoff": ("backoff", checks.backoff),
     "continue_parent_on_failure": ("cpof", checks.boolean),
@@ -38,7 +38,7 @@ _STORED: Final[dict[str, tuple[str, Check]]] = {
     "timestamp": ("timestamp", checks.at_least(0)),
 }
 _TELEMETRY: Final = {"metadata": "tm", "omit_context": "omc"}
-JOB_OPTIONS: Final = frozenset([*_STORED, "job_id", "telemetry"])
+JOB_OPTIONS: Final = frozenset([*STORED_OPTIONS, "job_id", "telemetry"])
 
 #: The options for the failure of a child, in the order in which BullMQ's error names them.
 _POLICIES: Final = {
@@ -51,7 +51,7 @@ _POLICIES: Final = {
 #: Stored name -> name of the option.
 _OPTION_OF_STORED: Final[dict[str, str]] = {
     "jobId": "job_id",
-    **{wire: name for name, (wire, _) in sorted(_STORED.items())},
+    **{wire: name for name, (wire, _) in sorted(STORED_OPTIONS.items())},
 }
 _TELEMETRY_NAMES: Final = {wire: name for name, wire in _TELEMETRY.items()}
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
@@ -162,8 +162,8 @@ def _compile(options: Mapping[str, object]) -> CompiledOptions:
     check_known(options, JOB_OPTIONS, "add()")
     stored: dict[str, JSON] = {"attempts": 0}
     for name, value in options.items():
-        if value is not None and name in _STORED:
-            wire, check = _STORED[name]
+        if value is not None and name in STORED_OPTIONS:
+            wire, check = STORED_OPTIONS[name]
             checked = check(name, value)
             if name != "debounce" or options.get("deduplication") is None:
                 stored[wire] = checked

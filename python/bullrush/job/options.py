@@ -22,7 +22,7 @@ class BackoffOptions(TypedDict, total=False):
         jitter: 0 to 1: which part of the delay is random.
     """
 
-    type: str
+    type: Required[str]
     delay: Duration
     jitter: float
 

@@ -103,7 +103,7 @@ def _parsed(name: str, text: str) -> datetime:
 
 
 #: The name of an option -> its name in the stored JSON, and the check of its value.
-_STORED: Final[dict[str, tuple[str, Check]]] = {
+STORED_REPEAT: Final[dict[str, tuple[str, Check]]] = {
     "pattern": ("pattern", checks.text),
     "every": ("every", checks.positive_milliseconds),
     "tz": ("tz", checks.text),
@@ -114,7 +114,7 @@ _STORED: Final[dict[str, tuple[str, Check]]] = {
     "count": ("count", checks.at_least(0)),
 }
 _NOT_STORED: Final[dict[str, Check]] = {"immediately": checks.boolean, "offset": checks.milliseconds}
-_KNOWN: Final = frozenset([*_STORED, *_NOT_STORED])
+_KNOWN: Final = frozenset([*STORED_REPEAT, *_NOT_STORED])
 _TEMPLATE: Final = frozenset(["name", "data", "opts"])
 _SCHEDULER_SETS: Final = ("job_id", "delay", "repeat", "parent")
 
@@ -141,7 +141,9 @@ def check_repeat(repeat: object) -> Repeat:
             check(f"repeat.{name}", given[name])
     if given.get("immediately") and "start_date" in given:
         raise InvalidOptionError("Both .immediately and .startDate options are defined for this repeatable job")
-    stored = {wire: check(f"repeat.{name}", given[name]) for name, (wire, check) in _STORED.items() if name in given}
+    stored = {
+        wire: check(f"repeat.{name}", given[name]) for name, (wire, check) in STORED_REPEAT.items() if name in given
+    }
     now = now_ms()
     if stored.get("endDate", now) < now:
         raise InvalidOptionError("End date must be greater than current timestamp")
