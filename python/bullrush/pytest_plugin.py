@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from bullrush.embedded import EmbeddedRedis
     from bullrush.testing.clock import Clock
-
-_DATABASES: Final = 16
-_used = count()
 
 
 @pytest.fixture(scope="session")
@@ -26,14 +22,15 @@ def _bullrush_server() -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the URL of an empty database of a private Redis server, which is also in ``BULLRUSH_URL`` during the test.
+    """Return the URL of a private Redis server, emptied for the test; it is also in ``BULLRUSH_URL`` during the test.
 
     The server lives as long as the test session; with pytest-xdist each process has its own. It needs
-    ``pip install 'bullrush[embedded]'`` or a redis-server on the path.
+    ``pip install 'bullrush[embedded]'`` or a redis-server on the path. The URL is the same in all tests, so that queues
+    and tasks that are globals of a module, and stay connected, can be used in each of them.
     """
     from bullrush.queue import Queue
 
-    url = f"{_bullrush_server.url.rpartition('/')[0]}/{next(_used) % _DATABASES}"
+    url = _bullrush_server.url
     with Queue("flush", url=url, skip_metas_update=True) as queue:
         queue.core.commands([["FLUSHDB"]]).wait()
     monkeypatch.setenv("BULLRUSH_URL", url)

@@ -38,6 +38,11 @@ def check_url(name: str, url: object) -> str | None:
     )
 
 
+def given_url(url: str | None) -> str:
+    """Return the URL of the caller, else that of the environment, else the local default; as it was written."""
+    return url or next((value for name in _VARIABLES if (value := os.environ.get(name))), DEFAULT_URL)
+
+
 def resolve(url: str | None) -> str:
     """Return the URL to connect to.
 
@@ -45,7 +50,7 @@ def resolve(url: str | None) -> str:
         url: the caller's URL. None: ``BULLRUSH_URL``, then ``REDIS_URL``, then `DEFAULT_URL`. ``embedded://[dir]``
             starts a private server, once per process and directory.
     """
-    found = url or next((value for name in _VARIABLES if (value := os.environ.get(name))), DEFAULT_URL)
+    found = given_url(url)
     if found.startswith("embedded:"):
         # Imported here, since most programs need no private server.
         from bullrush import embedded

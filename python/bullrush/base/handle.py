@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from bullrush._core import CoreQueue
 from bullrush.base.emitter import Emitter
 from bullrush.base.operation import operation, reply
 from bullrush.errors import ClosedError
 from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
-from bullrush.url import check_url, masked, resolve
+from bullrush.url import check_url, given_url, masked, resolve
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 #: The parts of a queue that have a key of their own, by BullMQ's names. "" is the beginning of the keys of jobs.
@@ -38,6 +38,12 @@ _KEY_TYPES: Final = (
 )
 
 
+class _CoreSettings(TypedDict):
+    max_len_events: int
+    skip_metas_update: bool
+    timeout_ms: int | None
+
+
 class GivenOptions(dict[str, Any]):
     """The options of an object. ``repr`` hides the password of the URL."""
 
@@ -52,10 +58,24 @@ class Connected(Emitter):
 
     def __init__(self, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
         self._prefix = check_prefix(prefix)
-        self._url = check_unicode("url", resolve(check_url("url", url)))
+        # Without a URL the environment is read at the first use: a queue may be a global of a module, and a test or a
+        # program sets the variable after its import.
+        self._resolved_url = None if check_url("url", url) is None else check_unicode("url", resolve(url))
         self._opts = GivenOptions(options)
         telemetry = options.get("telemetry")
         self._telemetry: Telemetry | None = None if telemetry is None else check_telemetry("telemetry", telemetry)
+
+    @property
+    def _url(self) -> str:
+        """The URL to connect to."""
+        if self._resolved_url is None:
+            self._resolved_url = check_unicode("url", resolve(None))
+        return self._resolved_url
+
+    @property
+    def _shown_url(self) -> str:
+        """The URL for ``repr``, without its password. It resolves nothing: that may start a server."""
+        return masked(self._resolved_url or given_url(None))
 
     @property
     def prefix(self) -> str:
@@ -139,17 +159,19 @@ class Handle(Connected):
     ) -> None:
         self._name = check_queue_name(name)
         super().__init__(url, prefix, options)
-        self._core: CoreQueue | None = CoreQueue(
-            self._url,
-            self._prefix,
-            self._name,
-            max_len_events=max_len_events,
-            skip_metas_update=skip_metas_update,
-            timeout_ms=timeout_ms,
-        )
+        self._core_settings: _CoreSettings = {
+            "max_len_events": max_len_events,
+            "skip_metas_update": skip_metas_update,
+            "timeout_ms": timeout_ms,
+        }
+        self._core: CoreQueue | None = None if url is None else self._new_core_queue()
+        self._shut = False
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name!r} at {masked(self._url)}>"
+        return f"<{type(self).__name__} {self._name!r} at {self._shown_url}>"
+
+    def _new_core_queue(self) -> CoreQueue:
+        return CoreQueue(self._url, self._prefix, self._name, **self._core_settings)
 
     @property
     def name(self) -> str:
@@ -187,7 +209,10 @@ class Handle(Connected):
             ClosedError: the handle was closed.
         """
         if self._core is None:
-            raise self._closed_error()
+            if self._shut:
+                raise self._closed_error()
+            # Two threads may both make one: they are equal.
+            self._core = self._new_core_queue()
         return self._core
 
     @operation
@@ -203,4 +228,5 @@ class Handle(Connected):
 
     def _shut_down(self) -> None:
         super()._shut_down()
+        self._shut = True
         self._core = None

@@ -15,7 +15,6 @@ from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import AddedRecord, GivenRecord
 from bullrush.telemetry.protocol import Telemetry
-from bullrush.url import masked
 from bullrush.values import checks
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
@@ -122,15 +121,15 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         super().__init__(options.get("url"), options.get("prefix", "bull"), options)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
-        # With the resolved URL: after unpickling in another environment it is still the same server.
-        self._options: FlowOptions = {**options, "url": self._url}
+        self._options: FlowOptions = options
         self._queues: dict[tuple[str, str], _FlowQueue] = {}
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} at {masked(self._url)}>"
+        return f"<{type(self).__name__} at {self._shown_url}>"
 
     def __getstate__(self) -> dict[str, object]:
-        return {"options": self._options}
+        # With the resolved URL: after unpickling in another environment it is still the same server.
+        return {"options": {**self._options, "url": self._url}}
 
     def __setstate__(self, state: dict[str, JSON]) -> None:
         FlowProducerCalls.__init__(self, **state["options"])

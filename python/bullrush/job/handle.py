@@ -28,7 +28,7 @@ class JobHandle(Handle):
         Raises:
             ClosedError: the handle was closed.
         """
-        if self._core is None:
+        if self._shut:
             raise self._closed_error()
         if self._manual is None:
             self._manual = ManualWork(self._url, self._prefix, self._name, self._core_options())

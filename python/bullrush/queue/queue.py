@@ -48,7 +48,8 @@ class QueueOptions(TypedDict, total=False):
 
     Attributes:
         url: the URL of Redis: ``redis://``, ``rediss://``, ``unix://`` or ``embedded://[dir]``. By default the
-            environment variable ``BULLRUSH_URL``, then ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``.
+            environment variable ``BULLRUSH_URL``, then ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``; the
+            environment is read at the first call.
         prefix: the prefix of all keys; ``bull`` by default, as in BullMQ. On Redis Cluster it needs a hash tag:
             ``{bull}``.
         default_job_options: options for every job added here; the options of a job take precedence.
@@ -103,13 +104,13 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
             skip_metas_update=checks.boolean("skip_metas_update", options.get("skip_metas_update", False)),
             timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
         )
-        # With the resolved URL: after unpickling in another environment it is still the same queue.
-        self._options: QueueOptions = {**options, "url": self._url}
+        self._options: QueueOptions = options
         self._compiler = OptionCompiler(options.get("default_job_options"))
         self._token = str(uuid4())
 
     def __getstate__(self) -> dict[str, object]:
-        return {"name": self._name, "options": self._options}
+        # With the resolved URL: after unpickling in another environment it is still the same queue.
+        return {"name": self._name, "options": {**self._options, "url": self._url}}
 
     def __setstate__(self, state: dict[str, JSON]) -> None:
         QueueCalls.__init__(self, state["name"], **state["options"])
@@ -141,7 +142,8 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
         }
 
     def _scheduler_options(self) -> SchedulerOptions:
-        return {name: value for name, value in self._options.items() if name in SCHEDULER_OPTIONS}  # type: ignore[return-value]
+        options = {**self._options, "url": self._url}
+        return {name: value for name, value in options.items() if name in SCHEDULER_OPTIONS}  # type: ignore[return-value]
 
 
 class Queue(BlockingContext, QueueCalls[Job]):

@@ -15,7 +15,6 @@ from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
 from bullrush.retries import Classifier
-from bullrush.url import masked
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -87,7 +86,7 @@ class ManualCalls(WorkerEvents[JobT]):
         return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id.rpartition('.')[2][:6]}"
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.worker_name} of {self._name!r} at {masked(self._url)}>"
+        return f"<{type(self).__name__} {self.worker_name} of {self._name!r} at {self._shown_url}>"
 
     @property
     def minimum_block_timeout(self) -> float:

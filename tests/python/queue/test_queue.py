@@ -240,6 +240,18 @@ def test_the_url_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert "redis://first" in repr(Queue("q"))
 
 
+def test_the_environment_is_read_at_the_first_call(
+    monkeypatch: pytest.MonkeyPatch, redis_url: str, queue_name: str
+) -> None:
+    monkeypatch.setenv("BULLRUSH_URL", "redis://elsewhere.invalid")
+    queue = Queue(queue_name)
+    monkeypatch.setenv("BULLRUSH_URL", redis_url)
+    queue.add("n")
+    monkeypatch.setenv("BULLRUSH_URL", "redis://elsewhere.invalid")
+    assert queue.count() == 1
+    assert pickle.loads(pickle.dumps(queue)).count() == 1
+
+
 def test_a_closed_queue_raises_closed_error(queue: Queue) -> None:
     queue.close()
     with pytest.raises(errors.ClosedError):

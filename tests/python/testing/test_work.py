@@ -65,6 +65,27 @@ def test_an_assertion_about_the_queue_finds_the_oldest_job_that_fits(bullrush_ur
             assert_enqueued(queue, "send", times=1, to="b")
 
 
+#: Globals, as in a user's module: made before any test has a server, and still connected in the next test.
+QUEUE = Queue("global")
+TASKS = Tasks("global-tasks")
+
+
+@TASKS.task
+def triple(number: int) -> int:
+    return number * 3
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_globals_of_a_module_use_the_server_of_each_test(bullrush_url: str, number: int) -> None:
+    job = triple.enqueue(number)
+    QUEUE.add("n", {"number": number})
+    assert_enqueued(TASKS.queue, "triple", times=1, number=number)
+    assert_enqueued(QUEUE, times=1, number=number)
+    assert work(TASKS).completed == 1
+    assert work(QUEUE, lambda job: None).completed == 1
+    assert job.result() == number * 3
+
+
 @pytest.mark.parametrize("attempt", range(3))
 def test_each_test_has_an_empty_server(bullrush_url: str, attempt: int) -> None:
     with Queue("shared") as queue:
