@@ -22,7 +22,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions drift schemas
+.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
 
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -166,6 +166,9 @@ docs: $(VENV)/.built  ## build the documentation into site/
 
 schemas: $(VENV)/.built $(VENV)/.dev  ## write the JSON schemas of jobs, options and events in docs/schemas
 	@$(PY) -m docs.build.schemas
+
+configuration: $(VENV)/.built $(VENV)/.dev  ## write the tables of docs/configuration.md from the code
+	@$(PY) -m docs.build.configuration
 
 clean:  ## remove everything that was built or installed here
 	@rm -rf target .venv .venv-* dist site tests/interop/node_modules tests/boards/node_modules tests/boards/screenshots .pytest_cache .mypy_cache .ruff_cache .hypothesis

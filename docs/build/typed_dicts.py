@@ -24,14 +24,17 @@ class Member(NamedTuple):
     required: bool
 
 
-def members(typed_dict: Any) -> list[Member]:
-    """Return the members that a TypedDict adds to those of its parent, in the order of the source.
+def members(typed_dict: Any, beside: Any = None) -> list[Member]:
+    """Return the members of a TypedDict in the order of the source.
+
+    Args:
+        typed_dict: the class.
+        beside: the class that it derives from, whose members are left out.
 
     Raises:
         KeyError: one of them has no description.
     """
-    (parent, *_) = typed_dict.__orig_bases__
-    inherited = getattr(parent, "__annotations__", {})
+    inherited = getattr(beside, "__annotations__", {})
     described = descriptions(typed_dict)
     return [
         Member(name, *_type(hint.__forward_arg__, name in typed_dict.__required_keys__, described[name]))

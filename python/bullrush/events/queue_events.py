@@ -28,6 +28,7 @@ _READY_MS: Final = 10_000
 #: How long `QueueEvents.close` waits for a listener that is being called.
 _CLOSE_SECONDS: Final = 0.1
 _POLL: Final = 0.002
+_DEFAULT_BLOCKING_TIMEOUT: Final = 10_000
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -74,7 +75,7 @@ class QueueEventsCalls(Handle):
         super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
         last_event_id = checks.text("last_event_id", options.get("last_event_id", "$"))
         self._last_event_id = None if last_event_id == "$" else last_event_id
-        blocking_timeout = options.get("blocking_timeout", 10_000)
+        blocking_timeout = options.get("blocking_timeout", _DEFAULT_BLOCKING_TIMEOUT)
         self._blocking_timeout = checks.positive_milliseconds("blocking_timeout", blocking_timeout)
         self._autorun = checks.boolean("autorun", options.get("autorun", True))
         self._lock = threading.Lock()
