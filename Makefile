@@ -25,7 +25,7 @@ need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exi
 .PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
 
 help:  ## show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 # --- environment and extension -------------------------------------------------------------------------------------
 
@@ -103,6 +103,11 @@ spark-versions: $(VENV)/.built $(VENV)/.dev  ## the Spark tests on the oldest ve
 	@for version in $(SPARKS); do \
 	  printf '\033[1m==> PySpark %s\033[0m\n' "$$version"; VENV=$(VENV) .ci/spark-version $$version $(ARGS) || exit 1; \
 	done
+
+.PHONY: test-django6
+test-django6: $(VENV)/.built  ## the tests of the Django backend with Django 6, where a Python >= 3.12 is found
+	$(call say,Django 6)
+	@.ci/django6 $(ARGS)
 
 SEQUENCES ?= 2000
 WORKER_RUNS ?= 200

@@ -164,6 +164,10 @@ def test_only_spark_and_its_data_source_import_pyspark() -> None:
     assert naming("pyspark") == {"spark", "pyspark_bullrush"}
 
 
+def test_only_the_room_of_django_imports_django() -> None:
+    assert naming("django") == {"django"}
+
+
 def test_upper_floors_do_not_reach_around_queue_worker_and_job() -> None:
     assert naming("bullrush._core").isdisjoint({"aio", "cli", "spark", "pyspark_bullrush"})
 

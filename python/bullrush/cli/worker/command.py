@@ -31,7 +31,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.epilog = (parser.epilog or "") + _EPILOG
     add = parser.add_argument
-    add("targets", nargs="+", metavar="module:object", help="a Tasks, a Worker, a function, or a dict of functions")
+    add("targets", nargs="+", metavar="module:object",
+        help="a Tasks, a Worker or a list of them, a function, or a dict of functions")  # fmt: skip
+    add_options(parser)
+    add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
+    add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how the workers run; ``manage.py bullrush_worker`` of Django has the same."""
+    add = parser.add_argument
     add("-Q", "--queue", action="append", default=[], type=_queue, metavar="NAME[=N]", dest="queues",
         help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated")  # fmt: skip
     add("-c", "--concurrency", type=count, metavar="N", help="jobs at a time per queue and process (default: 1)")
@@ -42,8 +51,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--shutdown-timeout", type=_seconds, metavar="SECONDS",
         help="after the first signal, leave jobs that run longer than this (default: wait)")  # fmt: skip
     add("--health-port", type=_address, metavar="[HOST:]PORT", help="serve /healthz, /readyz and /metrics over HTTP")
-    add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
-    add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
     add("--log-level", type=str.upper, default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         help="DEBUG, INFO, WARNING or ERROR (default: INFO)")  # fmt: skip
     add("--log-json", action="store_true", help="one JSON object per line")

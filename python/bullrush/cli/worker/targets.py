@@ -39,12 +39,16 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     for target, thing in found:
         if isinstance(thing, WorkerCalls):
             workers.append(_own(target, thing, options))
+        elif isinstance(thing, list) and thing and all(isinstance(one, WorkerCalls) for one in thing):
+            workers += [_own(target, one, options) for one in thing]
         elif callable(getattr(thing, "routes", None)) and isinstance(getattr(thing, "queue", None), str):
             workers.append(_made(target, options, thing.queue, thing))
         elif callable(thing) or (isinstance(thing, Mapping) and thing):
             handlers.append((target, thing))
         else:
-            raise TargetError(f"{target} is a {type(thing).__name__}, not a Tasks, a Worker, a function or a dict")
+            raise TargetError(
+                f"{target} is a {type(thing).__name__}, not a Tasks, a Worker or a list of them, a function or a dict"
+            )
     served = {worker.name for worker in workers}
     left = [queue for queue in asked if queue not in served]
     if len(handlers) > 1:

@@ -1,0 +1,141 @@
+"""The programs on the page about web frameworks run: their files, as printed, get requests, and the commands run the jobs.
+
+With Django 6 (`make test-django6`) only that part runs, since its environment has no other frameworks.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from redis import Redis
+
+Run: TypeAlias = "Callable[..., str]"
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "frameworks.md").read_text()
+INTRODUCTION, *_SECTIONS = re.split(r"^## (.+)\n", PAGE, flags=re.MULTILINE)
+SECTIONS = dict(zip(_SECTIONS[::2], _SECTIONS[1::2], strict=True))
+#: How the programs that the page names are started here.
+STARTS = {"python": [sys.executable], "bullrush": [sys.executable, "-m", "bullrush"]}
+#: How a Django before 6 is used, as the comments on the page say.
+BEFORE_6 = {"from django.tasks import": "from django_tasks import", '# "django_tasks"': '"django_tasks"'}
+MANAGE = """
+import os, sys
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+from django.core.management import execute_from_command_line
+execute_from_command_line(sys.argv)
+"""
+
+
+def blocks(text: str, language: str) -> list[tuple[str, str]]:
+    """Return the blocks of a language: their titles and contents."""
+    found: list[tuple[str, str]] = re.findall(
+        rf'^```{language}(?: title="([^"\n]+)")?\n(.*?)^```', text, re.DOTALL | re.MULTILINE
+    )
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path, redis_url: str) -> Iterator[Run]:
+    """Return a function that runs a program or a command in a directory with the files of the page."""
+    for name, code in blocks(PAGE, "py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code)
+    # A database of the server for this test, since the programs choose the names of their queues.
+    url = f"{redis_url.rpartition('/')[0]}/15"
+    environment = {**os.environ, "BULLRUSH_URL": url}
+    environment.pop("DJANGO_SETTINGS_MODULE", None)
+
+    def run(*command: str) -> str:
+        command = (*STARTS.get(command[0], command[:1]), *command[1:])
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=50)
+        assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
+        return ran.stdout.strip()
+
+    with Redis.from_url(url) as client:
+        client.flushdb()
+        yield run
+        client.flushdb()
+
+
+def commands(section: str) -> list[list[str]]:
+    """Return the commands of a section. Workers end when their queues are empty, and not at a signal."""
+    lines = "".join(code for _, code in blocks(section, "sh")).splitlines()
+    assert lines != []
+    return [[*shlex.split(line), "--burst"] for line in lines]
+
+
+def test_every_block_of_the_page_is_a_file_or_a_command() -> None:
+    languages = re.findall(r"^```(\w+)(.*)$", PAGE, re.MULTILINE)
+    assert {name for name, _ in languages} == {"py", "sh", "js"}
+    assert all("title=" in title for name, title in languages if name == "py")
+    assert len(blocks(PAGE, "py")) == len({title for title, _ in blocks(PAGE, "py")}) > 8
+
+
+def test_a_program_with_fastapi_adds_jobs_that_the_command_runs(run: Run) -> None:
+    pytest.importorskip("fastapi")
+    job = run(
+        "python",
+        "-c",
+        "from fastapi.testclient import TestClient; from app.main import app\n"
+        "answer = TestClient(app).post('/users/7'); assert answer.status_code == 202; print(answer.json()['job'])",
+    )
+    for command in commands(INTRODUCTION):
+        run(*command)
+    assert "welcome 7 in de" in run("bullrush", "jobs", "show", "app", job)
+    assert "welcome 8" in run(
+        "python",
+        "-c",
+        "from fastapi.testclient import TestClient; from app.one_process import app; from bullrush import Queue\n"
+        "with TestClient(app) as client, Queue('app') as queue:\n"
+        "    job = client.post('/users/8').json()['job']\n"
+        "    print(queue.get_job(job).wait_until_finished(timeout=20_000))",
+    )
+
+
+def test_a_program_with_flask_adds_jobs_that_the_command_runs(run: Run) -> None:
+    pytest.importorskip("flask")
+    jobs = run(
+        "python",
+        "-c",
+        "from app.web import create_app; from app.flask_jobs import greet\n"
+        "answer = create_app().test_client().post('/users/7'); assert answer.status_code == 202\n"
+        "print(answer.json['job'], greet.enqueue('ann').id)",
+    ).split()
+    for command in [*commands(INTRODUCTION), *commands(SECTIONS["Flask"])]:
+        run(*command)
+    assert "welcome 7 in de" in run("bullrush", "jobs", "show", "app", jobs[0])
+    assert "hello ann" in run("bullrush", "jobs", "show", "flask", jobs[1])
+
+
+def test_a_project_with_django_adds_tasks_that_the_command_runs(run: Run, tmp_path: Path) -> None:
+    django = pytest.importorskip("django")
+    (tmp_path / "manage.py").write_text(MANAGE)
+    for name in ("settings.py", "tasks.py") if django.VERSION < (6,) else ():
+        code = (tmp_path / "shop" / name).read_text()
+        for ours, older in BEFORE_6.items():
+            code = code.replace(ours, older)
+        (tmp_path / "shop" / name).write_text(code)
+    client = (
+        "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'shop.settings'\n"
+        "import django; django.setup()\n"
+        "from django.test import Client; from django.test.utils import setup_test_environment\n"
+        "setup_test_environment(); client = Client()\n"
+    )
+    result = run(
+        "python",
+        "-c",
+        f"{client}assert client.post('/users/7').status_code == 202\nprint(client.post('/remind/8').json()['result'])",
+    )
+    for command in commands(SECTIONS["Django"]):
+        run(*command)
+    shown = run("python", "-c", f"{client}print([client.get(f'/results/mails:{{n}}').json() for n in (1, 2)])")
+    assert result == "mails:2"
+    assert shown.count("SUCCESSFUL") == 2 and "welcome 7 in de" in shown and "welcome 8 in en" in shown
+    assert "digest" in run("bullrush", "schedulers", "shop")
