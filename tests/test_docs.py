@@ -17,6 +17,9 @@ from redis import Redis
 
 from bullrush import Queue
 
+# The backend for Django needs settings when it is imported.
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.python.django.shop.settings")
+
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -119,6 +122,7 @@ def test_every_class_of_the_reference_exists() -> None:
         "",
         "aio",
         "arrow",
+        "django",
         "embedded",
         "events",
         "flow",
