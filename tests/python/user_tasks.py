@@ -103,6 +103,7 @@ def produce() -> None:
     assert_type(job.result(timeout=timedelta(seconds=5)), Receipt)
     assert_type(job.id, str)
     assert_type(digest.enqueue(day=clock(), users=[1]).result(), bool)
+    assert_type(welcome.get_job("7"), TaskJob[Receipt] | None)
     later = welcome.using(delay=60_000, priority=2)
     later.enqueue(7)
     many: list[TaskJob[Receipt]] = enqueue_many([welcome.bind(n) for n in range(3)], timeout=1_000)
@@ -120,6 +121,8 @@ def produce() -> None:
 async def produce_async() -> None:
     job = await welcome.aenqueue(7)
     assert_type(await job.aresult(), Receipt)
+    assert_type(await digest.aget_job("7"), TaskJob[bool] | None)
+    assert_type([name async for name in aio.queue_names()], list[str])
     assert_type(aio.current_job(), aio.Job)
     assert_type(await welcome(7, pool=Pool()), Receipt)
     assert_type(await aenqueue_many([digest.bind(clock(), [])]), list[TaskJob[bool]])

@@ -1,5 +1,6 @@
 """bullrush for asyncio: the same classes with the same arguments; calls are awaited."""
 
+from bullrush.aio.discovery import queue_names
 from bullrush.aio.events import QueueEvents
 from bullrush.aio.events_producer import QueueEventsProducer
 from bullrush.aio.flow import FlowProducer
@@ -17,4 +18,5 @@ __all__ = [
     "QueueEventsProducer",
     "Worker",
     "current_job",
+    "queue_names",
 ]

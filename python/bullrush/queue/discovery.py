@@ -13,14 +13,14 @@ from bullrush.values.checks import Duration
 from bullrush.values.naming import check_prefix, check_unicode
 
 _PAGE: Final = 1_000
-_DEFAULT_TIMEOUT: Final = 10_000
+DEFAULT_TIMEOUT: Final = 10_000
 #: No queue: the handle only carries commands.
 _ANY_QUEUE: Final = "any"
 _END: Final = ":meta"
 
 
 def queue_names(
-    url: str | None = None, prefix: str = "bull", *, timeout: Duration | None = _DEFAULT_TIMEOUT
+    url: str | None = None, prefix: str = "bull", *, timeout: Duration | None = DEFAULT_TIMEOUT
 ) -> Iterator[str]:
     """Find the queues that have this prefix, in no particular order.
 
@@ -37,30 +37,36 @@ def queue_names(
     Redis:
         SCAN over the whole database, 1,000 keys per round trip. Redis serves other clients in between.
     """
-    core = CoreQueue(
-        check_unicode("url", resolve(check_url("url", url))),
-        check_prefix(prefix),
-        _ANY_QUEUE,
-        skip_metas_update=True,
-        timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
-    )
-    start = f"{prefix}:"
-    pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in start) + f"*{_END}"
-    # SCAN may return a key twice.
-    seen: set[str] = set()
-    cursor: Any = b"0"
-    while True:
+    scan = QueueScan(url, prefix, timeout)
+    while not scan.ended:
+        yield from run_blocking(scan.page())
+
+
+class QueueScan:
+    """A walk through the keys of a server; see `queue_names`."""
+
+    def __init__(self, url: str | None, prefix: str, timeout: Duration | None) -> None:
+        self._core = CoreQueue(
+            check_unicode("url", resolve(check_url("url", url))),
+            check_prefix(prefix),
+            _ANY_QUEUE,
+            skip_metas_update=True,
+            timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
+        )
+        self._start = f"{prefix}:"
+        self._pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in self._start) + f"*{_END}"
+        self._cursor: Any = b"0"
+        # SCAN may return a key twice.
+        self._seen: set[str] = set()
+        self.ended = False
+
+    async def page(self) -> list[str]:
+        """Return the names of the next keys that were not found before. It is an operation."""
         # A job scheduler or a job may have a key that ends like this; the names of queues have no colon.
-        command = ["SCAN", cursor, "MATCH", pattern, "COUNT", _PAGE, "TYPE", "hash"]
-        ((cursor, keys),) = run_blocking(_replies(core, [command]))
-        for key in keys:
-            name = key.decode(errors="replace")[len(start) : -len(_END)]
-            if name and ":" not in name and name not in seen:
-                seen.add(name)
-                yield name
-        if cursor == b"0":
-            return
-
-
-async def _replies(core: CoreQueue, commands: list[list[Any]]) -> list[Any]:
-    return await reply(core.commands(commands))
+        command = ["SCAN", self._cursor, "MATCH", self._pattern, "COUNT", _PAGE, "TYPE", "hash"]
+        ((self._cursor, keys),) = await reply(self._core.commands([command]))
+        self.ended = self._cursor == b"0"
+        names = {key.decode(errors="replace")[len(self._start) : -len(_END)] for key in keys}
+        new = [name for name in names if name and ":" not in name and name not in self._seen]
+        self._seen.update(new)
+        return new

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.queue.adding import QueueAdding
+from bullrush.queue.getters import QueueGetters
 from bullrush.queue.queue import Queue
 from bullrush.tasks.middleware import Middleware, enqueue_hooks
 from bullrush.tasks.new_task import NewTask
@@ -77,6 +78,13 @@ class TaskProducer:
         jobs = [{"name": one.name, "data": one.data, "opts": one.opts} for one in new]
         added: Any = await QueueAdding.add_bulk.steps(self.handle(timeout), jobs)
         return added  # type: ignore[no-any-return]
+
+    async def get_job(self, job_id: str, name: str) -> TaskJob[Any] | None:
+        """Return the job with this id and this name, None if there is none. It is an operation."""
+        if self.eager:  # no job is stored
+            return None
+        job: Any = await QueueGetters.get_job.steps(self.handle(), job_id)
+        return job if job is not None and job.name == name else None
 
     def close(self) -> None:
         """Close the handles of the queue; the next job opens new ones."""

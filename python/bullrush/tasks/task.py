@@ -94,6 +94,28 @@ class Task(Generic[P, R]):
         """
         return await run_async(self._producer.add(self.bind(*args, **kwargs)))
 
+    def get_job(self, job_id: str) -> TaskJob[R] | None:
+        """Return the job of this task with this id, such as one that another request enqueued. `aget_job` is awaited.
+
+        Args:
+            job_id: the id of the job.
+
+        Returns:
+            The job; None if there is none, or if it is the job of another task.
+
+        Raises:
+            ConnectionLostError: Redis could not be reached.
+        """
+        return run_blocking(self._producer.get_job(job_id, self.name))
+
+    async def aget_job(self, job_id: str) -> TaskJob[R] | None:
+        """Return the job of this task with this id; see `get_job`.
+
+        Args:
+            job_id: the id of the job.
+        """
+        return await run_async(self._producer.get_job(job_id, self.name))
+
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> NewTask[R]:
         """Return the task with its arguments, for `enqueue_many`, flows and job schedulers. Nothing is written.
 

@@ -93,7 +93,8 @@ class WorkerOptions(TypedDict, total=False):
         isolation: ``thread``, or ``process``: handlers run in processes, one per slot, so that a crash fails only its
             own job. The handler must be importable by name.
         unknown: with handlers by name: what happens to a job whose name has none. ``fail``: it fails for good.
-            ``delay``: it goes to ``delayed`` for 5 s, again and again, and no attempt is counted.
+            ``delay``: it goes to ``delayed`` for 5 s, again and again, and no attempt is counted; but each time counts as
+            a start, so that with ``max_started_attempts`` it fails in the end.
         drain_delay: how long one wait for new jobs lasts; 5,000, at least 100. (In BullMQ this is in seconds.)
         remove_on_complete: which completed jobs are kept, for jobs without this option of their own.
         remove_on_fail: the same for failed jobs.

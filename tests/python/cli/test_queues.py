@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bullrush import Queue, Worker
+from bullrush import Queue, Worker, aio
 from bullrush.errors import InvalidOptionError
 from bullrush.queue import queue_names
 
@@ -38,6 +39,11 @@ def test_info_finds_all_queues_of_a_prefix(run: Callable, queue_name: str, redis
     Queue("other", url=redis_url, prefix=f"{prefix}]").add("x", job_id="a:b:meta")
     assert [info["queue"] for info in run("info", "--prefix", prefix, "--json").json] == sorted(names)
     assert sorted(queue_names(redis_url, prefix)) == sorted(names)
+
+    async def found() -> list[str]:
+        return sorted([name async for name in aio.queue_names(redis_url, prefix)])
+
+    assert asyncio.run(found()) == sorted(names)
     Queue(queue_name, url=redis_url, prefix=prefix).obliterate()
     assert sorted(queue_names(redis_url, prefix)) == ["b*", "c d"]
     for name in ("b*", "c d"):

@@ -43,6 +43,32 @@ def test_arguments_and_results_have_their_types_on_both_sides(tasks):
     assert job.get_state() == "completed"
 
 
+def test_a_job_is_found_again_by_its_id_and_its_result_has_its_type(tasks, redis_url, queue_name):
+    noon = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+
+    def pay(user: int) -> Receipt:
+        return Receipt(user, noon)
+
+    tasks.task(name="other")(pay)
+    job_id = tasks.task(pay).enqueue(7).id
+    assert work_off(tasks).completed == 1
+    # As another process would do it.
+    elsewhere = Tasks(queue_name, url=redis_url)
+    task, other = elsewhere.task(pay), elsewhere.task(name="other")(pay)
+    found = task.get_job(job_id)
+    assert found is not None and found.result() == Receipt(7, noon)
+
+    async def awaited() -> Any:
+        job = await task.aget_job(job_id)
+        return job and await job.aresult()
+
+    assert asyncio.run(awaited()) == Receipt(7, noon)
+    assert (task.get_job("none"), other.get_job(job_id), asyncio.run(other.aget_job(job_id))) == (None, None, None)
+    elsewhere.eager = True
+    assert task.get_job(job_id) is None
+    elsewhere.close()
+
+
 def test_one_worker_runs_def_on_threads_and_async_def_on_a_loop(tasks):
     @tasks.task
     def blocking() -> str:

@@ -100,6 +100,17 @@ def test_a_job_without_a_handler_can_be_delayed_and_costs_no_attempt(
     assert "secret" not in caplog.text
 
 
+def test_each_delay_of_a_job_without_a_handler_is_a_start(queue: Queue, worker: Any) -> None:
+    job = queue.add("later", attempts=5)
+    for _ in range(2):
+        worker({"a": plain}, unknown="delay", max_started_attempts=2).run(until="empty")
+        assert queue.get_job(job.id).get_state() == "delayed"
+        queue.get_job(job.id).promote()
+    worker({"a": plain}, unknown="delay", max_started_attempts=2).run(until="empty")
+    failed = queue.get_job(job.id)
+    assert (failed.get_state(), failed.failed_reason) == ("failed", "job started more than allowable limit")
+
+
 def test_a_job_without_a_handler_is_delayed_by_hand_too(queue: Queue, worker: Any) -> None:
     job = queue.add("later")
     by_hand = worker({"a": plain}, unknown="delay")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import structlog
 
 from bullrush import Job, Queue, Worker, aio
 from bullrush.job.context import RUNNING
@@ -102,6 +103,26 @@ def test_a_server_that_deletes_keys_is_a_warning(
         redis.config_set("maxmemory-policy", "noeviction")
 
 
+def test_many_skipped_checks_for_stalled_jobs_are_one_warning(
+    queue: Queue, worker: Make, redis: Any, log: pytest.LogCaptureFixture
+) -> None:
+    def skipped() -> list[logging.LogRecord]:
+        return [one for one in lines(log, logging.WARNING) if "checks for stalled jobs" in one.getMessage()]
+
+    slow = worker(lambda job: None, stalled_interval=1, autorun=True)
+    wait_until(slow.is_running)
+    for _ in range(2):
+        redis.client_pause(200)
+        redis.ping()
+    wait_until(skipped)
+    (warning,) = skipped()
+    percent = int(warning.getMessage().partition(" of 100 checks")[0])
+    assert 10 < percent <= 100
+    assert warning.__dict__["queue"] == queue.name
+    slow.close()
+    assert len(skipped()) == 1
+
+
 def test_a_log_without_errors_is_not_asked(queue: Queue, worker: Make, log: pytest.LogCaptureFixture) -> None:
     log.set_level(logging.CRITICAL, "bullrush.worker")
     queue.add("n", attempts=2)
@@ -136,6 +157,35 @@ def test_log_records_of_handlers_have_the_job(
     assert {record.__dict__["job_id"]: record.__dict__["job_name"] for record in said[:-1]} == jobs
     assert {(record.__dict__["queue"], record.__dict__["attempt"]) for record in said[:-1]} == {(queue.name, 1)}
     assert said[-1].__dict__["job_id"] is None
+
+
+def tells(job: Any) -> None:
+    structlog.get_logger().info("inside", user=7)
+
+
+async def tells_async(job: aio.Job) -> None:
+    await asyncio.sleep(0)
+    tells(job)
+
+
+@pytest.mark.parametrize("handler", [tells, tells_async])
+def test_lines_of_structlog_have_the_job(handler: Any, queue: Queue, worker: Make) -> None:
+    written: list[dict[str, Any]] = []
+
+    def keep(_logger: Any, _method: str, event: Any) -> Any:
+        written.append(dict(event))
+        raise structlog.DropEvent
+
+    # As the page about logging configures it.
+    structlog.configure(processors=[add_job, keep])
+    try:
+        structlog.get_logger().info("outside")
+        job = queue.add("welcome", {"password": "planted"})
+        worker(handler).run(until="drained")
+    finally:
+        structlog.reset_defaults()
+    expected = {"job_id": job.id, "job_name": "welcome", "queue": queue.name, "attempt": 1}
+    assert written == [{"event": "outside"}, {"event": "inside", "user": 7, **expected}]
 
 
 def test_a_job_by_hand_runs_in_its_context_too(queue: Queue, worker: Make) -> None:

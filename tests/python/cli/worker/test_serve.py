@@ -21,6 +21,21 @@ def test_a_burst_runs_all_jobs_of_the_queue_and_ends(start: Start, queue: Queue)
     assert queue.get_completed_count() == 5
 
 
+def test_a_dict_of_handlers_runs_jobs_by_their_names(start: Start, queue: Queue) -> None:
+    jobs = [queue.add(name, {"n": name}) for name in ("sync", "async")]
+    lost = queue.add("lost", attempts=3)
+    command = start("jobs:handlers", "-Q", f"{queue.name}=2", "--burst")
+    assert command.ends() == 0, command.output
+    assert [queue.get_job(job.id).returnvalue for job in jobs] == [{"n": "sync"}, None]
+    assert "handlers for: async, sync" in (queue.get_job(lost.id).failed_reason or "")
+
+
+def test_a_dict_of_handlers_needs_the_name_of_its_queue(start: Start) -> None:
+    command = start("jobs:handlers", "--burst")
+    assert command.ends() == 2, command.output
+    assert "name its queue, such as -Q mail" in command.output
+
+
 def test_one_handler_works_several_queues_each_with_its_concurrency(start: Start, queue: Queue, redis_url: str) -> None:
     other = Queue(f"{queue.name}=other", url=redis_url)
     jobs = [{"name": "n", "data": {"seconds": 0.3}}] * 2
