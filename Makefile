@@ -11,6 +11,7 @@ NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock 2>/dev/null)
+PACKAGE := pyproject.toml README.md LICENSE $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
 export CARGO_TERM_QUIET ?= true
 export PYO3_PYTHON := $(abspath $(PY))
@@ -22,7 +23,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
+.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -87,7 +88,7 @@ test-rust: $(VENV)/.built
 
 test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
-	@$(BIN)/pytest -q -n $(WORKERS) -m "not boards and not cluster" $(ARGS)
+	@$(BIN)/pytest -q -n $(WORKERS) -m "not boards and not cluster and not path" $(ARGS)
 
 boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in a browser over queues of ours
 	$(call say,bull-board tests)
@@ -158,9 +159,18 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt
 
-wheel-test: $(VENV)/.tools  ## the wheel built from the sdist adds and runs a job in a fresh environment
-	$(call say,sdist then wheel then fresh environment then one job in a process)
+target/dist/.built: $(VENV)/.tools $(SOURCES) $(PACKAGE)
+	$(call say,sdist then wheel)
+	@VENV=$(VENV) .ci/wheel
+	@touch $@
+
+wheel-test: target/dist/.built  ## the wheel built from the sdist adds and runs a job in a fresh environment
+	$(call say,fresh environment then one job in a process)
 	@VENV=$(VENV) .ci/wheel-test
+
+path-test: target/dist/.built $(VENV)/.dev  ## what the tutorial says and in a fresh environment with the wheel
+	$(call say,the tutorial in a fresh environment)
+	@$(BIN)/pytest -q -m path tests/path $(ARGS)
 
 check:  ## everything CI runs
 	@.ci/run

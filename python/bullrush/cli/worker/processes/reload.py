@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -22,6 +23,9 @@ def watch(on_change: Callable[[str], None]) -> None:
         import watchfiles
     except ModuleNotFoundError:
         raise CommandError("--reload needs watchfiles: pip install 'bullrush[reload]'", USAGE) from None
+
+    # It would say at INFO that something has changed; the caller says what.
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
 
     def run() -> None:
         for changes in watchfiles.watch(os.getcwd(), watch_filter=watchfiles.PythonFilter(), debounce=200):
