@@ -168,7 +168,7 @@ wheel-test: target/dist/.built  ## the wheel built from the sdist adds and runs 
 	$(call say,fresh environment then one job in a process)
 	@VENV=$(VENV) .ci/wheel-test
 
-path-test: target/dist/.built $(VENV)/.dev  ## what the tutorial says and in a fresh environment with the wheel
+path-test: target/dist/.built $(VENV)/.dev  ## the tutorial typed into terminals in a fresh environment with the wheel
 	$(call say,the tutorial in a fresh environment)
 	@$(BIN)/pytest -q -m path tests/path $(ARGS)
 
