@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -121,7 +122,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.rounds = options.rounds or (3 if options.all else 5)
     names = options.only or [name for name, question in QUESTIONS.items() if question.core or options.all]
     options.questions = [_reduced(QUESTIONS[name], options.all) for name in names]
-    options.run = {"jobs": options.jobs, "rounds": options.rounds, "aof": options.aof, "all": options.all}
+    options.run = {
+        "date": date.today().isoformat(),
+        "jobs": options.jobs,
+        "rounds": options.rounds,
+        "aof": options.aof,
+        "all": options.all,
+    }
     return options
 
 

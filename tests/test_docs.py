@@ -26,6 +26,7 @@ GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *REFERENCE]
 NO_EXAMPLE = {
     "configuration",
+    "changelog",
     "faq",
     "frameworks",
     "production",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benches.harness.headline import draw_headline
 from benches.harness.peer import ROOT
 from benches.harness.plot import draw
 from benches.harness.report import goals, markdown, piped, read_json, read_summaries
@@ -45,16 +46,18 @@ def publish(results: Path, page: Path = PAGE) -> None:
         goals(summaries),
     ]
     page.write_text("\n\n".join((head + BEGIN, *parts, END)) + tail)
+    draw_headline(page, page.parent / "images")
 
 
 def _conditions(run: dict[str, Any], summaries: Sequence[Summary]) -> str:
     machine = run["machine"]
     seconds = sum(summary.seconds for summary in summaries)
     others = sum(summary.others * summary.seconds for summary in summaries) / (seconds or 1)
+    measured = f" Measured on {run['date']}." if "date" in run else ""
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}. "
         f"{machine['server']}. Asked for: {run['rounds']} rounds, {run['jobs']:,} jobs; how many each got stands in the tables. "
-        f"The questions took {seconds / 60:.0f} minutes, in which other programs used {others:.0%} of the machine."
+        f"The questions took {seconds / 60:.0f} minutes, in which other programs used {others:.0%} of the machine.{measured}"
     )
 
 
