@@ -2,15 +2,17 @@
 
 import dataclasses
 import enum
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
+from pydantic_core import PydanticCustomError
 
 from bullrush import Tasks
 from bullrush.errors import DataError, InvalidOptionError, MalformedJobError
@@ -33,6 +35,22 @@ class Address:
 class Order(pydantic.BaseModel):
     id: int
     placed: datetime
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"]
+
+
+def says_what_it_got(value: str) -> str:
+    raise ValueError(f"bad value: {value}")
+
+
+def says_it_in_another_way(value: str) -> str:
+    raise PydanticCustomError("own_type", "bad value: {value}", {"value": value})
 
 
 def job_with(data: Any) -> Any:
@@ -102,6 +120,28 @@ def test_data_that_does_not_fit_is_named_by_its_path_and_not_shown(codec, hint, 
     said = str(raised.value)
     assert said.startswith(f"{path}:")
     assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "says"),
+    [
+        (Annotated[str, pydantic.AfterValidator(says_what_it_got)], "planted", "(value_error)"),
+        (Annotated[str, pydantic.AfterValidator(says_it_in_another_way)], "planted", "(own_type)"),
+        (Annotated[Cat | Dog, pydantic.Field(discriminator="kind")], {"kind": "planted"}, "expected tags"),
+        (pydantic.ImportString, "planted", "(import_error)"),
+        (uuid.UUID, "planted", "valid UUID"),
+        (Order, {"id": "planted", "placed": "planted"}, "valid integer"),
+        (pydantic.AnyUrl, "planted", "valid URL"),
+    ],
+)
+def test_no_message_of_pydantic_or_of_a_validator_shows_the_value(hint, value, says):
+    coder = AsJson(pydantic=True).compile({"it": hint}, ["it"])
+    for call in coder.decode, coder.encode:
+        with pytest.raises(MisfitError) as raised:
+            call({"it": value})
+        assert "planted" not in str(raised.value)
+    with pytest.raises(MisfitError, match=re.escape(says)):
+        coder.decode({"it": value})
 
 
 @pytest.mark.parametrize("hint", [Any, object, int, str | None, list[dict[str, int]], Literal["a"], bool, float, dict])

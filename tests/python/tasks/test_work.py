@@ -1,16 +1,18 @@
 """A worker runs the tasks of a registry by the names of jobs."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import pytest
 
-from bullrush import Depends, Middleware, Tasks, Worker, aio, current_job, enqueue_many
+from bullrush import Depends, Middleware, Queue, Tasks, Worker, aio, current_job, enqueue_many
 from bullrush.errors import InvalidOptionError, JobFailedError
 from bullrush.retries import FAIL
 
@@ -98,6 +100,25 @@ def test_data_that_does_not_fit_fails_the_job_at_once_with_the_path(tasks, queue
     assert (failed.attempts_made, ran) == (1, [])
     assert failed.failed_reason.startswith(f"Task welcome, job {job.id}: data")
     assert "secret" not in failed.failed_reason
+
+
+class Card(pydantic.BaseModel):
+    number: Annotated[str, pydantic.AfterValidator(lambda number: int(number) and number)]
+
+
+def test_data_that_a_validator_refuses_is_in_no_log_line_and_not_in_the_job(tasks, caplog):
+    @tasks.task
+    def pay(card: Card) -> None: ...
+
+    caplog.set_level(logging.DEBUG)
+    with Queue(tasks.queue, url=tasks.url) as queue:
+        job_id = queue.add("pay", {"card": {"number": "planted"}}).id
+        work_off(tasks)
+        failed = queue.get_job(job_id)
+    assert failed.failed_reason.endswith("data.card.number: refused by a validator (value_error)")
+    assert "failed for good" in caplog.text
+    formatted = "".join(logging.Formatter().format(record) for record in caplog.records)
+    assert "planted" not in formatted + caplog.text + "".join(failed.stacktrace)
 
 
 def test_an_error_of_a_task_is_retried_and_then_raised_by_result(tasks):

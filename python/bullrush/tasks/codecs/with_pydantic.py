@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 import orjson
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
+from pydantic_core.core_schema import ErrorType
 from typing_extensions import NotRequired, TypedDict
 
 from bullrush.tasks.codecs.misfit import MisfitError, UnsupportedTypeError
@@ -17,6 +18,23 @@ _Convert: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
 #: Called with a dict that only exists when the program runs, which type checkers refuse.
 _TYPED_DICT: Any = TypedDict
+
+#: What to say instead of messages that quote the value.
+_INSTEAD: Final = {
+    "uuid_parsing": "Input should be a valid UUID",
+    "union_tag_invalid": "Input has none of the expected tags",
+    "bytes_invalid_encoding": "Input should be valid base64",
+    "timezone_offset": "Input should have another time zone",
+}
+#: The errors of pydantic whose messages do not quote the value. Validators of a program may say anything.
+_TELLING: Final = frozenset(get_args(ErrorType)) - {
+    *_INSTEAD,
+    "assertion_error",
+    "datetime_object_invalid",
+    "get_attribute_error",
+    "iteration_error",
+    "value_error",
+}
 
 # Strict, so that "7" is no int, as in signatures of plain types. Models have their own configuration.
 _CONFIG = ConfigDict(strict=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
@@ -61,7 +79,7 @@ def _misfit(error: ValidationError) -> MisfitError:
     """Return the first problem with its path, and the number of others. It never has the value."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in problems[0]["loc"][1:])
-    # The message about a UUID quotes a part of it.
-    what = "Input should be a valid UUID" if problems[0]["type"] == "uuid_parsing" else problems[0]["msg"]
+    kind = problems[0]["type"]
+    what = problems[0]["msg"] if kind in _TELLING else _INSTEAD.get(kind, f"refused by a validator ({kind})")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return MisfitError(f"{path[1:]}: {what}{more}")
