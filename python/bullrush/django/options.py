@@ -51,10 +51,13 @@ def read_options(alias: str, options: Mapping[str, Any]) -> Options:
             if name in job:
                 raise InvalidOptionError(f"{name} is not for default_job_options: Django's tasks have their own")
         OptionCompiler().compile(job)
+        worker = dict(options.get("worker_options") or {})
+        for name in worker.keys() & set(_OF_QUEUE[:2]):
+            raise InvalidOptionError(f"{name} is not for worker_options: workers and tasks have the same, in OPTIONS")
         return Options(
             {name: options[name] for name in _OF_QUEUE if name in options},
             job,
-            dict(options.get("worker_options") or {}),
+            worker,
         )
     except BullrushError as error:
         raise InvalidTaskBackend(f"TASKS[{alias!r}]: {error}") from error

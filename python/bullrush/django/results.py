@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from datetime import datetime, timezone
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ MOST_URGENT: Final = 100
 _LEAST_URGENT: Final = -100
 #: BullMQ keeps the name of the worker of the last attempt only.
 _UNKNOWN: Final = "unknown"
+#: The import path of a class. Those of other languages have none, and those inside a function cannot be imported.
+_PATH: Final = re.compile(r"\w+(\.\w+)+")
 _TRACEBACK: Final = "Traceback (most recent call last):\n"
 
 
@@ -113,7 +116,7 @@ def _error(stack: str) -> Any:
     """Return the error of a stack trace, which has the exception on its first line, as Node writes it."""
     title, found, rest = stack.partition(f"\n{_TRACEBACK}")
     name = title.partition("\n")[0].partition(":")[0]
-    if "." not in name:
+    if not _PATH.fullmatch(name):
         known = getattr(builtins, name, None)
         is_error = isinstance(known, type) and issubclass(known, BaseException)
         name = f"builtins.{name if is_error else 'Exception'}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import django
 from django.db import close_old_connections, reset_queries
@@ -19,9 +20,15 @@ from bullrush.django.framework import (
     task_started,
 )
 from bullrush.django.results import task_of, to_result
-from bullrush.errors import MalformedJobError
+from bullrush.errors import MalformedJobError, UnrecoverableError
 from bullrush.job.job import Job
 from bullrush.values.encoding import JSON
+from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
+
+#: For so many names a worker logs that it has no task for them. Producers choose names.
+_MOST_WARNINGS: Final = 1_000
+
+_log: Final = logging.getLogger("bullrush.worker")
 
 
 class TaskRunner:
@@ -30,6 +37,8 @@ class TaskRunner:
     def __init__(self, backend: Any) -> None:
         self._alias: str = backend.alias
         self._sender = type(backend)
+        self._delay_unknown = backend.settings.worker.get("unknown") == "delay"
+        self._warned: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _in_process, (self._alias,)
@@ -38,18 +47,30 @@ class TaskRunner:
         """Run the task of a job, on a thread; a coroutine function on an event loop of its own.
 
         Raises:
-            MalformedJobError: there is no such task, or the data of the job are not its arguments.
+            UnrecoverableError: there is no such task.
+            MalformedJobError: the data of the job are not its arguments.
         """
         with _as_in_a_request():
             try:
                 task = task_of(job, self._alias)
                 result = to_result(job, task, self._alias, TaskResultStatus.RUNNING)
-            except (TaskResultDoesNotExist, TypeError) as error:
+            except TaskResultDoesNotExist as error:
+                raise self._unknown(job, error) from error
+            except TypeError as error:
                 raise MalformedJobError(f"Job {job.id} {job.name!r}: {error}") from error
             context = [TaskContext(task_result=result)] if task.takes_context else []
             task_started.send(self._sender, task_result=result)
             value: JSON = normalize_json(task.call(*context, *result.args, **result.kwargs))
             return value
+
+    def _unknown(self, job: Job, error: Exception) -> Exception:
+        """Return what is raised for a job of no task: a deployment may have reached producers first."""
+        if not self._delay_unknown:
+            return UnrecoverableError(str(error))
+        if job.name not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(job.name)
+            _log.warning("%s. Such jobs are delayed for %d ms, again and again", error, UNKNOWN_DELAY)
+        return PostponedError()
 
     def completed(self, job: Job, _value: JSON) -> None:
         """Tell Django that a job completed."""

@@ -1,6 +1,7 @@
 """Tasks of Django become jobs, run in workers, and their results are read from the jobs."""
 
 import asyncio
+import json
 import logging
 from datetime import datetime, timedelta, timezone
 
@@ -11,6 +12,7 @@ from django.utils import timezone as django_time
 
 from bullrush.django import framework
 from bullrush.django.framework import InvalidTask, TaskResultDoesNotExist, TaskResultStatus, task_backends
+from bullrush.django.workers import make_workers
 from bullrush.errors import InvalidOptionError, JobFailedError
 
 PATH = "tests.python.django.shop.tasks"
@@ -92,6 +94,15 @@ def test_a_failed_task_has_its_exception_and_its_traceback(shop, work):
         _ = result.return_value
 
 
+def test_an_exception_that_cannot_be_imported_is_an_exception(shop, queue, redis, work):
+    result = shop.broken.enqueue()
+    work()
+    for title in ("shop.f.<locals>.Wrong: no", '  File "shop/settings.py", line 1', "KeyError"):
+        redis.hset(queue.to_key(result.id.removeprefix("default:")), "stacktrace", json.dumps([f"{title}\nno"]))
+        result.refresh()
+        assert result.errors[0].exception_class is (KeyError if title == "KeyError" else Exception)
+
+
 def test_a_task_is_retried_as_the_options_of_its_backend_say(shop, configure, work):
     configure(default_job_options={"attempts": 2})
     result, failing = shop.recovers.enqueue(), shop.broken.enqueue()
@@ -153,11 +164,21 @@ def test_an_id_without_a_task_has_no_result(shop, queue, work):
     assert "user" in reasons[1] and "is a function, not a task" in reasons[2]
 
 
+def test_a_job_of_a_task_that_is_not_deployed_yet_can_wait(shop, configure, queue, caplog):
+    configure(worker_options={"unknown": "delay"})
+    jobs = [queue.add(f"{PATH}.of_tomorrow", {}) for _ in range(2)]
+    with next(worker for worker in make_workers() if worker.name == "default") as worker:
+        worker.run(until="empty")
+    assert [(job.get_state(), queue.get_job(job.id).attempts_made) for job in jobs] == [("delayed", 0)] * 2
+    assert caplog.text.count("There is no task") == 1
+
+
 def test_an_option_that_does_not_exist_is_refused(shop, configure):
     for options, text in (
         ({"ulr": "x"}, "url"),
         ({"default_job_options": {"atempts": 3}}, "attempts"),
         ({"default_job_options": {"priority": 3}}, "priority"),
+        ({"worker_options": {"prefix": "other"}}, "prefix"),
     ):
         configure(**options)
         with pytest.raises(ImproperlyConfigured, match=text):
