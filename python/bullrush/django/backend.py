@@ -53,6 +53,10 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
     def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
         """Read an entry of ``TASKS``.
 
+        Args:
+            alias: the name of the entry.
+            params: the entry.
+
         Raises:
             ImproperlyConfigured: an option does not exist or has an invalid value.
         """
@@ -61,6 +65,11 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Add a job for a call of a task, and return its ``TaskResult``. It blocks; `aenqueue` is awaited.
+
+        Args:
+            task: Django's task.
+            args: its arguments.
+            kwargs: those given by name.
 
         Raises:
             InvalidTask: workers could not import the task, or it does not fit to this backend.
@@ -76,13 +85,22 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
         return result
 
     async def aenqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Add a job; see `enqueue`."""
+        """Add a job; see `enqueue`.
+
+        Args:
+            task: Django's task.
+            args: its arguments.
+            kwargs: those given by name.
+        """
         result = await run_async(self._add(task, args, kwargs))
         await task_enqueued.asend(type(self), task_result=result)
         return result
 
     def get_result(self, result_id: str) -> Any:
         """Return the ``TaskResult`` of a job, as it is now. It blocks; `aget_result` is awaited.
+
+        Args:
+            result_id: the id of the ``TaskResult``.
 
         Raises:
             TaskResultDoesNotExist: there is no such job, it was removed, or it is not of a task of this program.
@@ -93,7 +111,11 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
         return run_blocking(self._read(result_id))
 
     async def aget_result(self, result_id: str) -> Any:
-        """Return the ``TaskResult`` of a job; see `get_result`."""
+        """Return the ``TaskResult`` of a job; see `get_result`.
+
+        Args:
+            result_id: the id of the ``TaskResult``.
+        """
         return await run_async(self._read(result_id))
 
     def check(self, **_: Any) -> Iterable[checks.CheckMessage]:
