@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def new_task(loop: asyncio.AbstractEventLoop, steps: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Start a task for which `was_cancelled` works."""
+def task_starter(loop: asyncio.AbstractEventLoop) -> Callable[..., asyncio.Task[Any]]:
+    """Return what starts a coroutine as a task for which `was_cancelled` works."""
     if sys.version_info >= (3, 11):
-        return loop.create_task(steps)
-    return _RecordingTask(steps, loop=loop)
+        return loop.create_task
+    return functools.partial(_RecordingTask, loop=loop)
 
 
 def was_cancelled(task: asyncio.Task[Any]) -> bool:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
-from bullrush.base.cancellation import new_task, was_cancelled
+from bullrush.base.cancellation import task_starter, was_cancelled
 from bullrush.worker.running.plain_calls import PlainCalls
 from bullrush.worker.running.runner import give_back, nothing
 
@@ -53,6 +53,7 @@ class LoopRunner:
     async def serve(self) -> None:
         """Run jobs until there are no more."""
         self._loop = loop = asyncio.get_running_loop()
+        self._start_task = task_starter(loop)
         self._last = loop.create_future()
         descriptor = self._core.fileno()
         loop.add_reader(descriptor, self._wake)
@@ -156,8 +157,7 @@ class LoopRunner:
         if self.plain is not None and not self.runs_on_loop(records[0].name):
             self.plain.submit(records)
             return
-        assert self._loop is not None
-        task = new_task(self._loop, self._process(records))
+        task = self._start_task(self._process(records))
         self._tasks[task] = records
         task.add_done_callback(self._done)
 
@@ -173,7 +173,8 @@ class LoopRunner:
         else:
             if end is not None:
                 self.on_error(end)
-        self._fill_soon()
+        if not self._filling:
+            self._fill_soon()
 
     def _plain_done(self) -> None:
         assert self.plain is not None
