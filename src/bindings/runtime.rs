@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::connection::Pool;
+use crate::scripts;
 use crate::spin_wait::SpinWait;
 
 /// The native state of one process.
@@ -52,7 +53,7 @@ impl Core {
             .stack_size(1 << 20)
             .spawn(move || runtime.block_on(std::future::pending::<()>()))
             .expect("the runtime needs a thread");
-        Core { pid, handle, pool: Pool::default(), spin_wait: SpinWait::default() }
+        Core { pid, handle, pool: Pool::with_scripts(scripts::hot()), spin_wait: SpinWait::default() }
     }
 
     pub fn spawn<F>(&self, future: F) -> tokio::task::JoinHandle<F::Output>

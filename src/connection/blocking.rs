@@ -7,7 +7,7 @@ use redis::{Cmd, Value};
 
 use super::fault::{inspect, Fault};
 use super::pace::Pace;
-use super::setup::ConnectError;
+use super::setup::{ConnectError, Greeting};
 use super::wire::Wire;
 use super::Endpoint;
 use crate::error::{Error, Result};
@@ -55,7 +55,8 @@ impl BlockingLink {
         // Counted before the try, so that a try that is dropped counts as well.
         self.pace.failed();
         self.generation += 1;
-        match Wire::connect(&self.endpoint, self.client_name.as_deref(), self.generation).await {
+        let greeting = Greeting { name: self.client_name.as_deref(), scripts: &[] };
+        match Wire::connect(&self.endpoint, greeting, self.generation).await {
             Ok((wire, _)) => {
                 self.wire = Some(wire);
                 Ok(())

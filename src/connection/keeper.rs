@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::pace::Pace;
-use super::setup::ConnectError;
+use super::setup::{ConnectError, Greeting};
 use super::shared_link::SharedLink;
 use super::wire::Wire;
 use super::LinkState;
@@ -52,11 +52,12 @@ impl Keeper {
             if !shared.publish(LinkState::Connecting { attempt, error: error.take() }) {
                 return None;
             }
-            let name = shared.options.client_name.as_deref();
+            let options = &shared.options;
+            let greeting = Greeting { name: options.client_name.as_deref(), scripts: &options.scripts };
             let generation = self.generation + 1;
             let tried = async {
                 self.pace.wait().await;
-                Wire::connect(&shared.endpoint, name, generation).await
+                Wire::connect(&shared.endpoint, greeting, generation).await
             };
             let connected = tokio::select! {
                 connected = tried => connected,

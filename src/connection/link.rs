@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::keeper::Keeper;
+use super::setup::HotScript;
 use super::shared_link::{SharedLink, User};
 use super::{Endpoint, LinkState, ServerInfo};
 
@@ -14,6 +15,8 @@ use super::{Endpoint, LinkState, ServerInfo};
 pub struct LinkOptions {
     /// `CLIENT SETNAME`, again after each reconnect.
     pub client_name: Option<String>,
+    /// Scripts that its callers run: loaded when it connects, where the server does not have them.
+    pub scripts: Vec<HotScript>,
     /// How long a call waits for a connection; `None` = forever.
     pub connect_timeout: Option<Duration>,
     /// If a reply is due and not a byte comes for two of these in a row, the link gives up the connection.
@@ -25,7 +28,7 @@ pub struct LinkOptions {
 impl Default for LinkOptions {
     fn default() -> Self {
         let silence = Duration::from_secs(10);
-        LinkOptions { client_name: None, connect_timeout: None, silence, linger: Duration::ZERO }
+        LinkOptions { client_name: None, scripts: Vec::new(), connect_timeout: None, silence, linger: Duration::ZERO }
     }
 }
 

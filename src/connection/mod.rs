@@ -22,6 +22,7 @@ pub use endpoint::Endpoint;
 pub use link::{Link, LinkOptions};
 pub use outages::Outages;
 pub use pool::Pool;
+pub use setup::HotScript;
 
 /// Whether a command may be sent again when the reply to the first sending got lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

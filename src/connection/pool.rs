@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::link::WeakLink;
+use super::setup::HotScript;
 use super::{Endpoint, Link, LinkOptions};
 use crate::lock::Mutex;
 
@@ -23,6 +24,7 @@ enum Traffic {
 /// A plain value, owned by the owner of the runtime. It knows links but keeps none open.
 #[derive(Default)]
 pub struct Pool {
+    scripts: Vec<HotScript>,
     links: Mutex<HashMap<(Arc<Endpoint>, Traffic), WeakLink>>,
 }
 
@@ -30,6 +32,12 @@ impl Pool {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The links load these scripts when they connect.
+    #[must_use]
+    pub fn with_scripts(scripts: Vec<HotScript>) -> Self {
+        Self { scripts, ..Self::default() }
     }
 
     /// The shared link for short calls. It waits forever for a connection: see [`Link::with_connect_timeout`].
@@ -49,7 +57,8 @@ impl Pool {
             return link;
         }
         links.retain(|_, known| !known.is_closed());
-        let link = Link::open(endpoint.clone(), LinkOptions { linger: LINGER, ..LinkOptions::default() });
+        let options = LinkOptions { scripts: self.scripts.clone(), linger: LINGER, ..LinkOptions::default() };
+        let link = Link::open(endpoint.clone(), options);
         links.insert(key, link.downgrade());
         link
     }

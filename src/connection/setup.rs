@@ -13,8 +13,21 @@ use super::socket::{self, Meter};
 use super::wire::{describe, NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
 use crate::error::{is_busy, Error};
+use crate::protocol::reply;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A script that callers of a connection will run: its SHA-1 in hex, and its text.
+pub type HotScript = (&'static str, &'static str);
+
+/// What a new connection says first.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Greeting<'a> {
+    /// `CLIENT SETNAME`.
+    pub name: Option<&'a str>,
+    /// Loaded where the server does not have them.
+    pub scripts: &'a [HotScript],
+}
 
 /// Why a connection could not be made.
 #[derive(Debug)]
@@ -26,13 +39,13 @@ pub(super) enum ConnectError {
 }
 
 impl Wire {
-    /// Connects, authenticates, names the connection and checks the server's version.
+    /// Connects, authenticates, names the connection, checks the server's version and loads scripts.
     pub async fn connect(
         endpoint: &Endpoint,
-        name: Option<&str>,
+        greeting: Greeting<'_>,
         generation: u64,
     ) -> Result<(Self, JoinHandle<()>), ConnectError> {
-        let setup = Self::set_up(endpoint, name, generation);
+        let setup = Self::set_up(endpoint, greeting, generation);
         match tokio::time::timeout(CONNECT_TIMEOUT, setup).await {
             Ok(result) => result,
             Err(_) => Err(ConnectError::Retry(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))),
@@ -41,7 +54,7 @@ impl Wire {
 
     async fn set_up(
         endpoint: &Endpoint,
-        name: Option<&str>,
+        greeting: Greeting<'_>,
         generation: u64,
     ) -> Result<(Self, JoinHandle<()>), ConnectError> {
         let meter = Arc::new(Meter::default());
@@ -65,22 +78,22 @@ impl Wire {
             given_up_at: AtomicU64::new(0),
             driver: driver.abort_handle(),
         };
-        wire.greet(name).await?;
+        wire.greet(greeting).await?;
         Ok((wire, driver))
     }
 
-    async fn greet(&mut self, name: Option<&str>) -> Result<(), ConnectError> {
+    async fn greet(&mut self, Greeting { name, scripts }: Greeting<'_>) -> Result<(), ConnectError> {
         let mut hello = redis::pipe();
         hello.cmd("INFO").arg("server");
         hello.cmd("INFO").arg("cluster");
+        if !scripts.is_empty() {
+            hello.cmd("SCRIPT").arg("EXISTS").arg(scripts.iter().map(|(sha, _)| sha).collect::<Vec<_>>());
+        }
         if let Some(name) = name {
             // With a name that Redis refuses (blanks, non-ASCII) a worker works, but is not listed, as in BullMQ.
             hello.cmd("CLIENT").arg("SETNAME").arg(name);
         }
-        let replies = self.send_all(&hello, hello.len()).await.map_err(|no_reply| match no_reply {
-            NoReply::NotSent(reason) | NoReply::Unknown(reason) => ConnectError::Retry(reason),
-            NoReply::Late => ConnectError::Retry("no answer".into()),
-        })?;
+        let replies = self.send_all(&hello, hello.len()).await.map_err(lost)?;
         let mut sections = replies.into_iter();
         let version = read_info(sections.next(), "redis_version")?;
         let cluster = read_info(sections.next(), "cluster_enabled")?;
@@ -88,7 +101,31 @@ impl Wire {
             check_version(version).map_err(ConnectError::Fatal)?;
         }
         self.server = ServerInfo { version: version.unwrap_or_default(), cluster: cluster.as_deref() == Some("1") };
-        Ok(())
+        match sections.next() {
+            Some(Value::Array(known)) if !scripts.is_empty() => self.load(scripts, known).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Loads what the server does not know. A user who may not load scripts learns it from the first call.
+    async fn load(&self, scripts: &[HotScript], known: Vec<Value>) -> Result<(), ConnectError> {
+        let mut load = redis::pipe();
+        for ((_, source), known) in scripts.iter().zip(known) {
+            if reply::integer(known).is_ok_and(|known| known == 0) {
+                load.cmd("SCRIPT").arg("LOAD").arg(source);
+            }
+        }
+        if load.is_empty() {
+            return Ok(());
+        }
+        self.send_all(&load, load.len()).await.map(drop).map_err(lost)
+    }
+}
+
+fn lost(no_reply: NoReply) -> ConnectError {
+    match no_reply {
+        NoReply::NotSent(reason) | NoReply::Unknown(reason) => ConnectError::Retry(reason),
+        NoReply::Late => ConnectError::Retry("no answer".into()),
     }
 }
 

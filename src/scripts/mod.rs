@@ -30,6 +30,20 @@ pub mod lua {
 /// Every script of the crate.
 pub const ALL: &[&Script] = lua::ALL;
 
+/// What every producer or worker runs, by SHA-1 and text: connections load it, so that first calls need not be repeated.
+#[must_use]
+pub fn hot() -> Vec<(&'static str, &'static str)> {
+    let hot = [
+        &lua::add::ADD_JOBS,
+        &lua::fetch::MOVE_TO_ACTIVE,
+        &lua::fetch::START_JOBS,
+        &lua::finish::MOVE_TO_FINISHED,
+        &lua::lock::EXTEND_LOCKS,
+        &lua::lock::MOVE_STALLED_JOBS_TO_WAIT,
+    ];
+    hot.map(|script| (script.sha, script.source)).to_vec()
+}
+
 /// A boolean argument of a script.
 fn flag(value: bool) -> &'static str {
     if value {

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
-import re
 import socket
 import struct
 import threading
@@ -12,9 +10,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from bullrush.scripts import read_scripts
+
 T = TypeVar("T")
 
-_NAME = re.compile(rb"ERR (\w+): malformed")
+_SCRIPTS = {script.sha.encode(): name.partition("/")[2] for name, script in read_scripts().items()}
 #: Closing such a socket sends RST instead of FIN.
 _RESET = struct.pack("ii", 1, 0)
 
@@ -48,7 +48,6 @@ class Proxy:
         self.accepted = 0
         self.swallowed = 0
         self._trap: Trap | None = None
-        self._scripts: dict[bytes, str] = {}
         self._listener = self._run(asyncio.start_server(self._accept, "127.0.0.1", 0))
         self.url = f"redis://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/0"
 
@@ -89,7 +88,7 @@ class Proxy:
         """Break the connection after the next execution of a script.
 
         Args:
-            script: its name; it must have been loaded through this proxy before the call.
+            script: its name.
             share: how much of the reply is delivered, 0 to 1.
             when: gets the arguments of a call and returns whether to break this one.
         """
@@ -97,15 +96,10 @@ class Proxy:
         self._trap = trap
         return trap
 
-    def learn(self, command: list[bytes]) -> None:
-        """Record the name of a script that a client loads."""
-        if command[:2] == [b"SCRIPT", b"LOAD"] and (name := _NAME.search(command[2])):
-            self._scripts[hashlib.sha1(command[2]).hexdigest().encode()] = name[1].decode()
-
     def springs(self, command: list[bytes]) -> Trap | None:
         """Return whether the trap waits for this command."""
         trap = self._trap
-        if trap is None or command[0] != b"EVALSHA" or self._scripts.get(command[1]) != trap.script:
+        if trap is None or command[0] != b"EVALSHA" or _SCRIPTS.get(command[1]) != trap.script:
             return None
         if not trap.when(command[4:]):
             return None
@@ -183,7 +177,6 @@ class _Connection:
             buffer += data
             done = 0
             for command, end in commands(buffer):
-                self._proxy.learn(command)
                 # Before the server gets the command, since a trap may look at the state before it runs.
                 self._trap = self._proxy.springs(command)
                 if not self._proxy.swallows(command):

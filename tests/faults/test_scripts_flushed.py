@@ -4,7 +4,7 @@ import threading
 
 from redis import Redis
 
-from bullrush import Worker
+from bullrush import Queue, Worker
 from tests.waiting import wait_until
 
 from .handlers import Handlers
@@ -37,3 +37,11 @@ def test_flushed_scripts_are_loaded_again_in_mid_load(queue, own_redis, ledger, 
     ledger.check(own_redis, queue.name, duplicates=0)
     order = list(map(int, ledger.acknowledged))
     assert order == sorted(order), "jobs of one producer keep their order"
+
+
+def test_a_new_connection_brings_the_scripts_that_producers_and_workers_run(own_redis, server):
+    with Queue("new", url=server.url) as queue:
+        queue.add_bulk([{"name": "quick"}] * 5)
+        with Worker("new", lambda job: job.id, url=server.url) as worker:
+            assert worker.run(max_jobs=5).completed == 5
+    assert own_redis.info("errorstats").get("errorstat_NOSCRIPT") is None, "no first call was refused"
