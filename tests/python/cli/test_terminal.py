@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
-from bullrush import FlowProducer, Queue
-from bullrush.cli import COMMANDS
+import pytest
+from pexpect import TIMEOUT
+
+from bullrush import FlowProducer, Queue, Worker
 from tests.waiting import wait_until
 
 #: What is typed and what must be seen, by the words of the command. QUEUE is the queue of the test.
@@ -19,6 +22,7 @@ SEEN = {
     "jobs retry QUEUE 2": ["1 job retried."],
     "jobs promote QUEUE 4": ["1 job promoted."],
     "jobs cancel QUEUE 3": ["no worker runs it"],
+    "jobs remove QUEUE 3": ["1 job removed."],
     "add QUEUE welcome": ["6"],
     "logs QUEUE 1": ["first", "second"],
     "flow QUEUE 1": ["welcome  QUEUE:1  completed"],
@@ -42,23 +46,40 @@ def test_every_command_works_in_a_terminal(shell: Callable, worked: Queue) -> No
         assert [text for text in wanted if text.replace("QUEUE", worked.name) not in screen] == [], (words, screen)
 
 
-def test_no_command_is_forgotten() -> None:
-    asked = {"obliterate", "worker"}  # below, and in a file of its own
-    assert {words.split()[0] for words in SEEN} | asked >= COMMANDS.keys()
+def test_events_are_followed_until_ctrl_c(terminal: Callable, queue: Queue) -> None:
+    queue.add("x")
+    following = terminal("events", queue.name)
+
+    def sees_a_new_job() -> bool:
+        job = queue.add("x")
+        return bool(following.expect_exact([TIMEOUT, f"waiting            {job.id}"], timeout=0.2))
+
+    wait_until(sees_a_new_job)
+    following.sendintr()
+    assert following.ended()[0] == 130
 
 
-def test_a_question_is_asked_before_a_queue_is_lost(terminal: Callable, worked: Queue) -> None:
-    question = f"Remove the queue {worked.name} with all its 4 jobs, logs and schedulers? [y/N] "
-    refused = terminal("obliterate", worked.name)
-    refused.sees(question)
-    refused.sendline("")
-    code, screen = refused.ended()
-    assert code == 1 and "nothing was changed" in screen and not worked.is_paused()
-    agreed = terminal("obliterate", worked.name)
-    agreed.sees(question)
-    agreed.sendline("y")
-    assert agreed.ended() == (0, f"y\nThe queue {worked.name} is gone, with 4 jobs.\n")
-    assert worked.get_meta() == {}
+def test_connected_workers_are_shown(shell: Callable, queue: Queue, redis_url: str) -> None:
+    queue.add("x")
+    with Worker(queue.name, lambda job: None, url=redis_url, name="mailer", autorun=True) as worker:
+        worker.wait_until_ready()
+        code, screen = wait_until(lambda: found if "mailer" in (found := shell(f"workers {queue.name}"))[1] else None)
+    assert code == 0 and "connected for" in screen
+
+
+def test_a_worker_runs_in_a_terminal_until_ctrl_c(
+    terminal: Callable, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop.py").write_text("def handle(job):\n    print('handled', job.id)\n")
+    monkeypatch.chdir(tmp_path)
+    queue.add("x")
+    code, screen = terminal("worker", "shop:handle", "-Q", queue.name, "--check").ended()
+    assert code == 0 and "ready, concurrency 1" in screen
+    working = terminal("worker", "shop:handle", "-Q", queue.name)
+    working.sees("handled 1")
+    working.sendintr()
+    code, screen = working.ended()
+    assert code == 0 and "1 completed, 0 failed" in screen
 
 
 def test_ctrl_c_at_a_question_changes_nothing(terminal: Callable, worked: Queue) -> None:
