@@ -28,6 +28,7 @@ NO_EXAMPLE = {
     "configuration",
     "changelog",
     "faq",
+    "node",
     "frameworks",
     "production",
     "tutorial",
