@@ -144,8 +144,11 @@ def _repeat() -> Schema:
         wire: {**_STORED_TYPES[described[name].type], "description": described[name].description}
         for name, (wire, _) in STORED_REPEAT.items()
     }
-    offset = {"offset": {**_WHOLE, "description": "ms by which the times of jobs are shifted."}}
-    return _strict({**properties, **offset}, [], description="The job scheduler that made the job.")
+    others = {
+        "offset": {**_WHOLE, "description": "ms by which the times of jobs are shifted."},
+        "key": {**_TEXT, "description": "Of repeatable jobs of older BullMQ versions: their id."},
+    }
+    return _strict({**properties, **others}, [], description="The job scheduler that made the job.")
 
 
 # --- the events -------------------------------------------------------------------------------------------------------

@@ -68,6 +68,12 @@ def test_every_option(pair):
     assert {"duplicated", "deduplicated", "debounced"} <= events(pair)
 
 
+def test_a_repeatable_job_of_older_versions(pair):
+    for repeat in {"every": 10_000, "key": "mine"}, {"pattern": "0 * * * * *", "tz": "UTC", "limit": 3}:
+        pair.foreign_add("old", {"n": 1}, repeat=repeat, removeOnComplete=True)
+    assert "delayed" in events(pair)
+
+
 def test_the_life_of_a_job(pair):
     pair.add("work", {"n": 1}, attempts=3, backoff=1000)
     pair.add("other", "text", priority=3)
