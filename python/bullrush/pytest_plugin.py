@@ -21,20 +21,23 @@ def _bullrush_server() -> Iterator[EmbeddedRedis]:
 
 
 @pytest.fixture
-def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> str:
+def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Return the URL of a private Redis server, emptied for the test; it is also in ``BULLRUSH_URL`` during the test.
 
     The server lives as long as the test session; with pytest-xdist each process has its own. It needs
     ``pip install 'bullrush[embedded]'`` or a redis-server on the path. The URL is the same in all tests, so that queues
-    and tasks that are globals of a module, and stay connected, can be used in each of them.
+    and tasks that are globals of a module can be used in each of them.
     """
+    from bullrush.base.handle import forget_environment
     from bullrush.queue import Queue
 
     url = _bullrush_server.url
     with Queue("flush", url=url, skip_metas_update=True) as queue:
         queue.core.commands([["FLUSHDB"]]).wait()
     monkeypatch.setenv("BULLRUSH_URL", url)
-    return url
+    forget_environment()
+    yield url
+    forget_environment()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypedDict
+from weakref import WeakSet
 
 from bullrush._core import CoreQueue
 from bullrush.base.emitter import Emitter
@@ -70,7 +71,12 @@ class Connected(Emitter):
         """The URL to connect to."""
         if self._resolved_url is None:
             self._resolved_url = check_unicode("url", resolve(None))
+            _FROM_ENVIRONMENT.add(self)
         return self._resolved_url
+
+    def _forget_url(self) -> None:
+        """Read the environment again at the next call."""
+        self._resolved_url = None
 
     @property
     def _shown_url(self) -> str:
@@ -226,7 +232,25 @@ class Handle(Connected):
         """
         await reply(self.core.prepare())
 
+    def _forget_url(self) -> None:
+        super()._forget_url()
+        self._core = None
+
     def _shut_down(self) -> None:
         super()._shut_down()
         self._shut = True
         self._core = None
+
+
+#: What has its URL from the environment.
+_FROM_ENVIRONMENT: Final[WeakSet[Connected]] = WeakSet()
+
+
+def forget_environment() -> None:
+    """Let everything without a URL of its own read the environment again at its next call; for tests.
+
+    Otherwise a queue that was used before a test would add the jobs of the test to the server of the program.
+    """
+    for one in list(_FROM_ENVIRONMENT):
+        one._forget_url()
+    _FROM_ENVIRONMENT.clear()

@@ -289,6 +289,10 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
             nodes.append(node)
         return roots
 
+    def _forget_url(self) -> None:
+        super()._forget_url()
+        self._queues.clear()
+
     def _queue(self, prefix: str, name: str) -> _FlowQueue:
         if self._closing:
             raise self._closed_error()

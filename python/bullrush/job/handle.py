@@ -34,6 +34,10 @@ class JobHandle(Handle):
             self._manual = ManualWork(self._url, self._prefix, self._name, self._core_options())
         return self._manual
 
+    def _forget_url(self) -> None:
+        super()._forget_url()
+        self._manual = None
+
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
         """Internal: the custom backoff strategy; only a worker has one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from bullrush._core import advance_clock, now_ms, stop_clock
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
@@ -14,8 +16,10 @@ class Clock:
     What Redis itself times does not follow: locks, rate limits, the ``ttl`` of deduplication. Nor do ``time.time()``, the
     timeouts of handlers and other processes.
 
-    As a context manager it sets the real time at the end.
+    As a context manager it sets the real time at the end; of nested ones, the outermost does.
     """
+
+    _entered: ClassVar[int] = 0
 
     @property
     def now(self) -> int:
@@ -49,7 +53,10 @@ class Clock:
         stop_clock(None)
 
     def __enter__(self) -> Clock:
+        Clock._entered += 1
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.reset()
+        Clock._entered -= 1
+        if not Clock._entered:
+            self.reset()

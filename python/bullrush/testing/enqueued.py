@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 from bullrush.base.handle import Handle
 from bullrush.job.job import Job
 from bullrush.queue.queue import Queue
+from bullrush.tasks import Tasks
+from bullrush.testing.work import place
 from bullrush.values.encoding import JSON
 
 _STATES: Final = ("waiting", "paused", "prioritized", "delayed", "waiting-children")
@@ -15,31 +17,46 @@ _SHOWN: Final = 10
 _MOST: Final = 10_000
 
 
-def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None = None, **data: JSON) -> Job:
+@overload
+def assert_enqueued(queue: Any, name: str | None = None, /, *, times: Literal[0], **data: JSON) -> None: ...
+@overload
+def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None = None, **data: JSON) -> Job: ...
+def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None = None, **data: JSON) -> Job | None:
     """Assert that a job waits in a queue, and return the oldest one that fits.
 
     Args:
-        queue: a `Queue` or the name of one.
+        queue: a `Queue`, the name of one, or tasks.
         name: the job's name; None fits any.
-        times: how many jobs must fit; at least one by default.
+        times: how many jobs must fit, 0 for none; at least one by default.
         data: fields of its data and their values; others may be there as well.
+
+    Returns:
+        The oldest job that fits; None with ``times=0``.
 
     Raises:
         AssertionError: no job fits, or another number of them; the message has the jobs that wait.
     """
-    opened = Queue(queue) if isinstance(queue, str) else queue
-    assert isinstance(opened, Handle), f"assert_enqueued needs a Queue or its name, not {queue!r}"
-    jobs: list[Job] = Queue(opened.name, url=opened.opts.get("url"), prefix=opened.prefix).get_jobs(
-        list(_STATES), 0, _MOST, asc=True
-    )
+    jobs = _waiting(queue)
     fitting = [job for job in jobs if name in (None, job.name) and _has(job.data, data)]
     wanted = " ".join(filter(None, [repr(name) if name else "a job", f"with {data}" if data else ""]))
-    if fitting and times in (None, len(fitting)):
-        return fitting[0]
+    if len(fitting) == times or (fitting and times is None):
+        return fitting[0] if fitting else None
     found = "\n".join(f"  {job.name!r} {job.data}" for job in jobs[:_SHOWN]) or "  nothing"
     more = f"\n  and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
     count = f"{len(fitting)} times instead of {times}" if times is not None else "not"
-    raise AssertionError(f"{wanted} is {count} in queue {opened.name!r}, which has:\n{found}{more}")
+    raise AssertionError(f"{wanted} is {count} in queue {_name(queue)!r}, which has:\n{found}{more}")
+
+
+def _waiting(queue: Any) -> list[Job]:
+    """Return the jobs that wait, the oldest ones first."""
+    return Queue(_name(queue), **place(queue)).get_jobs(list(_STATES), 0, _MOST, asc=True)
+
+
+def _name(queue: Any) -> str:
+    if isinstance(queue, Tasks):
+        return queue.queue
+    assert isinstance(queue, str | Handle), f"assert_enqueued needs a Queue, its name or tasks, not {queue!r}"
+    return queue if isinstance(queue, str) else queue.name
 
 
 def _has(found: JSON, wanted: dict[str, JSON]) -> bool:

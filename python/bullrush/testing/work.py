@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bullrush import aio
 from bullrush.base.handle import Handle
+from bullrush.tasks import Tasks
 from bullrush.worker import RunStats, Worker
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from bullrush.worker.options import WorkerOptions
 
 
-def work(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> RunStats:
+def work(queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]) -> RunStats:
     """Run the jobs that are in a queue now, and those that they add, until there is nothing to take.
 
     Jobs that are not due yet stay; move a `Clock` to run them.
@@ -22,25 +23,29 @@ def work(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> R
     Args:
         queue: a `Queue`, the name of one, or tasks.
         handler: as for `Worker`: a function, or functions by name; none for tasks.
+        max_jobs: stop after so many jobs, for jobs that add new ones for ever.
         options: options of the worker.
 
     Returns:
         How many jobs completed, failed for good and were retried.
     """
-    with Worker(*_target(queue, handler), **_place(queue), **options) as worker:
-        return worker.run(until="empty", signals=False)
+    with Worker(*_target(queue, handler), **place(queue), **options) as worker:
+        return worker.run(until="empty", max_jobs=max_jobs, signals=False)
 
 
-async def awork(queue: Any, handler: Any = None, **options: Unpack[WorkerOptions]) -> RunStats:
+async def awork(
+    queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]
+) -> RunStats:
     """Do what `work` does, on the running event loop; for coroutine functions.
 
     Args:
         queue: see `work`.
         handler: see `work`.
+        max_jobs: see `work`.
         options: see `work`.
     """
-    async with aio.Worker(*_target(queue, handler), **_place(queue), **options) as worker:
-        return await worker.run(until="empty", signals=False)
+    async with aio.Worker(*_target(queue, handler), **place(queue), **options) as worker:
+        return await worker.run(until="empty", max_jobs=max_jobs, signals=False)
 
 
 def _target(queue: Any, handler: Any) -> tuple[Any, ...]:
@@ -48,6 +53,8 @@ def _target(queue: Any, handler: Any) -> tuple[Any, ...]:
     return (target,) if handler is None else (target, handler)
 
 
-def _place(queue: Any) -> dict[str, Any]:
-    """Return where a queue is."""
+def place(queue: Any) -> dict[str, Any]:
+    """Return where a queue or tasks are, as options; nothing for a name."""
+    if isinstance(queue, Tasks):
+        return {"url": queue.url, "prefix": queue.prefix}
     return {"url": queue.opts.get("url"), "prefix": queue.prefix} if isinstance(queue, Handle) else {}

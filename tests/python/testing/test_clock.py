@@ -59,3 +59,11 @@ def test_a_clock_stops_and_comes_back() -> None:
         with pytest.raises(InvalidOptionError, match="cannot go back"):
             clock.advance(-1)
     assert Clock().now > 1_700_000_000_000
+
+
+def test_the_outermost_clock_sets_the_real_time(bullrush_clock: Clock) -> None:
+    began = bullrush_clock.now
+    bullrush_clock.advance(HOUR)
+    with Clock() as inner:
+        inner.advance(HOUR)
+    assert 2 * HOUR <= bullrush_clock.now - began < 3 * HOUR

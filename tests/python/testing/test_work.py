@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bullrush import Queue, Tasks, aio
+from bullrush import FlowProducer, Queue, Tasks, aio
 from bullrush.testing import assert_enqueued, awork, work
 
 
@@ -65,6 +65,33 @@ def test_an_assertion_about_the_queue_finds_the_oldest_job_that_fits(bullrush_ur
             assert_enqueued(queue, "send", times=1, to="b")
 
 
+def test_an_assertion_that_nothing_waits(bullrush_url: str) -> None:
+    tasks = Tasks("mail")
+
+    @tasks.task
+    def send(to: str) -> None: ...
+
+    send.enqueue("a")
+    assert assert_enqueued("mail", "receive", times=0) is None
+    assert assert_enqueued(tasks, "send", times=0, to="b") is None
+    assert assert_enqueued(tasks, "send", times=1, to="a").name == "send"
+    with pytest.raises(AssertionError, match="'send' is 1 times instead of 0 in queue 'mail'"):
+        assert_enqueued(tasks, "send", times=0)
+
+
+def test_jobs_that_add_jobs_for_ever_end_at_the_given_number(bullrush_url: str) -> None:
+    tasks = Tasks("endless")
+
+    @tasks.task
+    def again() -> None:
+        again.enqueue()
+
+    again.enqueue()
+    assert work(tasks, max_jobs=3).completed == 3
+    assert asyncio.run(awork(tasks, max_jobs=2)).completed == 2
+    assert_enqueued(tasks, "again", times=1)
+
+
 #: Globals, as in a user's module: made before any test has a server, and still connected in the next test.
 QUEUE = Queue("global")
 TASKS = Tasks("global-tasks")
@@ -84,6 +111,22 @@ def test_globals_of_a_module_use_the_server_of_each_test(bullrush_url: str, numb
     assert work(TASKS).completed == 1
     assert work(QUEUE, lambda job: None).completed == 1
     assert job.result() == number * 3
+
+
+def test_globals_that_were_used_before_a_test_leave_the_server_of_the_program(
+    redis_url: str, queue_name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as environment:
+        environment.setenv("BULLRUSH_URL", redis_url)
+        queue, tasks, flows = Queue(queue_name), Tasks(queue_name), FlowProducer()
+        greet = tasks.task(lambda: "hello", name="greet")
+        flow = {"name": "parent", "queue_name": queue_name}
+        queue.add("n"), greet.enqueue(), flows.add(flow)
+        request.getfixturevalue("bullrush_url")
+        queue.add("n"), greet.enqueue(), flows.add(flow)
+        assert work(queue, lambda job: None).completed == 3
+    with Queue(queue_name, url=redis_url) as theirs:
+        assert theirs.get_waiting_count() == 3
 
 
 @pytest.mark.parametrize("attempt", range(3))
