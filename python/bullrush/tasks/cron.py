@@ -1,6 +1,7 @@
 """The job schedulers of `Tasks.cron`: made when a worker starts, and removed by `prune`.
 
-Which schedulers a registry made is in the set ``<prefix>:<queue>:ext:cron``. Others are never touched.
+The set ``<prefix>:<queue>:ext:cron`` has every definition that a registry has written, as JSON: a scheduler is of a
+registry if it is still as one of them says. All others are never touched, also if they have the same id.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from bullrush._core import cron_next, now_ms
 from bullrush.base.operation import reply, run_blocking
 from bullrush.errors import InvalidOptionError
-from bullrush.job.handle import JobHandle
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.queue.queue import QueueCalls
 from bullrush.scheduler.options import RepeatOptions, check_repeat, check_scheduler_id, check_template
-from bullrush.scheduler.scheduler import JobSchedulerCalls, SchedulerCalls, SchedulerJson
+from bullrush.scheduler.scheduler import JobSchedulerCalls, SchedulerCalls
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.task import Task
+from bullrush.values import checks
 
 _MADE_HERE: Final = "ext:cron"
 
@@ -51,6 +53,8 @@ def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
     """
     check_scheduler_id(task.name)
     check_repeat(rule.repeat)
+    if cron_next(rule.pattern, checks.text("tz", rule.tz), now_ms()) is None:
+        raise InvalidOptionError(f"pattern {rule.pattern!r} never fires")
     check_template({"name": task.name, "opts": task.opts})
     try:
         task.bind()
@@ -69,21 +73,27 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
         handle: the job schedulers of the queue.
         wanted: the rule and the job of each task, by its name.
     """
-    found = {task: await JobSchedulerCalls.get_scheduler.steps(handle, task) for task in wanted}
-    # Read last: who makes a scheduler notes it here first.
+    found = {task: await _stored(handle, task) for task in wanted}
+    # Read last: who writes a scheduler notes it here first.
     made_here = await _made_here(handle)
     for task, (rule, new) in wanted.items():
-        stored = found[task]
-        if stored is not None and task not in made_here:
+        stored, definition = found[task], _definition(new.name, rule, new.data, _options(new))
+        if stored is not None and definition == stored[0]:
+            continue
+        if stored is not None and stored[0] not in made_here:
             _log.warning(
                 "The queue %r has a job scheduler %r that no @tasks.cron made: it stays as it is, and the task does not "
                 "run by itself. Remove the scheduler, or give the task another name",
                 handle.name,
                 task,
             )
-        elif stored is None or not _is_current(stored, rule, new):
-            await _make(handle, stored, rule, new)
-    if gone := sorted(made_here - wanted.keys()):
+            continue
+        await reply(handle.core.commands([["SADD", handle.to_key(_MADE_HERE), definition]]))
+        if stored is not None and stored[1] != rule:
+            # An update keeps the time of the next job, which the old pattern made.
+            await SchedulerCalls.remove_job_scheduler.steps(handle, task)
+        await SchedulerCalls.upsert_job_scheduler.steps(handle, task, rule.repeat, new.template())
+    if gone := await _gone(handle, wanted):
         _log.warning(
             "Job schedulers of the queue %r were made by a @tasks.cron whose code has gone: %s. "
             "Remove them: bullrush schedulers %s --prune module:tasks",
@@ -93,27 +103,25 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
         )
 
 
-async def _make(
-    handle: JobSchedulerCalls[Any], stored: SchedulerJson | None, rule: CronRule, new: NewTask[Any]
-) -> None:
-    await reply(handle.core.commands([["SADD", handle.to_key(_MADE_HERE), new.name]]))
-    if stored is not None and (stored.get("pattern"), stored.get("tz")) != rule:
-        # An update keeps the time of the next job, which the old pattern made.
-        await SchedulerCalls.remove_job_scheduler.steps(handle, new.name)
-    await SchedulerCalls.upsert_job_scheduler.steps(handle, new.name, rule.repeat, new.template())
+async def _stored(handle: SchedulerCalls[Any], scheduler_id: str) -> tuple[str, tuple[Any, Any]] | None:
+    """Return the definition of a job scheduler, and its pattern and time zone; None if there is none."""
+    found: Any = await handle._read_scheduler(scheduler_id)
+    if found is None:
+        return None
+    template, rule = found.get("template", {}), (found.get("pattern"), found.get("tz"))
+    return _definition(found.get("name"), rule, template.get("data", {}), template.get("opts", {})), rule
 
 
-def _is_current(stored: SchedulerJson, rule: CronRule, new: NewTask[Any]) -> bool:
-    template = stored.get("template", {})
-    opts = read_options(orjson.loads(OptionCompiler().template(new.opts)))
-    return (
-        (stored.get("pattern"), stored.get("tz"), stored.get("name")) == (*rule, new.name)
-        and template.get("data", {}) == new.data
-        and template.get("opts", {}) == opts
-    )
+def _definition(name: object, rule: Iterable[object], data: object, opts: object) -> str:
+    return orjson.dumps([name, *rule, data, opts], option=orjson.OPT_SORT_KEYS).decode()
 
 
-async def _made_here(handle: JobHandle) -> set[str]:
+def _options(new: NewTask[Any]) -> object:
+    """Return the options of a job as they are read from its scheduler."""
+    return read_options(orjson.loads(OptionCompiler().template(new.opts)))
+
+
+async def _made_here(handle: SchedulerCalls[Any]) -> set[str]:
     [members] = await reply(handle.core.commands([["SMEMBERS", handle.to_key(_MADE_HERE)]]))
     return {raw.decode(errors="replace") for raw in members}
 
@@ -134,18 +142,23 @@ def prune(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
         The ids of the removed schedulers.
 
     Redis:
-        A read; for each one the script ``manage/remove_job_scheduler`` and an SREM.
+        A read, and one for each scheduler; for each one that goes the script ``manage/remove_job_scheduler``; an SREM.
     """
     return run_blocking(_prune(queue, known))
 
 
-async def _gone(queue: JobHandle, known: Iterable[str]) -> list[str]:
-    return sorted(await _made_here(queue) - set(known))
+async def _gone(queue: SchedulerCalls[Any], known: Collection[str]) -> list[str]:
+    made_here = await _made_here(queue)
+    others = {orjson.loads(definition)[0] for definition in made_here}.difference(known)
+    found = {name: await _stored(queue, name) for name in others}
+    return sorted(name for name, stored in found.items() if stored is not None and stored[0] in made_here)
 
 
-async def _prune(queue: QueueCalls[Any], known: Iterable[str]) -> list[str]:
+async def _prune(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
     gone = await _gone(queue, known)
     for scheduler_id in gone:
         await SchedulerCalls.remove_job_scheduler.steps(queue, scheduler_id)
-        await reply(queue.core.commands([["SREM", queue.to_key(_MADE_HERE), scheduler_id]]))
+    key = queue.to_key(_MADE_HERE)
+    if past := [one for one in await _made_here(queue) if orjson.loads(one)[0] not in known]:
+        await reply(queue.core.commands([["SREM", key, *past]]))
     return gone

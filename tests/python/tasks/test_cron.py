@@ -77,6 +77,26 @@ def test_a_foreign_scheduler_with_the_name_of_a_task_stays_as_it_is(queue, redis
     assert prune(queue, []) == []
 
 
+def test_a_scheduler_that_somebody_else_made_in_the_place_of_ours_stays_as_it_is(queue, redis_url, caplog):
+    tasks = registry(queue, redis_url, digest=EVERY_MORNING)
+    start(tasks)
+    queue.remove_job_scheduler("digest")
+    queue.upsert_job_scheduler("digest", {"every": 3_600_000}, {"name": "theirs"})
+    start(registry(queue, redis_url))
+    assert prune(queue, []) == []
+    start(registry(queue, redis_url, digest=("0 10 * * *", "UTC")))
+    assert "no @tasks.cron made" in caplog.text
+    (found,) = queue.get_job_schedulers()
+    assert (found["every"], found["name"]) == (3_600_000, "theirs")
+
+
+def test_a_definition_that_comes_back_is_written_again(queue, redis_url, caplog):
+    for pattern in ("0 9 * * *", "0 10 * * *", "0 9 * * *"):
+        start(registry(queue, redis_url, digest=(pattern, "UTC")))
+        assert [one["pattern"] for one in queue.get_job_schedulers()] == [pattern]
+    assert "no @tasks.cron made" not in caplog.text
+
+
 def test_a_scheduler_that_was_removed_by_hand_is_made_again(queue, redis_url):
     tasks = registry(queue, redis_url, digest=EVERY_MORNING)
     start(tasks)
@@ -103,4 +123,12 @@ def test_a_cron_task_is_checked_where_it_is_defined(tasks):
         tasks.cron("0 9 * * *", tz="UTC")(lambda user_id: user_id)
     with pytest.raises(InvalidOptionError, match="'delay'"):
         tasks.cron("0 9 * * *", tz="UTC", name="late", delay=5)(lambda: None)
+    for pattern, tz in (
+        ("61 * * * *", "UTC"),
+        ("0 9 * * *", "Europe/Pariss"),
+        ("0 9 * * *", None),
+        ("0 0 30 2 *", "UTC"),
+    ):
+        with pytest.raises(InvalidOptionError, match="pattern|tz"):
+            tasks.cron(pattern, tz=tz, name="wrong")(lambda: None)
     assert tasks.crons == {}
