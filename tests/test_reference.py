@@ -64,7 +64,7 @@ def test_every_argument_has_a_description(package: Object) -> None:
         # An underscore says that it is not used.
         given = {one.name for one in call.parameters if one.name[0] != "_"} - {"self", "cls"}
         missing += [f"{path}: {name}" for name in sorted(given - known)]
-    assert missing == []
+    assert missing == [], missing
 
 
 @pytest.mark.parametrize(

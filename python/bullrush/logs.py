@@ -25,7 +25,11 @@ class JobFilter(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the fields; return True."""
+        """Add the fields; return True.
+
+        Args:
+            record: the record.
+        """
         fields = job_fields()
         for name in ("job_id", "job_name", "queue", "attempt"):
             if not hasattr(record, name):
