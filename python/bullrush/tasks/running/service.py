@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -13,10 +14,10 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from bullrush.base.operation import run_async, run_blocking
-from bullrush.errors import InvalidOptionError
+from bullrush.base.operation import run_async, run_blocking, sleep
+from bullrush.errors import ConnectionLostError, InvalidOptionError
 from bullrush.scheduler.scheduler import JobSchedulerCalls
 from bullrush.tasks.cron import CronRule, upsert
 from bullrush.tasks.middleware import Middleware
@@ -24,6 +25,11 @@ from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
 from bullrush.tasks.task import Task
 from bullrush.worker.routes import Route
+
+_TIMEOUT_MS: Final = 2_000
+#: How many errors may come at once, and the seconds between them.
+_TRIES: Final = 3
+_PAUSE: Final = 0.1
 
 #: Returns a block round a run of a worker.
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[object] | AbstractContextManager[object]]
@@ -76,7 +82,7 @@ def running(parts: Sequence[Placed], worker: Any) -> Iterator[None]:
             if part.lifespan is not None:
                 stack.enter_context(_blocking(part.lifespan()))
             stack.enter_context(part.scopes.threads())
-        run_blocking(upsert(_schedulers(worker), _wanted(parts)))
+        run_blocking(_make_schedulers(worker, _wanted(parts)))
         yield
 
 
@@ -93,14 +99,27 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
                     stack.enter_context(block)
             stack.enter_context(part.scopes.threads())
             await stack.enter_async_context(part.scopes.loop())
-        await run_async(upsert(_schedulers(worker), _wanted(parts)))
+        await run_async(_make_schedulers(worker, _wanted(parts)))
         yield
 
 
-def _schedulers(worker: Any) -> JobSchedulerCalls[Any]:
-    # Of the worker, since it may have another URL.
-    found: JobSchedulerCalls[Any] = worker.job_scheduler
-    return found
+async def _make_schedulers(worker: Any, wanted: dict[str, Any]) -> None:
+    """Make the job schedulers. An operation. While Redis is away it waits, as the worker itself does."""
+    # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
+    schedulers: JobSchedulerCalls[Any] = worker.monitored_queue(_TIMEOUT_MS).job_scheduler
+    quick = 0
+    while not worker.closing:
+        began = time.monotonic()
+        try:
+            await upsert(schedulers, wanted)
+        except ConnectionLostError:
+            # Errors that come at once stay, such as a certificate that cannot be trusted.
+            quick += time.monotonic() - began < _TIMEOUT_MS / 1_000 / 2
+            if quick == _TRIES:
+                raise
+            await sleep(_PAUSE)
+        else:
+            return
 
 
 def _wanted(parts: Sequence[Placed]) -> dict[str, Any]:

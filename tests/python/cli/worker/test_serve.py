@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from bullrush import Queue
 from bullrush.cli import main
+from tests.faults.proxy import Proxy
 
 from .conftest import Start
 
@@ -56,6 +58,21 @@ def test_a_registry_of_tasks_is_run(start: Start, queue: Queue) -> None:
     command = start("jobs:tasks", "-c", "2", "--burst")
     assert command.ends() == 0, command.output
     assert [queue.get_job(job.id).returnvalue for job in jobs] == ["hello Ada"] * 2
+
+
+def test_a_worker_that_starts_before_redis_waits_for_it(start: Start, queue: Queue, redis_url: str) -> None:
+    queue.add("greet", {"name": "Ada"})
+    with Proxy(urlsplit(redis_url).port or 0) as proxy:
+        proxy.refuse(True)
+        waiting, closed = (start("jobs:tasks", BULLRUSH_URL=proxy.url) for _ in range(2))
+        waiting.prints("cannot reach Redis")
+        closed.prints("cannot reach Redis")
+        closed.terminate()
+        assert closed.ends() == 0, closed.output
+        proxy.refuse(False)
+        waiting.prints("begun Ada")
+        waiting.terminate()
+        assert waiting.ends() == 0, waiting.output
 
 
 @pytest.mark.parametrize("target", ["jobs:handle", "jobs:awaited"])
