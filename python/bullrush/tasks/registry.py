@@ -120,7 +120,7 @@ class Tasks:
     def task(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
     @overload
     def task(self, *, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker: ...
-    def task(self, function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:  # type: ignore[misc]
+    def task(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[TaskOptions]) -> Any:  # type: ignore[misc]
         """Make a task of a function: ``@tasks.task`` or ``@tasks.task(timeout=30_000, attempts=5)``.
 
         Its arguments become the data of the job, ``{"user_id": 7}``, and its result the job's return value. An
