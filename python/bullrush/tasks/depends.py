@@ -6,13 +6,16 @@ import inspect
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Final, Literal, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values.checks import check_choice
 
 T = TypeVar("T")
 Scope = Literal["job", "worker"]
+
+#: Providers that a test has replaced; see `bullrush.testing.override`.
+OVERRIDES: Final[dict[Callable[..., Any], Callable[[], Any]]] = {}
 
 
 @dataclass(frozen=True)

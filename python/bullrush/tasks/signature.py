@@ -70,15 +70,8 @@ class Signature:
             return TypeError(f"{self._name}: {error}")
         raise AssertionError("a call that fits was refused")
 
-    def call(self, job: JobCalls, extra: Mapping[str, Any]) -> Any:
-        """Call the function with the data of a job and the values of its dependencies.
-
-        Raises:
-            MalformedJobError: the data does not fit.
-        """
-        values = self.read(job)
-        if extra:
-            values.update(extra)
+    def call(self, values: dict[str, Any]) -> Any:
+        """Call the function with the arguments of a job and the values of its dependencies, by name."""
         if self._unnamed:
             unnamed = [values.pop(name, default) for name, default in self._unnamed.items()]
             return self._function(*unnamed, **values)

@@ -1,4 +1,4 @@
-"""For tests of programs that use bullrush: jobs without Redis, running what is queued, assertions, a clock.
+"""For tests of programs that use bullrush: jobs without Redis, running what is queued, other dependencies, assertions, a clock.
 
 The pytest fixtures ``bullrush_url`` and ``bullrush_clock`` come with the package; see `bullrush.pytest_plugin`.
 """
@@ -6,6 +6,7 @@ The pytest fixtures ``bullrush_url`` and ``bullrush_clock`` come with the packag
 from bullrush.testing.clock import Clock
 from bullrush.testing.enqueued import assert_enqueued
 from bullrush.testing.jobs import make_job
+from bullrush.testing.override import override
 from bullrush.testing.work import awork, work
 
-__all__ = ["Clock", "assert_enqueued", "awork", "make_job", "work"]
+__all__ = ["Clock", "assert_enqueued", "awork", "make_job", "override", "work"]

@@ -165,19 +165,19 @@ def test_models_of_pydantic_are_arguments(tasks: Tasks):
     order = Order(id=7, placed=NOON)
     data = ship.bind(order, to=Address("High")).data
     assert data["order"] == {"id": 7, "placed": "2024-02-29T12:00:00.123456Z"}
-    assert ship.signature.call(job_with(data), {}) == order
+    assert ship.signature.call(ship.signature.read(job_with(data))) == order
     assert ship.signature.decode_result(ship.signature.encode_result(order)) == order
     with pytest.raises(DataError, match=r"^ship: data\.order\.placed:"):
         ship.bind({"id": 7}, to=Address("High"))
     with pytest.raises(MalformedJobError, match=r"^Task ship, job 1: data\.order\.id:"):
-        ship.signature.call(job_with({**data, "order": {"placed": "2024-02-29T12:00:00Z"}}), {})
+        ship.signature.read(job_with({**data, "order": {"placed": "2024-02-29T12:00:00Z"}}))
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 7])
 def test_data_that_is_no_object_is_refused(tasks: Tasks, data):
     ping = tasks.task(name="ping")(lambda: None)
     with pytest.raises(MalformedJobError, match="data must be an object"):
-        ping.signature.call(job_with(data), {})
+        ping.signature.read(job_with(data))
 
 
 def test_a_type_without_a_form_in_json_is_refused_before_the_first_job(tasks: Tasks):

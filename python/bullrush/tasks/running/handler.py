@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
@@ -14,8 +13,6 @@ from bullrush.tasks.running.scopes import WorkerScopes
 from bullrush.tasks.running.values import afill, fill
 from bullrush.tasks.task import AsyncTask, Task
 from bullrush.values.encoding import JSON
-
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def handler_of(task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> Callable[[Any], Any]:
@@ -46,7 +43,7 @@ class _Handler:
 
     def __init__(self, task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> None:
         self._made_of = task, middleware, scopes
-        self._call, self._encode = task.signature.call, task.signature.encode_result
+        self._read, self._call, self._encode = task.signature.read, task.signature.call, task.signature.encode_result
         self._is_json = task.signature.has_json_result
         self._wanted = task.signature.dependencies
         self._scopes = scopes
@@ -69,13 +66,15 @@ class ThreadHandler(_Handler):
     def __call__(self, job: Job) -> JSON:
         """Run the task with the data of a job, and return its result as JSON."""
         if self._is_bare:
-            value = self._call(job, _NOTHING)
+            value = self._call(self._read(job))
             return value if self._is_json else self._encode(value)
         with ExitStack() as stack:
             for block in self._blocks:
                 stack.enter_context(block(job))
-            values = fill(self._wanted, {}, stack, self._scopes.of_threads(stack)) if self._wanted else _NOTHING
-            return self._encode(self._call(job, values))
+            values = self._read(job)  # first: data that does not fit opens no dependency
+            if self._wanted:
+                values |= fill(self._wanted, {}, stack, self._scopes.of_threads(stack))
+            return self._encode(self._call(values))
 
 
 class LoopHandler(_Handler):
@@ -91,7 +90,7 @@ class LoopHandler(_Handler):
     async def __call__(self, job: AsyncJob) -> JSON:
         """Run the task with the data of a job, and return its result as JSON."""
         if self._is_bare:
-            value = await self._call(job, _NOTHING)
+            value = await self._call(self._read(job))
             return value if self._is_json else self._encode(value)
         async with AsyncExitStack() as stack:
             for block in self._blocks:
@@ -100,5 +99,7 @@ class LoopHandler(_Handler):
                     await stack.enter_async_context(entered)
                 else:
                     stack.enter_context(entered)
-            values = await afill(self._wanted, {}, stack, self._scopes.of_loop(stack)) if self._wanted else _NOTHING
-            return self._encode(await self._call(job, values))
+            values = self._read(job)
+            if self._wanted:
+                values |= await afill(self._wanted, {}, stack, self._scopes.of_loop(stack))
+            return self._encode(await self._call(values))

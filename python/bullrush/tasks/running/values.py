@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any, Protocol, TypeAlias
 
 from bullrush.errors import InvalidOptionError
-from bullrush.tasks.depends import Dependency
+from bullrush.tasks.depends import OVERRIDES, Dependency
 
 Made: TypeAlias = dict[Dependency, Any]
 
@@ -47,7 +47,10 @@ def fill(wanted: Mapping[str, Dependency], made: Made, stack: ExitStack, shared:
 
 def make(dependency: Dependency, made: Made, stack: ExitStack, shared: Shared) -> Any:
     """Call a provider on a thread, enter what it returns if that is a context manager, and note the value."""
-    value = dependency.provider(**fill(dependency.needs, made, stack, shared))
+    if (replacement := OVERRIDES.get(dependency.provider)) is not None:
+        value = replacement()
+    else:
+        value = dependency.provider(**fill(dependency.needs, made, stack, shared))
     if hasattr(type(value), "__enter__"):
         value = stack.enter_context(value)
     elif hasattr(type(value), "__aenter__") or inspect.isawaitable(value):
@@ -73,7 +76,10 @@ async def afill(
 
 async def amake(dependency: Dependency, made: Made, stack: AsyncExitStack, shared: SharedAsync) -> Any:
     """Call a provider on an event loop; see `make`. A coroutine is awaited."""
-    value = dependency.provider(**await afill(dependency.needs, made, stack, shared))
+    if (replacement := OVERRIDES.get(dependency.provider)) is not None:
+        value = replacement()
+    else:
+        value = dependency.provider(**await afill(dependency.needs, made, stack, shared))
     # Pools of asyncpg are awaitable and context managers: they are entered, so that they are closed.
     if hasattr(type(value), "__aenter__"):
         value = await stack.enter_async_context(value)
