@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bullrush import FlowProducer, Job, Queue, Worker, aio
-from bullrush.errors import ConnectionLostError, DataError, InvalidOptionError
+from bullrush import FlowProducer, Job, Queue, Tasks, Worker, aio
+from bullrush.errors import ConnectionLostError, DataError, InvalidOptionError, QueueNameError
 from bullrush.job.attributes import JobAttributes
 
 
@@ -98,3 +98,29 @@ def test_a_second_process_with_an_embedded_server_of_its_own_is_told() -> None:
     finally:
         first.communicate("\n", timeout=20)
     assert "only this process and its children see" in second.stderr and "embedded://DIR" in second.stderr
+
+
+def test_a_task_in_the_place_of_a_handler_leads_to_its_registry() -> None:
+    tasks = Tasks("q")
+    task = tasks.task(lambda number: number, name="double")
+    for handler in (task, {"double": task}):
+        with pytest.raises(InvalidOptionError, match=r"is a task and no handler .* Worker\(tasks\)"):
+            Worker("q", handler)
+    with pytest.raises(InvalidOptionError, match=r"write Worker\(tasks\)"):
+        Worker("q", tasks)
+    for first in (task, {"double": print}, Tasks):
+        with pytest.raises(
+            QueueNameError, match="Queue name must be provided as a str, before everything else, not as"
+        ):
+            Worker(first)
+
+
+def test_options_of_other_libraries_lead_to_ours_in_every_call() -> None:
+    with pytest.raises(InvalidOptionError, match="Tasks has no option 'connection': use 'url', such as url="):
+        Tasks("q", connection={"host": "127.0.0.1"})
+    with pytest.raises(InvalidOptionError, match="Tasks has no option 'defaultJobOptions': options are snake_case"):
+        Tasks("q", defaultJobOptions={})
+    with pytest.raises(InvalidOptionError, match="url must be a str, not object"):
+        Tasks("q", url=object())
+    with pytest.raises(InvalidOptionError, match=r"upsert_job_scheduler\(\) has no option 'cron': use .*'pattern'"):
+        Queue("q", url="redis://127.0.0.1:1").upsert_job_scheduler("daily", cron="0 9 * * *")

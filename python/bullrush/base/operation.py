@@ -18,7 +18,7 @@ from bullrush import _core
 from bullrush.base.completions import result_of
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.telemetry.spans import SpanRule, traced
-from bullrush.values.naming import by_keyword
+from bullrush.values.naming import by_keyword, check_known
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -132,7 +132,7 @@ def _as_blocking(steps: Callable[..., _Steps[T]]) -> Callable[..., T]:
         try:
             begun = steps(*args, **kwargs)
         except TypeError:
-            _refuse_positions(steps, args)
+            _refuse_arguments(steps, args, kwargs)
             raise
         return run_blocking(begun)
 
@@ -145,7 +145,7 @@ def _as_async(steps: Callable[..., _Steps[T]]) -> Callable[..., Coroutine[Any, A
         try:
             begun = steps(*args, **kwargs)
         except TypeError:
-            _refuse_positions(steps, args)
+            _refuse_arguments(steps, args, kwargs)
             raise
         return await run_async(begun)
 
@@ -153,28 +153,32 @@ def _as_async(steps: Callable[..., _Steps[T]]) -> Callable[..., Coroutine[Any, A
 
 
 def options_by_name(function: Callable[P, T]) -> Callable[P, T]:
-    """Explain the mistake if options of a function are given by position, as in BullMQ for Node."""
+    """Explain the mistake if options of a function are given by position, as in BullMQ for Node, or by a wrong name."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
         except TypeError:
-            _refuse_positions(function, args)
+            _refuse_arguments(function, args, kwargs)
             raise
 
     return call
 
 
-def _refuse_positions(function: Callable[..., object], args: Sequence[object]) -> None:
-    """Raise an error that shows the call if options were given by position."""
+def _refuse_arguments(function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    """Raise an error that shows the call if options were given by position, or the name that was meant."""
     parameters = inspect.signature(function).parameters.values()
     positional = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    callee = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    if not takes_all:
+        known = [name for name in (*positional, *named) if name != "self"]
+        check_known(kwargs, known, callee if callee[0].isupper() else f"{callee}()")
     if len(args) <= len(positional):
         return
-    callee = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+    if takes_all:
         raise UnknownOptionError(by_keyword(callee)) from None
     if named:
         example = ", ".join([*positional[1:], f"{named[0]}=..."])

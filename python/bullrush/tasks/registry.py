@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
+from bullrush.base.operation import options_by_name
 from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
 from bullrush.tasks.codecs import JSON, Codec
@@ -21,7 +22,7 @@ from bullrush.tasks.running.service import Lifespan, Part, Placed, arunning, rou
 from bullrush.tasks.signature import Signature
 from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
-from bullrush.url import masked
+from bullrush.url import check_url, masked
 from bullrush.values.naming import check_job_name
 from bullrush.worker.routes import Route
 
@@ -49,6 +50,7 @@ class Tasks:
     Making one connects to nothing; the first job does.
     """
 
+    @options_by_name
     def __init__(
         self,
         queue: str,
@@ -83,7 +85,9 @@ class Tasks:
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []
-        self._producer = TaskProducer(queue, url, prefix, middleware, telemetry, self._decode_result, self._run_now)
+        self._producer = TaskProducer(
+            queue, check_url("url", url), prefix, middleware, telemetry, self._decode_result, self._run_now
+        )
         self.eager = eager
 
     def __repr__(self) -> str:
@@ -190,23 +194,37 @@ class Tasks:
         """Let workers of this registry also run the tasks of others; for programs of many modules.
 
         Their runs are inside the middleware of this registry. They keep their own options, and their own middleware.
+        A registry that is included by several ways counts once, in its first place.
 
         Args:
             *others: registries of the same queue.
 
         Raises:
-            InvalidOptionError: one of them has another queue or prefix.
+            InvalidOptionError: one of them has another queue, prefix or URL, or includes this one.
         """
         for other in others:
+            if not isinstance(other, Tasks):
+                raise InvalidOptionError(f"include() takes other Tasks, not {other!r}")
             if (other.queue, other.prefix) != (self.queue, self.prefix):
                 raise InvalidOptionError(f"{other!r} is not of the queue {self.queue!r}: start a worker for each queue")
+            if None not in (other.url, self.url) and other.url != self.url:
+                raise InvalidOptionError(f"{other!r} has another URL than {self!r}: start a worker for each server")
+            if other is self or any(part is self._part for part, _ in other._parts()):
+                raise InvalidOptionError(f"{other!r} includes {self!r}: only one of two can include the other")
         self._included += others
 
-    def _parts(self, outer: tuple[Middleware, ...] = ()) -> Iterator[Placed]:
+    def _parts(self) -> list[Placed]:
+        """Return this registry and those that it includes, each one once."""
+        found: dict[int, Placed] = {}
+        for part, middleware in self._places(()):
+            found.setdefault(id(part), (part, middleware))
+        return list(found.values())
+
+    def _places(self, outer: tuple[Middleware, ...]) -> Iterator[Placed]:
         middleware = (*outer, *self._part.middleware)
         yield self._part, middleware
         for other in self._included:
-            yield from other._parts(middleware)
+            yield from other._places(middleware)
 
     def routes(self) -> Mapping[str, Route]:
         """Return the handlers of all tasks by name, for a worker.
@@ -214,7 +232,7 @@ class Tasks:
         Raises:
             InvalidOptionError: there is none, two tasks have one name, or a task cannot run.
         """
-        found = routes(list(self._parts()))
+        found = routes(self._parts())
         if not found:
             raise InvalidOptionError(f"{self!r} has no tasks: import the modules that define them")
         return found
@@ -225,7 +243,7 @@ class Tasks:
         Args:
             worker: the worker.
         """
-        return running(list(self._parts()), worker)
+        return running(self._parts(), worker)
 
     def arunning(self, worker: Any) -> AbstractAsyncContextManager[None]:
         """Return a block for a run of a worker with an event loop; see `running`.
@@ -233,7 +251,7 @@ class Tasks:
         Args:
             worker: the worker.
         """
-        return arunning(list(self._parts()), worker)
+        return arunning(self._parts(), worker)
 
     def close(self) -> None:
         """Close the connections that enqueuing opened; the next job opens new ones."""

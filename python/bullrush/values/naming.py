@@ -129,8 +129,12 @@ def check_queue_name(name: object) -> str:
     Raises:
         QueueNameError: it is empty, or has a colon, control characters or a lone surrogate.
     """
-    if not isinstance(name, str) or not name:
+    if name is None or name == "":
         raise QueueNameError("Queue name must be provided")
+    if not isinstance(name, str):
+        raise QueueNameError(
+            f"Queue name must be provided as a str, before everything else, not as {type(name).__name__}"
+        )
     if ":" in name:
         raise QueueNameError("Queue name cannot contain :")
     if _CONTROL.search(name):

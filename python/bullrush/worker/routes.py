@@ -67,7 +67,22 @@ class HandlerSource(Protocol):
 
 def is_source(given: object) -> bool:
     """Tell whether an object is a `HandlerSource`."""
-    return callable(getattr(given, "routes", None)) and callable(getattr(given, "running", None))
+    calls = (getattr(given, "routes", None), getattr(given, "running", None))
+    return not isinstance(given, type) and all(map(callable, calls))
+
+
+def check_handler(handler: object) -> None:
+    """Refuse a task or a registry in the place of a handler: a task would get the job as its first argument.
+
+    Raises:
+        InvalidOptionError: it is one of them.
+    """
+    if is_source(handler):
+        raise InvalidOptionError(f"{handler!r} has the name of the queue and the handlers: write Worker(tasks)")
+    if callable(getattr(handler, "enqueue", None)):
+        raise InvalidOptionError(
+            f"{handler!r} is a task and no handler of jobs: a worker takes its registry, Worker(tasks)"
+        )
 
 
 def routes_of(handlers: Mapping[Any, Any]) -> dict[str, Route]:
@@ -83,6 +98,7 @@ def routes_of(handlers: Mapping[Any, Any]) -> dict[str, Route]:
         if not isinstance(name, str):
             raise InvalidOptionError(f"the name of a job must be a text, not {name!r}")
         function = imported(handler) if isinstance(handler, str) else handler
+        check_handler(function)
         if not callable(function):
             raise InvalidOptionError(f"the handler of {name!r} must be a function, not {function!r}")
         routes[name] = Route(function)

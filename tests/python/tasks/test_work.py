@@ -282,5 +282,28 @@ def test_a_registry_includes_others_inside_its_middleware(tasks, redis_url, queu
         app.routes()
     with pytest.raises(InvalidOptionError, match="start a worker for each queue"):
         app.include(Tasks("other"))
+    with pytest.raises(InvalidOptionError, match="another URL"):
+        app.include(Tasks(queue_name, url="redis://127.0.0.1:1"))
+    with pytest.raises(InvalidOptionError, match="takes other Tasks"):
+        app.include(queue_name)
     with pytest.raises(InvalidOptionError, match="no tasks"):
         Tasks(queue_name).routes()
+
+
+def test_a_registry_that_is_included_by_several_ways_counts_once():
+    app, billing, mail, shared = (Tasks("app") for _ in range(4))
+    shared.task(name="shared")(lambda: None)
+    billing.include(shared)
+    mail.include(shared)
+    app.include(billing, mail, shared)
+    app.include(mail)
+    assert list(app.routes()) == ["shared"]
+
+
+def test_registries_cannot_include_each_other():
+    app, billing, mail = (Tasks("app") for _ in range(3))
+    app.include(billing)
+    billing.include(mail)
+    for inner in (app, billing, mail):
+        with pytest.raises(InvalidOptionError, match="only one of two can include the other"):
+            inner.include(app)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bullrush.errors import InvalidOptionError
 from bullrush.worker.handlers.dispatch import Dispatch
 from bullrush.worker.handlers.signature import imported, is_async, of_job, of_jobs
-from bullrush.worker.routes import HandlerSource, Route, is_source, routes_of
+from bullrush.worker.routes import HandlerSource, Route, check_handler, is_source, routes_of
 
 if TYPE_CHECKING:
     from bullrush.worker.options import WorkerSettings
@@ -80,6 +80,7 @@ def given_handlers(queue: str | HandlerSource, handler: Any, settings: WorkerSet
         function = imported(function)
     if function is None:
         return Handlers()
+    check_handler(function)
     if not callable(function):
         raise InvalidOptionError(f"handler must be a function, or functions by the names of jobs, not {function!r}")
     pickled = _pickled(function) if settings.isolation == "process" else b""
