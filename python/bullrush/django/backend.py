@@ -51,11 +51,11 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
     supports_priority = True
 
     def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
-        """Read an entry of ``TASKS``.
+        """Read an entry of ``TASKS``; Django does it.
 
         Args:
-            alias: the name of the entry.
-            params: the entry.
+            alias: its key.
+            params: its value.
 
         Raises:
             ImproperlyConfigured: an option does not exist or has an invalid value.
@@ -67,9 +67,9 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
         """Add a job for a call of a task, and return its ``TaskResult``. It blocks; `aenqueue` is awaited.
 
         Args:
-            task: Django's task.
-            args: its arguments.
-            kwargs: those given by name.
+            task: the task; ``task.enqueue(...)`` calls this.
+            args: the positional arguments of the call.
+            kwargs: the keyword arguments of the call.
 
         Raises:
             InvalidTask: workers could not import the task, or it does not fit to this backend.
@@ -88,9 +88,9 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
         """Add a job; see `enqueue`.
 
         Args:
-            task: Django's task.
-            args: its arguments.
-            kwargs: those given by name.
+            task: the task.
+            args: the positional arguments of the call.
+            kwargs: the keyword arguments of the call.
         """
         result = await run_async(self._add(task, args, kwargs))
         await task_enqueued.asend(type(self), task_result=result)
@@ -100,7 +100,7 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
         """Return the ``TaskResult`` of a job, as it is now. It blocks; `aget_result` is awaited.
 
         Args:
-            result_id: the id of the ``TaskResult``.
+            result_id: the ``id`` of the result: the queue and the id of the job, such as ``mails:17``.
 
         Raises:
             TaskResultDoesNotExist: there is no such job, it was removed, or it is not of a task of this program.
@@ -114,12 +114,16 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
         """Return the ``TaskResult`` of a job; see `get_result`.
 
         Args:
-            result_id: the id of the ``TaskResult``.
+            result_id: the ``id`` of the result.
         """
         return await run_async(self._read(result_id))
 
-    def check(self, **_: Any) -> Iterable[checks.CheckMessage]:
-        """Check the names of the queues, for ``manage.py check``."""
+    def check(self, **kwargs: Any) -> Iterable[checks.CheckMessage]:  # noqa: ARG002 - Django may pass what it checks
+        """Check the names of the queues, for ``manage.py check``.
+
+        Args:
+            kwargs: what Django checks; not used.
+        """
         for name in sorted(self.queues):
             try:
                 check_queue_name(name)

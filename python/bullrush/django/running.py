@@ -21,6 +21,7 @@ from bullrush.django.framework import (
 )
 from bullrush.django.results import task_of, to_result
 from bullrush.errors import MalformedJobError, UnrecoverableError
+from bullrush.job.failure import from_handler
 from bullrush.job.job import Job
 from bullrush.values.encoding import JSON
 from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
@@ -80,11 +81,14 @@ class TaskRunner:
         """Tell Django that a job failed for good."""
         if job.finished_on is None:
             return  # it will be retried
+        trace = error.__traceback__
         try:
             # Receivers log the exception that is being handled.
-            raise error
+            raise error.with_traceback(from_handler(error))
         except type(error):
             self._finished(job, TaskResultStatus.FAILED)
+        finally:
+            error.__traceback__ = trace
 
     def _finished(self, job: Job, status: Any) -> None:
         with _as_in_a_request():
