@@ -123,7 +123,8 @@ def _options(new: NewTask[Any]) -> object:
 
 async def _made_here(handle: SchedulerCalls[Any]) -> set[str]:
     [members] = await reply(handle.core.commands([["SMEMBERS", handle.to_key(_MADE_HERE)]]))
-    return {raw.decode(errors="replace") for raw in members}
+    # A member that is no definition must not keep workers from starting.
+    return {text for raw in members if (text := raw.decode(errors="replace")).startswith('["') and text.endswith("]")}
 
 
 def find_gone(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:

@@ -105,6 +105,14 @@ def test_a_scheduler_that_was_removed_by_hand_is_made_again(queue, redis_url):
     assert [one["key"] for one in queue.get_job_schedulers()] == ["digest"]
 
 
+def test_a_note_of_ours_that_is_damaged_stops_no_worker(queue, redis, redis_url):
+    tasks = Tasks(queue.name, url=redis_url)
+    tasks.cron("0 9 * * *", tz="UTC", name="digest")(lambda: None)
+    redis.sadd(queue.to_key("ext:cron"), "digest", b"\xff", "{")
+    start(tasks)
+    assert [one["key"] for one in queue.get_job_schedulers()] == ["digest"]
+
+
 def test_a_cron_task_runs_when_it_is_due(queue, redis_url):
     tasks = Tasks(queue.name, url=redis_url)
 
