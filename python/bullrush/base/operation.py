@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 
 from bullrush import _core
 from bullrush.base.completions import result_of
+from bullrush.base.signatures import shows_options
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.telemetry.spans import SpanRule, traced
 from bullrush.values.naming import by_keyword, check_known
@@ -136,7 +137,7 @@ def _as_blocking(steps: Callable[..., _Steps[T]]) -> Callable[..., T]:
             raise
         return run_blocking(begun)
 
-    return call
+    return shows_options(call)
 
 
 def _as_async(steps: Callable[..., _Steps[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
@@ -149,11 +150,11 @@ def _as_async(steps: Callable[..., _Steps[T]]) -> Callable[..., Coroutine[Any, A
             raise
         return await run_async(begun)
 
-    return call
+    return shows_options(call)
 
 
 def options_by_name(function: Callable[P, T]) -> Callable[P, T]:
-    """Explain the mistake if options of a function are given by position, as in BullMQ for Node, or by a wrong name."""
+    """Show the options of a function by name, and explain the mistake if they are given by position or a wrong name."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -163,7 +164,7 @@ def options_by_name(function: Callable[P, T]) -> Callable[P, T]:
             _refuse_arguments(function, args, kwargs)
             raise
 
-    return call
+    return shows_options(call)
 
 
 def _refuse_arguments(function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +16,12 @@ from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Required
+elif TYPE_CHECKING:
     from typing_extensions import Required
 
+if TYPE_CHECKING:
     from bullrush import _core
 
 #: The most jobs of one call. They are stored in one step, during which Redis does nothing else.

@@ -16,6 +16,7 @@ from bullrush.job.job import Job, JobT
 from bullrush.job.record import AddedRecord, GivenRecord
 from bullrush.telemetry.protocol import Telemetry
 from bullrush.values import checks
+from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from bullrush.job.job import JobCalls
     from bullrush.job.record import Record
     from bullrush.job.source import ProgressListener
-    from bullrush.values.checks import Duration
 
 _DEFAULT_TIMEOUT: Final = 10_000
 _DEFAULT_DEPTH: Final = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
@@ -9,7 +10,9 @@ from bullrush.telemetry.protocol import JobTelemetry
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Required
+elif TYPE_CHECKING:
     from typing_extensions import Required
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bullrush.job.options import JobOptions
 
 #: A point in time: ms since 1970, a datetime (local time if it has no time zone), or an ISO 8601 text.
-Moment: TypeAlias = "int | datetime | str"
+Moment: TypeAlias = int | datetime | str
 
 _SECOND: Final = 1000
 #: BullMQ reads ids with this many parts as repeatable jobs of the oldest form.

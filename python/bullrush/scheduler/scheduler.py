@@ -22,15 +22,13 @@ from bullrush.scheduler.options import (
     check_scheduler_id,
     check_template,
 )
-from bullrush.telemetry.protocol import of_many_jobs
+from bullrush.telemetry.protocol import Telemetry, of_many_jobs
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode, read_number
 from bullrush.values.naming import check_job_name, check_known
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from bullrush.telemetry.protocol import Telemetry
 
 #: How many schedulers are read per round trip.
 _PAGE: Final = 250

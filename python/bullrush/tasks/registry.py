@@ -8,6 +8,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.base.operation import options_by_name
+from bullrush.base.signatures import shows_options
 from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
 from bullrush.tasks.codecs import JSON, Codec
@@ -124,7 +125,8 @@ class Tasks:
     def task(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
     @overload
     def task(self, *, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker: ...
-    def task(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[TaskOptions]) -> Any:  # type: ignore[misc]
+    @shows_options  # type: ignore[misc]
+    def task(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[TaskOptions]) -> Any:
         """Make a task of a function: ``@tasks.task`` or ``@tasks.task(timeout=30_000, attempts=5)``.
 
         Its arguments become the data of the job, ``{"user_id": 7}``, and its result the job's return value. An
@@ -154,6 +156,7 @@ class Tasks:
 
         return make if function is None else make(function)
 
+    @shows_options
     def cron(self, pattern: str, *, tz: str, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker:
         """Make a task that runs by itself: ``@tasks.cron("0 9 * * 1-5", tz="Europe/Berlin")``.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from bullrush.base.operation import run_async, run_blocking
+from bullrush.base.signatures import shows_options
 from bullrush.job.options import JobOptions
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import RunOptions, job_options
@@ -130,6 +131,7 @@ class Task(Generic[P, R]):
         data = self.signature.bind(args, kwargs)
         return NewTask(self.name, producer.queue, producer.prefix, data, self.opts, producer)
 
+    @shows_options
     def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
         """Return the same task with other options of its jobs: ``task.using(delay=60_000).enqueue(7)``.
 

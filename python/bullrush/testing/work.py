@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from bullrush import aio
 from bullrush.base.handle import Handle
+from bullrush.base.signatures import shows_options
 from bullrush.tasks import Tasks
-from bullrush.worker import RunStats, Worker
+from bullrush.worker import RunStats, Worker, WorkerOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from bullrush.worker.options import WorkerOptions
 
-
+@shows_options
 def work(queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]) -> RunStats:
     """Run the jobs that are in a queue now, and those that they add, until there is nothing to take.
 
@@ -33,6 +33,7 @@ def work(queue: Any, handler: Any = None, *, max_jobs: int | None = None, **opti
         return worker.run(until="empty", max_jobs=max_jobs, signals=False)
 
 
+@shows_options
 async def awork(
     queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]
 ) -> RunStats:

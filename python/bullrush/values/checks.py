@@ -14,7 +14,7 @@ from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known, check_unicode
 
 #: Milliseconds, or a timedelta.
-Duration: TypeAlias = "int | timedelta"
+Duration: TypeAlias = int | timedelta
 
 #: Checks one value: takes the option's name and the value.
 Check: TypeAlias = Callable[[str, object], JSON]

@@ -2,13 +2,23 @@
 
 import asyncio
 import inspect
+import pydoc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 import bullrush
 from bullrush import aio, errors
+from bullrush.events import QueueEventsOptions
+from bullrush.events.producer import QueueEventsProducerOptions
+from bullrush.flow import FlowOptions
+from bullrush.job import JobOptions
+from bullrush.queue import QueueOptions
+from bullrush.scheduler import SchedulerOptions
+from bullrush.tasks import TaskOptions
+from bullrush.testing import awork, work
+from bullrush.worker import WorkerOptions
 
 URL = "redis://127.0.0.1:1/0"
 EXAMPLE = "options are keyword arguments: add(name, data, attempts=3)"
@@ -63,7 +73,35 @@ def test_other_wrong_arguments_get_the_error_of_python() -> None:
         add()
 
 
-def test_signatures_show_the_options() -> None:
-    assert [*inspect.signature(bullrush.Queue).parameters] == ["name", "options"]
-    assert [*inspect.signature(bullrush.Worker).parameters] == ["queue_name", "handler", "options"]
-    assert [*inspect.signature(bullrush.Queue.add).parameters] == ["self", "name", "data", "options"]
+@pytest.mark.parametrize(
+    ("call", "positional", "options"),
+    [
+        (bullrush.Queue, ["name"], QueueOptions),
+        (aio.Queue, ["name"], QueueOptions),
+        (bullrush.Queue.add, ["self", "name", "data"], JobOptions),
+        (aio.Queue.add, ["self", "name", "data"], JobOptions),
+        (bullrush.Worker, ["queue_name", "handler"], WorkerOptions),
+        (aio.Worker, ["queue_name", "handler"], WorkerOptions),
+        (bullrush.FlowProducer, [], FlowOptions),
+        (bullrush.JobScheduler, ["name"], SchedulerOptions),
+        (bullrush.QueueEvents, ["name"], QueueEventsOptions),
+        (bullrush.QueueEventsProducer, ["name"], QueueEventsProducerOptions),
+        (bullrush.Tasks.task, ["self", "function", "name"], TaskOptions),
+        (bullrush.Tasks.cron, ["self", "pattern", "tz", "name"], TaskOptions),
+        (bullrush.Task.using, ["self"], JobOptions),
+        (work, ["queue", "handler", "max_jobs"], WorkerOptions),
+        (awork, ["queue", "handler", "max_jobs"], WorkerOptions),
+    ],
+    ids=lambda value: getattr(value, "__qualname__", None),
+)
+def test_signature_and_type_hints_show_the_options_by_name(call: Any, positional: list[str], options: Any) -> None:
+    names = [*positional, *options.__annotations__]
+    assert [*inspect.signature(call).parameters] == names
+    hints = get_type_hints(call.__init__ if isinstance(call, type) else call)
+    assert [name for name in hints if name != "return"] == [name for name in names if name != "self"]
+    assert {name: hints[name] for name in options.__annotations__} == get_type_hints(options)
+
+
+def test_help_shows_the_options_by_name() -> None:
+    assert "lock_duration: 'Duration' = ..." in pydoc.render_doc(bullrush.Worker)
+    assert "attempts: 'int | None' = ..." in pydoc.render_doc(bullrush.Queue.add)
