@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
@@ -26,6 +27,7 @@ from bullrush.tasks.running.scopes import WorkerScopes
 from bullrush.tasks.task import Task
 from bullrush.worker.routes import Route
 
+_log: Final = logging.getLogger("bullrush.worker")
 _TIMEOUT_MS: Final = 2_000
 #: How many errors may come at once, and the seconds between them.
 _TRIES: Final = 3
@@ -82,7 +84,8 @@ def running(parts: Sequence[Placed], worker: Any) -> Iterator[None]:
             if part.lifespan is not None:
                 stack.enter_context(_blocking(part.lifespan()))
             stack.enter_context(part.scopes.threads())
-        run_blocking(_make_schedulers(worker, _wanted(parts)))
+        # The worker's own warnings come when this has ended.
+        run_blocking(_make_schedulers(worker, _wanted(parts), tell=True))
         yield
 
 
@@ -103,7 +106,7 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
         yield
 
 
-async def _make_schedulers(worker: Any, wanted: dict[str, Any]) -> None:
+async def _make_schedulers(worker: Any, wanted: dict[str, Any], *, tell: bool = False) -> None:
     """Make the job schedulers. An operation. While Redis is away it waits, as the worker itself does."""
     # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
     schedulers: JobSchedulerCalls[Any] = worker.monitored_queue(_TIMEOUT_MS).job_scheduler
@@ -112,11 +115,14 @@ async def _make_schedulers(worker: Any, wanted: dict[str, Any]) -> None:
         began = time.monotonic()
         try:
             await upsert(schedulers, wanted)
-        except ConnectionLostError:
+        except ConnectionLostError as error:
             # Errors that come at once stay, such as a certificate that cannot be trusted.
             quick += time.monotonic() - began < _TIMEOUT_MS / 1_000 / 2
             if quick == _TRIES:
                 raise
+            if tell:
+                _log.warning("%r waits for Redis: %s", worker, error)
+                tell = False
             await sleep(_PAUSE)
         else:
             return

@@ -60,7 +60,12 @@ def test_a_registry_of_tasks_is_run(start: Start, queue: Queue) -> None:
     assert [queue.get_job(job.id).returnvalue for job in jobs] == ["hello Ada"] * 2
 
 
-def test_a_worker_that_starts_before_redis_waits_for_it(start: Start, queue: Queue, redis_url: str) -> None:
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_worker_that_starts_before_redis_waits_for_it(
+    start: Start, queue: Queue, redis_url: str, folder: Path, kind: str
+) -> None:
+    jobs = folder / "jobs.py"
+    jobs.write_text(jobs.read_text().replace("async def agreet", f"{kind} agreet"))
     queue.add("greet", {"name": "Ada"})
     with Proxy(urlsplit(redis_url).port or 0) as proxy:
         proxy.refuse(True)
