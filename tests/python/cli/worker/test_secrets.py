@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -123,5 +124,6 @@ def test_a_refused_connection_shows_no_secret(
     command.prints(told)
     if "--check" not in words:
         command.terminate()
-    assert command.ends() in {0, 1, 3}, command.output
+    # A wrong password ends the worker: the signal may come when Python is ending, and handles no signals any more.
+    assert command.ends() in {0, 1, 3, -signal.SIGTERM}, command.output
     assert PASSWORD not in command.output and "127.0.0.1" in command.output
