@@ -97,7 +97,7 @@ def test_positional_only_arguments_are_named_in_the_data(tasks):
     with Worker(tasks) as worker:
         worker.run(until="empty")
     assert job.result(5_000) == 3
-    with pytest.raises(TypeError, match="positional only"):
+    with pytest.raises(TypeError, match="positional.only"):
         add.bind(a=1)
 
 
