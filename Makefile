@@ -177,7 +177,7 @@ check:  ## everything CI runs
 
 docs: $(VENV)/.built  ## build the documentation into site/
 	@$(PIP) --group docs
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 schemas: $(VENV)/.built $(VENV)/.dev  ## write the JSON schemas of jobs, options and events in docs/schemas
 	@$(PY) -m docs.build.schemas
