@@ -22,6 +22,7 @@ from benches import (
     tasks,
     under_load,
     worker_processes,
+    worker_start,
 )
 from benches.harness.question import Question
 
@@ -33,6 +34,7 @@ _MODULES = (
     pick_up,
     under_load,
     worker_processes,
+    worker_start,
     slow_handlers,
     flows,
     delayed,

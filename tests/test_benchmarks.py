@@ -288,7 +288,7 @@ def test_every_question_compares_with_its_first_contender_and_has_reachable_goal
     for question in QUESTIONS.values():
         names = [contender.name for contender in question.contenders]
         # Node has one server, no frames, no tasks, and no command.
-        names_alone = ("spark_servers", "spark_read", "worker_processes")
+        names_alone = ("spark_servers", "spark_read", "worker_processes", "worker_start")
         alone = question.name in names_alone or question.name.startswith("task_")
         assert names[0].startswith("bullrush" if alone else NODE), question.name
         assert len(set(names)) == len(names), question.name
