@@ -144,7 +144,8 @@ def test_the_systemd_unit_waits_longer_than_the_worker(capsys: pytest.CaptureFix
 def test_the_container_gets_signals_and_its_manifest_gives_it_time(capsys: pytest.CaptureFixture[str]) -> None:
     page = ROOT / "docs/production.md"
     (dockerfile,) = blocks(page, "dockerfile")
-    steps = [line.split(None, 1) for line in dockerfile.splitlines() if not line.startswith("#")]
+    lines = dockerfile.replace("\\\n", "").splitlines()
+    steps = [line.split(None, 1) for line in lines if not line.startswith("#")]
     assert {step for step, _ in steps} <= {"FROM", "RUN", "COPY", "WORKDIR", "USER", "ENTRYPOINT"}
     program, *words = json.loads(dict(steps)["ENTRYPOINT"])
     assert program == "bullrush", "a list of words needs no shell"
