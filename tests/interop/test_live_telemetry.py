@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bullrush import FlowProducer, Queue, Worker
+from tests.schemas import problems
 
 from .conftest import HERE
 from .results import snaked
@@ -231,3 +232,23 @@ def test_the_span_of_a_job_says_the_same(node5, our_spans, traced, redis_url, qu
     assert [{k: v for k, v in side["attributes"].items() if k not in times} for side in (ours, theirs)] == [
         {k: v for k, v in theirs["attributes"].items() if k not in times}
     ] * 2
+
+
+def test_jobs_with_a_trace_are_what_the_schemas_say(node5, traced, redis_url, redis, queue_name):
+    def boom(job):
+        raise ValueError("boom")
+
+    node5.queue("add", "work", {"runs": [[["throw", "boom"]]]}, {"attempts": 2})
+    traced.add("work", {}, attempts=2)
+    node5("work", token="t", worker={"telemetry": True})
+    with Worker(queue_name, boom, url=redis_url, telemetry=OpenTelemetry()) as worker:
+        worker.run(until="empty")
+    read = [redis.hgetall(f"bull:{queue_name}:{job_id}") for job_id in "12"]
+    jobs = [{as_text(name): as_text(value) for name, value in job.items()} for job in read]
+    assert "tm" in jobs[0], "what Node notes about a failed attempt"
+    assert ["tm" in json.loads(job["opts"]) for job in jobs] == [True, True]
+    assert [problems("job.json", job) for job in jobs] == [[], []]
+
+
+def as_text(value):
+    return value.decode() if isinstance(value, bytes) else value
