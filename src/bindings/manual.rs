@@ -45,7 +45,8 @@ impl ManualWork {
         let core = Core::current();
         let _runtime = core.enter();
         let link = core.pool.command(&self.endpoint).with_connect_timeout(Some(CONNECT_TIMEOUT));
-        let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
+        let allow_legacy = self.options.allow_legacy;
+        let options = QueueOptions { skip_metas_update: true, allow_legacy, ..QueueOptions::default() };
         let queue = QueueHandle::new(link.clone(), link, self.keys.clone(), options);
         let name = client_name(&self.keys, self.options.worker_name.as_deref());
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));

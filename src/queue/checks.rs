@@ -1,33 +1,18 @@
 //! Checks before the first write: keys of another program must not be damaged.
 
-use redis::Cmd;
-
+use super::legacy::{self, Evidence, Types};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::{reply, Keys};
+use crate::protocol::Keys;
 
 /// The version that is written to `meta`; other clients only display it.
 pub const VERSION: &str = "bullmq:5.62.0";
-
-/// The types that these keys have in a BullMQ queue.
-const TYPES: [(&str, &str); 10] = [
-    ("meta", "hash"),
-    ("wait", "list"),
-    ("paused", "list"),
-    ("active", "list"),
-    ("completed", "zset"),
-    ("failed", "zset"),
-    ("delayed", "zset"),
-    ("prioritized", "zset"),
-    ("marker", "zset"),
-    ("events", "stream"),
-];
 
 /// Checks that the keys are those of a BullMQ queue, and on a cluster in one slot.
 ///
 /// # Errors
 /// [`Error::QueueName`] when a cluster would scatter the queue's keys; [`Error::LegacyQueue`] when the keys are not BullMQ's.
-pub(super) async fn check(link: &Link, keys: &Keys) -> Result<()> {
+pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Result<()> {
     if link.ready().await?.cluster && !keys.has_hash_tag() {
         let (prefix, name) = (keys.prefix(), keys.name());
         return Err(Error::QueueName(format!(
@@ -35,32 +20,33 @@ pub(super) async fn check(link: &Link, keys: &Keys) -> Result<()> {
              name \"{{{name}}}\""
         )));
     }
-    let ask = |(suffix, _): &(&str, &str)| {
-        let mut cmd = Cmd::new();
-        cmd.arg("TYPE").arg(keys.of(suffix));
-        cmd
-    };
-    let commands: Vec<Cmd> = TYPES.iter().map(ask).collect();
-    let replies = link.pipeline(&commands, Retry::Look).await?;
-    for ((suffix, expected), reply) in TYPES.iter().zip(replies) {
-        let found = reply::text(reply?)?;
-        if found != "none" && found != *expected {
-            return Err(foreign(keys, suffix, expected, &found));
-        }
+    let (types, has_meta_of_bullmq) = Types::read(link, keys).await?;
+    if let Some((suffix, found, expected)) = types.strange() {
+        return Err(refused(
+            keys,
+            &format!(
+                "key {} is a {found} where BullMQ has a {expected}, so these keys do not belong to a BullMQ queue",
+                keys.of(suffix)
+            ),
+        ));
     }
-    Ok(())
+    if allow_legacy {
+        return Ok(());
+    }
+    let Some(Evidence { flavour, shown_by, mixed }) = legacy::evidence(link, keys, &types, has_meta_of_bullmq).await?
+    else {
+        return Ok(());
+    };
+    let whose =
+        if mixed { "Bull and BullMQ use this queue both" } else { "this queue belongs to Bull, BullMQ's predecessor" };
+    Err(refused(keys, &format!("{whose}: {shown_by} ({flavour}). Its jobs would be lost or run again and again")))
 }
 
-fn foreign(keys: &Keys, suffix: &str, expected: &str, found: &str) -> Error {
-    let (key, prefix, name) = (keys.of(suffix), keys.prefix(), keys.name());
-    let what = if found == "set" && (suffix == "completed" || suffix == "failed") {
-        "it belongs to Bull 1.x or 2.x, and its jobs would be lost"
-    } else {
-        "these keys do not belong to a BullMQ queue"
-    };
+fn refused(keys: &Keys, why: &str) -> Error {
+    let (prefix, name) = (keys.prefix(), keys.name());
     Error::LegacyQueue(format!(
-        "key {key} is a {found} where BullMQ has a {expected}: {what}. Use another prefix than \"{prefix}\" or another queue name \
-         than \"{name}\" and move the jobs over, or delete the old keys when they are not needed"
+        "{why}. Use another prefix than \"{prefix}\" or another queue name than \"{name}\" and move the jobs over, or delete the old \
+         keys when they are not needed; allow_legacy=True uses the queue nevertheless"
     ))
 }
 

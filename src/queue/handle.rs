@@ -9,16 +9,18 @@ use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
 
-/// What a queue handle writes to `meta` when it first adds or changes something.
+/// What a queue handle checks at its first call, and what it writes to `meta` when it first adds or changes something.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueOptions {
     pub max_len_events: i64,
     pub skip_metas_update: bool,
+    /// A queue of Bull's is not refused.
+    pub allow_legacy: bool,
 }
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        QueueOptions { max_len_events: 10_000, skip_metas_update: false }
+        QueueOptions { max_len_events: 10_000, skip_metas_update: false, allow_legacy: false }
     }
 }
 
@@ -64,7 +66,7 @@ impl QueueHandle {
     /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what [`Link::call`]
     /// returns.
     pub async fn ready(&self) -> Result<()> {
-        self.checked.get_or_try_init(|| checks::check(&self.link, &self.keys)).await.copied()
+        self.checked.get_or_try_init(|| checks::check(&self.link, &self.keys, self.options.allow_legacy)).await.copied()
     }
 
     /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something. Does nothing after the first success.

@@ -6,6 +6,7 @@ mod checks;
 mod coalescer;
 mod getters;
 mod handle;
+mod legacy;
 mod linked;
 mod patience;
 #[cfg(feature = "arrow")]

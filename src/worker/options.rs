@@ -55,6 +55,8 @@ pub struct WorkerOptions {
     pub remove_on_fail: Option<Keep>,
     pub metrics_max_points: Option<i64>,
     pub worker_name: Option<Arc<str>>,
+    /// A queue of Bull's is not refused.
+    pub allow_legacy: bool,
     /// The run whose list in Redis gets the ids of the jobs that this worker finishes.
     pub run: Option<Arc<str>>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.

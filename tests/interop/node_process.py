@@ -21,13 +21,13 @@ class NodeError(Exception):
 
 
 class NodeProcess:
-    """One driver process bound to one version of the library (``bullmq5`` or ``bullmq6``)."""
+    """One driver process bound to one version of the library (``bullmq5`` or ``bullmq6``; ``bull1`` ... with ``bull.js``)."""
 
-    def __init__(self, library: str, redis_url: str) -> None:
+    def __init__(self, library: str, redis_url: str, program: str = "driver.js") -> None:
         self.library = library
         self._ids = count(1)
         self._process = subprocess.Popen(
-            ["node", str(HERE / "node" / "driver.js"), library, redis_url],
+            ["node", str(HERE / "node" / program), library, redis_url],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -13,6 +13,7 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import ClosedError
 from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
 from bullrush.url import check_url, given_url, masked, resolve
+from bullrush.values import checks
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 #: The parts of a queue that have a key of their own, by BullMQ's names. "" is the beginning of the keys of jobs.
@@ -42,6 +43,7 @@ _KEY_TYPES: Final = (
 class _CoreSettings(TypedDict):
     max_len_events: int
     skip_metas_update: bool
+    allow_legacy: bool
     timeout_ms: int | None
 
 
@@ -168,6 +170,7 @@ class Handle(Connected):
         self._core_settings: _CoreSettings = {
             "max_len_events": max_len_events,
             "skip_metas_update": skip_metas_update,
+            "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
             "timeout_ms": timeout_ms,
         }
         self._core: CoreQueue | None = None if url is None else self._new_core_queue()

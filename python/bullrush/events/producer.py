@@ -27,10 +27,12 @@ class QueueEventsProducerOptions(TypedDict, total=False):
     Attributes:
         url: the URL of Redis; see `QueueOptions`.
         prefix: the prefix of all keys; ``bull`` by default.
+        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
     """
 
     url: str | None
     prefix: str
+    allow_legacy: bool
 
 
 _KNOWN: Final = frozenset(QueueEventsProducerOptions.__annotations__)

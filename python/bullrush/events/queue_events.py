@@ -44,6 +44,7 @@ class QueueEventsOptions(TypedDict, total=False):
         blocking_timeout: how long one blocking read lasts, in ms; 10,000. It only decides how often an idle connection
             reads again.
         autorun: True, the default, connects at once and calls listeners as soon as there are any. Otherwise call `run`.
+        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
     """
 
     url: str | None
@@ -51,6 +52,7 @@ class QueueEventsOptions(TypedDict, total=False):
     last_event_id: str
     blocking_timeout: Duration
     autorun: bool
+    allow_legacy: bool
 
 
 _KNOWN: Final = frozenset(QueueEventsOptions.__annotations__)

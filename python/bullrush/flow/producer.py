@@ -43,12 +43,14 @@ class FlowOptions(TypedDict, total=False):
     Attributes:
         url: the URL of Redis; see `QueueOptions`.
         prefix: the prefix of all keys; ``bull`` by default. A job of a flow may have another one.
+        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
     """
 
     url: str | None
     prefix: str
+    allow_legacy: bool
     telemetry: Telemetry | None
     timeout: Duration | None
 
@@ -121,6 +123,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         super().__init__(options.get("url"), options.get("prefix", "bull"), options)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
+        self._allow_legacy = checks.boolean("allow_legacy", options.get("allow_legacy", False))
         self._options: FlowOptions = options
         self._queues: dict[tuple[str, str], _FlowQueue] = {}
 
@@ -298,7 +301,14 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
             raise self._closed_error()
         queue = self._queues.get((prefix, name))
         if queue is None:
-            core = CoreQueue(self._url, prefix, name, skip_metas_update=True, timeout_ms=self._timeout)
+            core = CoreQueue(
+                self._url,
+                prefix,
+                name,
+                skip_metas_update=True,
+                allow_legacy=self._allow_legacy,
+                timeout_ms=self._timeout,
+            )
             queue = self._queues[prefix, name] = _FlowQueue(core, self._url, prefix, name)
         return queue
 

@@ -55,6 +55,8 @@ class QueueOptions(TypedDict, total=False):
         default_job_options: options for every job added here; the options of a job take precedence.
         streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps almost none.
         skip_metas_update: True does not write the queue's settings to Redis.
+        allow_legacy: True uses a queue of Bull, BullMQ's predecessor, instead of raising `LegacyQueueError`; its jobs may be
+            lost.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
             `clean` makes several round trips.
@@ -65,6 +67,7 @@ class QueueOptions(TypedDict, total=False):
     default_job_options: JobOptions | None
     streams: dict[Literal["events"], dict[Literal["max_len"], int]] | None
     skip_metas_update: bool
+    allow_legacy: bool
     telemetry: Telemetry | None
     timeout: Duration | None
 

@@ -116,6 +116,7 @@ class WorkerOptions(TypedDict, total=False):
             `UnrecoverableError` or a `TransientError`, and attempts are left to the job's options.
         settings: ``{"backoff_strategy": ...}``, as in BullMQ.
         run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
+        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
     """
 
@@ -149,6 +150,7 @@ class WorkerOptions(TypedDict, total=False):
     timeout: Duration | None
     isolation: Literal["thread", "process"]
     unknown: Literal["fail", "delay"]
+    allow_legacy: bool
     telemetry: Telemetry | None
 
 
@@ -271,6 +273,7 @@ class WorkerSettings:
     skip_stalled_check: bool = _option(default=False, check=checks.boolean)
     run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
+    allow_legacy: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
     classify: Classifier | None = field(default=None, metadata=_rule(_callable, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
@@ -300,6 +303,7 @@ class WorkerSettings:
             max_backoff=self.max_backoff,
             max_error_size=self.max_error_size,
             run=self.run,
+            allow_legacy=self.allow_legacy,
         )
 
 

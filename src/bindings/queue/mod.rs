@@ -88,7 +88,9 @@ impl CoreQueue {
 #[pymethods]
 impl CoreQueue {
     #[new]
-    #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, timeout_ms=Some(10_000)))]
+    #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
+        timeout_ms=Some(10_000)))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         url: &str,
@@ -96,12 +98,13 @@ impl CoreQueue {
         name: &str,
         max_len_events: i64,
         skip_metas_update: bool,
+        allow_legacy: bool,
         timeout_ms: Option<u64>,
     ) -> PyResult<Self> {
         Ok(Self {
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
-            options: QueueOptions { max_len_events, skip_metas_update },
+            options: QueueOptions { max_len_events, skip_metas_update, allow_legacy },
             timeout: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),
         })

@@ -146,7 +146,8 @@ impl Engine {
 
     /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
     async fn check(&mut self) -> Result<()> {
-        let options = QueueOptions { skip_metas_update: true, ..QueueOptions::default() };
+        let allow_legacy = self.state.options.allow_legacy;
+        let options = QueueOptions { skip_metas_update: true, allow_legacy, ..QueueOptions::default() };
         QueueHandle::new(self.link.clone(), self.link.clone(), self.keys.clone(), options).ready().await
     }
 

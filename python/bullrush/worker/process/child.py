@@ -117,7 +117,7 @@ def _follow_parent() -> None:
 
 def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], list[JobRunResult]]:
     handlers = pickle.loads(setup.function)
-    queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True)
+    queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True, allow_legacy=True)
     queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
     calls = {
         name: _blocking(handler if setup.batched else of_job(handler)) for name, handler in _by_name(handlers).items()

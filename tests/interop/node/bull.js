@@ -1,0 +1,68 @@
+'use strict';
+// Puts a queue of real Bull, BullMQ's predecessor, into a state: one JSON command per input line, one reply per line.
+// usage: node bull.js <bull1|bull2|bull30|bull3|bull4> <redis url>
+
+const readline = require('node:readline');
+
+const [library, url] = process.argv.slice(2);
+const Bull = require(library);
+const { hostname, port } = new URL(url);
+const named = library !== 'bull1' && library !== 'bull2';
+const queues = new Map();
+const NEVER = 3_600_000;
+
+function queue(name) {
+  if (!queues.has(name)) {
+    const opened = named ? new Bull(name, { redis: { host: hostname, port: Number(port) } }) : new Bull(name, Number(port), hostname);
+    opened.on('error', () => {});
+    queues.set(name, opened);
+  }
+  return queues.get(name);
+}
+
+const add = (on, data, opts) => (named ? on.add('welcome', data, opts) : on.add(data, opts));
+const handle = (on, handler) => { (named ? on.process('welcome', 1, handler) : on.process(1, handler)); };
+
+/** Resolves when a job has ended so, or runs for the first time. */
+function after(on, event) {
+  return new Promise(resolve => on.once(event, () => setImmediate(resolve)));
+}
+
+const STATES = {
+  waiting: async on => { for (const n of [1, 2]) { await add(on, { n }); } },
+  delayed: async on => { await add(on, { n: 1 }, { delay: NEVER }); },
+  active: async on => {
+    await add(on, { n: 1 });
+    await new Promise(started => { handle(on, () => { started(); return new Promise(() => {}); }); });
+  },
+  'failed once': async on => {
+    const failed = after(on, 'failed');
+    handle(on, async () => { throw new Error('not yet'); });
+    await add(on, { n: 1 }, { attempts: 3, backoff: { type: 'fixed', delay: NEVER } });
+    await failed;
+  },
+  finished: async on => {
+    handle(on, async job => { if (job.data.n === 2) { throw new Error('no'); } return 5; });
+    const completed = after(on, 'completed');
+    await add(on, { n: 1 });
+    await completed;
+    const failed = after(on, 'failed');
+    await add(on, { n: 2 });
+    await failed;
+  },
+  paused: async on => { await on.pause(); await add(on, { n: 1 }); },
+  'paused and empty': async on => { await on.pause(); },
+  repeatable: async on => { await add(on, { n: 1 }, { repeat: { cron: '0 0 * * *' } }); },
+};
+
+readline.createInterface({ input: process.stdin }).on('line', async line => {
+  const { id, op, ...args } = JSON.parse(line);
+  try {
+    await STATES[op](queue(args.queue));
+    process.stdout.write(`${JSON.stringify({ id, value: null })}\n`);
+  } catch (error) {
+    process.stdout.write(`${JSON.stringify({ id, error: { name: error.name, message: error.message, stack: error.stack } })}\n`);
+  }
+}).on('close', () => process.exit(0));
+
+process.stdout.write('{"ready":true}\n');
