@@ -39,7 +39,9 @@ class Words(str):
 
 
 _URL: Final = Words("the environment")
-_HANDLE: Final = {"url": _URL, "prefix": "bull"}
+_HANDLE: Final = {"url": _URL, "prefix": "bull", "allow_legacy": False}
+#: Options that no class of BullMQ has.
+_OURS: Final = "allow_legacy"
 _ALWAYS: Final = {"attempts": 0, "delay": 0, "priority": 0, "lifo": False}
 _POLICIES: Final = dict.fromkeys([name for name in STORED_OPTIONS if name.endswith("_on_failure")], False)
 _KEEP: Final = dict.fromkeys(["remove_on_complete", "remove_on_fail"], False)
@@ -96,12 +98,14 @@ def tables() -> dict[str, Options]:
     }
     streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
-    here = "batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify"
+    here = (
+        f"{_OURS} batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify"
+    )
     return {
         "QueueOptions": _of(
             QueueOptions,
             {**_HANDLE, "streams": streams, "skip_metas_update": False, "timeout": queue._DEFAULT_TIMEOUT},
-            "timeout",
+            f"{_OURS} timeout",
         ),
         "JobOptions": _of(JobOptions, jobs),
         "BackoffOptions": _of(BackoffOptions, {"delay": 0, "jitter": 0}),
@@ -115,9 +119,10 @@ def tables() -> dict[str, Options]:
         "QueueEventsOptions": _of(
             QueueEventsOptions,
             {**_HANDLE, "last_event_id": "$", "blocking_timeout": _DEFAULT_BLOCKING_TIMEOUT, "autorun": True},
+            _OURS,
         ),
-        "QueueEventsProducerOptions": _of(QueueEventsProducerOptions, _HANDLE),
-        "FlowOptions": _of(FlowOptions, {**_HANDLE, "timeout": flow._DEFAULT_TIMEOUT}, "timeout"),
+        "QueueEventsProducerOptions": _of(QueueEventsProducerOptions, _HANDLE, _OURS),
+        "FlowOptions": _of(FlowOptions, {**_HANDLE, "timeout": flow._DEFAULT_TIMEOUT}, f"{_OURS} timeout"),
         "SchedulerOptions": _of(SchedulerOptions, {**_HANDLE, "timeout": scheduler._DEFAULT_TIMEOUT}, "timeout"),
         "RepeatOptions": _of(RepeatOptions, {"tz": "UTC", "immediately": False, "count": 0}),
         "JobTemplate": _of(JobTemplate),
