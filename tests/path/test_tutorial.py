@@ -170,7 +170,7 @@ def deploy(page: Page, queue: Queue, service: str, worker: Terminal, other: Term
     bought = re.findall(r'"job":"(\d+)"', other.run(buy))
     assert len(bought) == 40
     more = [queue.add("receipt", {"order": n, "to": "bob@example.com"}).id for n in range(60)]
-    psutil.Process(worker.pid).children()[0].send_signal(signal.SIGTERM)
+    terminate(worker)
     worker.sees("closing 2 processes after their running jobs")
     worker.ends(0)
     assert queue.get_active_count() == 0
@@ -187,10 +187,10 @@ def end_at_once(queue: Queue, service: str, worker: Terminal, other: Terminal) -
     """A second signal in mid-job ends the worker within a second; the next worker runs the job again."""
     job = queue.add("catalogue", {"pages": 5}).id
     worker.sees("page 1")
-    worker.sendintr()
+    terminate(worker)
     worker.sees("closing 2 processes after their running jobs")
     began = time.monotonic()
-    worker.sendintr()
+    terminate(worker)
     worker.ends(4)
     assert time.monotonic() - began < 1
     assert queue.get_job_state(job) == "active"
@@ -201,6 +201,11 @@ def end_at_once(queue: Queue, service: str, worker: Terminal, other: Terminal) -
     assert again is not None and (again.returnvalue, again.stalled_counter) == ("5 pages", 1)
     worker.sendintr()
     worker.ends(0)
+
+
+def terminate(worker: Terminal) -> None:
+    """Send SIGTERM to the command, as a service manager does."""
+    psutil.Process(worker.pid).children()[0].send_signal(signal.SIGTERM)
 
 
 def completions(queue: Queue, jobs: list[str]) -> Counter[str]:
