@@ -214,6 +214,12 @@ def _wait_for_step(step: _Step) -> object:
         time.sleep(step)
         return None
     if isinstance(step, Awaitable):
+        if asyncio._get_running_loop() is not None:
+            if inspect.iscoroutine(step):
+                step.close()
+            raise RuntimeError(
+                "An event loop runs on this thread: await the twin of this call, aenqueue() or bullrush.aio"
+            )
         return asyncio.run(_as_coroutine(step))
     return step.wait()
 

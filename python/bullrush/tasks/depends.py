@@ -62,6 +62,12 @@ def Depends(provider: Callable[..., Any], *, scope: Scope = "job") -> Any:  # no
     if not callable(provider):
         raise InvalidOptionError(f"Depends() takes a function that makes the value, not {provider!r}")
     check_choice("scope", scope, ("job", "worker"))
+    if inspect.isgeneratorfunction(provider) or inspect.isasyncgenfunction(provider):
+        decorator = "contextmanager" if inspect.isgeneratorfunction(provider) else "asynccontextmanager"
+        raise InvalidOptionError(
+            f"{provider!r} is a generator: put @contextlib.{decorator} above it, so that what follows its yield runs at "
+            "the end"
+        )
     needs = {}
     for parameter in _parameters(provider):
         if isinstance(parameter.default, Dependency):

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
 from bullrush.tasks.new_task import NewTask
 
@@ -54,9 +55,24 @@ def overrides(middleware: Middleware, call: str) -> bool:
 
 def enqueue_hooks(middleware: Iterable[Middleware]) -> list[EnqueueHook]:
     """Return what to call with each new job, in order."""
-    hooks: list[EnqueueHook] = [one.on_enqueue for one in middleware if overrides(one, "on_enqueue")]
+    hooks: list[EnqueueHook] = []
+    for one in middleware:
+        if not isinstance(one, Middleware):
+            raise InvalidOptionError(f"middleware must be objects of subclasses of Middleware, not {one!r}")
+        if overrides(one, "on_enqueue"):
+            hooks.append(_checked(one.on_enqueue))
     # What is changed is a copy: the options of a task are shared by its jobs.
     return [_copied, *hooks] if hooks else []
+
+
+def _checked(hook: EnqueueHook) -> EnqueueHook:
+    def call(task: NewTask[Any]) -> NewTask[Any]:
+        returned: object = hook(task)
+        if isinstance(returned, NewTask):
+            return returned
+        raise TypeError(f"{hook.__qualname__} must return the NewTask to add, not {type(returned).__name__}")
+
+    return call
 
 
 def _copied(task: NewTask[Any]) -> NewTask[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.base.operation import options_by_name
@@ -25,6 +24,7 @@ from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
 from bullrush.url import check_url, masked
 from bullrush.values.naming import check_job_name
+from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.routes import Route
 
 if TYPE_CHECKING:
@@ -143,13 +143,15 @@ class Tasks:
         job, run = read_task_options(options, self._defaults)
 
         def make(function: Callable[..., Any]) -> Task[Any, Any]:
-            if not callable(function):
+            if not callable(function) or isinstance(function, type):
                 raise InvalidOptionError(f"@tasks.task is for functions, not {function!r}")
-            own_name = check_job_name(name or function.__name__)
+            if name is None and not hasattr(function, "__name__"):
+                raise InvalidOptionError(f"{function!r} has no name of its own: give the task a name=")
+            own_name = check_job_name(function.__name__ if name is None else name)
             if own_name in self._part.tasks:
                 raise InvalidOptionError(f"{self!r} has a task {own_name!r} already: give one of them a name=")
             signature = Signature(own_name, function, self._codec)
-            kind = AsyncTask if iscoroutinefunction(function) else PlainTask
+            kind = AsyncTask if is_async(function) else PlainTask
             made: Task[Any, Any] = kind(function, signature, own_name, job, run, self._producer)
             self._part.tasks[own_name] = made
             return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from bullrush.errors import DataError, InvalidOptionError, MalformedJobError
@@ -104,7 +104,7 @@ class Signature:
     @cached_property
     def _hints(self) -> dict[str, Any]:
         try:
-            return typing.get_type_hints(inspect.unwrap(self._function), include_extras=True)
+            return typing.get_type_hints(_annotated(self._function), include_extras=True)
         except NameError as error:
             raise InvalidOptionError(
                 f"Task {self._name}: an annotation is not known when the program runs ({error}). Import the class at "
@@ -170,3 +170,11 @@ class Signature:
             InvalidOptionError: an annotation is not known, or has no form in JSON.
         """
         _ = self.arguments, self._result
+
+
+def _annotated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what has the annotations: the function inside a decorator or a partial, the call of an object."""
+    function = inspect.unwrap(function)
+    while isinstance(function, partial):
+        function = inspect.unwrap(function.func)
+    return function if inspect.isroutine(function) else type(function).__call__

@@ -75,7 +75,7 @@ def at_least(low: int) -> Check:
 def milliseconds(name: str, value: object) -> int:
     """Return a duration in milliseconds."""
     if isinstance(value, timedelta):
-        return round(value / _MILLISECOND)
+        value = round(value / _MILLISECOND)
     try:
         return whole(name, value)
     except InvalidOptionError:

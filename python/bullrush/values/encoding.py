@@ -143,6 +143,7 @@ _TYPED_TASKS: Final = "or a typed task (bullrush.tasks), which does it for you"
 
 def _advice(value: object) -> str:
     # Imported here, since only errors need them.
+    from collections.abc import AsyncIterator, Coroutine, Iterator
     from decimal import Decimal
     from pathlib import PurePath
 
@@ -154,6 +155,10 @@ def _advice(value: object) -> str:
         return f"; use {instead}, {_TYPED_TASKS}" if isinstance(value, Decimal | bytes) else f"; use {instead}"
     if isinstance(value, PurePath):
         return "; use str(...)"
+    if isinstance(value, Coroutine):
+        return "; await it, and make the function that returns it an async def"
+    if isinstance(value, Iterator | AsyncIterator):
+        return "; make it a list"
     # Scalars and arrays of numpy.
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         return "; use .item()"

@@ -32,6 +32,15 @@ class Address:
     seal: bytes = b""
 
 
+#: An alias that refers to itself, which pydantic cannot follow.
+Tree = dict[str, "Tree"]
+
+
+@dataclasses.dataclass
+class Folder:
+    inner: "Folder | None" = None
+
+
 class Order(pydantic.BaseModel):
     id: int
     placed: datetime
@@ -183,9 +192,17 @@ def test_data_that_is_no_object_is_refused(tasks: Tasks, data):
 def test_a_type_without_a_form_in_json_is_refused_before_the_first_job(tasks: Tasks):
     def load(model: AsJson) -> None: ...
     def later(model: "Missing") -> None: ...  # noqa: F821 - what TYPE_CHECKING does
+    def nested(tree: Tree, when: date) -> None: ...
 
     for function, said in (load, "AsJson"), (later, "not under TYPE_CHECKING"):
         with pytest.raises(InvalidOptionError, match=said):
             tasks.task(function).signature.check()
+    with pytest.raises(InvalidOptionError, match="an alias cannot refer to itself"):
+        tasks.task(name="nested")(nested).signature.check()
+    with pytest.raises(TypeError, match=r"dataclass contains itself; install pydantic"):
+        AsJson(pydantic=False).compile({"folder": Folder}, ["folder"])
+    assert AsJson().compile({"folder": Folder}, ["folder"]).decode({"folder": {"inner": {}}}) == {
+        "folder": Folder(Folder())
+    }
     with pytest.raises(TypeError, match=r"pip install 'bullrush\[tasks\]'"):
         AsJson(pydantic=False).compile({"order": Order}, ["order"])

@@ -127,6 +127,19 @@ def test_a_def_refuses_what_needs_an_event_loop(eager):
             task.enqueue()
 
 
+def test_a_blocking_call_of_a_coroutine_on_a_loop_leads_to_its_twin(eager):
+    @eager.task
+    async def later() -> int:
+        return 1
+
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match=r"await the twin of this call, aenqueue\(\)"):
+            later.enqueue()
+        assert await (await later.aenqueue()).aresult() == 1
+
+    asyncio.run(main())
+
+
 def test_middleware_adds_options_and_data_that_the_function_does_not_get():
     class Tenant(Middleware):
         def on_enqueue(self, task: Any) -> Any:

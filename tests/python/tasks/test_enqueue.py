@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
-from bullrush import Depends, FlowProducer, Queue, Task, Tasks, Worker, aenqueue_many, enqueue_many
+from bullrush import Depends, FlowProducer, Middleware, Queue, Task, Tasks, Worker, aenqueue_many, enqueue_many
 from bullrush.errors import DataError, InvalidOptionError, QueueNameError, UnknownOptionError
 
 POOL: object = Depends(object)
@@ -110,6 +113,26 @@ def test_a_bound_task_serves_flows_and_job_schedulers(welcome, queue, redis_url)
     assert (made.name, made.data, made.opts["attempts"]) == ("welcome", {"user_id": 4}, 5)
 
 
+def open_file() -> Iterator[str]:
+    yield "file"
+
+
+async def open_connection() -> AsyncIterator[str]:
+    yield "connection"
+
+
+def test_middleware_that_forgets_to_return_the_job_is_named_and_nothing_is_added(redis_url, queue):
+    class Forgetful(Middleware):
+        def on_enqueue(self, task: Any) -> Any:
+            task.data["_tenant"] = "acme"
+
+    tasks = Tasks(queue.name, url=redis_url, middleware=[Forgetful()])
+    greet = tasks.task(name="greet")(lambda: None)
+    with pytest.raises(TypeError, match=r"Forgetful\.on_enqueue must return the NewTask to add, not NoneType"):
+        greet.enqueue()
+    assert queue.count() == 0
+
+
 def test_mistakes_are_found_when_the_program_is_imported(tasks, welcome):
     with pytest.raises(UnknownOptionError, match="Did you mean 'attempts'"):
         tasks.task(atempts=3)
@@ -127,6 +150,17 @@ def test_mistakes_are_found_when_the_program_is_imported(tasks, welcome):
         Depends(lambda port: port)
     with pytest.raises(InvalidOptionError, match="lives as long as the worker"):
         Depends(lambda one=POOL: one, scope="worker")
+    with pytest.raises(InvalidOptionError, match=r"put @contextlib\.contextmanager above it"):
+        Depends(open_file)
+    with pytest.raises(InvalidOptionError, match=r"put @contextlib\.asynccontextmanager above it"):
+        Depends(open_connection)
+    for wrong in 3, Middleware:
+        with pytest.raises(InvalidOptionError, match="objects of subclasses of Middleware"):
+            Tasks("mail", middleware=[wrong])
+    with pytest.raises(InvalidOptionError, match="has no name of its own: give the task a name="):
+        tasks.task(partial(welcome.fn, 1))
+    with pytest.raises(InvalidOptionError, match="is for functions"):
+        tasks.task(dict)
     with pytest.raises(QueueNameError):
         Tasks("a:b")
 

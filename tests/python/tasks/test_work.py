@@ -6,7 +6,8 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Annotated, Any
 
 import pydantic
@@ -245,6 +246,35 @@ def test_an_awaited_worker_runs_both_kinds(living):
 
     assert asyncio.run(work()) == ["connection", "pool"]
     assert sorted(LIFE) == sorted(["start", "connect", "open", "shut", "disconnect", "stop"])
+
+
+def test_partials_and_objects_are_tasks_with_their_annotations(tasks):
+    class Later:
+        async def __call__(self, when: datetime) -> datetime:
+            return when
+
+    def shifted(hours: int, when: datetime) -> datetime:
+        return when + timedelta(hours=hours)
+
+    noon = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
+    jobs = [
+        tasks.task(name="later")(Later()).enqueue(noon),
+        tasks.task(name="shifted")(partial(shifted, 1)).enqueue(noon),
+    ]
+    assert work_off(tasks).completed == 2
+    assert [job.result() for job in jobs] == [noon, noon + timedelta(hours=1)]
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_coroutine_as_a_result_says_what_is_missing(tasks):
+    async def real() -> int:
+        return 1
+
+    wrapped = tasks.task(name="wrapped")(lambda: real())
+    job = wrapped.using(attempts=1).enqueue()
+    assert work_off(tasks).failed == 1
+    with pytest.raises(JobFailedError, match="coroutine is not JSON serializable; await it, .* an async def"):
+        job.result()
 
 
 def test_a_registry_includes_others_inside_its_middleware(tasks, redis_url, queue_name):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bullrush.tasks.codecs.misfit import MisfitError, UnsupportedTypeError
-from bullrush.tasks.codecs.shapes import Fields, shape_of
+from bullrush.tasks.codecs.shapes import NEEDS_PYDANTIC, Fields, shape_of
 
 __all__ = ["AsJson", "Codec", "Coder", "MisfitError"]
 
@@ -68,5 +68,8 @@ class AsJson:
 
 
 def _own(types: Mapping[str, Any], required: Collection[str], *, only_json: bool) -> Coder:
-    fields = Fields({name: shape_of(hint, name, only_json=only_json) for name, hint in types.items()}, required)
+    try:
+        fields = Fields({name: shape_of(hint, name, only_json=only_json) for name, hint in types.items()}, required)
+    except RecursionError:
+        raise UnsupportedTypeError(f"a dataclass contains itself; {NEEDS_PYDANTIC}") from None
     return Coder(fields.encode, fields.decode, fields.is_identity)

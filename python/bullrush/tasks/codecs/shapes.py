@@ -15,7 +15,7 @@ from bullrush.tasks.codecs.scalars import JSON_TYPES, SCALARS, enum_shape
 #: Takes a value and its path, and returns the converted value or raises `MisfitError`.
 Convert: TypeAlias = Callable[[Any, str], Any]
 
-_PYDANTIC: Final = "install pydantic for it: pip install 'bullrush[tasks]'"
+NEEDS_PYDANTIC: Final = "install pydantic for it: pip install 'bullrush[tasks]'"
 _LISTS: Final = (list, Sequence, Iterable, Collection)
 _MAPS: Final = (dict, Mapping)
 
@@ -111,7 +111,7 @@ def _converted(hint: Any, origin: Any, arguments: tuple[Any, ...], path: str, pa
         return _list(part(arguments[0], "[]"), origin)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         return _list(part(arguments[0], "[]"), tuple)
-    raise UnsupportedTypeError(f"{path}: the type {hint!r} has no form in JSON; {_PYDANTIC}")
+    raise UnsupportedTypeError(f"{path}: the type {hint!r} has no form in JSON; {NEEDS_PYDANTIC}")
 
 
 def _found(table: Mapping[Any, Found], hint: Any) -> Found | None:

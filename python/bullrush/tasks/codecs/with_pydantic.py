@@ -48,8 +48,11 @@ def compile_with_pydantic(types: Mapping[str, Any], required: Collection[str]) -
     try:
         # In a list: pydantic takes a configuration for the bytes of a dict only from outside.
         adapter: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(_list_of(shape), config=_CONFIG)
+        # Raises if a name in a type is not known; otherwise the first job would.
+        _ = adapter.validator.title
     except PydanticUserError as error:
-        raise UnsupportedTypeError(str(error)) from error
+        unknown = "a type has a name in quotes that is not known here: an alias cannot refer to itself, a class can"
+        raise UnsupportedTypeError(unknown if error.code == "class-not-fully-defined" else str(error)) from error
 
     def encode(values: dict[str, Any]) -> dict[str, Any]:
         try:
