@@ -15,12 +15,15 @@ _NO_ANSWER: Final = frozenset({
     "EndpointConnectionError",  # botocore
     "ProtocolError",  # urllib3
     "ReadTimeoutError",  # urllib3, botocore
+    "SMTPServerDisconnected",  # smtplib
     "Timeout",  # requests
     "TransportError",  # httpx
 })  # fmt: skip
 #: Answers that another time may be different: time-out, too early, too many requests, and errors of the server.
 _RETRIED: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FIRST_ERROR: Final = 400
+#: SMTP: a mail server says 4yz for now and 5yz for good.
+_FIRST_FINAL_OF_MAIL: Final = 500
 _MOST_SECONDS: Final = 86_400
 
 
@@ -28,8 +31,9 @@ def network(error: BaseException) -> Verdict | None:
     """Retry what a network or a busy server may answer another time; fail what a server refused for good.
 
     Connections that fail, time-outs, and the answers 408, 425, 429, 500, 502, 503 and 504 of an HTTP server are
-    retried: after the seconds of its ``Retry-After``, or after the job's backoff. Its other answers from 400 on fail the job. The errors
-    of Python, requests, httpx, aiohttp, urllib3 and botocore are known.
+    retried: after the seconds of its ``Retry-After``, or after the job's backoff. Its other answers from 400 on fail the job.
+    Of a mail server, answers from 400 to 499 are retried, and those from 500 on fail the job. The errors of Python with its
+    smtplib, requests, httpx, aiohttp, aiosmtplib, urllib3 and botocore are known.
 
     Args:
         error: the exception of a handler.
@@ -37,6 +41,9 @@ def network(error: BaseException) -> Verdict | None:
     Returns:
         None for all other exceptions.
     """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "SMTPException" in names and (codes := _codes_of_mail(error)):
+        return FAIL if min(codes) >= _FIRST_FINAL_OF_MAIL else RETRY
     response = getattr(error, "response", None)
     for holder in (response, error):
         for name in ("status_code", "status", "code"):
@@ -45,7 +52,15 @@ def network(error: BaseException) -> Verdict | None:
                 return _of_status(status, getattr(holder, "headers", None))
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
         return RETRY
-    return RETRY if any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__) else None
+    return RETRY if names & _NO_ANSWER else None
+
+
+def _codes_of_mail(error: BaseException) -> list[int]:
+    """Return what a mail server answered: for the mail, or for each address; of smtplib or aiosmtplib."""
+    told = getattr(error, "recipients", None)
+    each = [code for code, _ in told.values()] if isinstance(told, dict) else told or [error]
+    codes = [one if isinstance(one, int) else getattr(one, "smtp_code", getattr(one, "code", None)) for one in each]
+    return [code for code in codes if isinstance(code, int) and code >= _FIRST_ERROR]
 
 
 def _of_status(status: int, headers: Any) -> Verdict:

@@ -1,6 +1,7 @@
 """Which exceptions are retried, and when: errors of the handler's own, classifiers, and the event ``retrying``."""
 
 import asyncio
+import smtplib
 import socket
 import urllib.error
 from collections.abc import Callable
@@ -222,6 +223,13 @@ class HTTPStatusError(Exception):
         self.response = Response(status, **{name.replace("_", "-"): value for name, value in headers.items()})
 
 
+class SMTPException(Exception):
+    """As those of aiosmtplib."""
+
+    def __init__(self, code: int, recipients: list[Exception] | None = None) -> None:
+        self.code, self.recipients = code, recipients
+
+
 class TransportError(Exception):
     """As that of httpx."""
 
@@ -239,6 +247,15 @@ class TransportError(Exception):
         (HTTPStatusError(404), FAIL),
         (urllib.error.HTTPError("http://h", 404, "Not Found", Message(), None), FAIL),
         (urllib.error.HTTPError("http://h", 502, "Bad Gateway", Message(), None), RETRY),
+        (smtplib.SMTPServerDisconnected("gone"), RETRY),
+        (smtplib.SMTPDataError(451, b"try later"), RETRY),
+        (smtplib.SMTPDataError(554, b"never"), FAIL),
+        (smtplib.SMTPRecipientsRefused({"a": (550, b"unknown"), "b": (451, b"try later")}), RETRY),
+        (smtplib.SMTPRecipientsRefused({"a": (550, b"unknown")}), FAIL),
+        (smtplib.SMTPNotSupportedError("no UTF-8"), None),
+        (SMTPException(421), RETRY),
+        (SMTPException(535), FAIL),
+        (SMTPException(0, [SMTPException(450), SMTPException(550)]), RETRY),
         (ValueError(), None),
         (FileNotFoundError(), None),
     ],
