@@ -5,6 +5,7 @@ mod completions;
 mod endpoint;
 mod errors;
 mod events;
+mod last_resort;
 mod manual;
 mod output;
 mod pending;
@@ -30,6 +31,8 @@ mod _core {
     use super::completions::Completions;
     #[pymodule_export]
     use super::events::{CoreEvents, CoreListening};
+    #[pymodule_export]
+    use super::last_resort::exit_after_signals;
     #[pymodule_export]
     use super::manual::ManualWork;
     #[pymodule_export]

@@ -55,7 +55,7 @@ impl BlockingLink {
         // Counted before the try, so that a try that is dropped counts as well.
         self.pace.failed();
         self.generation += 1;
-        let greeting = Greeting { name: self.client_name.as_deref(), scripts: &[] };
+        let greeting = Greeting { name: self.client_name.as_deref(), ..Greeting::default() };
         match Wire::connect(&self.endpoint, greeting, self.generation).await {
             Ok((wire, _)) => {
                 self.wire = Some(wire);

@@ -13,6 +13,9 @@ use super::shared_link::SharedLink;
 use super::wire::Wire;
 use super::LinkState;
 
+/// Why a connection to a server ended that is a replica now.
+const REFUSED: &str = "the server refused to write";
+
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
 
 /// Keeps a link connected.
@@ -47,13 +50,15 @@ impl Keeper {
     async fn connect(&mut self, mut error: Option<String>) -> Option<(Arc<Wire>, JoinHandle<()>)> {
         let shared = self.shared.clone();
         let mut states = shared.state.subscribe();
+        // Connected to a replica, callers would only be refused again.
+        let must_write = error.as_deref() == Some(REFUSED);
         loop {
             let attempt = self.pace.failures();
             if !shared.publish(LinkState::Connecting { attempt, error: error.take() }) {
                 return None;
             }
             let options = &shared.options;
-            let greeting = Greeting { name: options.client_name.as_deref(), scripts: &options.scripts };
+            let greeting = Greeting { name: options.client_name.as_deref(), scripts: &options.scripts, must_write };
             let generation = self.generation + 1;
             let tried = async {
                 self.pace.wait().await;
@@ -101,7 +106,7 @@ impl Keeper {
                         return "closed".into();
                     }
                     if self.shared.current.load().as_ref().is_none_or(|current| !Arc::ptr_eq(current, wire)) {
-                        return "the server refused to write".into();
+                        return REFUSED.into();
                     }
                 }
                 _ = tick.tick() => {

@@ -27,6 +27,8 @@ pub(super) struct Greeting<'a> {
     pub name: Option<&'a str>,
     /// Loaded where the server does not have them.
     pub scripts: &'a [HotScript],
+    /// A replica will not do: the server before refused to write.
+    pub must_write: bool,
 }
 
 /// Why a connection could not be made.
@@ -82,10 +84,13 @@ impl Wire {
         Ok((wire, driver))
     }
 
-    async fn greet(&mut self, Greeting { name, scripts }: Greeting<'_>) -> Result<(), ConnectError> {
+    async fn greet(&mut self, Greeting { name, scripts, must_write }: Greeting<'_>) -> Result<(), ConnectError> {
         let mut hello = redis::pipe();
         hello.cmd("INFO").arg("server");
         hello.cmd("INFO").arg("cluster");
+        if must_write {
+            hello.cmd("INFO").arg("replication");
+        }
         if !scripts.is_empty() {
             hello.cmd("SCRIPT").arg("EXISTS").arg(scripts.iter().map(|(sha, _)| sha).collect::<Vec<_>>());
         }
@@ -97,6 +102,9 @@ impl Wire {
         let mut sections = replies.into_iter();
         let version = read_info(sections.next(), "redis_version")?;
         let cluster = read_info(sections.next(), "cluster_enabled")?;
+        if must_write && read_info(sections.next(), "role")?.as_deref() == Some("slave") {
+            return Err(ConnectError::Retry("the server is a replica, which refuses to write".into()));
+        }
         if let Some(version) = &version {
             check_version(version).map_err(ConnectError::Fatal)?;
         }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from bullrush.cli.registry import COMMANDS, build_parser, load
 from bullrush.cli.terminal.ending import guarded
+from bullrush.cli.terminal.streams import open_missing
 
 __all__ = ["COMMANDS", "main"]
 
@@ -22,5 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), "")
-    options = build_parser(asked).parse_args(words)
+    open_missing()
+    parser = build_parser(asked)
+    options, left = parser.parse_known_args(words)
+    # argparse has no ids left for `retry mail --json 17`: it takes none at once, where `17` might have stood.
+    ids = getattr(options, "ids", None)
+    if left and (ids is None or any(word.startswith("-") for word in left)):
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    if ids is not None:
+        ids += left
     return guarded(lambda: load(options.command).run(options), options.command)

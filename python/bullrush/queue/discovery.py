@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from bullrush._core import CoreQueue
 from bullrush.base.operation import reply, run_blocking
+from bullrush.errors import QueueNameError
 from bullrush.url import check_url, resolve
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.values.naming import check_prefix, check_unicode
+from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 _PAGE: Final = 1_000
 DEFAULT_TIMEOUT: Final = 10_000
@@ -66,7 +67,14 @@ class QueueScan:
         command = ["SCAN", self._cursor, "MATCH", self._pattern, "COUNT", _PAGE, "TYPE", "hash"]
         ((self._cursor, keys),) = await reply(self._core.commands([command]))
         self.ended = self._cursor == b"0"
-        names = {key.decode(errors="replace")[len(self._start) : -len(_END)] for key in keys}
-        new = [name for name in names if name and ":" not in name and name not in self._seen]
+        names = {name for key in keys if (name := self._name(key)) is not None}
+        new = [name for name in names if name not in self._seen]
         self._seen.update(new)
         return new
+
+    def _name(self, key: bytes) -> str | None:
+        """Return the name of the queue that has this key; None if it is no queue that can be opened."""
+        try:
+            return check_queue_name(key.decode()[len(self._start) : -len(_END)])
+        except (UnicodeDecodeError, QueueNameError):
+            return None

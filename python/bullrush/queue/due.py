@@ -28,6 +28,8 @@ class DueWork:
     Attributes:
         paused: the queue is paused.
         limited: the rate limit or the global concurrency lets no job start now.
+        limited_by_workers: perhaps a rate limit lets no job start now: only the workers know it, and one has begun a
+            period of it.
         active: how many jobs run, on all workers.
         oldest_id: the job that has been due the longest; None if none is due.
         oldest_age: for how many ms it has been due.
@@ -36,6 +38,7 @@ class DueWork:
 
     paused: bool
     limited: bool
+    limited_by_workers: bool
     active: int
     oldest_id: str | None
     oldest_age: int | None
@@ -48,7 +51,13 @@ class DueWork:
             claimed: how many ms ago a job was claimed.
             stuck_after: after how many ms that is a problem.
         """
-        if self.paused or self.limited or self.oldest_age is None or self.oldest_age < stuck_after:
+        if (
+            self.paused
+            or self.limited
+            or self.limited_by_workers
+            or self.oldest_age is None
+            or self.oldest_age < stuck_after
+        ):
             return False
         return claimed is None or claimed >= stuck_after
 
@@ -101,10 +110,12 @@ async def due_work(core: CoreQueue, to_key: Callable[[str], str], most: int | No
     starts = [int(float(entry[1])) for entry in finished if entry]
     if running is not None:
         starts.append(read_number(times[_text(running)][1]) or 0)
-    slots, limit = read_number(concurrency), most or read_number(stored_most) or _LIMITED_BY_HAND
+    slots, limit = read_number(concurrency), most or read_number(stored_most)
+    started = (read_number(used) or 0) if ttl > 0 else 0
     return DueWork(
         paused=paused is not None,
-        limited=(slots is not None and active >= slots) or (ttl > 0 and (read_number(used) or 0) >= limit),
+        limited=(slots is not None and active >= slots) or (started >= (limit or _LIMITED_BY_HAND)),
+        limited_by_workers=limit is None and started > 0,
         active=active,
         oldest_id=oldest,
         oldest_age=None if oldest is None else max(0, now - due[oldest]),

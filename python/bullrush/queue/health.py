@@ -74,7 +74,7 @@ class QueueHealthCalls(QueueMonitoring[JobT]):
                 again = await due_work(self.core, self.to_key)
                 stuck = again.oldest_id == work.oldest_id and again.is_stuck(again.last_start_age, longest)
         except ConnectionLostError:
-            unknown = DueWork(False, False, 0, None, None, None)
+            unknown = DueWork(False, False, False, 0, None, None, None)
             return _health(self.name, unknown, ("disconnected",), connected=False)
         return _health(self.name, work, ("stuck",) if stuck else (), connected=True)
 

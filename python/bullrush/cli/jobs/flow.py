@@ -9,6 +9,7 @@ from functools import cache
 from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_queue, count, known_queue, open_queue, url_of
 from bullrush.cli.terminal.output import write, write_json
+from bullrush.cli.terminal.visible import visible
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
@@ -75,7 +76,7 @@ def _as_json(node: JobNode[Job], state_of: StateReader) -> dict[str, JSON]:
 
 def _lines(node: JobNode[Job], state_of: StateReader, first: str, further: str) -> Iterator[str]:
     job = node.job
-    yield f"{first}{job.name}  {job.queue_name}:{job.id}  {state_of(job)}"
+    yield f"{first}{visible(job.name, line=True)}  {job.queue_name}:{visible(job.id, line=True)}  {state_of(job)}"
     for number, child in enumerate(node.children, 1):
         last = number == len(node.children)
         yield from _lines(

@@ -8,6 +8,7 @@ import time
 
 from bullrush.cli.terminal.options import add_queue, count, duration, known_queue, url_of
 from bullrush.cli.terminal.output import cell, compact, write, write_json
+from bullrush.cli.terminal.visible import visible
 from bullrush.events import Event, QueueEvents
 
 EXAMPLES = """\
@@ -48,5 +49,6 @@ def _print(event: Event, *, as_json: bool) -> None:
         return
     rest = {name: event[name] for name in event if name not in {"event", "jobId"}}
     clock = time.strftime("%H:%M:%S", time.localtime(int(event.id.partition("-")[0]) / 1_000))
-    write(f"{clock}  {event.event:<17}  {event.job_id or '-':<12}  {cell(compact(rest)) if rest else ''}".rstrip())
+    name, job_id = visible(event.event, line=True), visible(event.job_id or "-", line=True)
+    write(f"{clock}  {name:<17}  {job_id:<12}  {cell(compact(rest)) if rest else ''}".rstrip())
     sys.stdout.flush()

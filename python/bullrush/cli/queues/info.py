@@ -7,8 +7,10 @@ import sys
 import time
 from typing import Final, TypedDict
 
+from bullrush.cli.terminal.ending import FAILED
 from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
 from bullrush.cli.terminal.output import say, write, write_json, write_table
+from bullrush.errors import LegacyQueueError, RedisServerError
 from bullrush.queue import Queue, queue_names
 from bullrush.url import address
 
@@ -64,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     for name in options.queues:
         known_queue(options, name)
     while True:
-        found = [_read(open_queue(options, name)) for name in _names(options)]
+        found, code = _read_all(options)
         if options.json:
             write_json(found, line=options.watch is not None)
         else:
@@ -72,13 +74,28 @@ def run(options: argparse.Namespace) -> int:
                 sys.stdout.write(_CLEAR)
             _print(found, options)
         if options.watch is None:
-            return 0
+            return code
         sys.stdout.flush()
         time.sleep(options.watch / 1_000)
 
 
 def _names(options: argparse.Namespace) -> list[str]:
     return options.queues or sorted(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+
+
+def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
+    """Return the queues that can be read, and the exit code: one broken queue must not hide all others."""
+    found = []
+    code = 0
+    for name in _names(options):
+        try:
+            found.append(_read(open_queue(options, name)))
+        except (LegacyQueueError, RedisServerError) as error:
+            if len(options.queues) == 1:
+                raise
+            say(f"{name}: {error}")
+            code = FAILED
+    return found, code
 
 
 def _read(queue: Queue) -> QueueInfo:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError
+from bullrush.cli.terminal.visible import visible
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ def confirm(options: argparse.Namespace, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise CommandError(f"{question} Nobody can be asked here: --yes is needed", USAGE)
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{visible(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError("nothing was changed", FAILED)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
 from typing import Final
 
+from bullrush.cli.terminal.visible import visible
 from bullrush.errors import (
     BullrushError,
     ConnectionLostError,
@@ -25,6 +27,7 @@ NO_REDIS: Final = 3
 #: As shells count: 128 and the number of the signal.
 _INTERRUPTED: Final = 130
 _BROKEN_PIPE: Final = 141
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 _USAGE: Final = (InvalidOptionError, QueueNameError, DataError)
 _NO_REDIS: Final = (ConnectionLostError, OutcomeUnknownError, RedisServerError, RedisVersionError, LegacyQueueError)
@@ -55,8 +58,15 @@ def guarded(run: Callable[[], int], name: str) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except (BullrushError, CommandError) as error:
-        sys.stderr.write(f"bullrush {name}: {error}\n")
+        sys.stderr.write(visible(f"bullrush {name}: {error}\n"))
         return code_of(error)
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        sys.stderr.write(f"bullrush {name}: {error.strerror}\n")
+        # As above: what is left in the buffer cannot be written, either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     return code
 
 

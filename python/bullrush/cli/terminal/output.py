@@ -9,6 +9,7 @@ from typing import Final
 
 import orjson
 
+from bullrush.cli.terminal.visible import visible
 from bullrush.values.encoding import JSON
 
 _LONGEST_CELL: Final = 60
@@ -18,13 +19,13 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", _MINUTE), ("s", 1))
 
 
 def write(text: str = "") -> None:
-    """Print a line."""
-    sys.stdout.write(text + "\n")
+    """Print a text for people, without what would command the terminal."""
+    sys.stdout.write(visible(text) + "\n")
 
 
 def say(text: str) -> None:
     """Print a line that is no result on stderr, so that it never gets into a pipe."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(visible(text) + "\n")
 
 
 def write_json(value: JSON, *, line: bool = False) -> None:
@@ -98,7 +99,7 @@ def write_fields(fields: Mapping[str, object]) -> None:
     width = max(map(len, fields))
     for name, value in fields.items():
         if value is not None:
-            write(f"{name:{width}}  {value}")
+            write(f"{name:{width}}  {visible(str(value), line=True)}")
 
 
 def age(timestamp: int | None, now: float | None = None) -> str | None:
@@ -114,6 +115,10 @@ def moment(timestamp: int | None) -> str | None:
     """Return a time in ms since 1970 as local time, with its age."""
     if timestamp is None:
         return None
-    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp / 1_000))
+    try:
+        clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp / 1_000))
+    except (OverflowError, OSError, ValueError):
+        # Written by hand, or by a broken clock.
+        return f"{timestamp} ms"
     passed = age(timestamp) or ""
     return f"{clock} ({passed if passed.startswith('in ') else f'{passed} ago'})"

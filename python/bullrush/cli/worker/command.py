@@ -82,10 +82,15 @@ def run(options: argparse.Namespace) -> int:
             # Not as an argument of the processes: everybody on this machine can see those.
             os.environ[_URL] = options.url
         return Supervisor(options).run()
+    supervisor = None
+    if options.control is not None:
+        from bullrush.cli.worker.processes.control import Obedience
+
+        # Before the targets are imported, which may take long, or for ever.
+        supervisor = Obedience(options.control)
+        options.url = os.environ.pop(_URL, None)
     from bullrush.cli.worker.targets import find_workers
 
-    if options.control is not None:
-        options.url = os.environ.pop(_URL, None)
     workers = find_workers(options)
     if options.check:
         from bullrush.cli.worker.check import check
@@ -93,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         return check(workers)
     from bullrush.cli.worker.serve import Process
 
-    return Process(workers, options).run()
+    return Process(workers, options, supervisor).run()
 
 
 def _queue(text: str) -> tuple[str, int | None]:
@@ -105,7 +110,8 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port, and not HOST:PORT")
-    return host, int(port)
+    # As in URLs, the address of IPv6 stands in brackets.
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _seconds(text: str) -> float:

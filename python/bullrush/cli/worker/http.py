@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +15,8 @@ from bullrush.cli.terminal.ending import USAGE, CommandError
 _log: Final = logging.getLogger("bullrush.worker")
 #: Problems that a new process may solve. Without Redis none would work any better.
 _FATAL: Final = frozenset({"stuck", "stopped"})
+#: Seconds for a request.
+_PATIENCE: Final = 5
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -39,6 +42,12 @@ def serve(address: tuple[str, int], monitored: Monitored) -> None:
     """
 
     class Pages(BaseHTTPRequestHandler):
+        # A client that says nothing more must not keep its thread.
+        timeout = _PATIENCE
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             if path == "/metrics":
@@ -55,19 +64,26 @@ def serve(address: tuple[str, int], monitored: Monitored) -> None:
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            if self.command != "HEAD":
+                self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
             _log.debug("%s " + format, self.client_address[0], *args)
 
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        # Probes that come together; the standard is 5, and those beyond wait for a second.
+        request_queue_size = 64
+
     host, port = address
     try:
-        server = ThreadingHTTPServer((host, port), Pages)
+        server = Server((host, port), Pages)
     except OSError as error:
-        raise CommandError(f"--health-port {port} cannot be used: {error.strerror}", USAGE) from None
-    server.daemon_threads = True
+        shown = f"{host}:{port}" if host else port
+        raise CommandError(f"--health-port {shown} cannot be used: {error.strerror}", USAGE) from None
     threading.Thread(target=server.serve_forever, name="bullrush-health", daemon=True).start()
-    _log.info("Health and metrics: http://%s:%d", host or "0.0.0.0", server.server_address[1])
+    shown = f"[{host}]" if ":" in host else host or "0.0.0.0"
+    _log.info("Health and metrics: http://%s:%d", shown, server.server_address[1])
 
 
 def _page(path: str, monitored: Monitored) -> tuple[int, dict[str, Any]]:

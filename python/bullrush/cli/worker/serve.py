@@ -7,15 +7,15 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from bullrush.base import last_resort
 from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.fleet import Fleet
 from bullrush.cli.worker.monitor import Monitor
-from bullrush.cli.worker.processes.control import FORCE, STOP, obey
+from bullrush.cli.worker.processes.control import FORCE, STOP, Obedience
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.worker.monitoring.prometheus import merged
 
@@ -27,7 +27,6 @@ _ENDED: Final = "ended"
 
 #: Seconds for outcomes on their way to Redis when the process is ended by force.
 _LAST_CALLS: Final = 0.5
-_LONGEST: Final = 0.8
 
 _log: Final = logging.getLogger("bullrush.worker")
 
@@ -35,10 +34,12 @@ _log: Final = logging.getLogger("bullrush.worker")
 class Process:
     """The main thread of a process: it waits for signals and other orders."""
 
-    def __init__(self, workers: list[AnyWorker], options: argparse.Namespace) -> None:
+    def __init__(
+        self, workers: list[AnyWorker], options: argparse.Namespace, supervisor: Obedience | None = None
+    ) -> None:
         self._orders: SimpleQueue[str] = SimpleQueue()
         self._timeout: float | None = options.shutdown_timeout
-        self._control: int | None = options.control
+        self._supervisor = supervisor
         self._signals = 0
         self._over = False
         self._address: tuple[str, int] | None = options.health_port
@@ -71,13 +72,15 @@ class Process:
         """Run until all workers have ended; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
-        if self._control is not None:
-            obey(self._control, self.order, self._answer)
-        self.fleet.start()
+        last_resort.set_up(self._timeout, ABANDONED)
+        if self._supervisor is not None:
+            self._supervisor.hand_over(self.order, self._answer)
         if self._address is not None:
             from bullrush.cli.worker.http import serve
 
+            # Before a job is taken: the port may be in use.
             serve(self._address, self)
+        self.fleet.start()
         while not self.fleet.ended:
             order = self._orders.get()
             if order == FORCE:
@@ -108,18 +111,12 @@ class Process:
             self.order(FORCE)
 
     def _end_now(self) -> NoReturn:
-        # Also if a log that nobody reads blocks this thread.
-        threading.Thread(target=_leave_soon, daemon=True).start()
+        # If this takes too long, say because nobody reads the log, the last resort ends it, or the supervisor.
         self.fleet.close(force=True)
         deadline = time.monotonic() + _LAST_CALLS
         while not self.fleet.ended and time.monotonic() < deadline:
             time.sleep(0.01)
         _leave(ABANDONED)
-
-
-def _leave_soon() -> None:
-    time.sleep(_LONGEST)
-    os._exit(ABANDONED)
 
 
 def _leave(code: int) -> NoReturn:

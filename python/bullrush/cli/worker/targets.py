@@ -72,13 +72,15 @@ def import_target(target: str) -> Any:
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
     name, _, path = target.partition(":")
+    if "/" in name or name.startswith("."):
+        raise TargetError(f"{name!r} is no module: write its import path, such as app.jobs for app/jobs.py")
     try:
         module = import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise TargetError(f"there is no module {error.name!r} in {os.getcwd()} or on the Python path") from None
         raise TargetError(_failed(name)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TargetError(_failed(name)) from error
     thing: Any = module
     for part in path.split("."):

@@ -80,4 +80,4 @@ def test_a_taken_port_is_refused(start: Start) -> None:
     port = re.findall(r"http://[\d.]+:(\d+)", first.output)[0]
     second = start("jobs:blocking", "--health-port", f"127.0.0.1:{port}")
     assert second.ends() == 2
-    assert f"--health-port {port} cannot be used" in second.output
+    assert f"--health-port 127.0.0.1:{port} cannot be used" in second.output

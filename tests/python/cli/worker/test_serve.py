@@ -124,12 +124,15 @@ def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left(start: Start, q
         (["jobs:blocking", "-Q", "another"], "no target has the queue 'another'"),
         (["jobs:blocking", "-c", "0"], "no whole number greater than 0"),
         (["broken:handle", "-Q", "any"], "ZeroDivisionError"),
+        (["ended:handle", "-Q", "any", "--check"], "SystemExit: 0"),
+        (["./jobs:handle", "-Q", "any"], "such as app.jobs for app/jobs.py"),
     ],
 )
 def test_what_cannot_run_is_refused_with_code_2(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
     (folder / "broken.py").write_text("1 / 0\n")
+    (folder / "ended.py").write_text("raise SystemExit(0)\n")
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "jobs", raising=False)

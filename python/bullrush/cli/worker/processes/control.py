@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
 from typing import Any, Final
+
+from bullrush.cli.worker.ending import ENDED
 
 #: Take no more jobs and end after the running ones. It may be said again.
 STOP: Final = "stop"
@@ -61,23 +65,45 @@ class Line:
         self._socket.close()
 
 
-def obey(descriptor: int, order: Callable[[str], None], answer: Callable[[str], Any]) -> None:
-    """Listen to the supervisor on a thread of its own.
+class Obedience:
+    """The process's end: it listens to the supervisor on a thread of its own.
 
-    Args:
-        descriptor: the process's end of the line.
-        order: called with `STOP` or `FORCE`. If the supervisor dies, it is told to stop.
-        answer: returns the answer to a question, as JSON.
+    Until `hand_over` the process only starts, and a word of the supervisor or a signal ends it. If the supervisor dies, that counts
+    as `STOP`.
     """
 
-    def listen() -> None:
+    def __init__(self, descriptor: int) -> None:
+        self._order: Callable[[str], None] = _leave
+        self._answer: Callable[[str], Any] = _know_nothing
+        # A terminal and systemd signal all processes at once.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: _leave(STOP))
+        threading.Thread(target=self._listen, args=(descriptor,), name="bullrush-control", daemon=True).start()
+
+    def hand_over(self, order: Callable[[str], None], answer: Callable[[str], Any]) -> None:
+        """The process has started.
+
+        Args:
+            order: called with `STOP` or `FORCE`.
+            answer: returns the answer to a question, as JSON.
+        """
+        self._answer = answer
+        self._order = order
+
+    def _listen(self, descriptor: int) -> None:
         with socket.socket(fileno=descriptor) as line, line.makefile("r") as words:
             for text in words:
                 word, _, number = text.strip().partition(" ")
                 if word in {STOP, FORCE}:
-                    order(word)
+                    self._order(word)
                 else:
-                    line.sendall(f"{json.dumps([int(number), answer(word)])}\n".encode())
-        order(STOP)
+                    line.sendall(f"{json.dumps([int(number), self._answer(word)])}\n".encode())
+        self._order(STOP)
 
-    threading.Thread(target=listen, name="bullrush-control", daemon=True).start()
+
+def _leave(_word: str) -> None:
+    os._exit(ENDED)
+
+
+def _know_nothing(_question: str) -> None:
+    """Answer a question when there is nothing to tell yet."""

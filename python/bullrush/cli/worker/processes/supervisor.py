@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
+from bullrush.base.last_resort import GRACE
 from bullrush.cli.terminal.ending import USAGE
-from bullrush.cli.worker.ending import ABANDONED, ENDED
+from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.processes.child import Child
 from bullrush.cli.worker.processes.control import FORCE, STOP
 from bullrush.worker.monitoring.prometheus import merged
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 #: Seconds for the processes to end by themselves when all is ended by force.
 _LAST_CALLS: Final = 0.7
+#: Seconds after which a process that should have ended is killed.
+_SLACK: Final = GRACE + 0.5
+#: What a process of the command may end with. Any other end is the handler's doing, and leaves jobs.
+_OWN_CODES: Final = frozenset({ENDED, FAILED, USAGE, ABANDONED})
 
 _log: Final = logging.getLogger("bullrush.worker")
 
@@ -44,6 +49,7 @@ class Supervisor:
         #: Children that wait to be started again.
         self._due = 0
         self._address: tuple[str, int] | None = options.health_port
+        self._timeout: float | None = options.shutdown_timeout
         self._signals = 0
         self._restarting = False
         self.code = ENDED
@@ -104,30 +110,34 @@ class Supervisor:
     def _died(self, child: Child, code: int) -> None:
         self._running -= 1
         pause = child.died()
-        if self._ended or (self._burst and code >= 0):
+        if (self._ended or self._burst) and code in _OWN_CODES:
             self.code = max(self.code, code)
+        elif self._ended:
+            _log.error("Process %d of %d %s", child.number, len(self.children), _how(code))
+            self.code = max(self.code, ABANDONED)
         elif self._restarting or (self._reload and code == ENDED):
             self._restarting = self._running > 0
             child.forget_deaths()
             self._start(child)
         elif self._reload:
-            _log.error("The process ended with code %d. It is started again when a file changes", code)
+            _log.error("The process %s. It is started again when a file changes", _how(code))
         elif code == USAGE:
             # Its message says why. It would be the same next time.
             self.code = USAGE
             self._close()
         else:
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-            _log.error(
-                "Process %d of %d %s. Starting another one in %g s", child.number, len(self.children), how, pause
-            )
+            text = "Process %d of %d %s. Starting another one in %g s"
+            _log.error(text, child.number, len(self.children), _how(code), pause)
             self._due += 1
             if pause:
-                timer = threading.Timer(pause, lambda: self._steps.put(lambda: self._start_again(child)))
-                timer.daemon = True
-                timer.start()
+                self._later(pause, lambda: self._start_again(child))
             else:
                 self._start_again(child)
+
+    def _later(self, seconds: float, step: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, lambda: self._steps.put(step))
+        timer.daemon = True
+        timer.start()
 
     def _changed(self, path: str) -> None:
         if self._ended:
@@ -154,6 +164,9 @@ class Supervisor:
         self._due = 0
         for child in self.children:
             child.say(STOP)
+        if self._timeout is not None:
+            # The processes keep the time themselves, but for one that does not answer any more.
+            self._later(self._timeout + _SLACK, self._kill)
 
     def _end_now(self, name: str) -> None:
         _log.warning("%s: closing now; running jobs will run again on other workers", name)
@@ -165,5 +178,13 @@ class Supervisor:
         deadline = time.monotonic() + _LAST_CALLS
         while any(process.poll() is None for process in processes) and time.monotonic() < deadline:
             time.sleep(0.01)
-        for process in processes:
-            process.kill()
+        self._kill()
+
+    def _kill(self) -> None:
+        for child in self.children:
+            if child.process is not None and child.process.poll() is None:
+                child.process.kill()
+
+
+def _how(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"

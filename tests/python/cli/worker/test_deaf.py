@@ -1,0 +1,69 @@
+"""Processes that do not listen: a handler that holds the GIL, a module that is never imported, a process that is stopped."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bullrush import Queue
+from tests.waiting import wait_until
+
+from .conftest import Command, Start
+
+#: Holds the GIL, as a regular expression or native code may: no signal handler of Python runs.
+GREEDY = """
+import ctypes
+def handle(job):
+    ctypes.PyDLL(None).sleep(60)
+"""
+
+
+@pytest.fixture
+def greedy(start: Start, queue: Queue, folder: Path) -> Command:
+    (folder / "greedy.py").write_text(GREEDY)
+    queue.add("n")
+    command = start("greedy:handle", "-Q", queue.name, "--shutdown-timeout", "0.3")
+    wait_until(lambda: queue.get_active_count() == 1, "it runs")
+    return command
+
+
+def test_a_second_signal_ends_a_worker_whose_handler_holds_the_gil(greedy: Command, queue: Queue) -> None:
+    greedy.terminate()
+    time.sleep(0.1)  # Two signals at once may be one.
+    greedy.process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert greedy.ends() == 4, greedy.output
+    assert time.monotonic() - began < 1
+    assert queue.get_active_count() == 1, "it runs again on another worker"
+
+
+def test_the_shutdown_timeout_ends_a_worker_whose_handler_holds_the_gil(greedy: Command) -> None:
+    greedy.terminate()
+    began = time.monotonic()
+    assert greedy.ends() == 4, greedy.output
+    assert 0.3 <= time.monotonic() - began < 2
+
+
+def test_a_process_that_is_still_imported_ends_at_once(start: Start, queue: Queue, folder: Path) -> None:
+    endless = "import time\nprint('importing', flush=True)\ntime.sleep(60)\n"
+    (folder / "endless.py").write_text(endless)
+    command = start("endless:handle", "-Q", queue.name, "--reload")
+    command.prints("importing")
+    (folder / "endless.py").write_text(f"{endless}# changed")
+    command.prints("importing", 2)
+    command.terminate()
+    assert command.ends() == 0, command.output
+
+
+def test_a_process_that_is_stopped_is_killed_after_the_shutdown_timeout(start: Start, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n", "data": {"seconds": 30}}] * 2)
+    command = start("jobs:blocking", "-p", "2", "--shutdown-timeout", "0.1")
+    wait_until(lambda: queue.get_active_count() == 2, "both run a job")
+    psutil.Process(command.process.pid).children()[0].suspend()
+    command.terminate()
+    assert command.ends() == 4, command.output
+    assert command.output.count("was killed by SIGKILL") == 1
