@@ -61,7 +61,7 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
         ledger.check(new, "work", duplicates=0)
 
 
-def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue, ledger, tmp_path):
+def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue, ledger, tmp_path, caplog):
     gate = tmp_path / "gate"
     job = queue.add("gated", {"gate": str(gate)})
     worker = Worker("work", Handlers(ledger), url=server.url, concurrency=2, lock_duration=60_000)
@@ -82,6 +82,8 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
         worker.close()
         working.join()
     assert ledger.begun == [job.id]
+    told = [line for line in caplog.messages if "cannot reach" in line or "connected to" in line]
+    assert len(told) == 2, "one line when it refused to write, and one when it was back"
 
 
 def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_run_per_job(

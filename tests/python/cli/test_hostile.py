@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from bullrush import Queue
+from bullrush.cli.jobs import change
 
 #: Sets a title and a colour, moves the cursor (also in 8 bits), begins a line of its own and turns the text around.
 EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\nforged line\r\u202etxt"
@@ -90,3 +92,26 @@ def test_closed_streams_are_no_error_and_a_full_disk_is_one(queue: Queue) -> Non
     assert subprocess.run(f"{command} <&- >&- 2>&-", shell=True, check=False).returncode == 0
     full = subprocess.run(f"{command} > /dev/full", shell=True, check=False, capture_output=True, text=True)
     assert (full.returncode, full.stderr) == (1, "bullrush counts: No space left on device\n")
+
+
+def test_ids_are_complete_in_a_narrow_terminal(run: Callable, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.add("a name of some length", job_id="order-2026-0000017")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "order-2026-0000017" in run("jobs", "list", queue.name).out
+
+
+def test_an_interrupted_change_says_how_far_it_came(
+    run: Callable, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add_bulk([{"name": "n", "opts": {"delay": 60_000}}] * 3)
+    promote = change._CHANGES["promote"]
+
+    def interrupted(*args: Any) -> None:
+        if queue.get_waiting_count():
+            raise KeyboardInterrupt
+        promote(*args)
+
+    monkeypatch.setitem(change._CHANGES, "promote", interrupted)
+    ended = run("jobs", "promote", queue.name, "--all", "--yes")
+    assert (ended.code, ended.err) == (130, "Interrupted: 1 of 3 jobs promoted.\n")

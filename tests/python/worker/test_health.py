@@ -68,6 +68,15 @@ def test_a_paused_or_limited_queue_is_not_stuck(old: Queue) -> None:
     assert old.health().healthy and old.health().limited
 
 
+def test_a_rate_limit_that_only_the_workers_know_is_no_problem(redis_url: str, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n"}] * 2)
+    limiter = {"max": 1, "duration": 60_000}
+    with running(Worker(queue.name, lambda job: None, url=redis_url, limiter=limiter)) as worker:
+        wait_until(lambda: queue.get_completed_count() == 1)
+        assert worker.health(stuck_after=0).healthy
+        assert queue.health(stuck_after=0).healthy
+
+
 def test_a_worker_that_is_busy_with_long_jobs_is_not_stuck(redis_url: str, queue: Queue, redis: Redis) -> None:
     gate = threading.Event()
     queue.add_bulk([{"name": "n"}] * 2)

@@ -55,22 +55,34 @@ def run(options: argparse.Namespace) -> int:
     queue = known_queue(options)
     done: list[str] = []
     failed: list[dict[str, str]] = []
-    change = _CHANGES[options.verb]
-    for job_id, state in progress(_chosen(queue, options), _DONE[options.verb]):
-        try:
-            change(queue, job_id, state, options)
-        except (BullrushError, CommandError) as error:
-            if code_of(error) != FAILED:
-                raise
-            failed.append({"id": job_id, "error": str(error)})
-        else:
-            done.append(job_id)
+    chosen = _chosen(queue, options)
+    try:
+        for job_id, state in progress(chosen, _DONE[options.verb]):
+            if (error := _changed(queue, job_id, state, options)) is None:
+                done.append(job_id)
+            else:
+                failed.append({"id": job_id, "error": error})
+    except BaseException:
+        # Ctrl-C, or Redis has gone.
+        say(f"Interrupted: {len(done):,} of {len(chosen):,} jobs {_DONE[options.verb]}.")
+        raise
     if options.json:
         write_json({"queue": queue.name, "done": done, "failed": failed})
     else:
         write(f"{len(done):,} {'job' if len(done) == 1 else 'jobs'} {_DONE[options.verb]}.")
         _say_failures(failed)
     return FAILED if failed else 0
+
+
+def _changed(queue: Queue, job_id: str, state: str, options: argparse.Namespace) -> str | None:
+    """Change a job; return why that is not possible."""
+    try:
+        _CHANGES[options.verb](queue, job_id, state, options)
+    except (BullrushError, CommandError) as error:
+        if code_of(error) != FAILED:
+            raise
+        return str(error)
+    return None
 
 
 def _chosen(queue: Queue, options: argparse.Namespace) -> list[tuple[str, str]]:

@@ -60,8 +60,12 @@ def _write_rich(titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: S
     except ModuleNotFoundError:
         return False
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title, number in zip(titles, numbers, strict=True):
-        table.add_column(title, justify="right" if number else "left", overflow="ellipsis", no_wrap=True)
+    for column, (title, number) in enumerate(zip(titles, numbers, strict=True)):
+        # In a narrow terminal all others are shortened first: commands take the names and ids of the first column.
+        longest = max(len(row[0]) for row in (titles, *rows)) if column == 0 else None
+        table.add_column(
+            title, justify="right" if number else "left", overflow="ellipsis", no_wrap=True, min_width=longest
+        )
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -18,11 +18,12 @@ from tests.waiting import wait_until
 from .conftest import Command, Start
 
 
-def get(command: Command, path: str) -> tuple[int, str]:
+def get(command: Command, path: str, method: str = "GET") -> tuple[int, str]:
     command.prints("Health and metrics: ")
     port = re.findall(r"Health and metrics: http://[\d.]+:(\d+)", command.output)[0]
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+        with urllib.request.urlopen(asked, timeout=10) as reply:
             return reply.status, reply.read().decode()
     except urllib.error.HTTPError as reply:
         with reply:
@@ -55,9 +56,12 @@ def test_one_process_tells_its_health_and_its_metrics(start: Start, queue: Queue
     assert value(text, "bullmq_oldest_due_job_age_seconds") == 0
     assert f'bullmq_job_count{{queue="{queue.name}", state="completed"}} 3' in text
     assert get(command, "/nothing")[0] == 404
+    assert get(command, "/healthz", "HEAD") == (200, "")
 
 
-def test_the_supervisor_answers_for_all_processes_and_keeps_the_counts_of_dead_ones(start: Start, queue: Queue) -> None:
+def test_the_supervisor_answers_for_all_processes_and_keeps_the_counts_of_dead_ones(
+    start: Start, queue: Queue, redis
+) -> None:
     command = start("jobs:blocking", "-p", "2", "--health-port", "127.0.0.1:0")
     wait_until(lambda: page(command, "/readyz")[0] == 200, "both are ready")
     assert len(page(command, "/healthz")[1]["processes"]) == 2
@@ -72,6 +76,11 @@ def test_the_supervisor_answers_for_all_processes_and_keeps_the_counts_of_dead_o
     assert value(text, "bullmq_worker_concurrency") == 2
     assert len(re.findall("# TYPE bullmq_job_duration_seconds histogram", text)) == 1
     assert len(re.findall("# TYPE bullmq_job_count gauge", text)) == 1
+    redis.set(queue.to_key("wait"), "no list")
+    assert page(command, "/readyz")[0] == 503
+    assert get(command, "/metrics")[0] == 200
+    command.terminate()
+    assert command.ends() == 0, "both still listen"
 
 
 def test_a_taken_port_is_refused(start: Start) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bullrush.cli.worker.ending import ENDED
+
+_log: Final = logging.getLogger("bullrush.worker")
 
 #: Take no more jobs and end after the running ones. It may be said again.
 STOP: Final = "stop"
@@ -97,8 +100,16 @@ class Obedience:
                 if word in {STOP, FORCE}:
                     self._order(word)
                 else:
-                    line.sendall(f"{json.dumps([int(number), self._answer(word)])}\n".encode())
+                    line.sendall(f"{json.dumps([int(number), self._try_to_answer(word)])}\n".encode())
         self._order(STOP)
+
+    def _try_to_answer(self, question: str) -> Any:
+        try:
+            return self._answer(question)
+        except Exception:
+            # Without this thread the process would not hear the next word.
+            _log.exception("no answer to %r", question)
+            return None
 
 
 def _leave(_word: str) -> None:
