@@ -76,6 +76,15 @@ def test_the_quick_start_says_what_was_done(tmp_path: Path) -> None:
     assert re.search(r"RunStats\(.*completed=1\b", said)
 
 
+def test_the_home_page_and_the_readme_begin_with_the_same_short_program() -> None:
+    programs = [
+        re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)[0]
+        for page in (ROOT / "README.md", ROOT / "docs" / "index.md")
+    ]
+    assert programs[0].replace('print(worker.run(until="drained"))', 'worker.run(until="drained")') == programs[1]
+    assert len([line for line in programs[1].splitlines() if line]) <= 10
+
+
 def test_every_link_leads_to_a_page_and_a_heading() -> None:
     broken = []
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
