@@ -6,6 +6,7 @@
 --- Events  delayed
 local call = redis.call
 --- @include leave_active
+--- @include count_attempt
 --- @include delayed_score
 --- @include add_delay_marker
 --- @include max_len_events
@@ -23,13 +24,17 @@ end
 local due = ARGV[1] + math.max(tonumber(delay), 0)
 local failure = failure_fields(ARGV[6], ARGV[7])
 local fields = { 'delay', delay, unpack(failure) }
-if ARGV[5] ~= '1' then
-  fields[#fields + 1], fields[#fields + 2] = 'atm', (tonumber(call('HGET', P .. id, 'atm')) or 0) + 1
+local made = ARGV[5] ~= '1' and call('HMGET', P .. id, 'atm', 'attemptsMade')
+if made then
+  count_attempt(P, id, made[1], made[2], fields)
 end
 local place = { ids = { id }, key = P .. 'delayed', scores = { (delayed_score(P, due)) } }
 code = leave_active(P, id, token, code, place, fields, failure)
 if code ~= 0 then
   return code
+end
+if made and made[2] then
+  call('HDEL', P .. id, 'attemptsMade')
 end
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P), '*', 'event', 'delayed', 'jobId', id, 'delay', due)
 add_delay_marker(P)

@@ -8,6 +8,7 @@ local call = redis.call
 --- @include get_target
 --- @include promote_delayed
 --- @include leave_active
+--- @include count_attempt
 --- @include add_marker
 --- @include priority_of
 --- @include max_len_events
@@ -23,14 +24,18 @@ if code ~= 0 and code ~= -3 then
   return code
 end
 
-local job = call('HMGET', P .. id, 'priority', 'atm')
+local job = call('HMGET', P .. id, 'priority', 'atm', 'attemptsMade')
 local target, _, settings = get_target(P)
 local failure = failure_fields(ARGV[5], ARGV[6])
-local fields = { 'atm', (tonumber(job[2]) or 0) + 1, unpack(failure) }
+local fields = { unpack(failure) }
+count_attempt(P, id, job[2], job[3], fields)
 local place = ready_place(P, id, priority_of(job[1]), ARGV[4] == '1' and 'RPUSH' or 'LPUSH', target)
 code = leave_active(P, id, token, code, place, fields, failure)
 if code ~= 0 then
   return code
+end
+if job[3] then
+  call('HDEL', P .. id, 'attemptsMade')
 end
 
 -- Read again: this job has left active, so the queue may be below its global concurrency now.

@@ -144,13 +144,10 @@ impl JobRecord {
         parsed.get("delay").and_then(serde_json::Value::as_i64).unwrap_or(0).max(0)
     }
 
-    /// Attempts made so far; the legacy field `attemptsMade` is preferred, as in BullMQ.
+    /// Attempts made so far. Bull's count `attemptsMade` may be there as well, until the next attempt ends.
     #[must_use]
     pub fn atm(&self) -> i64 {
-        match self.get("attemptsMade") {
-            Some(_) => self.number("attemptsMade"),
-            None => self.number("atm"),
-        }
+        self.number("atm").max(self.number("attemptsMade"))
     }
 
     /// Attempts started so far.

@@ -93,13 +93,13 @@ fn result_codes_have_bullmqs_texts() {
 }
 
 #[test]
-fn a_record_reads_the_old_attempts_field_first() {
+fn a_record_reads_the_larger_count_of_attempts() {
     let bulk = |text: &str| Value::BulkString(text.into());
     let flat = |fields: &[&str]| Value::Array(fields.iter().map(|field| bulk(field)).collect());
     let record = JobRecord::from_flat("7", flat(&["atm", "2", "ats", "3"])).unwrap();
     assert_eq!((record.atm(), record.ats(), record.data(), record.opts()), (2, 3, &b"{}"[..], &b"{}"[..]));
-    let record = JobRecord::from_flat("7", flat(&["atm", "2", "attemptsMade", "0"])).unwrap();
-    assert_eq!(record.atm(), 0);
+    let atm = |older| JobRecord::from_flat("7", flat(&["atm", "2", "attemptsMade", older])).unwrap().atm();
+    assert_eq!((atm("0"), atm("3")), (2, 3));
     assert!(JobRecord::from_flat("7", flat(&[])).unwrap().is_missing());
 }
 

@@ -36,7 +36,7 @@ local function finish_runs(P, batch, ARGV)
       -- Check. `as_fetched` are the fields of a job with one start, no attempt made, no parent and no deduplication id.
       local job, attempts_made = as_fetched, nil
       if not plain_fields or try('HLEN', job_key) ~= plain_fields then
-        job = try('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid', 'finishedOn')
+        job = try('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid', 'finishedOn', 'attemptsMade')
       end
       local code = check_job(batch, run, index, id, job, token)
 

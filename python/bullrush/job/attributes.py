@@ -213,9 +213,8 @@ class JobAttributes:
     @property
     def attempts_made(self) -> int:
         """How many attempts have ended; 0 during the first one."""
-        # A field of older clients. Where it is present, other clients use it and not `atm`.
-        made = self._number("attemptsMade")
-        return (self._number("atm") or 0) if made is None else made
+        # Bull's count may be there as well, until the next attempt ends.
+        return max(self._number("atm") or 0, self._number("attemptsMade") or 0)
 
     @property
     def attempts_started(self) -> int:

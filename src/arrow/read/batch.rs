@@ -79,7 +79,10 @@ fn column(source: Source, data_type: &DataType, rows: &[Row], corrupt: &mut [Opt
             Source::Text(field) => push_text(&mut column, row.get(field)),
             Source::Error(field) => push_text(&mut column, row.get(field).filter(|_| row.state == "failed")),
             Source::Number(field) => push_number(&mut column, row.get(field)),
-            Source::AttemptsMade(field, older) => push_number(&mut column, row.get(older).or(row.get(field))),
+            Source::AttemptsMade(field, older) => {
+                let made = [field, older].into_iter().filter_map(|field| row.get(field));
+                push_number(&mut column, made.max_by_key(|value| number(value)));
+            }
             Source::Elapsed(from, to) => {
                 let at = |field: usize| row.get(field).and_then(number);
                 match at(to).zip(at(from)) {
