@@ -1,7 +1,6 @@
 """How long does ``bullrush worker`` take to start, beside bare Python?
 
-With an empty queue and ``--burst``, so the end counts, too: a worker looks twice before it says that a queue is empty, which
-takes 100 ms. ``--check`` only imports and connects.
+With an empty queue and ``--burst``, so the end counts, too. ``--check`` only imports and connects.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The longest wait of the supervising thread outside Python, so that it handles signals soon.
 _WAIT_MS: Final = 100
+#: The same after the last event: only the end of the core is awaited, which takes no time.
+_LAST_WAIT_MS: Final = 1
 #: Seconds between two checks whether listeners on a loop have caught up.
 _POLL: Final = 0.005
 
@@ -65,6 +67,7 @@ class WorkerRun:
         self._forced = False
         #: When the run stops waiting for handlers and listeners.
         self._deadline = math.inf
+        self._wait_ms = _WAIT_MS
         #: The event loop is gone, and the listeners with it.
         self._listeners_gone = False
         #: The exception that `supervise` raises at the end.
@@ -192,13 +195,16 @@ class WorkerRun:
 
     def _next_event(self) -> WorkerEvent | None:
         try:
-            return self.core.next_event(_WAIT_MS)
+            event = self.core.next_event(self._wait_ms)
         except BaseException as error:
             # Ctrl-C without signal handlers of ours: the second one closes by force, as with them.
             if self._error is not None:
                 self.begin_close(0, force=True)
             self.end_with(error)
             return None
+        if event is not None and event[0] == "closed":
+            self._wait_ms = _LAST_WAIT_MS
+        return event
 
     def _log_undelivered(self) -> None:
         if undelivered := self.core.stats()["undelivered"]:
