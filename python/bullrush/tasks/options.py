@@ -12,6 +12,7 @@ from bullrush.retries import Classifier
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.naming import check_known
+from bullrush.worker.handlers.signature import is_async
 
 
 class TaskOptions(JobOptions, total=False):
@@ -53,6 +54,8 @@ def read_task_options(options: Mapping[str, Any], defaults: JobOptions) -> tuple
     timeout, retry_if = options.get("timeout"), options.get("retry_if")
     if retry_if is not None and not callable(retry_if):
         raise InvalidOptionError(f"retry_if must be a function of the exception, not {retry_if!r}")
+    if retry_if is not None and is_async(retry_if):
+        raise InvalidOptionError("retry_if must be a plain function, not an async def")
     run = RunOptions(None if timeout is None else checks.positive_milliseconds("timeout", timeout), retry_if)
     return job_options({name: value for name, value in options.items() if name not in _OF_RUNS}, defaults), run
 

@@ -20,6 +20,7 @@ from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
+from bullrush.worker.handlers.signature import is_async
 
 #: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain
 #: function gets a `Job`, a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
@@ -174,6 +175,12 @@ def _callable(name: str, value: object) -> Any:
     return value
 
 
+def _classifier(name: str, value: object) -> Any:
+    if is_async(_callable(name, value)):
+        raise InvalidOptionError(f"{name} must be a plain function, not an async def")
+    return value
+
+
 def _drain_delay(name: str, value: object) -> int:
     """Return a drain delay in ms.
 
@@ -275,7 +282,7 @@ class WorkerSettings:
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     allow_legacy: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
-    classify: Classifier | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    classify: Classifier | None = field(default=None, metadata=_rule(_classifier, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
     def core_options(self, timeouts: dict[str, int] | None = None) -> CoreWorkerOptions:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Job, Queue, Worker, aio, classifiers, errors
+from bullrush import Job, Queue, Tasks, Worker, aio, classifiers, errors
 from bullrush.retries import FAIL, RETRY, Retry
 from bullrush.worker.routes import Route
 
@@ -268,3 +268,13 @@ def test_the_network_classifier(error: BaseException, verdict: Any) -> None:
 def test_a_retry_with_a_wrong_delay_is_refused(delay: Any) -> None:
     with pytest.raises(errors.InvalidOptionError, match="delay"):
         Retry(delay=delay)
+
+
+def test_a_classifier_must_be_a_plain_function() -> None:
+    async def classify(error: BaseException) -> Any:
+        return FAIL
+
+    with pytest.raises(errors.InvalidOptionError, match="classify must be a plain function, not an async def"):
+        Worker("q", print, classify=classify)
+    with pytest.raises(errors.InvalidOptionError, match="retry_if must be a plain function, not an async def"):
+        Tasks("q").task(retry_if=classify)

@@ -36,24 +36,35 @@ class ThreadScope:
 
 
 class LoopScope:
-    """The values for handlers on one event loop. Each is made at first use, by one task."""
+    """The values for handlers on one event loop. Each is made at first use, once for all jobs that wait for it."""
 
     def __init__(self) -> None:
         self._made: Made = {}
-        self._locks: dict[Dependency, asyncio.Lock] = {}
+        self._making: dict[Dependency, asyncio.Task[Any]] = {}
         self._stack = AsyncExitStack()
 
     async def get(self, dependency: Dependency) -> Any:
         """Return the value of a dependency."""
-        if dependency not in self._made:
-            # A lock for each: a provider needs other values of this scope.
-            async with self._locks.setdefault(dependency, asyncio.Lock()):
-                if dependency not in self._made:
-                    await amake(dependency, self._made, self._stack, self)
-        return self._made[dependency]
+        if dependency in self._made:
+            return self._made[dependency]
+        if (making := self._making.get(dependency)) is None:
+            making = asyncio.create_task(amake(dependency, self._made, self._stack, self))
+            making.add_done_callback(lambda done: self._end(dependency, done))
+            self._making[dependency] = making
+        # A job that is cancelled, or has no time left, does not end what others wait for.
+        return await asyncio.shield(making)
+
+    def _end(self, dependency: Dependency, making: asyncio.Task[Any]) -> None:
+        del self._making[dependency]
+        if not making.cancelled():
+            making.exception()  # known here, also if no job waits for it any more
 
     async def close(self) -> None:
         """End all values, the last one first."""
+        making = list(self._making.values())
+        for one in making:
+            one.cancel()
+        await asyncio.gather(*making, return_exceptions=True)
         await self._stack.aclose()
 
 
