@@ -92,6 +92,7 @@ class QueueAdding(QueueGetters[JobT]):
             ParentNotFoundError, ParentReplacedError: the parent of one job is wrong; none of its part of 250 was added,
                 earlier parts were.
             ConnectionLostError, OutcomeUnknownError: some of the jobs may have been added.
+            RedisServerError: the server refused one part, for instance because it is full; earlier parts were added.
 
         Redis:
             ``add/add_jobs`` per 250 jobs; each job is stored atomically, the whole list is not. If a job has a parent

@@ -22,7 +22,10 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Producer(Protocol):
-    """Adds the jobs of one registry. Its calls are operations: they block or are awaited."""
+    """Adds the jobs of one registry. Its asynchronous calls are operations: they block or are awaited."""
+
+    def prepared(self, new: NewTask[Any]) -> NewTask[Any]:
+        """Return a job as the middleware wants it."""
 
     def add_many(self, new: Sequence[NewTask[Any]], timeout: int | None) -> Coroutine[Any, Any, list[TaskJob[Any]]]:
         """Add jobs with one ``add_bulk``."""
@@ -49,23 +52,24 @@ class NewTask(Generic[R_co]):
     producer: Producer = field(repr=False, compare=False)
 
     def flow(self, children: Iterable[NewTask[Any] | Flow] = ()) -> Flow:
-        """Return it as a job of a flow, for `FlowProducer.add`.
+        """Return it as a job of a flow, for `FlowProducer.add`. This is when middleware sees it.
 
         Args:
             children: tasks, or dicts of jobs, that must complete before it starts.
         """
         below = [child.flow() if isinstance(child, NewTask) else child for child in children]
+        new = self.producer.prepared(self)
         node: Flow = {
-            "name": self.name,
-            "queue_name": self.queue_name,
-            "prefix": self.prefix,
-            "data": self.data,
-            "opts": self.opts,
+            "name": new.name,
+            "queue_name": new.queue_name,
+            "prefix": new.prefix,
+            "data": new.data,
+            "opts": new.opts,
         }
         return {**node, "children": below} if below else node
 
     def template(self) -> JobTemplate:
-        """Return it as the template of a job scheduler, for `Queue.upsert_job_scheduler`."""
+        """Return it as the template of a job scheduler, for `Queue.upsert_job_scheduler`. Middleware does not see it."""
         return {"name": self.name, "data": self.data, "opts": self.opts}
 
 
@@ -81,7 +85,7 @@ def enqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None
 
     Raises:
         InvalidOptionError: one of them is no bound task, or an option is invalid; nothing was added.
-        ConnectionLostError, OutcomeUnknownError: some of the jobs may have been added.
+        ConnectionLostError, OutcomeUnknownError, RedisServerError: some of the jobs may have been added.
 
     Redis:
         See `Queue.add_bulk`.

@@ -60,10 +60,15 @@ class TaskProducer:
             self._handles[key] = found
         return found
 
-    async def add(self, new: NewTask[Any]) -> TaskJob[Any]:
-        """Add one job. It is an operation."""
+    def prepared(self, new: NewTask[Any]) -> NewTask[Any]:
+        """Return a job as the middleware wants it."""
         for hook in self._hooks:
             new = hook(new)
+        return new
+
+    async def add(self, new: NewTask[Any]) -> TaskJob[Any]:
+        """Add one job. It is an operation."""
+        new = self.prepared(new)
         if self.eager:
             return await self._run_now(new)
         job: Any = await QueueAdding.add.steps(self.handle(), new.name, new.data, **new.opts)
@@ -71,8 +76,8 @@ class TaskProducer:
 
     async def add_many(self, new: Sequence[NewTask[Any]], timeout: int | None) -> list[TaskJob[Any]]:
         """Add jobs with one ``add_bulk``. It is an operation."""
-        for hook in self._hooks:
-            new = [hook(one) for one in new]
+        if self._hooks:
+            new = [self.prepared(one) for one in new]
         if self.eager:
             return [await self._run_now(one) for one in new]
         jobs = [{"name": one.name, "data": one.data, "opts": one.opts} for one in new]

@@ -121,6 +121,22 @@ async def open_connection() -> AsyncIterator[str]:
     yield "connection"
 
 
+def test_middleware_sees_the_jobs_of_flows_and_not_those_of_schedulers(redis_url, queue):
+    class Tenant(Middleware):
+        def on_enqueue(self, task: Any) -> Any:
+            task.data["_tenant"] = "acme"
+            task.opts["priority"] = 3
+            return task
+
+    tasks = Tasks(queue.name, url=redis_url, middleware=[Tenant()])
+    greet = tasks.task(name="greet")(lambda: None)
+    with FlowProducer(url=redis_url) as producer:
+        node = producer.add(greet.bind().flow(children=[greet.bind()]))
+    for job in node.job, node.children[0].job:
+        assert (job.data, job.opts["priority"]) == ({"_tenant": "acme"}, 3)
+    assert greet.bind().template() == {"name": "greet", "data": {}, "opts": {}}
+
+
 def test_middleware_that_forgets_to_return_the_job_is_named_and_nothing_is_added(redis_url, queue):
     class Forgetful(Middleware):
         def on_enqueue(self, task: Any) -> Any:
