@@ -13,7 +13,7 @@ use super::shared_link::SharedLink;
 use super::wire::Wire;
 use super::LinkState;
 
-/// Why a connection to a server ended that is a replica now.
+/// Why a connection ended to a server that is a replica now.
 const REFUSED: &str = "the server refused to write";
 
 const RECONNECT_CAP: Duration = Duration::from_secs(5);
@@ -50,15 +50,14 @@ impl Keeper {
     async fn connect(&mut self, mut error: Option<String>) -> Option<(Arc<Wire>, JoinHandle<()>)> {
         let shared = self.shared.clone();
         let mut states = shared.state.subscribe();
-        // Connected to a replica, callers would only be refused again.
-        let must_write = error.as_deref() == Some(REFUSED);
+        let ask_role = error.as_deref() == Some(REFUSED);
         loop {
             let attempt = self.pace.failures();
             if !shared.publish(LinkState::Connecting { attempt, error: error.take() }) {
                 return None;
             }
             let options = &shared.options;
-            let greeting = Greeting { name: options.client_name.as_deref(), scripts: &options.scripts, must_write };
+            let greeting = Greeting { name: options.client_name.as_deref(), scripts: &options.scripts, ask_role };
             let generation = self.generation + 1;
             let tried = async {
                 self.pace.wait().await;
@@ -73,9 +72,10 @@ impl Keeper {
                     self.generation = generation;
                     *shared.refusal.lock() = None;
                     *shared.server.lock() = Some(wire.server.clone());
+                    let refuses = wire.refuses;
                     let wire = Arc::new(wire);
                     shared.current.store(Some(wire.clone()));
-                    return shared.publish(LinkState::Connected { generation }).then_some((wire, driver));
+                    return shared.publish(LinkState::Connected { generation, refuses }).then_some((wire, driver));
                 }
                 Err(ConnectError::Retry(reason)) => {
                     error = Some(reason);

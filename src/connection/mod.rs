@@ -43,9 +43,10 @@ pub enum LinkState {
         attempt: u32,
         error: Option<String>,
     },
-    /// Connected for the `generation`-th time.
+    /// Connected for the `generation`-th time. The server before refused to write, and this one `refuses` as well.
     Connected {
         generation: u64,
+        refuses: bool,
     },
     Closed,
 }

@@ -23,7 +23,7 @@ impl Outages {
         loop {
             match &*self.states.borrow_and_update() {
                 LinkState::Closed => return None,
-                LinkState::Connected { .. } => self.down = false,
+                LinkState::Connected { refuses, .. } => self.down &= *refuses,
                 LinkState::Connecting { error: Some(cause), .. } if !self.down => {
                     self.down = true;
                     return Some(cause.clone());

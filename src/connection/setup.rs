@@ -27,8 +27,8 @@ pub(super) struct Greeting<'a> {
     pub name: Option<&'a str>,
     /// Loaded where the server does not have them.
     pub scripts: &'a [HotScript],
-    /// A replica will not do: the server before refused to write.
-    pub must_write: bool,
+    /// Ask whether this is a replica, since the server before refused to write.
+    pub ask_role: bool,
 }
 
 /// Why a connection could not be made.
@@ -73,6 +73,7 @@ impl Wire {
         let mut wire = Wire {
             generation,
             server: ServerInfo { version: String::new(), cluster: false },
+            refuses: false,
             proven: AtomicBool::new(false),
             conn,
             meter,
@@ -84,11 +85,11 @@ impl Wire {
         Ok((wire, driver))
     }
 
-    async fn greet(&mut self, Greeting { name, scripts, must_write }: Greeting<'_>) -> Result<(), ConnectError> {
+    async fn greet(&mut self, Greeting { name, scripts, ask_role }: Greeting<'_>) -> Result<(), ConnectError> {
         let mut hello = redis::pipe();
         hello.cmd("INFO").arg("server");
         hello.cmd("INFO").arg("cluster");
-        if must_write {
+        if ask_role {
             hello.cmd("INFO").arg("replication");
         }
         if !scripts.is_empty() {
@@ -102,9 +103,8 @@ impl Wire {
         let mut sections = replies.into_iter();
         let version = read_info(sections.next(), "redis_version")?;
         let cluster = read_info(sections.next(), "cluster_enabled")?;
-        if must_write && read_info(sections.next(), "role")?.as_deref() == Some("slave") {
-            return Err(ConnectError::Retry("the server is a replica, which refuses to write".into()));
-        }
+        // Reading still works there.
+        self.refuses = ask_role && read_info(sections.next(), "role")?.as_deref() == Some("slave");
         if let Some(version) = &version {
             check_version(version).map_err(ConnectError::Fatal)?;
         }

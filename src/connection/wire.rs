@@ -24,6 +24,8 @@ pub(super) enum NoReply {
 pub(super) struct Wire {
     pub generation: u64,
     pub server: ServerInfo,
+    /// It is known that this server only reads.
+    pub refuses: bool,
     /// A command got a reply: this is a Redis server, not only an open port.
     pub proven: AtomicBool,
     pub(super) conn: MultiplexedConnection,

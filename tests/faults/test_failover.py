@@ -74,6 +74,7 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
         wait_until(lambda: ledger.ended, "the handler has returned")
         with pytest.raises((errors.ConnectionLostError, errors.RedisServerError)):
             Queue("work", url=server.url, timeout=300).add("quick")
+        assert Queue("work", url=server.url).get_active_count() == 1, "reading works"
         own_redis.execute_command("REPLICAOF", "NO", "ONE")
         wait_until(lambda: job.get_state() == "completed", "the outcome is stored")
     finally:

@@ -36,7 +36,7 @@ async fn an_idle_link_notices_a_lost_connection_and_keeps_its_name() {
     run(&link, "PING").await;
     let mut states = link.watch();
     run(&observer, "CLIENT KILL TYPE normal SKIPME yes").await;
-    states.wait_for(|state| *state == LinkState::Connected { generation: 2 }).await.unwrap();
+    states.wait_for(|state| *state == LinkState::Connected { generation: 2, refuses: false }).await.unwrap();
     assert_eq!(text(&link, "CLIENT GETNAME").await, "named");
 }
 
@@ -113,7 +113,7 @@ async fn a_read_only_server_is_retried_until_it_accepts_writes() {
         let link = link.clone();
         async move { link.call(redis::cmd("INCR").arg("count").clone(), Retry::Never).await }
     });
-    let reconnected = |state: &LinkState| matches!(state, LinkState::Connected { generation: 2.. });
+    let reconnected = |state: &LinkState| matches!(state, LinkState::Connected { generation: 2.., .. });
     states.wait_for(reconnected).await.unwrap();
     run(&admin, "REPLICAOF NO ONE").await;
     assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));

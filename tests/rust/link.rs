@@ -18,7 +18,7 @@ async fn a_link_connects_when_first_used() {
     assert_eq!(text(&link, "PING").await, "PONG");
     assert!(link.server().unwrap().version.split('.').count() >= 2);
     assert!(!link.server().unwrap().cluster);
-    assert_eq!(*link.watch().borrow(), LinkState::Connected { generation: 1 });
+    assert_eq!(*link.watch().borrow(), LinkState::Connected { generation: 1, refuses: false });
 }
 
 #[tokio::test]

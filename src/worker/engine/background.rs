@@ -89,7 +89,7 @@ async fn report_settings(state: Arc<WorkerState>, link: Link, keys: Keys) {
     }
 }
 
-/// Report when the connection is lost, why, and when it is back.
+/// Report when the connection is lost, why, and when it is back. A server that only reads is none.
 async fn report_connection(state: Arc<WorkerState>, link: Link) {
     let mut states = link.watch();
     let mut down = false;
@@ -99,7 +99,7 @@ async fn report_connection(state: Arc<WorkerState>, link: Link) {
                 down = true;
                 state.emit(Event::Reconnecting { text });
             }
-            LinkState::Connected { .. } if std::mem::take(&mut down) => state.emit(Event::Connected),
+            LinkState::Connected { refuses: false, .. } if std::mem::take(&mut down) => state.emit(Event::Connected),
             _ => {}
         }
     }

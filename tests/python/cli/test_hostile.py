@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 from bullrush import Queue
 from bullrush.cli.jobs import change
+from bullrush.cli.worker.logs import TextLines
 
 #: Sets a title and a colour, moves the cursor (also in 8 bits), begins a line of its own and turns the text around.
 EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\nforged line\r\u202etxt"
@@ -115,3 +117,13 @@ def test_an_interrupted_change_says_how_far_it_came(
     monkeypatch.setitem(change._CHANGES, "promote", interrupted)
     ended = run("jobs", "promote", queue.name, "--all", "--yes")
     assert (ended.code, ended.err) == (130, "Interrupted: 1 of 3 jobs promoted.\n")
+
+
+def test_the_log_of_a_worker_shows_control_characters() -> None:
+    try:
+        raise ValueError(EVIL)
+    except ValueError:
+        record = logging.LogRecord("bullrush", logging.ERROR, "here", 1, "it failed: %s", (EVIL,), sys.exc_info())
+    line = TextLines().format(record)
+    assert r"it failed: \x1b]0;title\x07" in line
+    assert [letter for letter in line if not letter.isprintable() and letter != "\n"] == []

@@ -5,10 +5,19 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from bullrush.cli.terminal.visible import visible
 from bullrush.job.context import RUNNING
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(process)d %(name)s: %(message)s"
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+class TextLines(logging.Formatter):
+    """Lines of text. What would command the terminal is shown: texts of exceptions often have data of strangers."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, and its traceback."""
+        return visible(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -39,5 +48,5 @@ class JsonLines(logging.Formatter):
 def set_up_logs(level: str, *, as_json: bool) -> None:
     """Log to stderr. The program's own configuration, made when it is imported, takes precedence."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter(_FORMAT))
+    handler.setFormatter(JsonLines() if as_json else TextLines(_FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
