@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Middleware, Tasks, Worker, enqueue_many
+from bullrush import Depends, Middleware, Tasks, Worker, enqueue_many
 from bullrush.errors import InvalidOptionError, JobFailedError
 
 
@@ -87,6 +87,36 @@ def test_a_registry_includes_others_inside_its_middleware(tasks, redis_url, queu
         app.include(queue_name)
     with pytest.raises(InvalidOptionError, match="no tasks"):
         Tasks(queue_name).routes()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_included_tasks_share_the_values_of_the_worker(tasks, redis_url, queue_name, is_async):
+    life: list[str] = []
+
+    @contextmanager
+    def lifespan() -> Iterator[None]:
+        life.append("start")
+        yield
+        life.append("stop")
+
+    @contextmanager
+    def pool() -> Iterator[str]:
+        life.append("open")
+        yield "pool"
+        life.append("close")
+
+    def plain(*, pool: str = Depends(pool, scope="worker")) -> str:
+        return pool
+
+    async def awaited(*, pool: str = Depends(pool, scope="worker")) -> str:
+        return pool
+
+    billing = Tasks(queue_name, url=redis_url, lifespan=lifespan)
+    tasks.include(billing)
+    for registry, name in (tasks, "one"), (billing, "two"), (billing, "three"):
+        registry.task(name=name)(awaited if is_async else plain).enqueue()
+    assert work_off(tasks).completed == 3
+    assert life == ["start", "open", "close", "stop"]
 
 
 def test_a_registry_that_is_included_by_several_ways_counts_once():

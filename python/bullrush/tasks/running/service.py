@@ -46,7 +46,7 @@ class Part:
         lifespan: round each run of a worker.
         tasks: the tasks by name.
         crons: the rules of those that run by themselves.
-        scopes: the values that live as long as a worker.
+        scopes: the values that live as long as a worker of this registry; also for the registries that it includes.
     """
 
     middleware: tuple[Middleware, ...] = ()
@@ -63,6 +63,9 @@ Placed: TypeAlias = tuple[Part, tuple[Middleware, ...]]
 def routes(parts: Sequence[Placed]) -> dict[str, Route]:
     """Return the handlers of all tasks by name.
 
+    Args:
+        parts: the registry of the worker, then those that it includes.
+
     Raises:
         InvalidOptionError: two tasks have one name, or a task cannot run.
     """
@@ -72,7 +75,7 @@ def routes(parts: Sequence[Placed]) -> dict[str, Route]:
             if name in found:
                 raise InvalidOptionError(f"Two of the registries of this worker have a task {name!r}: give one a name=")
             timeout, retry_if = task.run_options
-            found[name] = Route(handler_of(task, middleware, part.scopes), timeout, retry_if)
+            found[name] = Route(handler_of(task, middleware, parts[0][0].scopes), timeout, retry_if)
     return found
 
 
@@ -83,7 +86,7 @@ def running(parts: Sequence[Placed], worker: Any) -> Iterator[None]:
         for part, _ in parts:
             if part.lifespan is not None:
                 stack.enter_context(_blocking(part.lifespan()))
-            stack.enter_context(part.scopes.threads())
+        stack.enter_context(parts[0][0].scopes.threads())
         # The worker's own warnings come when this has ended.
         run_blocking(_make_schedulers(worker, _wanted(parts), tell=True))
         yield
@@ -100,8 +103,8 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
                     await stack.enter_async_context(block)
                 else:
                     stack.enter_context(block)
-            stack.enter_context(part.scopes.threads())
-            await stack.enter_async_context(part.scopes.loop())
+        stack.enter_context(parts[0][0].scopes.threads())
+        await stack.enter_async_context(parts[0][0].scopes.loop())
         await run_async(_make_schedulers(worker, _wanted(parts)))
         yield
 
