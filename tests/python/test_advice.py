@@ -115,6 +115,17 @@ def test_a_task_in_the_place_of_a_handler_leads_to_its_registry() -> None:
             Worker(first)
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("delay", r"use enqueue\(...\)"), ("apply_async", "use using"), ("kiq", "use await aenqueue"), ("s", "use bind")],
+)
+def test_calls_of_other_libraries_lead_to_those_of_a_task(name: str, advice: str) -> None:
+    task = Tasks("q").task(lambda: None, name="ping")
+    with pytest.raises(AttributeError, match=f"'PlainTask' object has no attribute '{name}': {advice}"):
+        getattr(task, name)
+    assert not hasattr(task, "nothing")
+
+
 def test_options_of_other_libraries_lead_to_ours_in_every_call() -> None:
     with pytest.raises(InvalidOptionError, match="Tasks has no option 'connection': use 'url', such as url="):
         Tasks("q", connection={"host": "127.0.0.1"})

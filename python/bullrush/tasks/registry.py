@@ -83,6 +83,8 @@ class Tasks:
             InvalidOptionError: an option has an invalid value.
         """
         self._defaults = job_options(default_job_options or {}, {})
+        if lifespan is not None and not callable(lifespan):
+            raise InvalidOptionError(f"lifespan must be a function that returns a context manager, not {lifespan!r}")
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []

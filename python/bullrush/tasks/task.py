@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, TypeVar
 
 from bullrush.base.operation import run_async, run_blocking
 from bullrush.base.signatures import shows_options
@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+#: What other libraries call it -> what it is called here.
+_OTHER_NAMES: Final = {
+    "apply_async": "using(...).enqueue(...)",
+    "defer": "enqueue(...)",
+    "delay": "enqueue(...); for later, using(delay=60_000).enqueue(...)",
+    "enqueue_in": "using(delay=60_000).enqueue(...)",
+    "kiq": "await aenqueue(...)",
+    "s": "bind(...)",
+    "schedule": "using(delay=60_000).enqueue(...)",
+    "send": "enqueue(...)",
+    "send_with_options": "using(...).enqueue(...)",
+}
 
 
 class Task(Generic[P, R]):
@@ -52,6 +66,14 @@ class Task(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the function here and now. Dependencies must be passed."""
         return self.fn(*args, **kwargs)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            meant = f": use {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self
+            )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} of queue {self.queue_name!r}>"

@@ -173,6 +173,8 @@ def test_mistakes_are_found_when_the_program_is_imported(tasks, welcome):
     for wrong in 3, Middleware:
         with pytest.raises(InvalidOptionError, match="objects of subclasses of Middleware"):
             Tasks("mail", middleware=[wrong])
+    with pytest.raises(InvalidOptionError, match="lifespan must be a function"):
+        Tasks("mail", lifespan=open_file())
     with pytest.raises(InvalidOptionError, match="has no name of its own: give the task a name="):
         tasks.task(partial(welcome.fn, 1))
     with pytest.raises(InvalidOptionError, match="is for functions"):
