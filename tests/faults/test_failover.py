@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bullrush import Queue, Worker, errors
+from bullrush import Queue, Worker, cli, errors
 from bullrush.embedded import EmbeddedRedis
 from tests.waiting import wait_until
 
@@ -114,3 +114,11 @@ def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_r
         worker.close()
         working.join()
     ledger.check(own_redis, "work", duplicates=3)
+
+
+def test_a_worker_is_not_ready_for_a_server_that_only_reads(server, own_redis, capsys):
+    words = ["worker", "json:dumps", "-Q", "work", "--check", "--url", server.url]
+    assert cli.main(words) == 0, capsys.readouterr()
+    own_redis.execute_command("REPLICAOF", "127.0.0.1", 1)
+    assert cli.main(words) == 3
+    assert "a replica, which refuses to write" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from bullrush.cli.terminal.ending import USAGE, CommandError
 
 _log: Final = logging.getLogger("bullrush.worker")
 #: Problems that a new process may solve. Without Redis none would work any better.
-_FATAL: Final = frozenset({"stuck", "stopped"})
+_FATAL: Final = frozenset({"stuck", "stopped", "silent"})
 #: Seconds for a request.
 _PATIENCE: Final = 5
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -45,6 +45,8 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
             workers.append(_made(target, options, thing.queue, thing))
         elif callable(thing) or (isinstance(thing, Mapping) and thing):
             handlers.append((target, thing))
+        elif isinstance(thing, Mapping):
+            raise TargetError(f"{target} is an empty dict: it needs a function for each name of jobs")
         else:
             raise TargetError(
                 f"{target} is a {type(thing).__name__}, not a Tasks, a Worker or a list of them, a function or a dict"

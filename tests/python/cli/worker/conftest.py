@@ -33,6 +33,7 @@ async def handle_async(job):
 blocking = Worker(QUEUE, handle, lock_duration=1_000, stalled_interval=300)
 awaited = aio.Worker(QUEUE, handle_async)
 number = 7
+nobody = {}
 handlers = {"sync": handle, "async": handle_async}
 
 tasks = Tasks(QUEUE)

@@ -7,15 +7,21 @@ import re
 import signal
 import urllib.error
 import urllib.request
+from argparse import Namespace
 from typing import Any
+from unittest import mock
 
 import psutil
 import pytest
 
 from bullrush import Queue
+from bullrush.cli.worker.http import _page
+from bullrush.cli.worker.processes.supervisor import Supervisor
 from tests.waiting import wait_until
 
 from .conftest import Command, Start
+
+OPTIONS = ("burst", "concurrency", "health_port", "log_json", "prefix", "reload", "shutdown_timeout")
 
 
 def get(command: Command, path: str, method: str = "GET") -> tuple[int, str]:
@@ -90,3 +96,15 @@ def test_a_taken_port_is_refused(start: Start) -> None:
     second = start("jobs:blocking", "--health-port", f"127.0.0.1:{port}")
     assert second.ends() == 2
     assert f"--health-port 127.0.0.1:{port} cannot be used" in second.output
+
+
+def test_a_process_that_has_answered_and_is_silent_now_is_not_healthy() -> None:
+    told = {"processes": 2, "targets": ["jobs:tasks"], "queues": [], "log_level": "INFO"}
+    supervisor = Supervisor(Namespace(**dict.fromkeys(OPTIONS), **told))
+    starting, working = supervisor.children
+    starting.line, working.line = mock.Mock(ask=lambda _: None), mock.Mock(ask=lambda _: [{"problems": []}])
+    assert _page("/healthz", supervisor)[0] == 200, "it is no reason to kill a process that it takes long to start"
+    assert _page("/readyz", supervisor)[0] == 503
+    working.line = starting.line
+    code, found = _page("/healthz", supervisor)
+    assert (code, found["processes"][1][0]["problems"]) == (503, ["silent"])

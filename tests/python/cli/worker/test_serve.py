@@ -119,6 +119,7 @@ def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left(start: Start, q
         (["nowhere:thing"], "there is no module 'nowhere'"),
         (["jobs:nothing"], "the module 'jobs' has no 'nothing'; it has jobs:"),
         (["jobs:number"], "jobs:number is a int"),
+        (["jobs:nobody", "-Q", "any"], "jobs:nobody is an empty dict"),
         (["jobs:handle"], "name its queue, such as -Q mail"),
         (["jobs:blocking", "--url", "redis://elsewhere"], "--url cannot change it"),
         (["jobs:blocking", "-Q", "another"], "no target has the queue 'another'"),

@@ -28,6 +28,8 @@ class Child:
         #: The metrics of this process when they were asked for last, and the sums of those before it.
         self.page = ""
         self.past = ""
+        #: It has answered since it was started.
+        self.answered = False
         self._words = _words(options)
         self._began = 0.0
         self._deaths = 0
@@ -40,6 +42,7 @@ class Child:
             command = [sys.executable, "-m", "bullrush", "worker", *control, *self._words]
             self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
         self.line = Line(ours)
+        self.answered = False
         self._began = time.monotonic()
         return self.process
 
@@ -51,7 +54,9 @@ class Child:
     def ask(self, question: str) -> Any:
         """Return the process's answer; None if it has none."""
         line = self.line
-        return None if line is None else line.ask(question)
+        answer = None if line is None else line.ask(question)
+        self.answered |= answer is not None
+        return answer
 
     def died(self) -> float:
         """Note that the process has died; return after how many seconds to start it again."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LAST_CALLS: Final = 0.7
 #: Seconds after which a process that should have ended is killed.
 _SLACK: Final = GRACE + 0.5
+#: The health of a process that has answered before.
+_SILENT: Final = [{"problems": ["silent"], "healthy": False}]
 #: What a process of the command may end with. Any other end is the handler's doing, and leaves jobs.
 _OWN_CODES: Final = frozenset({ENDED, FAILED, USAGE, ABANDONED})
 
@@ -61,13 +63,17 @@ class Supervisor:
 
     def health(self) -> list[Any]:
         """Return the health of each worker of each process."""
-        return self._ask("health")
+        # A process that still starts has no health yet. One that does not answer any more has: nothing runs there.
+        pages = zip(self.children, self._ask("health"), strict=True)
+        return [_SILENT if page is None and child.answered else page for child, page in pages]
 
     def metrics(self) -> str:
         """Return the metrics of all processes, those that have died included, and of the queues."""
+        answered = []
         for child, page in zip(self.children, self._ask("metrics"), strict=True):
             child.page = page or child.page
-        queues = next((page for child in self.children if (page := child.ask("queues"))), "")
+            answered += [child] if page else []
+        queues = next((page for child in answered if (page := child.ask("queues"))), "")
         return merged([queues, *(page for child in self.children for page in (child.past, child.page))])
 
     def _ask(self, question: str) -> list[Any]:
