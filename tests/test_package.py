@@ -12,6 +12,7 @@ from readme_renderer import markdown
 from trove_classifiers import classifiers
 
 from bullrush import __version__
+from docs.build.readme import for_index, targets
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(?:\]\(|src=\"|href=\")([^)\"\s]+)")
@@ -30,7 +31,8 @@ def metadata(tmp_path_factory: pytest.TempPathFactory) -> Message:
 
 @pytest.fixture(scope="module")
 def readme(metadata: Message) -> str:
-    return str(metadata.get_payload())
+    """Return the README as the package index shows it."""
+    return for_index(str(metadata.get_payload()), addresses(metadata))
 
 
 def addresses(metadata: Message) -> dict[str, str]:
@@ -59,7 +61,13 @@ def test_the_index_renders_the_readme(readme: str) -> None:
     assert html.count("<pre") == 5 and "<table>" in html and "headline.png" in html
 
 
-def test_the_readme_has_no_relative_link(readme: str) -> None:
+def test_the_readme_leads_to_files_of_the_checkout() -> None:
+    found = targets((ROOT / "README.md").read_text())
+    assert len(found) > 20
+    assert [target for target in found if not (ROOT / target).is_file()] == []
+
+
+def test_the_readme_has_no_relative_link_on_the_index(readme: str) -> None:
     links = LINK.findall(readme)
     assert len(links) > 20
     assert [link for link in links if not link.startswith("https://")] == []
@@ -70,6 +78,9 @@ def test_the_links_of_the_readme_lead_to_pages_of_the_site(readme: str, metadata
     ours = [link for link in LINK.findall(readme) if link.startswith((site, repository))]
     assert len(ours) > 20
     for link in ours:
+        if link.startswith(f"{repository}/blob/main/"):
+            assert (ROOT / link.removeprefix(f"{repository}/blob/main/")).is_file(), link
+            continue
         path = link.removeprefix(repository).removeprefix(site).strip("/")
         files = {ROOT / "docs" / path, ROOT / "docs" / f"{path}.md", ROOT / "docs" / path / "index.md"}
         assert any(file.is_file() for file in files), link
