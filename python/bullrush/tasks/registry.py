@@ -114,12 +114,14 @@ class Tasks:
 
     @property
     def eager(self) -> bool:
-        """Whether a task runs at once when it is enqueued."""
+        """Whether a task runs at once when it is enqueued. Setting it also sets it for the registries that are included."""
         return self._producer.eager
 
     @eager.setter
     def eager(self, eager: bool) -> None:
         self._producer.eager = eager
+        for other in self._included:
+            other.eager = eager
 
     @overload
     def task(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...  # type: ignore[overload-overlap]
@@ -219,6 +221,8 @@ class Tasks:
             if other is self or any(part is self._part for part, _ in other._parts()):
                 raise InvalidOptionError(f"{other!r} includes {self!r}: only one of two can include the other")
         self._included += others
+        if self.eager:
+            self.eager = True
 
     def _parts(self) -> list[Placed]:
         """Return this registry and those that it includes, each one once."""

@@ -129,6 +129,19 @@ def test_a_registry_that_is_included_by_several_ways_counts_once():
     assert list(app.routes()) == ["shared"]
 
 
+def test_included_registries_are_eager_with_the_one_that_includes_them():
+    app, billing, mail = Tasks("app"), Tasks("app"), Tasks("app")
+    double = mail.task(name="double")(lambda number: number * 2)
+    billing.include(mail)
+    app.include(billing)
+    app.eager = True
+    assert double.enqueue(21).result() == 42
+    app.eager = False
+    assert not mail.eager
+    Tasks("app", eager=True).include(mail)
+    assert mail.eager
+
+
 def test_registries_cannot_include_each_other():
     app, billing, mail = (Tasks("app") for _ in range(3))
     app.include(billing)
