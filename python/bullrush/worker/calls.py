@@ -125,7 +125,8 @@ class WorkerCalls(MetricsCalls[JobT]):
 
     def _emit_closed(self) -> None:
         if self._run is not None:
-            log_close(self, self._run.core.stats())
+            core = self._run.core
+            log_close(self, core.stats(), core.held_ids())
         self.emit("closed")
         self._listeners.expire(now=True)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("bullrush.worker")
 _LONGEST_REASON: Final = 300
+#: The most ids in one line.
+_MOST_IDS: Final = 20
 
 
 def logs_failures() -> bool:
@@ -38,8 +40,20 @@ def log_start(worker: Any, url: str, concurrency: int) -> None:
     )
 
 
-def log_close(worker: Any, counts: dict[str, int]) -> None:
-    """Log that a run has ended."""
+def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
+    """Log that a run has ended, and which jobs it has left: it was closed by force, or its time to close was over."""
+    if left:
+        ids = left[:_MOST_IDS]
+        LOG.warning(
+            "%s left %d unfinished %s of queue %r, which any worker runs again when the locks expire: %s%s",
+            worker.worker_name,
+            len(left),
+            "job" if len(left) == 1 else "jobs",
+            worker.name,
+            ", ".join(ids),
+            ", ..." if len(left) > len(ids) else "",
+            extra={"queue": worker.name, "job_ids": ids},
+        )
     LOG.info(
         "%s stopped working on queue %r: %d completed, %d failed, %d retried",
         worker.worker_name,

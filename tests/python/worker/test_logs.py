@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +78,31 @@ def test_a_start_and_a_close_are_logged_and_completed_jobs_are_not(
     assert "concurrency 3, bullrush 0." in start.getMessage()
     assert "5 completed, 0 failed, 0 retried" in close.getMessage()
     assert len(log.records) == 2
+    assert "planted" not in log.text
+
+
+@pytest.mark.parametrize(("jobs", "shown"), [(1, "1 unfinished job of"), (21, "21 unfinished jobs of")])
+def test_a_worker_that_leaves_jobs_says_which(
+    jobs: int, shown: str, queue: Queue, worker: Make, log: pytest.LogCaptureFixture
+) -> None:
+    begun, end = threading.Semaphore(0), threading.Event()
+
+    def handle(job: Job) -> None:
+        begun.release()
+        end.wait(20)
+
+    ids = {job.id for job in queue.add_bulk([{"name": "n", "data": "planted"}] * jobs)}
+    slow = worker(handle, concurrency=jobs, autorun=True)
+    for _ in ids:
+        assert begun.acquire(timeout=20)
+    slow.close(timeout=1)
+    wait_until(lambda: "stopped working" in log.text)
+    end.set()
+    (warning,) = lines(log, logging.WARNING)
+    assert shown in warning.getMessage()
+    named = warning.__dict__["job_ids"]
+    assert len(named) == min(20, jobs) and set(named) <= ids
+    assert warning.getMessage().endswith(f": {', '.join(named)}" + (", ..." if jobs > 20 else ""))
     assert "planted" not in log.text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -102,14 +103,20 @@ def test_a_second_sigterm_ends_the_process_within_a_second(start: Start, queue: 
     assert command.ends() == 4, command.output
     assert time.monotonic() - began < 1
     assert queue.get_active_count() == 1
+    assert command.output.count("left 1 unfinished job") == 1, command.output
 
 
-def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left(start: Start, queue: Queue) -> None:
-    queue.add("n", {"seconds": 30})
-    command = start("jobs:blocking", "--shutdown-timeout", "0.2")
+@pytest.mark.parametrize("target", ["jobs:blocking", "jobs:awaited"])
+def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left_and_named(
+    start: Start, queue: Queue, target: str
+) -> None:
+    job = queue.add("n", {"seconds": 30})
+    command = start(target, "--shutdown-timeout", "0.2", "--log-json")
     command.prints("begun")
     command.terminate()
     assert command.ends() == 4, command.output
+    (line,) = (json.loads(line) for line in command.lines if "unfinished" in line)
+    assert (line["level"], line["queue"], line["job_ids"]) == ("WARNING", queue.name, [job.id])
 
 
 @pytest.mark.parametrize(
