@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Other programs: the pages that the tests type into a terminal, or that say what to do elsewhere.
 OTHERS = {
-    "awk", "cd", "curl", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "git", "jq", "kubectl",
+    "awk", "cd", "curl", "django-admin", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "git", "jq", "kubectl",
     "maturin", "mkdir", "npm", "pytest", "python", "python3", "python3.11", "redis-cli", "spark-submit", "uvicorn", "xargs",
     ".", "do",
 }  # fmt: skip

@@ -25,14 +25,8 @@ INTRODUCTION, *_SECTIONS = re.split(r"^## (.+)\n", PAGE, flags=re.MULTILINE)
 SECTIONS = dict(zip(_SECTIONS[::2], _SECTIONS[1::2], strict=True))
 #: How the programs that the page names are started here.
 STARTS = {"python": [sys.executable], "bullrush": [sys.executable, "-m", "bullrush"]}
-#: How a Django before 6 is used, as the comments on the page say.
-BEFORE_6 = {"from django.tasks import": "from django_tasks import", '# "django_tasks"': '"django_tasks"'}
-MANAGE = """
-import os, sys
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
-from django.core.management import execute_from_command_line
-execute_from_command_line(sys.argv)
-"""
+#: What is other with Django 6 alone, as the comments on the page say.
+WITH_6 = {"from django_tasks": "from django.tasks", '"django_tasks",': ""}
 
 
 def blocks(text: str, language: str) -> list[tuple[str, str]]:
@@ -87,7 +81,7 @@ def commands(section: str) -> list[list[str]]:
 
 def test_every_block_of_the_page_is_a_file_or_a_command() -> None:
     languages = re.findall(r"^```(\w+)(.*)$", PAGE, re.MULTILINE)
-    assert {name for name, _ in languages} == {"py", "sh", "js"}
+    assert {name for name, _ in languages} == {"py", "sh", "js", "console"}
     assert all("title=" in title for name, title in languages if name == "py")
     assert len(blocks(PAGE, "py")) == len({title for title, _ in blocks(PAGE, "py")}) > 8
 
@@ -130,17 +124,19 @@ def test_a_program_with_flask_adds_jobs_that_the_command_runs(run: Run, url: str
 
 def test_a_project_with_django_adds_tasks_that_the_command_runs(run: Run, url: str, tmp_path: Path) -> None:
     django = pytest.importorskip("django")
-    (tmp_path / "manage.py").write_text(MANAGE)
-    for name in ("settings.py", "tasks.py") if django.VERSION < (6,) else ():
+    # What `django-admin startproject shop .` writes.
+    template = Path(django.__file__).with_name("conf") / "project_template" / "manage.py-tpl"
+    (tmp_path / "manage.py").write_text(template.read_text().replace("{{ project_name }}", "shop"))
+    for name in ("settings.py", "tasks.py", "urls.py") if django.VERSION >= (6,) else ():
         code = (tmp_path / "shop" / name).read_text()
-        for ours, older in BEFORE_6.items():
-            code = code.replace(ours, older)
+        for printed, without_package in WITH_6.items():
+            code = code.replace(printed, without_package)
         (tmp_path / "shop" / name).write_text(code)
     client = (
         "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'shop.settings'\n"
         "import django; django.setup()\n"
-        "from django.test import Client; from django.test.utils import setup_test_environment\n"
-        "setup_test_environment(); client = Client()\n"
+        # No `setup_test_environment`, which allows all hosts: `runserver` does not either.
+        "from django.test import Client; client = Client(HTTP_HOST='127.0.0.1:8000')\n"
     )
     asked = run(
         "python",
@@ -150,6 +146,7 @@ def test_a_project_with_django_adds_tasks_that_the_command_runs(run: Run, url: s
     for command in commands(SECTIONS["Django"]):
         run(*command)
     shown = run("python", "-c", f"{client}print([client.get(f'/results/mails:{{n}}').json() for n in (1, 2)])")
+    assert run("python", "-c", f"{client}print(client.get('/results/mails:99').status_code)") == "404"
     assert asked == "mails:2"
     assert shown.count("SUCCESSFUL") == 2 and "welcome 7 in de" in shown and "welcome 8 in en" in shown
     with Queue("shop", url=url) as queue:
