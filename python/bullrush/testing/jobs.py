@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NoReturn, overload
+from collections.abc import Iterable
+from contextvars import Token
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation
 from bullrush.job.adding.new_job import prepare
 from bullrush.job.calls.changes import encode_progress
+from bullrush.job.context import RUNNING
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.job.record import GivenRecord
-from bullrush.values.encoding import JSON, encode
+from bullrush.values.encoding import JSON, decode, encode
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _NO_REDIS: Final = (
     "make_job() makes a job without Redis, and this call needs one: in this test use the fixture bullrush_url, add the "
@@ -55,6 +61,16 @@ class _Kept:
     __slots__ = ()
 
     logged: list[str]
+    _children: bytes
+    _token: Token[Any]
+
+    def __enter__(self) -> Self:
+        """Make it the job that `bullrush.current_job` returns."""
+        self._token = RUNNING.set(self)  # type: ignore[arg-type, misc]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        RUNNING.reset(self._token)
 
     @operation
     async def update_progress(self: Any, progress: JSON, row: str | None = None, *, strict: bool = True) -> None:
@@ -75,6 +91,12 @@ class _Kept:
         self.logged.append(str(row))
         return len(self.logged)
 
+    @operation
+    async def get_children_values(self: Any) -> Any:
+        """Return the results that `make_job` got, by the key of a made-up child."""
+        values = decode(self._children, "children_values", self.id)
+        return {f"{self.queue_qualified_name}:child-{n}": value for n, value in enumerate(values, 1)}
+
 
 class MadeJob(_Kept, Job):
     """A job without Redis, for plain functions; see `make_job`.
@@ -83,7 +105,7 @@ class MadeJob(_Kept, Job):
         logged: the rows that the handler logged.
     """
 
-    __slots__ = ("logged",)
+    __slots__ = ("_children", "_token", "logged")
 
 
 class MadeAsyncJob(_Kept, AsyncJob):
@@ -93,7 +115,7 @@ class MadeAsyncJob(_Kept, AsyncJob):
         logged: the rows that the handler logged.
     """
 
-    __slots__ = ("logged",)
+    __slots__ = ("_children", "_token", "logged")
 
 
 @overload
@@ -105,6 +127,7 @@ def make_job(
     queue: str = ...,
     attempts_made: int = ...,
     opts: JobOptions | None = ...,
+    children_values: Iterable[JSON] = ...,
     awaited: Literal[False] = ...,
 ) -> MadeJob: ...
 
@@ -118,6 +141,7 @@ def make_job(
     queue: str = ...,
     attempts_made: int = ...,
     opts: JobOptions | None = ...,
+    children_values: Iterable[JSON] = ...,
     awaited: Literal[True],
 ) -> MadeAsyncJob: ...
 
@@ -130,12 +154,16 @@ def make_job(
     queue: str = "test",
     attempts_made: int = 0,
     opts: JobOptions | None = None,
+    children_values: Iterable[JSON] = (),
     awaited: bool = False,
 ) -> MadeJob | MadeAsyncJob:
     """Return a job as a handler gets it, without Redis.
 
     Its attributes are as given. `Job.update_progress`, `Job.update_data` and `Job.log` change the object only; rows of the
     log are in ``job.logged``. Calls that need Redis raise a RuntimeError.
+
+    In a ``with`` block it is what `bullrush.current_job` returns: ``with make_job(): album("Summer")`` calls a task that asks
+    for its job.
 
     Args:
         data: its data; ``{}`` by default.
@@ -144,6 +172,7 @@ def make_job(
         queue: the name of its queue.
         attempts_made: how many attempts have ended; one more has started.
         opts: its options, as for ``Queue.add``.
+        children_values: the results of its children, which `Job.get_children_values` returns under keys of its own.
         awaited: True for a coroutine function, which awaits the calls of the job.
 
     Raises:
@@ -165,4 +194,5 @@ def make_job(
     }
     job = (MadeAsyncJob if awaited else MadeJob)(GivenRecord(fields, job_id), _NoRedis(queue))
     job.logged = []
+    job._children = encode(list(children_values), "children_values")
     return job

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bullrush import Job, aio
+from bullrush import Job, Tasks, aio, current_job
 from bullrush.errors import DataError, InvalidOptionError
 from bullrush.testing import make_job
 
@@ -46,3 +46,28 @@ def test_wrong_values_are_refused_as_by_add() -> None:
         make_job({"x": object()})  # type: ignore[dict-item]
     with pytest.raises(InvalidOptionError):
         make_job().update_progress(101)
+
+
+def test_a_task_that_asks_for_its_job_is_called_like_any_function() -> None:
+    tasks = Tasks("albums")
+
+    @tasks.task
+    def album(title: str) -> list[str]:
+        current_job().log(title)
+        return sorted(current_job().get_children_values().values())
+
+    @tasks.task
+    async def awaited(title: str) -> list[str]:
+        await aio.current_job().log(title)
+        return sorted((await aio.current_job().get_children_values()).values())
+
+    with make_job(children_values=["B.JPG", "A.JPG"]) as job:
+        assert album("Summer") == ["A.JPG", "B.JPG"]
+    with make_job(children_values=["B.JPG", "A.JPG"], awaited=True) as other:
+        assert asyncio.run(awaited("Winter")) == ["A.JPG", "B.JPG"]
+    assert (job.logged, other.logged) == (["Summer"], ["Winter"])
+    assert make_job().get_children_values() == {}
+    with pytest.raises(LookupError):
+        album("Summer")
+    with pytest.raises(DataError, match="children_values"):
+        make_job(children_values=[object()])  # type: ignore[list-item]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bullrush import FlowProducer, Queue, Tasks, aio
+from bullrush import FlowProducer, Job, Queue, Tasks, aio
 from bullrush.testing import assert_enqueued, awork, work
 
 
@@ -63,6 +63,27 @@ def test_an_assertion_about_the_queue_finds_the_oldest_job_that_fits(bullrush_ur
             assert_enqueued(queue, "receive")
         with pytest.raises(AssertionError, match=r"'send' with \{'to': 'b'\} is 2 times instead of 1 in queue"):
             assert_enqueued(queue, "send", times=1, to="b")
+
+
+def test_an_assertion_counts_jobs_that_are_still_to_start(bullrush_url: str) -> None:
+    with Queue("mail") as queue, FlowProducer() as flows:
+        flow = {"name": "parent", "queue_name": "mail", "children": [{"name": "child", "queue_name": "other"}]}
+        flows.add(flow)
+        queue.add("fails", attempts=2, backoff=60_000)
+        queue.add("completes")
+
+        def handler(job: Job) -> None:
+            assert_enqueued(queue, job.name, times=0)  # it is active
+            if job.name == "fails":
+                raise RuntimeError("not yet")
+
+        stats = work(queue, handler)
+        assert (stats.completed, stats.retried) == (1, 1)
+        assert_enqueued(queue, "completes", times=0)
+        queue.pause()
+        queue.add("paused")
+        for name in ("parent", "fails", "paused"):
+            assert_enqueued(queue, name, times=1)
 
 
 def test_an_assertion_that_nothing_waits(bullrush_url: str) -> None:
