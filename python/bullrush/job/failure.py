@@ -27,6 +27,11 @@ CANCELLED: Final = "The job was cancelled"
 #: The reason of a failure whose exception raises when it is inspected.
 INDESCRIBABLE: Final = "The handler raised an exception that cannot be described"
 
+#: BullMQ's reason of a failure whose backoff type is custom, when the worker has no strategy.
+UNKNOWN_STRATEGY: Final = (
+    "Unknown backoff strategy {}. If a custom backoff strategy is used, specify it when the queue is created."
+)
+
 #: The attribute with the stack of an exception that was raised in another process.
 STACK_ATTRIBUTE: Final = "_bullrush_stack"
 
@@ -133,9 +138,7 @@ async def _decide_retry(
         return failure
     if strategy is None:
         # BullMQ would leave the job active for good.
-        unknown = UnrecoverableError(
-            f"Unknown backoff strategy {backoff_type}. If a custom backoff strategy is used, specify it when the queue is created."
-        )
+        unknown = UnrecoverableError(UNKNOWN_STRATEGY.format(backoff_type))
         unknown.__cause__ = error
         return describe(unknown, retry=False)
     try:

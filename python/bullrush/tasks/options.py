@@ -13,6 +13,7 @@ from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.naming import check_known
 from bullrush.worker.handlers.signature import is_async
+from bullrush.worker.options import read_worker_options
 
 
 class TaskOptions(JobOptions, total=False):
@@ -29,6 +30,15 @@ class TaskOptions(JobOptions, total=False):
 
 
 _OF_RUNS: Final = frozenset(["timeout", "retry_if"])
+#: Options of a worker that a registry decides otherwise, or that its workers cannot have.
+_NOT_OF_TASKS: Final = {
+    "url": "it is Tasks(url=...)",
+    "prefix": "it is Tasks(prefix=...)",
+    "settings": "write backoff_strategy",
+    "autorun": "give it to the Worker",
+    "batch_handler": "tasks run one by one",
+    "batch_size": "tasks run one by one",
+}
 
 
 class RunOptions(NamedTuple):
@@ -67,3 +77,19 @@ def job_options(options: Mapping[str, Any], defaults: JobOptions) -> JobOptions:
     merged: JobOptions = {**defaults, **options}  # type: ignore[typeddict-item]
     OptionCompiler().compile(merged)
     return merged
+
+
+def check_worker_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a registry gives to its workers.
+
+    Raises:
+        UnknownOptionError: an option does not exist.
+        InvalidOptionError: an option has an invalid value, or is not for registries.
+    """
+    if not isinstance(options, Mapping):
+        raise InvalidOptionError(f"worker_options must be a dict of options of a Worker, not {options!r}")
+    for name in options:
+        if name in _NOT_OF_TASKS:
+            raise InvalidOptionError(f"{name} is not for worker_options: {_NOT_OF_TASKS[name]}")
+    read_worker_options(options)
+    return dict(options)

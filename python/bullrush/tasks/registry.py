@@ -14,7 +14,7 @@ from bullrush.tasks.codecs import JSON, Codec
 from bullrush.tasks.cron import CronRule, check_cron
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.new_task import NewTask
-from bullrush.tasks.options import TaskOptions, job_options, read_task_options
+from bullrush.tasks.options import TaskOptions, check_worker_options, job_options, read_task_options
 from bullrush.tasks.producer import TaskProducer
 from bullrush.tasks.running.eager import run_now
 from bullrush.tasks.running.handler import handler_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from bullrush.telemetry.protocol import Telemetry
+    from bullrush.worker.options import WorkerOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,6 +62,7 @@ class Tasks:
         default_job_options: JobOptions | None = None,
         middleware: Sequence[Middleware] = (),
         lifespan: Lifespan | None = None,
+        worker_options: WorkerOptions | None = None,
         telemetry: Telemetry | None = None,
         codec: Codec = JSON,
         eager: bool = False,
@@ -74,6 +76,8 @@ class Tasks:
             default_job_options: options of the jobs of every task; those of a task take precedence.
             middleware: runs round every enqueue and every run.
             lifespan: returns a context manager, which is open while a worker runs these tasks.
+            worker_options: options of the workers that run these tasks, such as ``backoff_strategy`` and ``limiter``; see
+                `WorkerOptions`. Those that a worker is given take precedence.
             telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
             codec: makes JSON of arguments and results.
             eager: True runs a task at once when it is enqueued, without Redis; for tests. It can be set later, too.
@@ -85,6 +89,7 @@ class Tasks:
         self._defaults = job_options(default_job_options or {}, {})
         if lifespan is not None and not callable(lifespan):
             raise InvalidOptionError(f"lifespan must be a function that returns a context manager, not {lifespan!r}")
+        self._worker_options = check_worker_options(worker_options or {})
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []
@@ -111,6 +116,11 @@ class Tasks:
     def prefix(self) -> str:
         """The prefix of all keys."""
         return self._producer.prefix
+
+    @property
+    def worker_options(self) -> Mapping[str, Any]:
+        """The options of the workers that run these tasks, where they have none of their own."""
+        return self._worker_options
 
     @property
     def eager(self) -> bool:
@@ -209,7 +219,8 @@ class Tasks:
             *others: registries of the same queue.
 
         Raises:
-            InvalidOptionError: one of them has another queue, prefix or URL, or includes this one.
+            InvalidOptionError: one of them has another queue, prefix or URL, includes this one, or has options of the
+                worker that this one has not: a worker has only those of the registry that it is made of.
         """
         for other in others:
             if not isinstance(other, Tasks):
@@ -218,6 +229,10 @@ class Tasks:
                 raise InvalidOptionError(f"{other!r} is not of the queue {self.queue!r}: start a worker for each queue")
             if None not in (other.url, self.url) and other.url != self.url:
                 raise InvalidOptionError(f"{other!r} has another URL than {self!r}: start a worker for each server")
+            if lost := sorted(other.worker_options.keys() - self.worker_options.keys()):
+                raise InvalidOptionError(
+                    f"{other!r} has worker_options that {self!r} has not: give that one {', '.join(lost)}, too"
+                )
             if other is self or any(part is self._part for part, _ in other._parts()):
                 raise InvalidOptionError(f"{other!r} includes {self!r}: only one of two can include the other")
         self._included += others

@@ -19,8 +19,15 @@ from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.logs import log_close, log_start, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.monitoring.prometheus import MetricsCalls
-from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, check_concurrency, read_worker_options
-from bullrush.worker.routes import HandlerSource
+from bullrush.worker.options import (
+    Handler,
+    WorkerOptions,
+    WorkerSettings,
+    check_concurrency,
+    read_worker_options,
+    with_defaults,
+)
+from bullrush.worker.routes import HandlerSource, is_source
 from bullrush.worker.running.choice import new_runner
 from bullrush.worker.running.loops import LoopRunner
 from bullrush.worker.running.run import WorkerRun
@@ -74,6 +81,8 @@ class WorkerCalls(MetricsCalls[JobT]):
             InvalidOptionError: an option does not exist or has an invalid value, or the handler takes neither one nor
                 two arguments.
         """
+        if is_source(queue_name):
+            options = with_defaults(options, queue_name.worker_options)  # type: ignore[assignment, union-attr]
         self._settings: WorkerSettings = read_worker_options(options)
         self._handlers = handlers = given_handlers(queue_name, handler, self._settings)
         if not handlers and self._settings.autorun:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orjson import loads
 
 from bullrush._core import __version__, now_ms
-from bullrush.job.failure import from_handler
+from bullrush.job.failure import UNKNOWN_STRATEGY, from_handler
 from bullrush.url import address
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("bullrush.worker")
 _LONGEST_REASON: Final = 300
+_UNKNOWN_STRATEGY: Final = UNKNOWN_STRATEGY.split("{}")
 #: The most ids in one line.
 _MOST_IDS: Final = 20
 
@@ -114,7 +115,10 @@ def _time(milliseconds: int) -> str:
 
 
 def _short(reason: str) -> str:
-    """Return the first line of a reason."""
+    """Return the first line of a reason. The advice of BullMQ's own is for Node, where it is stored as it is."""
+    if reason.startswith(_UNKNOWN_STRATEGY[0]) and reason.endswith(_UNKNOWN_STRATEGY[1]):
+        kind = reason[len(_UNKNOWN_STRATEGY[0]) : -len(_UNKNOWN_STRATEGY[1])]
+        reason = f"{_UNKNOWN_STRATEGY[0]}{kind}. Give the worker one: Worker(backoff_strategy=...)"
     line = "".join(reason.splitlines()[:1])
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
 

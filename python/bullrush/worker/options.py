@@ -317,6 +317,12 @@ class WorkerSettings:
 _KNOWN: Final = frozenset(WorkerOptions.__annotations__)
 
 
+def with_defaults(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a worker, and those defaults that it does not replace, by ``settings`` either."""
+    replaced = {*options, *(options.get("settings") or ())}
+    return {**{name: value for name, value in defaults.items() if name not in replaced}, **options}
+
+
 def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
     """Check the options of a worker and fill in defaults.
 

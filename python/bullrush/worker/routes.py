@@ -42,6 +42,10 @@ class HandlerSource(Protocol):
     def prefix(self) -> str:
         """The prefix of all keys, if the worker has no option ``prefix``."""
 
+    @property
+    def worker_options(self) -> Mapping[str, Any]:
+        """Other options of the worker, where it has none of its own."""
+
     def routes(self) -> Mapping[str, Route]:
         """Return the handlers by the names of the jobs. A worker asks once, when it is made."""
 

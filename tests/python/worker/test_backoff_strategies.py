@@ -43,12 +43,16 @@ def test_a_strategy_decides_how_long_to_wait(queue: Queue, worker: Make) -> None
     assert (stats.failed, stats.retried) == (1, 1)
 
 
-def test_an_unknown_strategy_fails_the_job_and_says_so(queue: Queue, worker: Make) -> None:
+def test_an_unknown_strategy_fails_the_job_and_says_so(
+    queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     job = queue.add("n", attempts=5, backoff={"type": "mine"})
     worker(boom).run(until="drained")
     stored = queue.get_job(job.id)
     assert stored is not None
-    assert (stored.failed_reason or "").startswith("Unknown backoff strategy mine.")
+    in_bullmq = "If a custom backoff strategy is used, specify it when the queue is created."
+    assert stored.failed_reason == f"Unknown backoff strategy mine. {in_bullmq}"
+    assert "Unknown backoff strategy mine. Give the worker one: Worker(backoff_strategy=...)" in caplog.text
     assert "ValueError: boom" in stored.stacktrace[0]
 
 

@@ -4,7 +4,7 @@ import asyncio
 import smtplib
 import socket
 import urllib.error
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from email.message import Message
 from typing import Any
@@ -153,6 +153,7 @@ def test_the_route_of_a_job_is_asked_before_the_worker(queue: Queue, redis_url: 
     class Source:
         queue: str
         prefix, url = "bull", redis_url
+        worker_options: Mapping[str, Any] = {}
 
         def routes(self) -> Any:
             own = lambda error: Retry(delay=3) if isinstance(error, ValueError) else None  # noqa: E731

@@ -161,6 +161,7 @@ class Source:
     """A source of handlers that notes when it is entered and left, and where."""
 
     prefix = "bull"
+    worker_options: Mapping[str, Any] = {}
 
     def __init__(self, queue: str, url: str, handlers: Mapping[str, Any], fails: bool = False) -> None:
         self.queue, self.url, self._handlers, self._fails = queue, url, handlers, fails

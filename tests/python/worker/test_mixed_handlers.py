@@ -5,7 +5,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -53,6 +53,7 @@ class Timed:
     """Handlers with time-outs of their own."""
 
     prefix, url = "bull", None
+    worker_options: Mapping[str, Any] = {}
 
     def __init__(self, queue: str, **routes: Route) -> None:
         self.queue, self._routes = queue, routes
