@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bullrush import Queue, Worker, aio
+from bullrush.cli.terminal.output import moment
 from bullrush.errors import InvalidOptionError
 from bullrush.queue import queue_names
 
@@ -77,6 +78,14 @@ def test_schedulers_are_listed_with_the_next_first(run: Callable, queue: Queue) 
     assert run("schedulers", queue.name, "--json").json == queue.get_job_schedulers(asc=True)
     header, *rows = run("schedulers", queue.name).out.splitlines()
     assert header.startswith("id") and [row.split()[0] for row in rows] == ["often", "yearly"]
+    # Each in its own time zone, so that the next time is that of the pattern.
+    assert "-01-01 00:00:00+01:00 (in " in rows[1] and "+00:00 (" in rows[0]
+
+
+@pytest.mark.parametrize("zone", ["Not/AZone", "../etc/passwd", ""])
+def test_a_time_in_a_zone_that_python_does_not_know_is_shown_in_utc(zone: str) -> None:
+    shown = moment(1_700_000_000_000, zone)
+    assert shown is not None and shown.startswith("2023-11-14 22:13:20+00:00 (")
 
 
 def test_schedulers_whose_code_has_gone_are_pruned_and_others_stay(

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
                 scheduler.get("pattern"),
                 scheduler.get("every"),
                 scheduler.get("tz"),
-                moment(scheduler["next"]),
+                moment(scheduler["next"], scheduler.get("tz") or "UTC"),
                 scheduler.get("iteration_count"),
             ]
             for scheduler in found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone, tzinfo
 from typing import Final
 
 import orjson
@@ -115,14 +116,28 @@ def age(timestamp: int | None, now: float | None = None) -> str | None:
     return f"{'in ' if seconds <= -1 else ''}{int(abs(seconds) // length)}{unit}"
 
 
-def moment(timestamp: int | None) -> str | None:
-    """Return a time in ms since 1970 as local time, with its age."""
+def moment(timestamp: int | None, zone: str | None = None) -> str | None:
+    """Return a time in ms since 1970 with its offset from UTC and its age: local time, or that of a zone such as ``UTC``."""
     if timestamp is None:
         return None
     try:
-        clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp / 1_000))
+        clock = datetime.fromtimestamp(timestamp / 1_000, timezone.utc).astimezone(_zone(zone))
     except (OverflowError, OSError, ValueError):
         # Written by hand, or by a broken clock.
         return f"{timestamp} ms"
     passed = age(timestamp) or ""
-    return f"{clock} ({passed if passed.startswith('in ') else f'{passed} ago'})"
+    told = clock.isoformat(sep=" ", timespec="seconds")
+    return f"{told} ({passed if passed.startswith('in ') else f'{passed} ago'})"
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    if name is None:
+        return None
+    # Imported here: one command needs it.
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        # Node may know other zones, and a small container none at all.
+        return timezone.utc
