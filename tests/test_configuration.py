@@ -78,7 +78,9 @@ def test_an_option_is_stored_under_the_name_on_the_page(
 
 
 def test_the_defaults_of_jobs_are_those_on_the_page(redis_url: str, queue_name: str) -> None:
-    defaults = {name: cells[2] for name, cells in rows("JobOptions").items() if cells[2] not in ("-", "now", "`False`")}
+    defaults = {
+        name: cells[2] for name, cells in rows("JobOptions").items() if cells[2] not in ("-", "now", "all", "`False`")
+    }
     with Queue(queue_name, url=redis_url) as queue:
         bare = queue.add("n")
         for n in range(120):

@@ -88,6 +88,19 @@ def test_options_are_shown_as_arguments_with_their_descriptions(
     assert words in description
 
 
+def test_a_default_that_is_a_constant_is_shown_with_its_value(package: Object) -> None:
+    assert package["worker.worker.Worker.run"].parameters["horizon"].default == "60_000"
+    assert package["queue.administration.QueueAdministration.retry_jobs"].parameters["count"].default == "1_000"
+    functions = {call.path: call for name in NAMED for thing in shown(package, name) for call in calls(thing)}
+    private = [
+        f"{path}: {one.name}"
+        for path, call in functions.items()
+        for one in call.parameters
+        if str(one.default)[:1] == "_"
+    ]
+    assert private == []
+
+
 def test_what_programs_do_not_make_shows_no_constructor(package: Object) -> None:
     assert "__init__" not in package["job.attributes.JobAttributes"].members
     assert "__init__" not in package["events.event.Event"].members

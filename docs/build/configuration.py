@@ -30,6 +30,8 @@ from docs.build.typed_dicts import Member, descriptions, members
 
 PAGE: Final = Path(__file__).parents[1] / "configuration.md"
 _TABLE: Final = re.compile(r"(<!-- options: (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
+#: The pages of the reference with classes that have no table here.
+_REFERENCE: Final = {"BackoffStrategy": "reference/worker.md"}
 
 
 class Words(str):
@@ -107,7 +109,7 @@ def tables() -> dict[str, Options]:
             {**_HANDLE, "streams": streams, "skip_metas_update": False, "timeout": queue._DEFAULT_TIMEOUT},
             f"{_OURS} timeout",
         ),
-        "JobOptions": _of(JobOptions, jobs),
+        "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all")}),
         "BackoffOptions": _of(BackoffOptions, {"delay": 0, "jitter": 0}),
         "KeepOptions": _of(KeepOptions),
         "DeduplicationOptions": _of(DeduplicationOptions),
@@ -149,7 +151,7 @@ def _table(name: str, options: Options) -> str:
             _unit(one),
             "required" if one.required else _default(options.defaults.get(one.name)),
             bullmq_name(name, one.name, options.ours),
-            _escaped(_sentence(one.description)),
+            _linked(_escaped(_sentence(one.description))),
         )
         for one in options.members
     ]
@@ -195,6 +197,13 @@ def _sentence(text: str) -> str:
     """Return a description in Markdown: docstrings have two backticks around code."""
     plain = re.sub("^ms ", "Milliseconds ", text.replace("``", "`")).rstrip(".")
     return plain[:1].upper() + plain[1:]
+
+
+def _linked(text: str) -> str:
+    """Return a text whose classes, but for those with a table on the page, lead to the reference."""
+    for name, page in _REFERENCE.items():
+        text = text.replace(f"see `{name}`", f"see [`{name}`]({page})")
+    return text
 
 
 def _escaped(text: str) -> str:

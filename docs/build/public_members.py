@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from griffe import Alias, Class, Docstring, DocstringSectionAttributes, Extension, Module, Object
+from griffe import Alias, Class, Docstring, DocstringSectionAttributes, ExprName, Extension, Function, Module, Object
 
 
 class PublicMembers(Extension):
@@ -28,8 +28,21 @@ class PublicMembers(Extension):
                 if isinstance(member, Class):
                     _describe_members(member) if _is_typed_dict(member) else _describe_making(member)
                 self._walk(member)
-            elif any("operation" in str(decorator.value) for decorator in getattr(member, "decorators", ())):
+                continue
+            if isinstance(member, Function):
+                _show_values(member)
+            if any("operation" in str(decorator.value) for decorator in getattr(member, "decorators", ())):
                 member.labels.discard("async")
+
+
+def _show_values(call: Function) -> None:
+    """Show the numbers of defaults that are constants of a module, such as `_DEFAULT_COUNT`."""
+    for parameter in call.parameters:
+        if isinstance(parameter.default, ExprName):
+            constant = call.modules_collection[parameter.default.canonical_path]
+            value = str(getattr(constant, "value", ""))
+            if value.replace("_", "").isdigit():
+                parameter.default = f"{int(value):_}"
 
 
 def _is_typed_dict(cls: Class) -> bool:

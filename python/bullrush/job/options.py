@@ -102,7 +102,7 @@ class JobOptions(TypedDict, total=False):
             `KeepOptions`.
         remove_on_fail: the same for failed jobs.
         size_limit: the most bytes that the data may have as JSON.
-        stack_trace_limit: how many stack traces are kept.
+        stack_trace_limit: how many stack traces are kept, the newest ones; all by default.
         telemetry: the trace that the job belongs to; ``{"omit_context": True}`` starts a new one.
         timestamp: when the job was added, in ms since 1970; now by default.
     """

@@ -103,6 +103,10 @@ class QueueAdministration(QueueHealthCalls[JobT]):
             state: failed or completed.
             count: how many jobs per script call.
             timestamp: only jobs that finished up to this time, in ms since 1970; now by default.
+
+        Raises:
+            InvalidOptionError: an argument has an invalid value; nothing was moved.
+            ConnectionLostError, OutcomeUnknownError: some of the jobs may have been moved; call it again for the rest.
         """
         if state not in {"failed", "completed"}:
             raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
@@ -218,6 +222,9 @@ class QueueAdministration(QueueHealthCalls[JobT]):
 
         Args:
             expire_time: how long, in ms.
+
+        Raises:
+            InvalidOptionError: the time is not positive.
         """
         await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
 

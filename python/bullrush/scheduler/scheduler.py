@@ -24,6 +24,7 @@ from bullrush.scheduler.options import (
 )
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs
 from bullrush.values import checks
+from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, encode, read_number
 from bullrush.values.naming import check_job_name, check_known
 
@@ -214,7 +215,7 @@ class SchedulerOptions(TypedDict, total=False):
     prefix: str
     default_job_options: JobOptions | None
     telemetry: Telemetry | None
-    timeout: checks.Duration | None
+    timeout: Duration | None
 
 
 SCHEDULER_OPTIONS: Final = frozenset(SchedulerOptions.__annotations__)
