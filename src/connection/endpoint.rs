@@ -25,7 +25,9 @@ impl Endpoint {
                 return invalid(format!("{scheme}:// is not supported yet; use the redis:// URL of the primary node"));
             }
             _ => {
-                return invalid("the Redis URL must start with redis://, rediss:// or unix://".into());
+                return invalid(
+                    "the Redis URL must start with redis://, rediss:// or unix://; embedded:// starts a server".into(),
+                );
             }
         }
         if let Some(reason) = misplaced(scheme, url) {

@@ -46,8 +46,12 @@ def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None
         return fitting[0] if fitting else None
     found = "\n".join(f"  {job.name!r} {job.data}" for job in jobs[:_SHOWN]) or "  nothing"
     more = f"\n  and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
-    count = f"{len(fitting)} times instead of {times}" if times is not None else "not"
+    count = f"{_times(len(fitting))}, not {_times(times)}," if times is not None else "not"
     raise AssertionError(f"{wanted} is {count} in queue {_name(queue)!r}, which has:\n{found}{more}")
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _waiting(queue: Any) -> list[Job]:

@@ -69,7 +69,7 @@ def test_an_unknown_state_is_2(run: Callable, queue: Queue) -> None:
         ("embedded://", "embedded://DIR"),
         ("embedded://?port=0", "embedded://DIR"),
         ("embedded://x?ports=1", "only the option 'port'"),
-        ("127.0.0.1:6379", "must start with redis://"),
+        ("127.0.0.1:6379", "must start with redis://, rediss:// or unix://; embedded:// starts a server"),
         ("redis://127.0.0.1/production", "prefix="),
     ],
 )

@@ -24,9 +24,9 @@ ASKED = {
     "jobs cancel QUEUE --all": "Cancel 1 active job of QUEUE?",
     "jobs remove QUEUE --state completed": "Remove 1 completed job of QUEUE?",
     "schedulers QUEUE --prune shop:tasks": "Remove these job schedulers of QUEUE: dropped?",
-    "drain QUEUE": "Remove the 1 jobs of QUEUE that wait?",
+    "drain QUEUE": "Remove what waits in QUEUE: 1 job?",
     "clean QUEUE --state failed": "Remove failed jobs of QUEUE (there are 1, of any age)?",
-    "obliterate QUEUE --force": "Remove the queue QUEUE with all its 6 jobs, logs and schedulers?",
+    "obliterate QUEUE --force": "Remove the queue QUEUE with its 6 jobs, logs and schedulers?",
 }
 
 

@@ -142,7 +142,7 @@ def test_drain_removes_what_waits(run: Callable, worked: Queue) -> None:
 def test_clean_removes_old_jobs_of_a_state(run: Callable, worked: Queue) -> None:
     assert run("clean", worked.name, "--state", "failed", "--older", "1h", "--yes", "--json").json["removed"] == []
     assert run("clean", worked.name, "--state", "failed", "--yes", "--json").json["removed"] == ["2"]
-    assert run("clean", worked.name, "--yes").out == f"1 jobs removed from {worked.name}.\n"
+    assert run("clean", worked.name, "--yes").out == f"1 job removed from {worked.name}.\n"
 
 
 def test_obliterate_removes_the_queue_but_not_under_running_jobs(run: Callable, worked: Queue, redis_url: str) -> None:

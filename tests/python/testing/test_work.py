@@ -61,7 +61,7 @@ def test_an_assertion_about_the_queue_finds_the_oldest_job_that_fits(bullrush_ur
         assert_enqueued(queue, times=3)
         with pytest.raises(AssertionError, match=r"'receive' is not in queue 'mail', which has:\n  'send' \{'to': 'a'"):
             assert_enqueued(queue, "receive")
-        with pytest.raises(AssertionError, match=r"'send' with \{'to': 'b'\} is 2 times instead of 1 in queue"):
+        with pytest.raises(AssertionError, match=r"'send' with \{'to': 'b'\} is 2 times, not once, in queue"):
             assert_enqueued(queue, "send", times=1, to="b")
 
 
@@ -96,7 +96,7 @@ def test_an_assertion_that_nothing_waits(bullrush_url: str) -> None:
     assert assert_enqueued("mail", "receive", times=0) is None
     assert assert_enqueued(tasks, "send", times=0, to="b") is None
     assert assert_enqueued(tasks, "send", times=1, to="a").name == "send"
-    with pytest.raises(AssertionError, match="'send' is 1 times instead of 0 in queue 'mail'"):
+    with pytest.raises(AssertionError, match="'send' is once, not 0 times, in queue 'mail'"):
         assert_enqueued(tasks, "send", times=0)
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.options import add_queue, count, duration, known_queue
-from bullrush.cli.terminal.output import write, write_json
+from bullrush.cli.terminal.output import jobs_of, write, write_json
 from bullrush.queue.administration import CleanableState
 
 EXAMPLES = """\
@@ -37,5 +37,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         write_json({"queue": queue.name, "removed": removed})
     else:
-        write(f"{len(removed):,} jobs removed from {queue.name}.")
+        write(f"{jobs_of(len(removed))} removed from {queue.name}.")
     return 0

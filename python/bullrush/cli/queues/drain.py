@@ -6,7 +6,7 @@ import argparse
 
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.options import add_queue, known_queue
-from bullrush.cli.terminal.output import write, write_json
+from bullrush.cli.terminal.output import jobs_of, write, write_json
 
 EXAMPLES = """\
   bullrush drain mail              waiting and prioritized jobs
@@ -26,11 +26,11 @@ def run(options: argparse.Namespace) -> int:
     queue = known_queue(options)
     states = ("waiting", "paused", "prioritized", *(("delayed",) if options.delayed else ()))
     before = queue.get_job_count_by_types(*states)
-    confirm(options, f"Remove the {before:,} jobs of {queue.name} that wait?")
+    confirm(options, f"Remove what waits in {queue.name}: {jobs_of(before)}?")
     queue.drain(options.delayed)
     removed = max(0, before - queue.get_job_count_by_types(*states))
     if options.json:
         write_json({"queue": queue.name, "removed": removed})
     else:
-        write(f"{removed:,} jobs removed from {queue.name}.")
+        write(f"{jobs_of(removed)} removed from {queue.name}.")
     return 0

@@ -7,7 +7,7 @@ import argparse
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_queue, known_queue
-from bullrush.cli.terminal.output import write, write_json
+from bullrush.cli.terminal.output import jobs_of, write, write_json
 
 EXAMPLES = """\
   bullrush obliterate mail            asks first; refused while jobs run
@@ -30,10 +30,10 @@ def run(options: argparse.Namespace) -> int:
             f"{queue.name} has {active:,} active jobs: wait for them, or add --force; nothing was changed"
         )
     jobs = queue.get_job_count_by_types()
-    confirm(options, f"Remove the queue {queue.name} with all its {jobs:,} jobs, logs and schedulers?")
+    confirm(options, f"Remove the queue {queue.name} with its {jobs_of(jobs)}, logs and schedulers?")
     queue.obliterate(force=options.force)
     if options.json:
         write_json({"queue": queue.name, "removed": jobs})
     else:
-        write(f"The queue {queue.name} is gone, with {jobs:,} jobs.")
+        write(f"The queue {queue.name} is gone, with {jobs_of(jobs)}.")
     return 0

@@ -107,6 +107,11 @@ def write_fields(fields: Mapping[str, object]) -> None:
             write(f"{name:{width}}  {visible(str(value), line=True)}")
 
 
+def jobs_of(count: int) -> str:
+    """Return a number of jobs in words: ``1 job``, ``2,000 jobs``."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
 def age(timestamp: int | None, now: float | None = None) -> str | None:
     """Return how long ago a time in ms since 1970 was, such as ``5m``; ``in 5m`` if it is to come."""
     if timestamp is None:

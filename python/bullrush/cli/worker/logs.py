@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from typing import Final
 
 from bullrush.cli.terminal.visible import visible
-from bullrush.job.context import RUNNING
+from bullrush.logs import job_fields
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(process)d %(name)s: %(message)s"
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
-class TextLines(logging.Formatter):
+class _Lines(logging.Formatter):
+    """Lines with the time as ISO 8601 in milliseconds with its zone: Django, for one, sets another zone than the machine's."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - inherited
+        """Return the time of a record."""
+        return datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds")
+
+
+class TextLines(_Lines):
     """Lines of text. What would command the terminal is shown: texts of exceptions often have data of strangers."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -20,7 +29,7 @@ class TextLines(logging.Formatter):
         return visible(super().format(record))
 
 
-class JsonLines(logging.Formatter):
+class JsonLines(_Lines):
     """One JSON object per record: time, level, logger, message, and what the record has beside (``job_id``...).
 
     What a handler logs has the job that runs, too.
@@ -31,14 +40,13 @@ class JsonLines(logging.Formatter):
         import orjson
 
         line: dict[str, object] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
+            "time": self.formatTime(record),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
             "pid": record.process,
         }
-        if (job := RUNNING.get()) is not None:
-            line |= {"job_id": job.id, "job_name": job.name, "queue": job.queue_name}
+        line |= job_fields()
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

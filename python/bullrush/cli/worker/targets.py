@@ -39,7 +39,7 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     for target, thing in found:
         if isinstance(thing, WorkerCalls):
             workers.append(_own(target, thing, options))
-        elif isinstance(thing, list) and thing and all(isinstance(one, WorkerCalls) for one in thing):
+        elif _is_list(thing):
             workers += [_own(target, one, options) for one in thing]
         elif callable(getattr(thing, "routes", None)) and isinstance(getattr(thing, "queue", None), str):
             workers.append(_made(target, options, thing.queue, thing))
@@ -89,12 +89,20 @@ def import_target(target: str) -> Any:
         try:
             thing = getattr(thing, part)
         except AttributeError:
-            known = [
-                key for key, value in vars(module).items() if isinstance(value, WorkerCalls) or hasattr(value, "routes")
-            ]
+            known = [key for key, value in vars(module).items() if _has_workers(value)]
             hint = f"; it has {', '.join(f'{name}:{key}' for key in known)}" if known else ""
             raise TargetError(f"the module {name!r} has no {path!r}{hint}") from None
     return thing
+
+
+def _has_workers(thing: object) -> bool:
+    is_source = hasattr(thing, "routes") and not isinstance(thing, type)
+    return is_source or isinstance(thing, WorkerCalls) or _is_list(thing)
+
+
+def _is_list(thing: object) -> bool:
+    """Tell whether this is a list of workers."""
+    return isinstance(thing, list) and bool(thing) and all(isinstance(one, WorkerCalls) for one in thing)
 
 
 def _failed(name: str) -> str:

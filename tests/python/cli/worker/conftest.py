@@ -32,6 +32,7 @@ async def handle_async(job):
 
 blocking = Worker(QUEUE, handle, lock_duration=1_000, stalled_interval=300)
 awaited = aio.Worker(QUEUE, handle_async)
+several = [blocking]
 number = 7
 nobody = {}
 handlers = {"sync": handle, "async": handle_async}

@@ -124,7 +124,7 @@ def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left_and_named(
     [
         (["jobs"], "write module:object"),
         (["nowhere:thing"], "there is no module 'nowhere'"),
-        (["jobs:nothing"], "the module 'jobs' has no 'nothing'; it has jobs:"),
+        (["jobs:nothing"], "no 'nothing'; it has jobs:blocking, jobs:awaited, jobs:several, jobs:tasks\n"),
         (["jobs:number"], "jobs:number is a int"),
         (["jobs:nobody", "-Q", "any"], "jobs:nobody is an empty dict"),
         (["jobs:handle"], "name its queue, such as -Q mail"),
