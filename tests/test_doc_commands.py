@@ -125,6 +125,12 @@ def section(name: str) -> str:
     return (ROOT / "pyproject.toml").read_text().partition(f"[{name}]")[2].partition("\n[")[0]
 
 
+def test_the_home_page_has_every_extra() -> None:
+    extras = re.findall(r"^(\w+) = \[", section("project.optional-dependencies"), re.MULTILINE)
+    told = (ROOT / "docs/index.md").read_text().partition("## Installation")[2]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", told, re.MULTILINE)) == sorted(extras)
+
+
 def test_the_systemd_unit_waits_longer_than_the_worker(capsys: pytest.CaptureFixture[str]) -> None:
     (text,) = blocks(ROOT / "docs/production.md", "ini")
     unit = ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#", ";"))

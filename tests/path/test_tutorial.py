@@ -107,7 +107,7 @@ def test_the_tutorial_works_as_it_is_written(
     schedule(page, shop, queue, first, second)
 
     page.write("test_shop.py", shop)
-    second.run(page.command("pip install httpx").replace("install", "install -q"))
+    second.run(page.command("pip install httpx2").replace("install", "install -q"))
     assert "3 passed" in second.run(page.command("pytest -q"))
 
     page.write("shop.py, at its end", shop)
