@@ -43,7 +43,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-Q", "--queue", action="append", default=[], type=_queue, metavar="NAME[=N]", dest="queues",
         help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated")  # fmt: skip
-    add("-c", "--concurrency", type=count, metavar="N", help="jobs at a time per queue and process (default: 1)")
+    add(
+        "-c",
+        "--concurrency",
+        type=count,
+        metavar="N",
+        help="jobs at a time per queue and process (default: as the target says, or 1)",
+    )
     add("-p", "--processes", type=count, default=1, metavar="N", help="processes; one that dies is replaced")
     add("--burst", action="store_true", help="exit when the queues are empty")
     add("--reload", action="store_true", help="restart when a Python file changes; needs 'bullrush[reload]'")
