@@ -20,14 +20,17 @@ JOBS = '''
 import asyncio, logging, time
 from bullrush import Tasks, Worker, aio
 
+def say(what):
+    print(f"begun {what}\\n", end="", flush=True)  # one write, so that no line of the log comes between
+
 def handle(job):
     logging.getLogger("app").info("handling")
-    print("begun", job.id, flush=True)
+    say(job.id)
     time.sleep(job.data.get("seconds", 0))
     return job.data
 
 async def handle_async(job):
-    print("begun", job.id, flush=True)
+    say(job.id)
     await asyncio.sleep(job.data.get("seconds", 0))
 
 blocking = Worker(QUEUE, handle, lock_duration=1_000, stalled_interval=300)
@@ -41,7 +44,7 @@ tasks = Tasks(QUEUE)
 
 @tasks.task
 def greet(name: str) -> str:
-    print("begun", name, flush=True)
+    say(name)
     return f"hello {name}"
 
 @tasks.task
