@@ -22,3 +22,5 @@ TASKS = {
         "OPTIONS": {"prefix": os.environ.get("SHOP_PREFIX", "shop")},
     }
 }
+# Django's default changes the time zone of the process, and so of other tests in it.
+TIME_ZONE = None
