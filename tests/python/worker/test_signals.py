@@ -38,7 +38,7 @@ import sys, time
 from bullrush import Worker
 
 def handler(job):
-    print("started", flush=True)
+    print("started\\n", end="", flush=True)  # one write, so that lines of two threads never mix
     time.sleep(0.2)
 
 url, name = sys.argv[1:]
