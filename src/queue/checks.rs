@@ -20,7 +20,7 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
              name \"{{{name}}}\""
         )));
     }
-    let (types, has_meta_of_bullmq) = Types::read(link, keys).await?;
+    let (types, is_of_bullmq) = Types::read(link, keys).await?;
     if let Some((suffix, found, expected)) = types.strange() {
         return Err(refused(
             keys,
@@ -33,8 +33,7 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     if allow_legacy {
         return Ok(());
     }
-    let Some(Evidence { flavour, shown_by, mixed }) = legacy::evidence(link, keys, &types, has_meta_of_bullmq).await?
-    else {
+    let Some(Evidence { flavour, shown_by, mixed }) = legacy::evidence(link, keys, &types, is_of_bullmq).await? else {
         return Ok(());
     };
     let whose =

@@ -55,7 +55,7 @@ const SAMPLE: usize = 3;
 pub(super) struct Types(Vec<String>);
 
 impl Types {
-    /// Reads them in one round trip, and whether `meta` is BullMQ's.
+    /// Reads them in one round trip, and whether BullMQ uses the queue.
     pub async fn read(link: &Link, keys: &Keys) -> Result<(Self, bool)> {
         let mut commands: Vec<Cmd> = KEYS.iter().map(|(suffix, _)| command(&["TYPE", &keys.of(suffix)])).collect();
         commands.push(command(&["HMGET", keys.meta(), "version", "opts.maxLenEvents"]));
@@ -63,7 +63,10 @@ impl Types {
         // An error means that `meta` is no hash, which its type tells.
         let meta = replies.pop().and_then(std::result::Result::ok).map(reply::array).transpose()?.unwrap_or_default();
         let types = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>()?;
-        Ok((Types(types), meta.iter().any(|value| *value != Value::Nil)))
+        let types = Types(types);
+        let is_of_bullmq =
+            meta.iter().any(|value| *value != Value::Nil) || OF_BULLMQ.iter().any(|suffix| types.has(suffix));
+        Ok((types, is_of_bullmq))
     }
 
     fn of(&self, suffix: &str) -> &str {
@@ -87,7 +90,7 @@ fn is_set_of_bull(suffix: &str, found: &str) -> bool {
 }
 
 /// Evidence that Bull uses a queue.
-pub(super) struct Evidence {
+pub struct Evidence {
     /// `Bull 3.x or 4.x`.
     pub flavour: &'static str,
     /// What shows it.
@@ -96,36 +99,34 @@ pub(super) struct Evidence {
     pub mixed: bool,
 }
 
+/// Who uses a queue: evidence of Bull, and whether BullMQ uses it.
+///
+/// # Errors
+/// What [`Link::call`] returns.
+pub async fn users(link: &Link, keys: &Keys) -> Result<(Option<Evidence>, bool)> {
+    let (types, is_of_bullmq) = Types::read(link, keys).await?;
+    Ok((evidence(link, keys, &types, is_of_bullmq).await?, is_of_bullmq))
+}
+
 /// Looks for evidence of Bull. If keys of BullMQ's exist, only keys that nobody but Bull writes count. If not, some jobs are read:
 /// in two more round trips, since a queue without a trace of BullMQ that is not empty is rare.
-pub(super) async fn evidence(
-    link: &Link,
-    keys: &Keys,
-    types: &Types,
-    has_meta_of_bullmq: bool,
-) -> Result<Option<Evidence>> {
-    let is_of_bullmq = has_meta_of_bullmq || OF_BULLMQ.iter().any(|suffix| types.has(suffix));
+pub(super) async fn evidence(link: &Link, keys: &Keys, types: &Types, is_of_bullmq: bool) -> Result<Option<Evidence>> {
     let set = ["completed", "failed"].into_iter().find(|suffix| is_set_of_bull(suffix, types.of(suffix)));
+    let of_keys = if set.is_some() { "Bull 1.x or 2.x" } else { "Bull" };
     let shown_by_key = set
         .map(|suffix| format!("{} is a set", keys.of(suffix)))
         .or_else(|| types.has("meta-paused").then(|| format!("{} exists", keys.of("meta-paused"))));
     if is_of_bullmq {
-        let flavour = if set.is_some() { "Bull 1.x or 2.x" } else { "Bull" };
-        return Ok(shown_by_key.map(|shown_by| Evidence { flavour, shown_by, mixed: true }));
+        return Ok(shown_by_key.map(|shown_by| Evidence { flavour: of_keys, shown_by, mixed: true }));
     }
     if !OF_BOTH.iter().any(|suffix| types.has(suffix)) {
         return Ok(None);
     }
-    let job = find_job(link, keys, types).await?;
-    Ok(match (job, shown_by_key) {
-        (Some((flavour, shown_by)), None) => Some(Evidence { flavour, shown_by, mixed: false }),
-        (Some((flavour, _)), Some(shown_by)) => Some(Evidence { flavour, shown_by, mixed: false }),
-        (None, Some(shown_by)) => {
-            let flavour = if set.is_some() { "Bull 1.x or 2.x" } else { "Bull" };
-            Some(Evidence { flavour, shown_by, mixed: false })
-        }
-        (None, None) => None,
-    })
+    let (flavour, shown_by_job) = match find_job(link, keys, types).await? {
+        Some((flavour, shown_by)) => (flavour, Some(shown_by)),
+        None => (of_keys, None),
+    };
+    Ok(shown_by_key.or(shown_by_job).map(|shown_by| Evidence { flavour, shown_by, mixed: false }))
 }
 
 /// Reads up to three jobs; returns the flavour of the first one that Bull wrote, and what shows it.

@@ -6,7 +6,7 @@ mod checks;
 mod coalescer;
 mod getters;
 mod handle;
-mod legacy;
+pub mod legacy;
 mod linked;
 mod patience;
 #[cfg(feature = "arrow")]

@@ -28,6 +28,14 @@ impl Call {
         Call { script, cmd }
     }
 
+    /// A call of a script that also touches another queue: `EVALSHA <sha> 2 <meta key> <meta key of the other> <arguments>`.
+    #[must_use]
+    pub fn on_both(script: &'static Script, keys: &Keys, other: &Keys) -> Self {
+        let mut cmd = Cmd::new();
+        cmd.arg("EVALSHA").arg(script.sha).arg(2).arg(keys.meta()).arg(other.meta());
+        Call { script, cmd }
+    }
+
     /// Appends one argument.
     pub fn arg(&mut self, value: impl ToRedisArgs) -> &mut Self {
         self.cmd.arg(value);
@@ -78,4 +86,29 @@ pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
         }
     }
     reply
+}
+
+/// Runs calls of one script in one pipeline; a reply or an error per call, in their order. Loads the script first if the server does
+/// not have it.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns.
+pub async fn eval_all(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<Result<Value>>> {
+    let commands: Vec<Cmd> = calls.iter().map(|call| call.cmd.clone()).collect();
+    let mut replies = link.pipeline(&commands, retry).await?;
+    for _ in 0..MAX_LOADS {
+        let is_missing = |at: &usize| replies[*at].as_ref().is_err_and(is_missing_script);
+        let missing: Vec<usize> = (0..replies.len()).filter(is_missing).collect();
+        let Some(first) = missing.first() else { break };
+        let mut commands = vec![calls[*first].load()];
+        commands.extend(missing.iter().map(|at| calls[*at].cmd.clone()));
+        let mut again = link.pipeline(&commands, retry).await?.into_iter();
+        if let Some(Err(refusal)) = again.next() {
+            return Err(refusal); // the refused load, not the missing script
+        }
+        for (at, reply) in missing.into_iter().zip(again) {
+            replies[at] = reply;
+        }
+    }
+    Ok(replies)
 }

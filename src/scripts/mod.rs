@@ -5,10 +5,11 @@ mod call;
 pub mod fetch;
 pub mod finish;
 pub mod inspect;
+pub mod legacy;
 pub mod lock;
 pub mod manage;
 
-pub use call::{eval, Call};
+pub use call::{eval, eval_all, Call};
 
 /// One Lua script, as it is sent to Redis.
 #[derive(Debug, PartialEq, Eq)]

@@ -46,6 +46,20 @@ class CoreQueue:
         Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a command whose
         reply was lost is not sent again (`OutcomeUnknownError`).
         """
+    def legacy_users(self) -> Pending[list[str]]:
+        """Return who uses the queue.
+
+        Three texts: the flavour of Bull (``Bull 1.x``, ``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what shows
+        it, both "" without evidence of Bull; ``1`` if BullMQ's keys are there, else "".
+        """
+    def legacy_calls(
+        self, script: str, calls: Sequence[Sequence[int | str | bytes]], other: tuple[str, str] | None = None
+    ) -> Pending[list[Any]]:
+        """Run a script of ``lua/legacy`` once per item of ``calls``, its ARGV, in one pipeline; return the replies in order.
+
+        Writes the queue's ``meta`` before, unless the handle skips it. ``other``: prefix and name of the other queue that the
+        script touches (KEYS[2]). Any error reply is raised after all calls ran.
+        """
     def get_job(self, id: str) -> Pending[JobRecord | None]: ...
     def get_jobs(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[JobRecord | None]]: ...
     def get_ranges(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[str]]: ...

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::protocol::reply::{self, Shape};
 
 /// Commands that only read, and the form of their replies.
-const READS: [(&[u8], Shape); 22] = [
+const READS: [(&[u8], Shape); 23] = [
     (b"CLIENT", Shape::Text),
     (b"EXISTS", Shape::Number),
     (b"GET", Shape::Text),
@@ -28,6 +28,7 @@ const READS: [(&[u8], Shape); 22] = [
     (b"SCARD", Shape::Number),
     (b"SMEMBERS", Shape::Texts),
     (b"SSCAN", Shape::Page),
+    (b"TYPE", Shape::Text),
     (b"ZCARD", Shape::Number),
     (b"ZCOUNT", Shape::Number),
     (b"ZMSCORE", Shape::PerMember),
@@ -38,10 +39,20 @@ const READS: [(&[u8], Shape); 22] = [
 
 /// One argument of a command.
 #[derive(FromPyObject)]
-enum Argument {
+pub(super) enum Argument {
     Number(i64),
     Text(String),
     Bytes(Vec<u8>),
+}
+
+impl Argument {
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Argument::Number(number) => number.to_string().into_bytes(),
+            Argument::Text(text) => text.into_bytes(),
+            Argument::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 #[pymethods]
@@ -76,11 +87,7 @@ fn shape(command: &Cmd) -> Option<Shape> {
 fn command(arguments: Vec<Argument>) -> Cmd {
     let mut command = Cmd::new();
     for argument in arguments {
-        match argument {
-            Argument::Number(number) => command.arg(number),
-            Argument::Text(text) => command.arg(text),
-            Argument::Bytes(bytes) => command.arg(bytes),
-        };
+        command.arg(argument.into_bytes());
     }
     command
 }

@@ -5,6 +5,7 @@ mod command;
 mod compiled;
 mod finish;
 mod getters;
+mod legacy;
 mod maker;
 mod manage;
 mod new_job;

@@ -1,0 +1,44 @@
+//! Queues of Bull, BullMQ's predecessor.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::super::endpoint::keys;
+use super::super::output::Output;
+use super::super::pending::Pending;
+use super::command::Argument;
+use super::CoreQueue;
+use crate::queue::legacy;
+use crate::scripts::legacy::{by_name, Batch, NAMES};
+
+#[pymethods]
+impl CoreQueue {
+    /// Who uses the queue: the flavour and what shows it, or "" and ""; "1" if BullMQ's keys are there.
+    fn legacy_users(&self) -> Pending {
+        self.start(|queue| async move {
+            let (evidence, is_of_bullmq) = legacy::users(queue.link(), queue.keys()).await?;
+            let (flavour, shown_by) =
+                evidence.map(|found| (found.flavour.to_owned(), found.shown_by)).unwrap_or_default();
+            Ok(Output::Texts(vec![flavour, shown_by, if is_of_bullmq { "1" } else { "" }.to_owned()]))
+        })
+    }
+
+    #[pyo3(signature = (script, calls, other=None))]
+    fn legacy_calls(
+        &self,
+        py: Python<'_>,
+        script: &str,
+        calls: Vec<Vec<Argument>>,
+        other: Option<(String, String)>,
+    ) -> PyResult<Pending> {
+        let name = NAMES.iter().find(|known| **known == script).copied();
+        let name = name.ok_or_else(|| PyValueError::new_err(format!("no script legacy/{script}")))?;
+        let other = other.map(|(prefix, name)| keys(py, &prefix, &name)).transpose()?;
+        let calls: Vec<Vec<Vec<u8>>> =
+            calls.into_iter().map(|call| call.into_iter().map(Argument::into_bytes).collect()).collect();
+        Ok(self.write(move |queue| async move {
+            let batch = Batch { link: queue.link(), keys: queue.keys(), other: other.as_ref(), calls: &calls };
+            by_name(name, &batch).await.map(Output::Values)
+        }))
+    }
+}

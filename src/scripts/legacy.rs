@@ -1,0 +1,79 @@
+//! Queues of Bull, BullMQ's predecessor: `lua/legacy`. What a script gets and returns stands at the top of its file.
+
+use redis::Value;
+
+use super::{eval_all, lua, Call, Script};
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::keys::hash_tag;
+use crate::protocol::Keys;
+
+/// Calls of one script in one pipeline: one per item.
+pub struct Batch<'a> {
+    pub link: &'a Link,
+    pub keys: &'a Keys,
+    /// The other queue that the script touches.
+    pub other: Option<&'a Keys>,
+    /// The arguments of each call.
+    pub calls: &'a [Vec<Vec<u8>>],
+}
+
+impl Batch<'_> {
+    /// Runs the calls; returns their replies in order, or the first error.
+    async fn run(&self, script: &'static Script, retry: Retry) -> Result<Vec<Value>> {
+        self.check_slot().await?;
+        let build = |arguments: &Vec<Vec<u8>>| {
+            let mut call = match self.other {
+                Some(other) => Call::on_both(script, self.keys, other),
+                None => Call::new(script, self.keys),
+            };
+            for argument in arguments {
+                call.arg(argument.as_slice());
+            }
+            call
+        };
+        let calls: Vec<Call> = self.calls.iter().map(build).collect();
+        eval_all(self.link, &calls, retry).await?.into_iter().collect()
+    }
+
+    /// A cluster would refuse a script that touches two slots.
+    async fn check_slot(&self) -> Result<()> {
+        let Some(other) = self.other else { return Ok(()) };
+        if !self.link.ready().await?.cluster || in_one_slot(self.keys, other) {
+            return Ok(());
+        }
+        Err(Error::QueueName(format!(
+            "Redis runs as a cluster, and {} and {} are not in one slot: give both the same hash tag, as in prefix \"{{bull}}\"",
+            self.keys.base().trim_end_matches(':'),
+            other.base().trim_end_matches(':'),
+        )))
+    }
+}
+
+/// Whether two queues share a hash tag, and so a slot of a cluster.
+#[must_use]
+pub fn in_one_slot(keys: &Keys, other: &Keys) -> bool {
+    matches!((hash_tag(keys.base()), hash_tag(other.base())), (Some(one), Some(two)) if one == two)
+}
+
+/// Adds jobs to a queue of Bull 1.x.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn add_1(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::ADD_1, Retry::Never).await
+}
+
+/// The scripts of the family that [`by_name`] knows.
+pub const NAMES: &[&str] = &["add_1"];
+
+/// Runs a script of the family by its name, one of [`NAMES`].
+///
+/// # Errors
+/// What the script's function returns.
+pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
+    match name {
+        "add_1" => add_1(batch).await,
+        _ => Err(Error::InvalidOption(format!("no script legacy/{name}"))),
+    }
+}
