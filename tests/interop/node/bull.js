@@ -1,26 +1,35 @@
 'use strict';
-// Puts a queue of real Bull, BullMQ's predecessor, into a state: one JSON command per input line, one reply per line.
+// Real Bull, BullMQ's predecessor: one JSON command per input line, one reply per line. A command puts a queue into
+// a state (STATES below), or is one of bull_calls.js.
 // usage: node bull.js <bull1|bull2|bull30|bull3|bull4> <redis url>
 
 const readline = require('node:readline');
 
 const [library, url] = process.argv.slice(2);
 const Bull = require(library);
-const { hostname, port } = new URL(url);
+const { hostname, port, pathname } = new URL(url);
+const db = Number(pathname.slice(1));
 const named = library !== 'bull1' && library !== 'bull2';
 const queues = new Map();
 const NEVER = 3_600_000;
 
 function queue(name) {
   if (!queues.has(name)) {
-    const opened = named ? new Bull(name, { redis: { host: hostname, port: Number(port) } }) : new Bull(name, Number(port), hostname);
+    const opened = named ? new Bull(name, { redis: { host: hostname, port: Number(port), db } }) : new Bull(name, Number(port), hostname, { db });
     opened.on('error', () => {});
     queues.set(name, opened);
   }
   return queues.get(name);
 }
 
-const add = (on, data, opts) => (named ? on.add('welcome', data, opts) : on.add(data, opts));
+/** Closes no queue, but opens a new one for the next command. */
+function forget(name) {
+  const forgotten = queue(name);
+  queues.delete(name);
+  return forgotten;
+}
+
+const add = (on, data, opts, name = 'welcome') => (named && name !== null ? on.add(name, data, opts) : on.add(data, opts));
 const handle = (on, handler) => { (named ? on.process('welcome', 1, handler) : on.process(1, handler)); };
 
 /** Resolves when a job has ended so, or runs for the first time. */
@@ -55,11 +64,13 @@ const STATES = {
   repeatable: async on => { await add(on, { n: 1 }, { repeat: { cron: '0 0 * * *' } }); },
 };
 
+const CALLS = require('./bull_calls.js')({ library, named, open: queue, forget, add });
+
 readline.createInterface({ input: process.stdin }).on('line', async line => {
   const { id, op, ...args } = JSON.parse(line);
   try {
-    await STATES[op](queue(args.queue));
-    process.stdout.write(`${JSON.stringify({ id, value: null })}\n`);
+    const value = STATES[op] ? (await STATES[op](queue(args.queue))) ?? null : await CALLS[op](args);
+    process.stdout.write(`${JSON.stringify({ id, value: value ?? null })}\n`);
   } catch (error) {
     process.stdout.write(`${JSON.stringify({ id, error: { name: error.name, message: error.message, stack: error.stack } })}\n`);
   }
