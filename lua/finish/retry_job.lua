@@ -18,7 +18,8 @@ local id, token = ARGV[2], ARGV[3]
 if not tonumber(ARGV[1]) or not ARGV[6] then
   return redis.error_reply('ERR retry_job: malformed arguments')
 end
-promote_delayed(P, ARGV[1], get_target(P))
+local target, blocked = get_target(P)
+promote_delayed(P, ARGV[1], target, blocked)
 local code = check_active(P, id, token)
 if code ~= 0 and code ~= -3 then
   return code

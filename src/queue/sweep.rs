@@ -1,11 +1,15 @@
 //! Operations on all jobs of a state: script calls of limited work, repeated until nothing is left to do.
 
 use super::handle::QueueHandle;
+use crate::clock::now_ms;
 use crate::error::Result;
 use crate::scripts::manage;
 
 /// The jobs that one `clean` call of BullMQ looks at, before it emits its event.
 const CLEANED_PER_PASS: i64 = 10_000;
+
+/// The most jobs that one call promotes, as in a fetch.
+const MOST_PROMOTED: i64 = 1000;
 
 impl QueueHandle {
     /// Moves all failed (or completed) jobs back to wait, `count` per call.
@@ -26,6 +30,24 @@ impl QueueHandle {
         self.writable().await?;
         while manage::promote_jobs(&self.link, &self.keys, count).await? {}
         Ok(())
+    }
+
+    /// Moves up to `limit` delayed jobs that are due to where they may run, 1000 per call. Returns how many.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn promote_due(&self, limit: i64) -> Result<i64> {
+        self.writable().await?;
+        let mut moved = 0;
+        while moved < limit {
+            let most = (limit - moved).min(MOST_PROMOTED);
+            let count = manage::promote_due(&self.link, &self.keys, now_ms(), most).await?;
+            moved += count;
+            if count < most {
+                break;
+            }
+        }
+        Ok(moved)
     }
 
     /// Removes the queue, which must be paused, with all its jobs, `count` per call.

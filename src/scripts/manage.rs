@@ -53,6 +53,16 @@ pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64) -> Result<bool> 
     Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
 }
 
+/// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn promote_due(link: &Link, keys: &Keys, now: i64, limit: i64) -> Result<i64> {
+    let mut call = Call::new(&lua::manage::PROMOTE_DUE, keys);
+    call.arg(now).arg(limit);
+    reply::integer(eval(link, &call, Retry::Safe).await?)
+}
+
 /// Removes the queue, up to `count` jobs per call. Returns whether more are left.
 ///
 /// # Errors

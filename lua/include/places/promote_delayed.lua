@@ -1,16 +1,16 @@
--- Moves delayed jobs that are due, at most 1000 per call, to `target` or prioritized.
-local function promote_delayed(P, now, target, blocked)
+-- Moves delayed jobs that are due, at most `limit` (1000), to `target` or prioritized. Returns how many.
+local function promote_delayed(P, now, target, blocked, limit)
   local delayed = P .. 'delayed'
   local first = call('ZRANGE', delayed, '0', '0', 'WITHSCORES')[2]
   local last = (now + 1) * 4096 - 1
   if not first or tonumber(first) > last then
-    return
+    return 0
   end
   --- @include add_marker
   --- @include move_jobs
   --- @include on_hash
   --- @include priority_of
-  local due = call('ZRANGEBYSCORE', delayed, '-inf', last, 'LIMIT', '0', '1000')
+  local due = call('ZRANGEBYSCORE', delayed, '-inf', last, 'LIMIT', '0', limit or '1000')
   local plain = { key = target, push = 'LPUSH', ids = {} }
   local ranked = { key = P .. 'prioritized', counter = P .. 'pc', priorities = {}, ids = {} }
   for _, id in ipairs(due) do
@@ -35,4 +35,5 @@ local function promote_delayed(P, now, target, blocked)
   for _, id in ipairs(due) do
     call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
   end
+  return #due
 end

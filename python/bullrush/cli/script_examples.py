@@ -61,6 +61,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/obliterate": ("1000", "0"),
     "manage/pause": (),
     "manage/promote": _JOB,
+    "manage/promote_due": (_NOW, "100"),
     "manage/promote_jobs": ("1000",),
     "manage/remove": (*_JOB, "1"),
     "manage/remove_child_dependency": _JOB,

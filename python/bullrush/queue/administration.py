@@ -1,4 +1,4 @@
-"""Managing a queue: pausing, limits, deduplication ids, and calls on many jobs."""
+"""Managing a queue: pausing, deduplication ids, and calls on many jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.calls.changes import encode_progress
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
-from bullrush.queue.health import QueueHealthCalls
+from bullrush.queue.limits import QueueLimits
 from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -28,7 +28,7 @@ CleanableState: TypeAlias = Literal[
 _CLEANABLE: Final = frozenset(get_args(CleanableState))
 
 
-class QueueAdministration(QueueHealthCalls[JobT]):
+class QueueAdministration(QueueLimits[JobT]):
     """The calls that change a queue or its jobs."""
 
     @operation
@@ -123,6 +123,21 @@ class QueueAdministration(QueueHealthCalls[JobT]):
         await reply(self.core.promote_jobs(checks.at_least(1)("count", count)))
 
     @operation
+    async def promote_due(self, limit: int = 100) -> int:
+        """Move delayed jobs that are due to where they may run now, those that are due for longest first.
+
+        Workers do this before each fetch, so it is needed only where no worker runs: for example to see what would wait.
+        Any number of programs may call it at the same time. It costs one round trip per 1,000 jobs.
+
+        Args:
+            limit: the most jobs to move.
+
+        Returns:
+            The number of jobs that it moved.
+        """
+        return await reply(self.core.promote_due(checks.at_least(1)("limit", limit)))
+
+    @operation
     async def drain(self, delayed: bool = False) -> None:
         """Remove all waiting and prioritized jobs, and with ``delayed=True`` also the delayed ones.
 
@@ -212,61 +227,6 @@ class QueueAdministration(QueueHealthCalls[JobT]):
             JobNotFoundError: there is no such job.
         """
         return await reply(self.core.add_log(check_given_id(job_id), str(row), keep_logs or None))
-
-    @operation
-    async def rate_limit(self, expire_time: Duration) -> None:
-        """Let no job start for ``expire_time`` ms.
-
-        This applies to workers with a limiter, to all workers if the queue has a global rate limit, and to a worker whose
-        handler raises `RateLimitError`.
-
-        Args:
-            expire_time: how long, in ms.
-
-        Raises:
-            InvalidOptionError: the time is not positive.
-        """
-        await reply(self.core.rate_limit(checks.positive_milliseconds("expire_time", expire_time)))
-
-    @operation
-    async def remove_rate_limit_key(self) -> int:
-        """End the current rate limit. Returns 1 if there was one, else 0."""
-        removed: int = await self._command("DEL", self.to_key("limiter"))
-        return removed
-
-    @operation
-    async def set_global_concurrency(self, concurrency: int) -> int:
-        """Let at most ``concurrency`` jobs be active at the same time, over all workers.
-
-        Returns 1 if there was no such limit, else 0.
-
-        Args:
-            concurrency: the most active jobs.
-        """
-        return await reply(self.core.set_global_concurrency(checks.at_least(1)("concurrency", concurrency)))
-
-    @operation
-    async def remove_global_concurrency(self) -> int:
-        """Remove the global concurrency. Returns 1 if there was one, else 0."""
-        return await reply(self.core.set_global_concurrency(None))
-
-    @operation
-    async def set_global_rate_limit(self, max: int, duration: Duration) -> int:
-        """Let at most ``max`` jobs start per ``duration`` ms, over all workers.
-
-        Returns how many of the two were not set before.
-
-        Args:
-            max: the most jobs that start in that time.
-            duration: the time in ms.
-        """
-        most = checks.at_least(1)("max", max)
-        return await reply(self.core.set_global_rate_limit((most, checks.positive_milliseconds("duration", duration))))
-
-    @operation
-    async def remove_global_rate_limit(self) -> int:
-        """Remove the global rate limit. Returns 2 (its ``max`` and ``duration``) if there was one, else 0."""
-        return await reply(self.core.set_global_rate_limit(None))
 
     @operation
     async def get_deduplication_job_id(self, id: str) -> str | None:

@@ -31,6 +31,7 @@ class SpanRule(NamedTuple):
 QUEUE_SPANS: Final[dict[str, SpanRule]] = {
     "retry_jobs": SpanRule("producer", rest="bullmq.queue.options"),
     "promote_jobs": SpanRule(rest="bullmq.queue.options"),
+    "promote_due": SpanRule(rest="bullmq.queue.options"),
     "pause": SpanRule(),
     "resume": SpanRule(),
     "drain": SpanRule(attributes={"delayed": "bullmq.queue.drain.delay"}),

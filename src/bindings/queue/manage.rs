@@ -86,6 +86,10 @@ impl CoreQueue {
         self.start(move |queue| async move { queue.promote_all(count).await.map(|()| Output::Nothing) })
     }
 
+    fn promote_due(&self, limit: i64) -> Pending {
+        self.start(move |queue| async move { queue.promote_due(limit).await.map(Output::Number) })
+    }
+
     fn remove(&self, id: String, remove_children: bool) -> Pending {
         self.start(move |queue| async move {
             Ok(Output::Number(manage::remove(queue.link(), queue.keys(), &id, remove_children).await?))

@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
@@ -184,6 +185,19 @@ def test_promote_jobs_and_remove(queue: Queue) -> None:
     assert queue.remove(delayed.id) == 1
     assert queue.get_job(delayed.id) is None
     assert queue.get_job_state(delayed.id) == "unknown"
+
+
+def test_promote_due_moves_the_oldest_jobs_whose_time_has_come(queue: Queue) -> None:
+    past = int(time.time() * 1000) - 60_000
+    queue.add_bulk([{"name": "n", "data": n, "opts": {"timestamp": past + n, "delay": 1}} for n in range(1200)])
+    queue.add("n", delay=60_000)
+    assert queue.promote_due() == 100
+    assert [job.data for job in queue.get_waiting(0, 1)] == [0, 1]
+    assert queue.promote_due(limit=5000) == 1100
+    assert queue.promote_due() == 0
+    assert (queue.get_waiting_count(), queue.get_delayed_count()) == (1200, 1)
+    with pytest.raises(errors.InvalidOptionError, match="limit"):
+        queue.promote_due(0)
 
 
 def test_retry_jobs_moves_all_failed_jobs_back_to_wait(queue: Queue, worker: Callable[..., Worker]) -> None:
