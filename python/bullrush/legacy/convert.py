@@ -1,0 +1,249 @@
+"""Turns the hash of a Bull job into the hash that BullMQ would hold. No call of this file touches Redis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import orjson
+
+from bullrush.legacy.backoff import BULL_EXPONENTIAL
+from bullrush.values.encoding import read_number
+
+#: How waiting jobs run after the move: in the order in which Bull would run them, or by BullMQ's priorities.
+Order: TypeAlias = Literal["keep", "priority"]
+
+#: A hash as Redis has it.
+RawHash: TypeAlias = Mapping[str, bytes]
+
+#: The name that Bull 3 and 4 give to jobs without a name.
+UNNAMED: Final = "__default__"
+
+#: The fields of Bull whose values `convert` uses. All others, ``data`` among them, are carried as they are.
+FIELDS: Final = (
+    "name",
+    "opts",
+    "timestamp",
+    "delay",
+    "attempts",
+    "attemptsMade",
+    "stalledCounter",
+    "processedOn",
+    "finishedOn",
+    "progress",
+    "returnvalue",
+    "failedReason",
+    "stacktrace",
+    "priority",
+)
+#: Fields of Bull that no job of BullMQ has.
+_DROPPED: Final = ("lockAcquired", "retriedOn", "deid")
+#: Members of the options that mean nothing to BullMQ, or would be wrong there.
+_DROPPED_OPTIONS: Final = ("timestamp", "delay", "repeat", "jobId", "debounce", "prevMillis", "preventParsingData")
+
+_FINISHED: Final = ("completed", "failed")
+_LEAST_URGENT: Final = 2_097_152
+_ERROR_CLASS: Final = re.compile(r"^(?:[A-Za-z_$][\w$]*: )")
+
+
+class Rules(NamedTuple):
+    """What the user asked for.
+
+    Attributes:
+        order: see `Order`.
+        default_name: the name of jobs without one.
+        keep_backoff: exponential backoff keeps Bull's delays.
+    """
+
+    order: Order = "keep"
+    default_name: str = UNNAMED
+    keep_backoff: bool = False
+
+
+class Converted(NamedTuple):
+    """A job as BullMQ would hold it.
+
+    Attributes:
+        fields: the whole hash; ``data`` and fields of the user's own only if they were given.
+        priority: 0, or its place among the prioritized jobs.
+        timestamp: when the job was added, ms.
+        finished_on: when it finished, ms; 0 for a job that has not.
+        notes: what the user has to know about this job, if anything.
+    """
+
+    fields: dict[str, bytes]
+    priority: int
+    timestamp: int
+    finished_on: int
+    notes: tuple[str, ...]
+
+
+def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = None) -> Converted:
+    """Return a job of Bull as BullMQ would hold it.
+
+    Args:
+        raw: the hash; it may lack ``data``, which is carried as it is.
+        state: the legacy list or set that holds the job: ``wait``, ``paused``, ``delayed``, ``active``, ``completed`` or ``failed``.
+        now: the time, ms.
+        rules: see `Rules`.
+        due: when a delayed job may run, ms.
+    """
+    notes: list[str] = []
+    opts = _options(raw, rules, notes)
+    timestamp = _first_number(raw.get("timestamp"), _member(raw, "timestamp")) or now
+    finished = state in _FINISHED
+    priority = _priority(raw, opts, rules, state, notes)
+    fields = {field: value for field, value in raw.items() if field not in FIELDS and field not in _DROPPED}
+    fields["name"] = _name(raw, rules)
+    # Options that are not JSON cannot be converted, and are not lost either.
+    fields["opts"] = raw.get("opts", b"{}") if opts is None else orjson.dumps(opts)
+    fields["timestamp"] = _text(timestamp)
+    fields["delay"] = _text(_delay(raw, timestamp, now, due) if state == "delayed" and due is not None else 0)
+    fields["priority"] = _text(priority)
+    fields.update(_history(raw, state))
+    finished_on = 0
+    if finished:
+        finished_on = read_number(raw.get("finishedOn")) or timestamp
+        fields["finishedOn"] = _text(finished_on)
+        if state == "completed":
+            fields["returnvalue"] = _as_json(raw.get("returnvalue", b"null"))
+    return Converted(fields, priority, timestamp, finished_on, tuple(notes))
+
+
+def changes(raw: RawHash, converted: Converted) -> tuple[dict[str, bytes], list[str]]:
+    """Return which fields of a hash are to be set and which to be deleted, so that it becomes the converted one."""
+    written = {field: value for field, value in converted.fields.items() if raw.get(field) != value}
+    return written, [field for field in raw if field not in converted.fields]
+
+
+def _options(raw: RawHash, rules: Rules, notes: list[str]) -> dict[str, Any] | None:
+    """Return the options as BullMQ stores them; None if they are not a JSON object."""
+    given = _decoded(raw.get("opts", b"{}"))
+    if given is None:
+        given = {}  # Bull 1 and 2 accept null
+    if not isinstance(given, dict):
+        notes.append("its options are not a JSON object: moved as they are")
+        return None
+    opts = {name: value for name, value in given.items() if name not in _DROPPED_OPTIONS}
+    # Bull 1 and 2 have the limit in a field of its own.
+    attempts = _first_number(raw.get("attempts"), given.get("attempts"))
+    opts["attempts"] = 0 if attempts is None else max(attempts, 0)
+    backoff = _backoff(opts.pop("backoff", None), rules)
+    if backoff is not None:
+        opts["backoff"] = backoff
+    if rules.order == "keep":
+        opts.pop("priority", None)
+    if not opts.get("lifo"):
+        opts.pop("lifo", None)
+    if opts.get("timeout"):
+        notes.append("it has the option `timeout`, which BullMQ does not know: Worker(timeout=...) is the limit")
+    return opts
+
+
+def _backoff(given: object, rules: Rules) -> dict[str, Any] | None:
+    if isinstance(given, bool) or not given:
+        return None
+    if isinstance(given, int | float | str):
+        delay = _first_number(given)
+        return {"type": "fixed", "delay": delay} if delay else None
+    if not isinstance(given, dict):
+        return None
+    if rules.keep_backoff and given.get("type") == "exponential":
+        return {**given, "type": BULL_EXPONENTIAL}
+    return given
+
+
+def _priority(raw: RawHash, opts: dict[str, Any] | None, rules: Rules, state: str, notes: list[str]) -> int:
+    if rules.order == "keep" or state in _FINISHED:
+        return 0
+    given = _first_number(raw.get("priority"), (opts or {}).get("priority")) or 0
+    priority = min(max(given, 0), _LEAST_URGENT)
+    if priority != given:
+        notes.append(f"its priority {given} became {priority}, the nearest that BullMQ has")
+    if opts is not None:
+        opts.pop("priority", None)
+        if priority:
+            opts["priority"] = priority
+    return priority
+
+
+def _name(raw: RawHash, rules: Rules) -> bytes:
+    name = raw.get("name")
+    return rules.default_name.encode() if name is None or name == UNNAMED.encode() else name
+
+
+def _delay(raw: RawHash, timestamp: int, now: int, due: int) -> int:
+    """Return the delay: what the job was added with, or for a retry what is left of its backoff."""
+    return max(due - (now if _count(raw, "attemptsMade") else timestamp), 0)
+
+
+def _history(raw: RawHash, state: str) -> dict[str, bytes]:
+    """Return the fields about the attempts that Bull made."""
+    fields: dict[str, bytes] = {}
+    # Bull counts failures, BullMQ counts attempts that ended.
+    made = _count(raw, "attemptsMade") + (state == "completed")
+    started = max(made + (state == "active"), "processedOn" in raw)
+    stalled = _count(raw, "stalledCounter") + (state == "active")
+    for field, count in (("atm", made), ("ats", started), ("stc", stalled)):
+        if count:
+            fields[field] = _text(count)
+    if "processedOn" in raw:
+        fields["processedOn"] = raw["processedOn"]
+    traces = _decoded(raw.get("stacktrace", b""))
+    if isinstance(traces, list) and traces:
+        fields["stacktrace"] = raw["stacktrace"]
+    if reason := raw.get("failedReason"):
+        fields["failedReason"] = reason
+    elif state == "failed":
+        fields["failedReason"] = _last_error(traces)
+    if raw.get("progress", b"0") != b"0":
+        fields["progress"] = _as_json(raw["progress"])
+    return fields
+
+
+def _last_error(traces: object) -> bytes:
+    """Return the message of the last error: the first line of its stack, without the class."""
+    last = traces[-1] if isinstance(traces, list) and traces else ""
+    line = last.split("\n", 1)[0] if isinstance(last, str) else ""
+    return _ERROR_CLASS.sub("", line).encode(errors="replace")
+
+
+def _as_json(stored: bytes) -> bytes:
+    """Return a value that BullMQ parses: as it is, or as a JSON text if it is no JSON."""
+    if _decoded(stored) is _BROKEN:
+        return orjson.dumps(stored.decode(errors="replace"))
+    return stored
+
+
+_BROKEN: Final = object()
+
+
+def _decoded(stored: bytes) -> Any:
+    try:
+        return orjson.loads(stored)
+    except orjson.JSONDecodeError:
+        return _BROKEN
+
+
+def _member(raw: RawHash, name: str) -> object:
+    opts = _decoded(raw.get("opts", b"{}"))
+    return opts.get(name) if isinstance(opts, dict) else None
+
+
+def _count(raw: RawHash, field: str) -> int:
+    return max(read_number(raw.get(field)) or 0, 0)
+
+
+def _first_number(*given: object) -> int | None:
+    """Return the first of the values that is a number; clients write numbers as numbers and as texts."""
+    for value in given:
+        if isinstance(value, int | float | str | bytes):
+            number = read_number(value if isinstance(value, bytes | str) else str(value))
+            if number is not None:
+                return number
+    return None
+
+
+def _text(number: int) -> bytes:
+    return b"%d" % number
