@@ -1,5 +1,6 @@
 """bullrush: a job queue for Python and Spark that speaks the BullMQ wire protocol."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from bullrush import aio, errors
@@ -14,6 +15,7 @@ from bullrush.scheduler import JobScheduler
 from bullrush.worker import RunStats, Worker
 
 if TYPE_CHECKING:
+    from bullrush.legacy import LegacyQueue
     from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Job",
     "JobNode",
     "JobScheduler",
+    "LegacyQueue",
     "Middleware",
     "Queue",
     "QueueEvents",
@@ -47,9 +50,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the names of tasks at first use: a program without tasks starts sooner."""
+    """Import what not every program needs at its first use: others start sooner."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from bullrush import tasks
-
-    return getattr(tasks, name)
+    room = importlib.import_module("bullrush.legacy" if name == "LegacyQueue" else "bullrush.tasks")
+    return getattr(room, name)

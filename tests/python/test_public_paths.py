@@ -14,7 +14,16 @@ import pytest
 import bullrush
 from bullrush import FlowProducer, Queue, aio, errors
 
-CLASSES = ("Queue", "Worker", "Job", "FlowProducer", "JobScheduler", "QueueEvents", "QueueEventsProducer")
+CLASSES = (
+    "Queue",
+    "Worker",
+    "Job",
+    "FlowProducer",
+    "JobScheduler",
+    "QueueEvents",
+    "QueueEventsProducer",
+    "LegacyQueue",
+)
 RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
 OF_TASKS = ("Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 ERRORS = (

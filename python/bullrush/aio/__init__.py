@@ -1,5 +1,7 @@
 """bullrush for asyncio: the same classes with the same arguments; calls are awaited."""
 
+from typing import TYPE_CHECKING, Any
+
 from bullrush.aio.discovery import queue_names
 from bullrush.aio.events import QueueEvents
 from bullrush.aio.events_producer import QueueEventsProducer
@@ -9,10 +11,14 @@ from bullrush.aio.queue import Queue
 from bullrush.aio.scheduler import JobScheduler
 from bullrush.aio.worker import Worker
 
+if TYPE_CHECKING:
+    from bullrush.aio.legacy import LegacyQueue
+
 __all__ = [
     "FlowProducer",
     "Job",
     "JobScheduler",
+    "LegacyQueue",
     "Queue",
     "QueueEvents",
     "QueueEventsProducer",
@@ -20,3 +26,12 @@ __all__ = [
     "current_job",
     "queue_names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what not every program needs at its first use: others start sooner."""
+    if name != "LegacyQueue":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from bullrush.aio.legacy import LegacyQueue
+
+    return LegacyQueue

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final
 
 from bullrush.base.closing import BlockingContext
-from bullrush.base.handle import Handle
-from bullrush.errors import InvalidOptionError
+from bullrush.legacy.flavor import Flavor, check_flavor
+from bullrush.legacy.reading import LegacyReading
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-
-#: The layouts of Bull 1.x, 2.x, 3.x and 4.x; the last two are the same.
-Flavor: TypeAlias = Literal["auto", "1", "2", "3", "4"]
 
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class LegacyCalls(Handle):
+class LegacyCalls(LegacyReading):
     """The calls of a queue of Bull, written once for `LegacyQueue` and `aio.LegacyQueue`."""
 
     def __init__(
@@ -34,16 +31,14 @@ class LegacyCalls(Handle):
             name: the queue's name.
             url: the URL of Redis, as for `Queue`.
             prefix: the prefix of all keys, ``bull`` by default.
-            flavor: the major version of Bull; ``auto`` finds it out.
+            flavor: the major version of Bull, "1" to "4"; ``auto`` finds it out by the keys and some jobs.
             timeout: ms that a round trip may take, connecting included. None is no limit.
 
         Raises:
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an argument has an invalid value.
         """
-        if flavor not in get_args(Flavor):
-            raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
-        self._flavor = flavor
+        self._given_flavor = check_flavor(flavor)
         options = {"url": url, "prefix": prefix, "flavor": flavor, "timeout": timeout, "allow_legacy": True}
         timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
         super().__init__(name, url, prefix, options=options, timeout_ms=timeout_ms)

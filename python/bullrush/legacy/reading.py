@@ -1,0 +1,156 @@
+"""The calls that only read a queue of Bull. They take no lock and write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias
+
+from bullrush.base.operation import operation, reply
+from bullrush.errors import InvalidOptionError
+from bullrush.legacy.flavor import LegacyFlavor
+from bullrush.legacy.job import LegacyJob
+from bullrush.legacy.repeatable import Repeatable, read_repeatable
+from bullrush.values import checks
+from bullrush.values.naming import check_given_id, nearest
+
+#: The states of Bull's jobs.
+LegacyState: TypeAlias = Literal["waiting", "paused", "active", "delayed", "completed", "failed"]
+
+#: The states and the names of their keys.
+STATES: Final[dict[str, str]] = {
+    "waiting": "wait",
+    "paused": "paused",
+    "active": "active",
+    "delayed": "delayed",
+    "completed": "completed",
+    "failed": "failed",
+}
+_COUNTED_BY: Final = {b"list": "LLEN", b"zset": "ZCARD", b"set": "SCARD"}
+#: So many jobs are read in one pipeline, and so many ids by one SSCAN.
+_BATCH: Final = 500
+
+
+class LegacyReading(LegacyFlavor):
+    """The calls that only read."""
+
+    @operation
+    async def get_job_counts(self, *states: LegacyState) -> dict[str, int]:
+        """Return the number of jobs by state.
+
+        Redis: two round trips.
+
+        Args:
+            *states: waiting, paused, active, delayed, completed, failed; all of them by default.
+        """
+        await self._check_owner()
+        chosen = [_checked(state) for state in states] or list(STATES)
+        keys = [self.to_key(STATES[state]) for state in chosen]
+        types = await self._read([["TYPE", key] for key in keys])
+        # Keys that do not exist are not asked: they may become lists or sets meanwhile.
+        counted = {
+            state: [_COUNTED_BY[type], key]
+            for state, key, type in zip(chosen, keys, types, strict=True)
+            if type in _COUNTED_BY
+        }
+        counts = dict(zip(counted, await self._read(list(counted.values())), strict=True))
+        return {state: counts.get(state, 0) for state in chosen}
+
+    @operation
+    async def get_job(self, job_id: str) -> LegacyJob | None:
+        """Return the job with this id, None if there is none.
+
+        Redis: one round trip.
+
+        Args:
+            job_id: the id of the job.
+        """
+        await self._check_owner()
+        return (await self._read_jobs([check_given_id(job_id)]))[0]
+
+    @operation
+    async def get_jobs(self, state: LegacyState, start: int = 0, end: int = -1) -> list[LegacyJob]:
+        """Return the jobs of a state; those that are removed meanwhile are left out.
+
+        Redis: one round trip for the ids, and one per 500 jobs.
+
+        Args:
+            state: waiting, paused, active, delayed, completed or failed.
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+
+        Returns:
+            Waiting and paused jobs: the next to run first. Active ones: oldest first. Delayed ones: the next due first. Finished
+            ones: newest first; with Bull 1 and 2, which keep them in sets, in no order.
+        """
+        key = self.to_key(STATES[_checked(state)])
+        start, end = checks.whole("start", start), checks.whole("end", end)
+        await self._check_owner()
+        [type] = await self._read([["TYPE", key]])
+        ids = [
+            id.decode() for id in await self._ids(key, type, start, end, newest_first=state in ("completed", "failed"))
+        ]
+        jobs = []
+        for at in range(0, len(ids), _BATCH):
+            jobs += [job for job in await self._read_jobs(ids[at : at + _BATCH]) if job is not None]
+        return jobs
+
+    @operation
+    async def is_paused(self) -> bool:
+        """Return whether the queue is paused, for all workers. Redis: one round trip."""
+        await self._check_owner()
+        return (await self._read([["EXISTS", self.to_key("meta-paused")]])) == [1]
+
+    @operation
+    async def get_repeatables(self) -> list[Repeatable]:
+        """Return the repeatable jobs of Bull 3 and 4, the next to run first. Redis: one round trip."""
+        await self._check_owner()
+        [found] = await self._read([["ZRANGE", self.to_key("repeat"), 0, -1, "WITHSCORES"]])
+        return [
+            read_repeatable(key.decode(errors="replace"), int(float(score)))
+            for key, score in zip(found[::2], found[1::2], strict=True)
+        ]
+
+    async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
+        return await reply(self.core.commands(commands)) if commands else []
+
+    async def _read_jobs(self, ids: Iterable[str]) -> list[LegacyJob | None]:
+        """Return jobs by id; None for those that do not exist."""
+        ids = list(ids)
+        hashes = await self._read([["HGETALL", self.to_key(id)] for id in ids])
+        return [LegacyJob(id, fields_of(found)) if found else None for id, found in zip(ids, hashes, strict=True)]
+
+    async def _ids(self, key: str, type: bytes, start: int, end: int, *, newest_first: bool) -> list[bytes]:
+        """Return ids of a list, a sorted set or a set."""
+        if type == b"list":
+            # The next to run is at the tail.
+            [ids] = await self._read([["LRANGE", key, -1 - end, -1 - start]])
+            return list(reversed(ids))
+        if type == b"zset":
+            [ids] = await self._read([["ZREVRANGE" if newest_first else "ZRANGE", key, start, end]])
+            return list(ids)
+        return await self._scan(key, start, end) if type == b"set" else []
+
+    async def _scan(self, key: str, start: int, end: int) -> list[bytes]:
+        """Return ids of a set; it is read only as far as needed."""
+        ids: dict[bytes, None] = {}  # in the order of the scan, and once each
+        cursor: bytes | int = 0
+        while True:
+            [[cursor, page]] = await self._read([["SSCAN", key, cursor, "COUNT", _BATCH]])
+            ids.update(dict.fromkeys(page))
+            if int(cursor) == 0 or (start >= 0 and 0 <= end < len(ids)):
+                break
+        # -1 is the last one, as in Redis.
+        first, stop = (at + len(ids) if at < 0 else at for at in (start, end))
+        return list(islice(ids, max(first, 0), max(stop + 1, 0)))
+
+
+def fields_of(found: Sequence[bytes]) -> dict[str, bytes]:
+    """Return the reply of HGETALL as a dict."""
+    return dict(zip([name.decode(errors="replace") for name in found[::2]], found[1::2], strict=True))
+
+
+def _checked(state: str) -> str:
+    if state not in STATES:
+        raise InvalidOptionError(f"{state!r} is not a state of Bull's jobs.{nearest(state, STATES)}")
+    return state
