@@ -64,8 +64,57 @@ pub async fn add_1(batch: &Batch<'_>) -> Result<Vec<Value>> {
     batch.run(&lua::legacy::ADD_1, Retry::Never).await
 }
 
+/// Takes jobs out of their places in a queue of Bull.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn claim_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::CLAIM_JOB, Retry::Safe).await
+}
+
+/// Gives claimed jobs back to their places in a queue of Bull.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn return_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::RETURN_JOB, Retry::Safe).await
+}
+
+/// Adds jobs of Bull that were claimed elsewhere.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn receive_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::RECEIVE_JOB, Retry::Safe).await
+}
+
+/// Ends claims: the jobs leave the queue of Bull.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn acknowledge_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::ACKNOWLEDGE_JOB, Retry::Safe).await
+}
+
+/// Writes how jobs ended to the queue of Bull that they came from.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn mirror_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::MIRROR_JOB, Retry::Safe).await
+}
+
+/// Ends the mirroring of jobs.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn forget_mirrored(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::FORGET_MIRRORED, Retry::Safe).await
+}
+
 /// The scripts of the family that [`by_name`] knows.
-pub const NAMES: &[&str] = &["add_1"];
+pub const NAMES: &[&str] =
+    &["add_1", "claim_job", "return_job", "receive_job", "acknowledge_job", "mirror_job", "forget_mirrored"];
 
 /// Runs a script of the family by its name, one of [`NAMES`].
 ///
@@ -74,6 +123,12 @@ pub const NAMES: &[&str] = &["add_1"];
 pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
     match name {
         "add_1" => add_1(batch).await,
+        "claim_job" => claim_job(batch).await,
+        "return_job" => return_job(batch).await,
+        "receive_job" => receive_job(batch).await,
+        "acknowledge_job" => acknowledge_job(batch).await,
+        "mirror_job" => mirror_job(batch).await,
+        "forget_mirrored" => forget_mirrored(batch).await,
         _ => Err(Error::InvalidOption(format!("no script legacy/{name}"))),
     }
 }
