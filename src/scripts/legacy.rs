@@ -112,9 +112,52 @@ pub async fn forget_mirrored(batch: &Batch<'_>) -> Result<Vec<Value>> {
     batch.run(&lua::legacy::FORGET_MIRRORED, Retry::Safe).await
 }
 
+/// Registers a migration at the queue that the jobs go to.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn open_migration(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::OPEN_MIGRATION, Retry::Safe).await
+}
+
+/// Moves jobs of Bull to another queue of the same slot.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn move_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::MOVE_JOB, Retry::Safe).await
+}
+
+/// Makes job schedulers of repeatables of Bull, in the same slot.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn move_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::MOVE_REPEATABLE, Retry::Safe).await
+}
+
+/// Deletes the keys of a queue of Bull that has nothing left to run.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn cleanup(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::CLEANUP, Retry::Safe).await
+}
+
 /// The scripts of the family that [`by_name`] knows.
-pub const NAMES: &[&str] =
-    &["add_1", "claim_job", "return_job", "receive_job", "acknowledge_job", "mirror_job", "forget_mirrored"];
+pub const NAMES: &[&str] = &[
+    "add_1",
+    "claim_job",
+    "return_job",
+    "receive_job",
+    "acknowledge_job",
+    "mirror_job",
+    "forget_mirrored",
+    "open_migration",
+    "cleanup",
+    "move_repeatable",
+    "move_job",
+];
 
 /// Runs a script of the family by its name, one of [`NAMES`].
 ///
@@ -129,6 +172,10 @@ pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
         "acknowledge_job" => acknowledge_job(batch).await,
         "mirror_job" => mirror_job(batch).await,
         "forget_mirrored" => forget_mirrored(batch).await,
+        "open_migration" => open_migration(batch).await,
+        "move_job" => move_job(batch).await,
+        "move_repeatable" => move_repeatable(batch).await,
+        "cleanup" => cleanup(batch).await,
         _ => Err(Error::InvalidOption(format!("no script legacy/{name}"))),
     }
 }

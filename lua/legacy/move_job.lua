@@ -1,0 +1,124 @@
+-- Moves a job of Bull to a queue of BullMQ in the same slot: it is always in exactly one of them. Its data and its log stay as they
+-- are.
+-- KEYS[1] <prefix>:<queue>:meta of Bull's queue
+-- KEYS[2] <prefix>:<queue>:meta of BullMQ's queue
+-- ARGV    from (wait, paused, delayed, active, completed or failed), id, new_id, other_id (where a job with the new id exists; '' for
+--         none), place (wait, front, prioritized, delayed, completed or failed), score (the priority, or the time of the end; else
+--         ''), counted ('', or the field of ext:migration that counts the move), numbers of fields seen, deleted and written,
+--         fields seen (field, value or '' ...), fields deleted, fields written (field, value...)
+-- Returns { the new id, 1 if the job has data else 0 }; 0 the id is not there any more; -1 the job has changed since it was seen;
+--         -2 a job with the new id exists; -3 a worker holds the job; -4 there was no job, only its id, which is removed
+-- Events  added, then waiting or delayed; none for a finished job
+local call = redis.call
+--- @include add_delay_marker
+--- @include add_marker
+--- @include attempt
+--- @include get_target
+--- @include max_len_events
+--- @include move_jobs
+--- @include on_hash
+--- @include ready_place
+--- @include release_debounce
+local P, T = string.sub(KEYS[1], 1, -5), string.sub(KEYS[2], 1, -5)
+local from, id, new_id, other_id, place, counted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7]
+local score = ARGV[6] == '' and 0 or tonumber(ARGV[6])
+local seen, deleted, written = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+if not score or not written or #ARGV ~= 10 + 2 * seen + deleted + 2 * written then
+  return redis.error_reply('ERR move_job: malformed arguments')
+end
+
+local from_key, job_key = P .. from, P .. id
+local kind = call('TYPE', from_key).ok
+local due
+if kind == 'list' then
+  -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the job.
+  if not call('LPOS', from_key, id, 'RANK', '-1', 'MAXLEN', from == 'active' and '0' or '1000') then
+    return 0
+  end
+elseif kind == 'zset' then
+  due = call('ZSCORE', from_key, id)
+  if not due then
+    return 0
+  end
+elseif kind ~= 'set' or call('SISMEMBER', from_key, id) == 0 then
+  return 0
+end
+local function leave()
+  if kind == 'list' then
+    call('LREM', from_key, '-1', id)
+  else
+    call(kind == 'zset' and 'ZREM' or 'SREM', from_key, id)
+  end
+end
+
+if from == 'active' and call('EXISTS', job_key .. ':lock') == 1 then
+  return -3
+end
+local names = {}
+for i = 1, seen do
+  names[i] = ARGV[9 + 2 * i]
+end
+local now = on_hash('HMGET', job_key, 'data', unpack(names))
+if not now or call('EXISTS', job_key) == 0 then
+  leave()
+  return -4
+end
+for i = 1, seen do
+  if (now[i + 1] or '') ~= ARGV[10 + 2 * i] then
+    return -1
+  end
+end
+if call('EXISTS', T .. new_id) == 1 then
+  new_id = other_id
+  if new_id == '' or call('EXISTS', T .. new_id) == 1 then
+    return -2
+  end
+end
+
+local new_key, waits = T .. new_id, place == 'wait' or place == 'front' or place == 'prioritized'
+local target, blocked, settings = get_target(T)
+local max_len = max_len_events(T, settings[5])
+local entry = { ids = { new_id }, key = T .. place, scores = { place == 'delayed' and due or ARGV[6] } }
+if waits then
+  entry = ready_place(T, new_id, score, place == 'front' and 'RPUSH' or 'LPUSH', target)
+  add_marker(T, blocked) -- first, since a marker without a job does no harm
+end
+local number = string.find(new_id, '^[1-9]%d*$') and #new_id < 16 and tonumber(new_id)
+if number and number > (tonumber(call('GET', T .. 'id') or 0) or 0) then
+  call('SET', T .. 'id', new_id)
+end
+attempt(function()
+  call('COPY', job_key, new_key)
+  if written > 0 then
+    call('HSET', new_key, unpack(ARGV, 11 + 2 * seen + deleted))
+  end
+  if deleted > 0 then
+    call('HDEL', new_key, unpack(ARGV, 11 + 2 * seen, 10 + 2 * seen + deleted))
+  end
+  call('COPY', job_key .. ':logs', new_key .. ':logs')
+  move_jobs({ entry }, leave)
+end, function()
+  call('UNLINK', new_key, new_key .. ':logs')
+end)
+
+-- The job has moved. Traces that an error leaves here do no harm.
+release_debounce(P, id)
+call('UNLINK', job_key, job_key .. ':logs')
+if kind == 'list' then
+  redis.pcall('ZREM', P .. 'priority', id)
+end
+if counted ~= '' then
+  call('HINCRBY', T .. 'ext:migration', counted, 1)
+end
+if waits or place == 'delayed' then
+  local events = T .. 'events'
+  call('XADD', events, '*', 'event', 'added', 'jobId', new_id, 'name', call('HGET', new_key, 'name') or '')
+  if waits then
+    call('XADD', events, 'MAXLEN', '~', max_len, '*', 'event', 'waiting', 'jobId', new_id)
+  else
+    local time = string.format('%.0f', math.floor(due / 4096))
+    call('XADD', events, 'MAXLEN', '~', max_len, '*', 'event', 'delayed', 'jobId', new_id, 'delay', time)
+    add_delay_marker(T)
+  end
+end
+return { new_id, now[1] and 1 or 0 }
