@@ -177,3 +177,16 @@ def test_every_command_of_the_page_about_debugging_reads_something(
             assert words[0] in written or words[1].startswith(f"bull:{queue_name}:"), command
             redis.execute_command(*words)
         assert queue.get_waiting_count() == 1
+
+
+def test_every_key_that_bullrush_adds_is_in_the_table() -> None:
+    code = [
+        path
+        for folder in ("lua", "src", "python")
+        for path in (ROOT / folder).rglob("*.*")
+        if path.suffix in {".lua", ".rs", ".py"}
+    ]
+    written = {name for path in code for name in re.findall(r"\bext:[a-z]+-?", path.read_text())}
+    page = (ROOT / "docs" / "interop.md").read_text()
+    table = page.partition("## Keys that bullrush adds")[2].partition("\n## ")[0]
+    assert written <= set(re.findall(r"^\| `(ext:[a-z]+-?)", table, re.MULTILINE))

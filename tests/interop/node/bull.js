@@ -64,6 +64,9 @@ const STATES = {
   repeatable: async on => { await add(on, { n: 1 }, { repeat: { cron: '0 0 * * *' } }); },
 };
 
+// A worker of 2.x that is closed while it waits for a job rejects a promise that nobody has.
+process.on('unhandledRejection', () => {});
+
 const CALLS = require('./bull_calls.js')({ library, named, open: queue, forget, add });
 
 readline.createInterface({ input: process.stdin }).on('line', async line => {
