@@ -103,7 +103,7 @@ end)
 
 -- The job has moved. Traces that an error leaves here do no harm.
 release_debounce(P, id)
-call('UNLINK', job_key, job_key .. ':logs')
+call('UNLINK', job_key, job_key .. ':logs', job_key .. ':lock')
 if kind == 'list' then
   redis.pcall('ZREM', P .. 'priority', id)
 end

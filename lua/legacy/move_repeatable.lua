@@ -41,7 +41,11 @@ local job_id = 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', next)
 -- The new job comes first, then the old one goes; if that is refused, the new one is taken back.
 attempt(function()
   if known then
-    call('HSET', scheduler_key, unpack(template))
+    for i = 1, #template, 2 do
+      if template[i] ~= 'ic' and template[i] ~= 'offset' then -- its jobs are counted on, at their times
+        call('HSET', scheduler_key, template[i], template[i + 1])
+      end
+    end
   else
     call('HSET', scheduler_key, unpack(template))
     local target, blocked, settings = get_target(T)

@@ -1,9 +1,24 @@
 """Queues of Bull, BullMQ's predecessor: read, fill, and move to BullMQ."""
 
+from bullrush.legacy.backoff import bull_backoff
 from bullrush.legacy.flavor import Flavor, Layout
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
+from bullrush.legacy.report import BridgeReport, MigrationReport, Progress, Remark, Verification
 
-__all__ = ["Flavor", "Layout", "LegacyJob", "LegacyQueue", "LegacyState", "Repeatable"]
+__all__ = [
+    "BridgeReport",
+    "Flavor",
+    "Layout",
+    "LegacyJob",
+    "LegacyQueue",
+    "LegacyState",
+    "MigrationReport",
+    "Progress",
+    "Remark",
+    "Repeatable",
+    "Verification",
+    "bull_backoff",
+]

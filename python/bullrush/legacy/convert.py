@@ -38,7 +38,7 @@ FIELDS: Final = (
     "priority",
 )
 #: Fields of Bull that no job of BullMQ has.
-_DROPPED: Final = ("lockAcquired", "retriedOn", "deid")
+DROPPED: Final = ("lockAcquired", "retriedOn", "deid")
 #: Members of the options that mean nothing to BullMQ, or would be wrong there.
 _DROPPED_OPTIONS: Final = ("timestamp", "delay", "repeat", "jobId", "debounce", "prevMillis", "preventParsingData")
 
@@ -90,11 +90,13 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
         due: when a delayed job may run, ms.
     """
     notes: list[str] = []
+    if "deid" in raw:
+        notes.append("its debounce id was not moved")
     opts = _options(raw, rules, notes)
     timestamp = _first_number(raw.get("timestamp"), _member(raw, "timestamp")) or now
     finished = state in _FINISHED
     priority = _priority(raw, opts, rules, state, notes)
-    fields = {field: value for field, value in raw.items() if field not in FIELDS and field not in _DROPPED}
+    fields = {field: value for field, value in raw.items() if field not in FIELDS and field not in DROPPED}
     fields["name"] = _name(raw, rules)
     # Options that are not JSON cannot be converted, and are not lost either.
     fields["opts"] = raw.get("opts", b"{}") if opts is None else orjson.dumps(opts)

@@ -6,14 +6,14 @@ from typing import Final
 
 from bullrush.base.closing import BlockingContext
 from bullrush.legacy.flavor import Flavor, check_flavor
-from bullrush.legacy.reading import LegacyReading
+from bullrush.legacy.migrating.calls import LegacyMigrating
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class LegacyCalls(LegacyReading):
+class LegacyCalls(LegacyMigrating):
     """The calls of a queue of Bull, written once for `LegacyQueue` and `aio.LegacyQueue`."""
 
     def __init__(

@@ -1,0 +1,1 @@
+"""Moves a queue of Bull to BullMQ."""

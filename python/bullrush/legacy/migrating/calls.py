@@ -1,0 +1,265 @@
+"""The calls that move a queue of Bull to BullMQ."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bullrush.base.operation import operation, reply
+from bullrush.errors import LegacyQueueError, QueueNameError
+from bullrush.legacy.convert import UNNAMED, Order
+from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
+from bullrush.legacy.migrating.migration import STATE_OF, Migration
+from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
+from bullrush.legacy.migrating.options import Options, check_options, check_target, place
+from bullrush.legacy.migrating.repeating import Repeating
+from bullrush.legacy.migrating.same_slot import SlotMover
+from bullrush.legacy.migrating.survey import Survey
+from bullrush.legacy.reading import STATES, LegacyReading
+from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
+from bullrush.queue.queue import QueueCalls
+from bullrush.values.encoding import read_number
+
+#: The states of BullMQ's jobs, and the names of their keys.
+_TARGET_STATES: Final = {
+    "waiting": "wait",
+    "paused": "paused",
+    "active": "active",
+    "delayed": "delayed",
+    "prioritized": "prioritized",
+    "waiting-children": "waiting-children",
+    "completed": "completed",
+    "failed": "failed",
+}
+_FINISHED: Final = ("completed", "failed")
+#: So many finished jobs of each state are deleted per script.
+_CLEANED: Final = 100
+#: So many jobs that are left are listed.
+_LISTED: Final = 1000
+_NOT_MOVED: Final = "not moved yet: run the migration again"
+
+
+class LegacyMigrating(LegacyReading):
+    """The calls that move a queue of Bull to BullMQ."""
+
+    @operation
+    async def migrate(
+        self,
+        to: QueueCalls[Any],
+        *,
+        order: Order = "keep",
+        history: int = 0,
+        default_name: str = UNNAMED,
+        keep_backoff: bool = False,
+        merge: bool = False,
+        legacy_workers_stopped: bool = False,
+        dry_run: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> MigrationReport:
+        """Move the jobs to a queue of BullMQ. Producers and workers of both may go on meanwhile.
+
+        Each job is in exactly one of the queues at any time, whatever happens to this program: run it again after a crash. It
+        ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`. Repeatable jobs become job
+        schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is paused first; resume it yourself.
+
+        Redis: on the same server, two round trips per 100 jobs; one script per job.
+
+        Args:
+            to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag) one script
+                moves a job.
+            order: ``keep`` lets jobs run in the order in which Bull would run them. ``priority`` gives those with a priority to
+                BullMQ's priorities: they run after all others there.
+            history: how many of the newest completed and of the newest failed jobs move, too. The others stay until `cleanup`.
+            default_name: the name of jobs without one.
+            keep_backoff: exponential backoff keeps Bull's delays: the workers need ``backoff_strategy=bullrush.legacy.bull_backoff``.
+            merge: the other queue may have jobs.
+            legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has held their
+                lock for 30 s (Bull 1 and 2: 10 s).
+            dry_run: write nothing, and report what would be moved.
+            on_progress: is called with a `Progress` after every batch.
+
+        Raises:
+            InvalidOptionError: an argument is wrong, or ``to`` is this queue itself.
+            LegacyQueueError: the queue is not one of Bull, or nobody can tell; ``to`` has jobs and ``merge`` is False;
+                ``legacy_workers_stopped`` is True and a worker still renews a lock. Nothing was moved.
+        """
+        here = place(self._url)
+        options = check_options(
+            order,
+            history,
+            default_name,
+            keep_backoff,
+            merge=merge,
+            legacy_workers_stopped=legacy_workers_stopped,
+            dry_run=dry_run,
+        )
+        target = check_target(to, self.qualified_name, here)
+        source = await self._source_at(target)
+        await self._check_known(target, source)
+        survey = Survey(self.core, self.qualified_name)
+        before = await self._count_jobs()
+        report = MigrationReport(before=before, notes=await survey.keys(), dry_run=options.dry_run)
+        if options.dry_run:
+            await self._rehearse(target, source, options, survey, report)
+            return report
+
+        abandoned = Abandoned(self.core, self.qualified_name, WAIT[self._layout or "1"])
+        if options.legacy_workers_stopped:
+            await abandoned.check_stopped()
+        decision = await self._open(target, source, options, survey)
+        mover, repeating = await self._movers(target, options, decision)
+        total = sum(count for state, count in before.items() if state not in (*_FINISHED, "active"))
+        migration = Migration(self.core, self.qualified_name, mover, repeating, report, total, on_progress)
+        await migration.move_waiting()
+        if options.legacy_workers_stopped:
+            await migration.move_active(await abandoned.ids())
+            await migration.move_waiting()
+        else:
+            report.left += await survey.active()
+        await migration.move_repeatables()
+        for state in _FINISHED:
+            known = await self._history_of(target, state)
+            await migration.move_finished(state, await survey.newest(state, options.history - known))
+        report.after = await self._count_jobs()
+        return report
+
+    @operation
+    async def verify(self, to: QueueCalls[Any]) -> Verification:
+        """Return the number of jobs of both queues, and what is left in this one.
+
+        Redis: a few round trips, and one per 100 jobs that are left.
+
+        Args:
+            to: the queue that the jobs go to.
+
+        Raises:
+            InvalidOptionError: ``to`` is no queue, or this queue itself.
+        """
+        target = check_target(to, self.qualified_name, place(self._url))
+        await self._check_owner()
+        survey = Survey(self.core, self.qualified_name)
+        counts = await reply(target.core.get_counts(list(_TARGET_STATES.values())))
+        found = Verification(await self._count_jobs(), dict(zip(_TARGET_STATES, counts, strict=True)))
+        for name in ("wait", "paused", "delayed", "repeat"):
+            command = "LRANGE" if name in ("wait", "paused") else "ZRANGE"
+            [ids] = await self._read([[command, self.to_key(name), 0, _LISTED - 1]])
+            state = STATE_OF.get(name, name)
+            found.left += [Remark(id.decode(errors="replace"), state, _NOT_MOVED) for id in ids]
+        found.left += await survey.active() + await survey.claimed()
+        return found
+
+    @operation
+    async def cleanup(self, to: QueueCalls[Any] | None = None) -> int:
+        """Delete the keys of this queue, and its finished jobs, when no job is left that still has to run.
+
+        Redis: one script per 200 finished jobs.
+
+        Args:
+            to: the queue that the jobs went to; what it remembers of the migration is deleted, too.
+
+        Returns:
+            How many keys were deleted.
+
+        Raises:
+            LegacyQueueError: jobs or repeatable jobs are left, or the queue is not one of Bull. Nothing more was deleted.
+        """
+        target = None if to is None else check_target(to, self.qualified_name, place(self._url))
+        await self._check_owner()
+        deleted, more = 0, 1
+        while more:
+            [answer] = await reply(self.core.legacy_calls("cleanup", [[_CLEANED]]))
+            if isinstance(answer, bytes):
+                raise LegacyQueueError(
+                    f"queue {self.qualified_name} has entries in {answer.decode()} still: see verify(), and run the migration again"
+                )
+            deleted += answer[0]
+            more = answer[1]
+        if target is not None:
+            await self._forget(target)
+        return deleted
+
+    async def _count_jobs(self) -> dict[str, int]:
+        keys = [self.to_key(key) for key in STATES.values()]
+        types = await self._read([["TYPE", key] for key in keys])
+        commands = {b"list": "LLEN", b"zset": "ZCARD", b"set": "SCARD"}
+        counts = await self._read([[commands.get(kind, "EXISTS"), key] for key, kind in zip(keys, types, strict=True)])
+        return dict(zip(STATES, counts, strict=True))
+
+    async def _source_at(self, target: QueueCalls[Any]) -> str:
+        """Return the name of this queue, as the target remembers it."""
+        here = place(self._url)
+        return self.qualified_name if here == place(target._url) else f"{'/'.join(here)} {self.qualified_name}"
+
+    async def _check_known(self, target: QueueCalls[Any], source: str) -> None:
+        """Check that this is a queue of Bull, or was one that has been moved."""
+        _, shown_by = await self._find_out()
+        if self._layout is None and not shown_by:
+            [known] = await reply(target.core.commands([["HEXISTS", target.to_key("ext:migration"), source]]))
+            if not known:
+                await self._require_layout()
+
+    async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
+        """Register the migration; return whether jobs keep their ids."""
+        call: list[int | str | bytes] = [source, int(options.merge), await survey.last_id()]
+        [answer] = await reply(target.core.legacy_calls("open_migration", [call]))
+        if answer == -1:
+            raise LegacyQueueError(
+                f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> then). Nothing was moved"
+            )
+        if await survey.is_paused() and not await reply(target.core.is_paused()):
+            await reply(target.core.pause())
+        return "kept" if answer == b"kept" else "l-"
+
+    async def _movers(self, target: QueueCalls[Any], options: Options, decision: Ids) -> tuple[Mover, Repeating | None]:
+        """Return what moves jobs and repeatables to this queue."""
+        ids, rules = new_ids(decision), options.rules
+        other = (target.prefix, target.name)
+        if place(self._url) == place(target._url):
+            try:
+                await reply(self.core.legacy_calls("move_job", [], other))
+            except QueueNameError:
+                pass  # on a cluster, in another slot
+            else:
+                repeating = Repeating(self.core, self.qualified_name, other, rules)
+                return SlotMover(self.core, self.qualified_name, other, rules, ids), repeating
+        raise LegacyQueueError("queues on two servers, or in two slots of a cluster, are not moved yet")
+
+    async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
+        """Return how many finished jobs earlier runs have moved."""
+        field = f"{self.qualified_name} {state}"
+        [known] = await reply(target.core.commands([["HGET", target.to_key("ext:migration"), field]]))
+        return read_number(known) or 0
+
+    async def _forget(self, target: QueueCalls[Any]) -> None:
+        source = await self._source_at(target)
+        fields = [source, *(f"{self.qualified_name} {state}" for state in _FINISHED)]
+        await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
+
+    async def _rehearse(
+        self, target: QueueCalls[Any], source: str, options: Options, survey: Survey, report: MigrationReport
+    ) -> None:
+        """Write to the report what a migration would do."""
+        counts = await reply(target.core.get_counts(list(_TARGET_STATES.values())))
+        key = target.to_key("ext:migration")
+        [known, used] = await reply(target.core.commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
+        if known is None and any(counts) and not options.merge:
+            raise LegacyQueueError(f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True")
+        decision: Ids = "l-" if known == b"l-" or (known is None and (used or any(counts))) else "kept"
+        as_new = new_ids(decision)
+
+        async def taken(ids: list[str]) -> set[str]:
+            """Return the jobs that could not move."""
+            wanted = [target.to_key(other or new) for new, other in map(as_new, ids)]
+            there = await reply(target.core.commands([["EXISTS", key] for key in wanted]))
+            return {id for id, exists in zip(ids, there, strict=True) if exists}
+
+        for name in ("wait", "paused", "delayed"):
+            count, left, notes = await survey.remarks(name, options.rules, taken)
+            state = STATE_OF[name]
+            report.moved[state] = count
+            report.left += [remark._replace(state=state) for remark in left]
+            report.notes += [remark._replace(state=state) for remark in notes]
+        for state in _FINISHED:
+            report.moved[state] = min(options.history, report.before[state])
+        [report.schedulers] = await self._read([["ZCARD", self.to_key("repeat")]])
+        report.left += await survey.active()
+        report.after = dict(report.before)

@@ -1,0 +1,75 @@
+"""What the two ways of moving jobs have in common: in one slot by one script, or by claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from bullrush.legacy.convert import Converted
+
+#: So many jobs are moved in one pipeline.
+BATCH: Final = 100
+
+#: Whether jobs keep their ids, or numeric ids get the prefix ``l-``: the target counts with numbers itself.
+Ids: TypeAlias = Literal["kept", "l-"]
+
+
+class Moved(NamedTuple):
+    """What became of one job.
+
+    Attributes:
+        id: its id in the queue of Bull.
+        place: the list or set that had it.
+        new_id: its id in the other queue; None if it was not moved.
+        reason: why not: ``gone`` is an id without a job, ``taken`` a job whose id another job has, ``locked`` a job that a worker holds,
+            ``changed`` a job that has changed while it was read; "" if it was moved.
+        notes: what is special about it.
+    """
+
+    id: str
+    place: str
+    new_id: str | None
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Mover(Protocol):
+    """Moves jobs from one queue to the other.
+
+    Attributes:
+        size: how many jobs the next batch may have.
+    """
+
+    size: int
+
+    async def move(self, place: str, ids: Sequence[str]) -> list[Moved]:
+        """Move jobs out of a list or set, in this order; those that are not there any more are left out."""
+        ...
+
+
+def new_ids(decision: Ids) -> Callable[[str], tuple[str, str]]:
+    """Return what gives a job its id in BullMQ, and the one to take if a job has that id; "" for none."""
+
+    def kept(id: str) -> tuple[str, str]:
+        return (id, f"l-{id}") if is_number(id) else (id, "")
+
+    def prefixed(id: str) -> tuple[str, str]:
+        return (f"l-{id}" if is_number(id) else id), ""
+
+    return kept if decision == "kept" else prefixed
+
+
+def is_number(id: str) -> bool:
+    """Return whether an id comes from a counter."""
+    return id.isascii() and id.isdecimal()
+
+
+def place_of(place: str, new: Converted) -> tuple[str, str | int]:
+    """Return the place of a job in BullMQ, and its score there; a delayed job keeps its score, which is not returned."""
+    if place in ("completed", "failed"):
+        return place, new.finished_on
+    if place == "delayed":
+        return place, ""
+    if new.priority:
+        return "prioritized", new.priority
+    return ("front" if place == "active" else "wait"), ""

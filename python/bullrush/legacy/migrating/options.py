@@ -1,0 +1,71 @@
+"""The arguments of a migration, checked."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, get_args
+from urllib.parse import parse_qs, urlsplit
+
+from bullrush.errors import InvalidOptionError
+from bullrush.legacy.convert import Order, Rules
+from bullrush.queue.queue import QueueCalls
+from bullrush.url import address
+from bullrush.values import checks
+from bullrush.values.naming import check_job_name
+
+_ORDERS: Final = get_args(Order)
+
+
+class Options(NamedTuple):
+    """What the user asked for."""
+
+    rules: Rules
+    history: int
+    merge: bool
+    legacy_workers_stopped: bool
+    dry_run: bool
+
+
+def check_options(
+    order: object, history: object, default_name: object, keep_backoff: object, **switches: object
+) -> Options:
+    """Return checked options.
+
+    Raises:
+        InvalidOptionError: one of them is wrong.
+    """
+    if order not in _ORDERS:
+        raise InvalidOptionError(f"order must be one of {', '.join(map(repr, _ORDERS))}, not {order!r}")
+    rules = Rules(
+        order=order,  # type: ignore[arg-type]
+        default_name=check_job_name(default_name),
+        keep_backoff=checks.boolean("keep_backoff", keep_backoff),
+    )
+    given = {name: checks.boolean(name, value) for name, value in switches.items()}
+    return Options(rules, checks.at_least(0)("history", history), **given)
+
+
+def check_target(to: object, name: str, base: tuple[str, str]) -> QueueCalls[Any]:
+    """Return the queue that the jobs go to.
+
+    Args:
+        to: what the user gave.
+        name: the prefix and the name of the queue of Bull.
+        base: where that is, see `place`.
+
+    Raises:
+        InvalidOptionError: it is no queue, or the queue of Bull itself.
+    """
+    if not isinstance(to, QueueCalls):
+        raise InvalidOptionError(f"to must be a bullrush.Queue or bullrush.aio.Queue, not {to!r}")
+    if to.qualified_name == name and place(to._url) == base:
+        raise InvalidOptionError(
+            f"to is the queue of Bull itself: jobs move to another name or prefix, such as Queue({to.name!r}, prefix='bullmq')"
+        )
+    return to
+
+
+def place(url: str) -> tuple[str, str]:
+    """Return the server and the database of a URL."""
+    parts = urlsplit(url)
+    database = parse_qs(parts.query).get("db", [""])[0] or ("" if parts.scheme == "unix" else parts.path.strip("/"))
+    return address(url), database or "0"

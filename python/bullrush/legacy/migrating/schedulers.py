@@ -1,0 +1,131 @@
+"""What a repeatable of Bull becomes: a job scheduler. No call of this file touches Redis."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from bullrush.legacy.convert import RawHash, Rules, convert
+from bullrush.legacy.repeatable import Repeatable
+
+#: How the ids of the pending jobs of repeatables begin.
+PENDING: Final = "repeat:"
+#: The names of Bull's repeat options that have another one in BullMQ.
+_CRON: Final = "cron"
+
+
+class Scheduler(NamedTuple):
+    """A job scheduler and its next job, as BullMQ would hold them.
+
+    Attributes:
+        id: the scheduler's id.
+        name: the name of its jobs.
+        opts: the options of the next job, JSON, without what depends on its time.
+        prev_millis: the time of the next job for a cron pattern, "" for an interval.
+        priority: the priority of its jobs.
+        lifo: its jobs run before others.
+        fields: the fields of the scheduler's hash, without ``data``.
+        notes: what the user has to know.
+    """
+
+    id: str
+    name: bytes
+    opts: bytes
+    prev_millis: str
+    priority: int
+    lifo: bool
+    fields: dict[str, bytes]
+    notes: tuple[str, ...]
+
+
+def scheduler_id(repeatable: Repeatable) -> str:
+    """Return the id of the scheduler that a repeatable becomes."""
+    return "legacy-" + hashlib.md5(repeatable.key.encode(), usedforsecurity=False).hexdigest()
+
+
+def owner(id: str, raw: RawHash, repeatables: Iterable[Repeatable]) -> Repeatable | None:
+    """Return the repeatable whose pending job this is, None for any other job."""
+    given = _repeat_options(raw)
+    for one in repeatables:
+        if not (id.startswith(PENDING) and id.endswith(f":{one.next}")):
+            continue
+        if given.get("key") == one.key:
+            return one
+        # Bull 3.0 does not store the key.
+        name = raw.get("name", b"").decode(errors="replace")
+        interval = given.get("every")
+        if "key" not in given and name == one.name and (given.get(_CRON), interval) == (one.pattern, one.every):
+            return one
+    return None
+
+
+def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: Rules) -> Scheduler | None:
+    """Return the scheduler that a repeatable becomes; None if its key cannot be read.
+
+    Args:
+        repeatable: the repeatable.
+        raw: the hash of its pending job, None without one.
+        now: the time, ms.
+        rules: see `Rules`.
+    """
+    if repeatable.pattern is None and not repeatable.every:
+        return None
+    name = repeatable.name.encode()
+    new = convert({"name": name, "opts": b"{}"} if raw is None else raw, "wait", now, rules)
+    try:
+        opts: dict[str, Any] = orjson.loads(new.fields["opts"])
+    except orjson.JSONDecodeError:
+        opts = {"attempts": 0}
+    notes = new.notes if raw is not None else ("it had no pending job, so its jobs have no data and no options",)
+    given = {} if raw is None else _repeat_options(raw)
+    count = given["count"] if isinstance(given.get("count"), int) else 1
+    repeat = _repeat(repeatable, given)
+    fields = {"name": new.fields["name"], "ic": b"%d" % count}
+    for member, value in repeat.items():
+        fields[member] = str(value).encode()
+    if repeatable.every:
+        fields["offset"] = b"%d" % (repeatable.next % repeatable.every)
+    template = {member: value for member, value in opts.items() if (member, value) != ("attempts", 0)}
+    if template:
+        fields["opts"] = orjson.dumps(template)
+    stored = {**opts, "repeat": {**repeat, "count": count}, "repeatJobKey": scheduler_id(repeatable), "timestamp": now}
+    return Scheduler(
+        id=scheduler_id(repeatable),
+        name=new.fields["name"],
+        opts=orjson.dumps(stored),
+        prev_millis="" if repeatable.every else str(repeatable.next),
+        priority=new.priority,
+        lifo=bool(opts.get("lifo")),
+        fields=fields,
+        notes=notes,
+    )
+
+
+def _repeat(repeatable: Repeatable, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the repeat options under BullMQ's names, without the count."""
+    repeat: dict[str, Any] = {}
+    if repeatable.every:
+        # The jobs after the next one keep its phase.
+        repeat |= {"every": repeatable.every, "startDate": repeatable.next}
+    else:
+        repeat["pattern"] = repeatable.pattern
+        tz = repeatable.tz or given.get("tz") or ("UTC" if given.get("utc") else None)
+        if tz:
+            repeat["tz"] = tz
+    if isinstance(given.get("limit"), int):
+        repeat["limit"] = given["limit"]
+    if repeatable.end_date is not None:
+        repeat["endDate"] = repeatable.end_date
+    return repeat
+
+
+def _repeat_options(raw: RawHash) -> dict[str, Any]:
+    try:
+        opts = orjson.loads(raw.get("opts", b"{}"))
+    except orjson.JSONDecodeError:
+        return {}
+    given = opts.get("repeat") if isinstance(opts, dict) else None
+    return given if isinstance(given, dict) else {}

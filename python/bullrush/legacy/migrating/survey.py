@@ -1,0 +1,124 @@
+"""What there is to move: counts, jobs that cannot be moved, and the history."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from bullrush._core import now_ms
+from bullrush.base.operation import reply
+from bullrush.legacy.convert import DROPPED, FIELDS, Rules, convert
+from bullrush.legacy.migrating.moved import BATCH
+from bullrush.legacy.report import Remark
+from bullrush.values.encoding import read_number
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreQueue
+
+_FIELDS: Final = (*FIELDS, *DROPPED)
+_LOCKED: Final = "a worker of Bull runs it: run again when it has finished"
+_UNLOCKED: Final = (
+    "it is active without a lock: its worker has died, or is about to lock it. When all workers of Bull are stopped, run again with "
+    "legacy_workers_stopped"
+)
+_CLAIMED: Final = "a migrator has claimed it and has not finished: run again"
+#: Keys of Bull that have nothing to become.
+_KEYS: Final = {
+    "limiter": "the rate limit of Bull was not moved: in BullMQ it is an option of workers, Worker(limiter=...)"
+}
+
+
+class Survey:
+    """Reads a queue of Bull without writing anything.
+
+    Args:
+        core: the queue of Bull.
+        source: its prefix and name.
+    """
+
+    def __init__(self, core: CoreQueue, source: str) -> None:
+        self._core, self._source = core, source
+
+    async def active(self) -> list[Remark]:
+        """Return the active jobs, and why they are left."""
+        ids = await self._ids("active", 0, -1)
+        locks = await self._read([["EXISTS", f"{self._source}:{id}:lock"] for id in ids])
+        return [Remark(id, "active", _LOCKED if locked else _UNLOCKED) for id, locked in zip(ids, locks, strict=True)]
+
+    async def claimed(self) -> list[Remark]:
+        """Return the jobs that a migrator has claimed."""
+        [ids] = await self._read([["HKEYS", f"{self._source}:ext:claim"]])
+        return [Remark(id.decode(errors="replace"), "ext:claim", _CLAIMED) for id in ids]
+
+    async def keys(self) -> list[Remark]:
+        """Return keys that are not moved."""
+        found = await self._read([["EXISTS", f"{self._source}:{key}"] for key in _KEYS])
+        return [Remark(key, "", reason) for (key, reason), there in zip(_KEYS.items(), found, strict=True) if there]
+
+    async def last_id(self) -> int | str:
+        """Return the counter of the queue, "" without one."""
+        [stored] = await self._read([["GET", f"{self._source}:id"]])
+        return "" if (number := read_number(stored)) is None else number
+
+    async def is_paused(self) -> bool:
+        """Return whether the queue is paused."""
+        return (await self._read([["EXISTS", f"{self._source}:meta-paused"]])) == [1]
+
+    async def newest(self, place: str, count: int) -> list[str]:
+        """Return the ids of the newest finished jobs, the oldest of them first.
+
+        Bull 1 and 2 store no time of the end: there it is the time at which a job was added.
+        """
+        if count <= 0:
+            return []
+        key = f"{self._source}:{place}"
+        [kind] = await self._read([["TYPE", key]])
+        if kind == b"zset":
+            return await self._ids(place, -count, -1, "ZRANGE")
+        newest: list[tuple[int, str]] = []
+        cursor: bytes | int = 0
+        while kind == b"set":
+            [[cursor, page]] = await self._read([["SSCAN", key, cursor, "COUNT", 500]])
+            ids = [id.decode(errors="replace") for id in page]
+            times = await self._read([["HGET", f"{self._source}:{id}", "timestamp"] for id in ids])
+            found = ((read_number(time) or 0, id) for time, id in zip(times, ids, strict=True))
+            newest = heapq.nlargest(count, {*newest, *found})
+            if int(cursor) == 0:
+                break
+        return [id for _, id in reversed(newest)]
+
+    async def remarks(
+        self, place: str, rules: Rules, there: Callable[[list[str]], Any]
+    ) -> tuple[int, list[Remark], list[Remark]]:
+        """Look at the jobs of a list, or at the delayed ones, as a migration would.
+
+        Args:
+            place: the name of the list or set.
+            rules: how jobs are converted.
+            there: tells which of these jobs cannot move, since another job has their id.
+
+        Returns:
+            How many could be moved, the others, and what is special about those that could.
+        """
+        count, left, notes = 0, [], []
+        at = 0
+        while ids := await self._ids(place, at, at + BATCH - 1, "ZRANGE" if place == "delayed" else "LRANGE"):
+            at += BATCH
+            hashes = await self._read([["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
+            taken = await there(ids)
+            for id, values in zip(ids, hashes, strict=True):
+                if id in taken:
+                    left.append(Remark(id, place, "the other queue has a job with this id"))
+                    continue
+                count += 1
+                raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
+                notes += [Remark(id, place, note) for note in convert(raw, place, now_ms(), rules).notes]
+        return count, left, notes
+
+    async def _ids(self, place: str, start: int, stop: int, command: str = "LRANGE") -> list[str]:
+        [found] = await self._read([[command, f"{self._source}:{place}", start, stop]])
+        return [id.decode(errors="replace") for id in found]
+
+    async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
+        return await reply(self._core.commands(commands)) if commands else []
