@@ -3,14 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
 import pytest
 from redis import Redis
 
-from bullrush import LegacyQueue, Queue, Worker, aio
-from bullrush.errors import InvalidOptionError, LegacyQueueError
-from bullrush.legacy import bull_backoff
-from bullrush.legacy.migrating import abandoned
+from bullrush import LegacyQueue, Queue
 from tests.waiting import wait_until
 
 from .conftest import server_of
