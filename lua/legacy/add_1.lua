@@ -1,21 +1,20 @@
 -- Adds a job to a queue of Bull 1.x.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    data (JSON), options (JSON), timestamp, delay, attempts, lifo (1 or 0)
--- Returns the id
--- Publishes <prefix>:<queue>:jobs the id, or <prefix>:<queue>:delayed the time at which the job is due
+-- ARGV    data (JSON), options (JSON), timestamp, delay, due (ms; 0 = it may run now), attempts, lifo (1 or 0)
+-- Returns the id and 1
+-- Publishes <prefix>:<queue>:jobs the id, or <prefix>:<queue>:delayed when the job is due
 local call = redis.call
+--- @include new_legacy_id
+--- @include add_legacy_job
 local P = string.sub(KEYS[1], 1, -5)
-local data, opts, timestamp, delay, attempts, lifo = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
-local id = call('INCR', P .. 'id')
-call('HSET', P .. id, 'data', data, 'opts', opts, 'progress', 0, 'delay', delay, 'timestamp', timestamp, 'attempts', attempts,
-  'attemptsMade', 0, 'stacktrace', '[]', 'returnvalue', 'null')
-if delay > 0 then
-  local due = tonumber(timestamp) + delay
-  call('ZADD', P .. 'delayed', due * 4096 + id % 4096, id)
-  call('PUBLISH', P .. 'delayed', due)
-else
-  local list = call('EXISTS', P .. 'meta-paused') == 1 and 'paused' or 'wait'
-  call(lifo and 'RPUSH' or 'LPUSH', P .. list, id)
-  call('PUBLISH', P .. 'jobs', id)
-end
-return tostring(id)
+local data, opts, timestamp, delay, due, attempts = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
+local number, id = new_legacy_id(P, '')
+local fields = {
+  'data', data, 'opts', opts, 'progress', 0, 'delay', delay, 'timestamp', timestamp, 'attempts', attempts,
+  'attemptsMade', 0, 'stacktrace', '[]', 'returnvalue', 'null',
+}
+local place = { due = due, number = number, priority = 0, push = ARGV[7] == '1' and 'RPUSH' or 'LPUSH' }
+add_legacy_job(P, id, fields, place, function()
+  call('PUBLISH', P .. (due > 0 and 'delayed' or 'jobs'), due > 0 and due or id)
+end)
+return { id, 1 }

@@ -1,6 +1,6 @@
 //! Checks before the first write: keys of another program must not be damaged.
 
-use super::legacy::{self, Evidence, Types};
+use super::legacy::{Evidence, Types, Users};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
@@ -20,7 +20,7 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
              name \"{{{name}}}\""
         )));
     }
-    let (types, is_of_bullmq) = Types::read(link, keys).await?;
+    let types = Types::read(link, keys).await?;
     if let Some((suffix, found, expected)) = types.strange() {
         return Err(refused(
             keys,
@@ -33,12 +33,15 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     if allow_legacy {
         return Ok(());
     }
-    let Some(Evidence { flavour, shown_by, mixed }) = legacy::evidence(link, keys, &types, is_of_bullmq).await? else {
+    let Users { bull: Some(Evidence { flavour, shown_by }), bullmq } = Users::of(link, keys, &types).await? else {
         return Ok(());
     };
     let whose =
-        if mixed { "Bull and BullMQ use this queue both" } else { "this queue belongs to Bull, BullMQ's predecessor" };
-    Err(refused(keys, &format!("{whose}: {shown_by} ({flavour}). Its jobs would be lost or run again and again")))
+        if bullmq { "Bull and BullMQ use this queue both" } else { "this queue belongs to Bull, BullMQ's predecessor" };
+    Err(refused(
+        keys,
+        &format!("{whose}: {shown_by} ({}). Its jobs would be lost or run again and again", flavour.name()),
+    ))
 }
 
 fn refused(keys: &Keys, why: &str) -> Error {

@@ -10,130 +10,193 @@ use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, Keys};
 
-/// The keys of a queue whose types are read, and the types that they have with BullMQ.
-pub(super) const KEYS: [(&str, &str); 15] = [
-    ("meta", "hash"),
-    ("wait", "list"),
-    ("paused", "list"),
-    ("active", "list"),
-    ("completed", "zset"),
-    ("failed", "zset"),
-    ("delayed", "zset"),
-    ("prioritized", "zset"),
-    ("marker", "zset"),
-    ("events", "stream"),
-    // Of another type they may be jobs with such an id.
-    ("pc", "string"),
-    ("id", "string"),
-    ("repeat", "zset"),
-    // Bull's only.
-    ("priority", "zset"),
-    ("meta-paused", "string"),
-];
-/// How many of them are never jobs.
-const FIXED: usize = 10;
-/// Only BullMQ has these.
-const OF_BULLMQ: [&str; 4] = ["events", "marker", "pc", "prioritized"];
-/// Both have these, or only Bull.
-const OF_BOTH: [&str; 10] =
-    ["id", "wait", "paused", "active", "delayed", "completed", "failed", "repeat", "priority", "meta-paused"];
-/// Where job ids are, and which command reads them.
-const IDS: [(&str, &str); 6] = [
-    ("wait", "LRANGE"),
-    ("paused", "LRANGE"),
-    ("delayed", "ZRANGE"),
-    ("active", "LRANGE"),
-    ("completed", "ZRANGE"),
-    ("failed", "ZRANGE"),
+/// What a key tells about who uses the queue.
+#[derive(Clone, Copy, PartialEq)]
+enum Tells {
+    /// `meta`: a paused queue of Bull 3 or 4 has one, too; its fields tell.
+    Nothing,
+    /// Only BullMQ has it.
+    BullMq,
+    /// It holds ids of jobs, and those jobs tell.
+    Jobs,
+    /// There are jobs, or were.
+    Use,
+}
+
+/// A key of a queue whose type is read.
+struct Known {
+    suffix: &'static str,
+    /// The type that it has with BullMQ; with Bull where BullMQ has no such key.
+    kind: &'static str,
+    tells: Tells,
+    /// It is never a job. A key that is not reserved may be the job with that id, and of another type.
+    reserved: bool,
+}
+
+const fn known(suffix: &'static str, kind: &'static str, tells: Tells, reserved: bool) -> Known {
+    Known { suffix, kind, tells, reserved }
+}
+
+const KEYS: [Known; 15] = [
+    known("meta", "hash", Tells::Nothing, true),
+    known("wait", "list", Tells::Jobs, true),
+    known("paused", "list", Tells::Jobs, true),
+    known("delayed", "zset", Tells::Jobs, true),
+    known("active", "list", Tells::Jobs, true),
+    known("completed", "zset", Tells::Jobs, true),
+    known("failed", "zset", Tells::Jobs, true),
+    known("prioritized", "zset", Tells::BullMq, true),
+    known("marker", "zset", Tells::BullMq, true),
+    known("events", "stream", Tells::BullMq, true),
+    known("pc", "string", Tells::BullMq, false),
+    known("id", "string", Tells::Use, false),
+    known("repeat", "zset", Tells::Use, false),
+    known("priority", "zset", Tells::Use, false),
+    known("meta-paused", "string", Tells::Use, false),
 ];
 /// The fields of a job's hash that tell who wrote it.
 const FIELDS: [&str; 9] = ["name", "data", "opts", "attempts", "failedReason", "lockAcquired", "atm", "ats", "stc"];
 /// So many hashes are read.
 const SAMPLE: usize = 3;
 
+/// The versions of Bull that may have written a queue, as far as it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    Two,
+    OneOrTwo,
+    ThreeOrFour,
+    Any,
+}
+
+impl Flavour {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavour::Two => "Bull 2.x",
+            Flavour::OneOrTwo => "Bull 1.x or 2.x",
+            Flavour::ThreeOrFour => "Bull 3.x or 4.x",
+            Flavour::Any => "Bull",
+        }
+    }
+}
+
 /// What the types of a queue's keys are.
-pub(super) struct Types(Vec<String>);
+pub(super) struct Types {
+    /// In the order of `KEYS`.
+    found: Vec<String>,
+    has_meta_of_bullmq: bool,
+}
 
 impl Types {
-    /// Reads them in one round trip, and whether BullMQ uses the queue.
-    pub async fn read(link: &Link, keys: &Keys) -> Result<(Self, bool)> {
-        let mut commands: Vec<Cmd> = KEYS.iter().map(|(suffix, _)| command(&["TYPE", &keys.of(suffix)])).collect();
+    /// Reads them in one round trip.
+    pub async fn read(link: &Link, keys: &Keys) -> Result<Self> {
+        let mut commands: Vec<Cmd> = KEYS.iter().map(|known| command(&["TYPE", &keys.of(known.suffix)])).collect();
         commands.push(command(&["HMGET", keys.meta(), "version", "opts.maxLenEvents"]));
         let mut replies = link.pipeline(&commands, Retry::Look).await?;
         // An error means that `meta` is no hash, which its type tells.
         let meta = replies.pop().and_then(std::result::Result::ok).map(reply::array).transpose()?.unwrap_or_default();
-        let types = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>()?;
-        let types = Types(types);
-        let is_of_bullmq =
-            meta.iter().any(|value| *value != Value::Nil) || OF_BULLMQ.iter().any(|suffix| types.has(suffix));
-        Ok((types, is_of_bullmq))
+        let found = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>()?;
+        Ok(Types { found, has_meta_of_bullmq: meta.iter().any(|value| *value != Value::Nil) })
     }
 
-    fn of(&self, suffix: &str) -> &str {
-        KEYS.iter().position(|(known, _)| *known == suffix).map_or("none", |at| &self.0[at])
+    fn all(&self) -> impl Iterator<Item = (&'static Known, &str)> {
+        KEYS.iter().zip(self.found.iter().map(String::as_str))
+    }
+
+    /// The keys that exist and have a type that they have with BullMQ or Bull.
+    fn present(&self) -> impl Iterator<Item = (&'static Known, &str)> {
+        self.all().filter(|(known, found)| *found == known.kind || is_set_of_bull(known, found))
     }
 
     fn has(&self, suffix: &str) -> bool {
-        KEYS.contains(&(suffix, self.of(suffix))) || is_set_of_bull(suffix, self.of(suffix))
+        self.present().any(|(known, _)| known.suffix == suffix)
     }
 
     /// The first key whose type neither BullMQ nor Bull gives it, the type, and the type with BullMQ.
     pub fn strange(&self) -> Option<(&'static str, &str, &'static str)> {
-        let mut found =
-            KEYS[..FIXED].iter().zip(&self.0).map(|((suffix, wanted), found)| (*suffix, found.as_str(), *wanted));
-        found.find(|&(suffix, found, wanted)| found != "none" && found != wanted && !is_set_of_bull(suffix, found))
+        let fits = |known: &Known, found: &str| found == "none" || found == known.kind || is_set_of_bull(known, found);
+        let mut reserved = self.all().filter(|(known, _)| known.reserved);
+        let (known, found) = reserved.find(|(known, found)| !fits(known, found))?;
+        Some((known.suffix, found, known.kind))
+    }
+
+    fn set_of_bull(&self) -> Option<&'static str> {
+        self.present().find(|(_, found)| *found == "set").map(|(known, _)| known.suffix)
+    }
+
+    fn is_of_bullmq(&self) -> bool {
+        self.has_meta_of_bullmq || self.present().any(|(known, _)| known.tells == Tells::BullMq)
+    }
+
+    /// Which version of Bull these keys are of, if they are of Bull.
+    fn flavour(&self) -> Flavour {
+        match self.set_of_bull() {
+            Some(_) if self.has("priority") => Flavour::Two,
+            Some(_) => Flavour::OneOrTwo,
+            None if ["completed", "failed", "repeat", "meta"].iter().any(|suffix| self.has(suffix)) => {
+                Flavour::ThreeOrFour
+            }
+            None => Flavour::Any,
+        }
     }
 }
 
-fn is_set_of_bull(suffix: &str, found: &str) -> bool {
-    found == "set" && (suffix == "completed" || suffix == "failed")
+fn is_set_of_bull(known: &Known, found: &str) -> bool {
+    found == "set" && (known.suffix == "completed" || known.suffix == "failed")
 }
 
 /// Evidence that Bull uses a queue.
 pub struct Evidence {
-    /// `Bull 3.x or 4.x`.
-    pub flavour: &'static str,
+    pub flavour: Flavour,
     /// What shows it.
     pub shown_by: String,
-    /// BullMQ uses the queue as well.
-    pub mixed: bool,
 }
 
-/// Who uses a queue: evidence of Bull, and whether BullMQ uses it.
-///
-/// # Errors
-/// What [`Link::call`] returns.
-pub async fn users(link: &Link, keys: &Keys) -> Result<(Option<Evidence>, bool)> {
-    let (types, is_of_bullmq) = Types::read(link, keys).await?;
-    Ok((evidence(link, keys, &types, is_of_bullmq).await?, is_of_bullmq))
+/// Who uses a queue; both of them if somebody made a mistake.
+pub struct Users {
+    pub bull: Option<Evidence>,
+    pub bullmq: bool,
 }
 
-/// Looks for evidence of Bull. If keys of BullMQ's exist, only keys that nobody but Bull writes count. If not, some jobs are read:
-/// in two more round trips, since a queue without a trace of BullMQ that is not empty is rare.
-pub(super) async fn evidence(link: &Link, keys: &Keys, types: &Types, is_of_bullmq: bool) -> Result<Option<Evidence>> {
-    let set = ["completed", "failed"].into_iter().find(|suffix| is_set_of_bull(suffix, types.of(suffix)));
-    let of_keys = if set.is_some() { "Bull 1.x or 2.x" } else { "Bull" };
-    let shown_by_key = set
-        .map(|suffix| format!("{} is a set", keys.of(suffix)))
-        .or_else(|| types.has("meta-paused").then(|| format!("{} exists", keys.of("meta-paused"))));
-    if is_of_bullmq {
-        return Ok(shown_by_key.map(|shown_by| Evidence { flavour: of_keys, shown_by, mixed: true }));
+impl Users {
+    /// Looks for keys and jobs of both.
+    ///
+    /// # Errors
+    /// What [`Link::call`] returns.
+    pub async fn read(link: &Link, keys: &Keys) -> Result<Self> {
+        Self::of(link, keys, &Types::read(link, keys).await?).await
     }
-    if !OF_BOTH.iter().any(|suffix| types.has(suffix)) {
-        return Ok(None);
+
+    /// If keys of BullMQ's exist, only keys that nobody but Bull writes count. If not, some jobs are read: in two more round trips,
+    /// since a queue without a trace of BullMQ that is not empty is rare.
+    pub(super) async fn of(link: &Link, keys: &Keys, types: &Types) -> Result<Self> {
+        let bullmq = types.is_of_bullmq();
+        let used = types.present().any(|(known, _)| matches!(known.tells, Tells::Jobs | Tells::Use));
+        let job = if used && !bullmq { find_job(link, keys, types).await? } else { None };
+        let shown_by_key = types
+            .set_of_bull()
+            .map(|suffix| format!("{} is a set", keys.of(suffix)))
+            .or_else(|| types.has("meta-paused").then(|| format!("{} exists", keys.of("meta-paused"))));
+        let (flavour, shown_by_job) = match job {
+            // Bull 1 has no priorities.
+            Some((Flavour::OneOrTwo, shown_by)) if types.has("priority") => (Flavour::Two, Some(shown_by)),
+            Some((flavour, shown_by)) => (flavour, Some(shown_by)),
+            None => (types.flavour(), None),
+        };
+        let bull = shown_by_key.or(shown_by_job).map(|shown_by| Evidence { flavour, shown_by });
+        Ok(Users { bull, bullmq })
     }
-    let (flavour, shown_by_job) = match find_job(link, keys, types).await? {
-        Some((flavour, shown_by)) => (flavour, Some(shown_by)),
-        None => (of_keys, None),
-    };
-    Ok(shown_by_key.or(shown_by_job).map(|shown_by| Evidence { flavour, shown_by, mixed: false }))
 }
 
 /// Reads up to three jobs; returns the flavour of the first one that Bull wrote, and what shows it.
-async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(&'static str, String)>> {
-    let places = IDS.iter().filter(|(suffix, _)| matches!(types.of(suffix), "list" | "zset"));
+async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(Flavour, String)>> {
     let last = (SAMPLE - 1).to_string();
-    let commands: Vec<Cmd> = places.map(|(suffix, read)| command(&[read, &keys.of(suffix), "0", &last])).collect();
+    let read = |(known, found): (&Known, &str)| match found {
+        "list" => command(&["LRANGE", &keys.of(known.suffix), "0", &last]),
+        "set" => command(&["SRANDMEMBER", &keys.of(known.suffix), &SAMPLE.to_string()]),
+        _ => command(&["ZRANGE", &keys.of(known.suffix), "0", &last]),
+    };
+    let commands: Vec<Cmd> = types.present().filter(|(known, _)| known.tells == Tells::Jobs).map(read).collect();
     let mut ids = Vec::new();
     for found in link.pipeline(&commands, Retry::Look).await? {
         ids.extend(found.map(reply::texts).unwrap_or_else(|_| Ok(Vec::new()))?);
@@ -157,7 +220,7 @@ async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(&'s
 }
 
 /// The flavour of Bull that wrote a hash with these `FIELDS`, and what shows it; `None` for BullMQ, or if there is no hash.
-fn writer(values: &[Value]) -> Option<(&'static str, &'static str)> {
+fn writer(values: &[Value]) -> Option<(Flavour, &'static str)> {
     let value = |field: &str| {
         let at = FIELDS.iter().position(|known| *known == field)?;
         match &values[at] {
@@ -169,7 +232,7 @@ fn writer(values: &[Value]) -> Option<(&'static str, &'static str)> {
     if ["atm", "ats", "stc"].into_iter().any(has) {
         return None; // a worker of BullMQ had it
     }
-    let old = if has("failedReason") || has("lockAcquired") { "Bull 2.x" } else { "Bull 1.x or 2.x" };
+    let old = if has("failedReason") || has("lockAcquired") { Flavour::Two } else { Flavour::OneOrTwo };
     if has("attempts") {
         return Some((old, "has a field attempts"));
     }
@@ -177,7 +240,7 @@ fn writer(values: &[Value]) -> Option<(&'static str, &'static str)> {
         return (has("data") || has("opts")).then_some((old, "has no name"));
     }
     let options: Json = serde_json::from_slice(value("opts")?).ok()?;
-    options.get("timestamp").map(|_| ("Bull 3.x or 4.x", "has the time of its addition among its options"))
+    options.get("timestamp").map(|_| (Flavour::ThreeOrFour, "has the time of its addition among its options"))
 }
 
 fn command(words: &[&str]) -> Cmd {
@@ -202,11 +265,11 @@ mod tests {
     fn a_hash_tells_who_wrote_it() {
         let name = ("name", "welcome");
         let flavour = |fields: &[(&str, &str)]| writer(&hash(fields)).map(|(flavour, _)| flavour);
-        assert_eq!(flavour(&[("data", "{}"), ("opts", "{}"), ("attempts", "1")]), Some("Bull 1.x or 2.x"));
-        assert_eq!(flavour(&[("data", "{}"), ("failedReason", "")]), Some("Bull 2.x"));
+        assert_eq!(flavour(&[("data", "{}"), ("opts", "{}"), ("attempts", "1")]), Some(Flavour::OneOrTwo));
+        assert_eq!(flavour(&[("data", "{}"), ("failedReason", "")]), Some(Flavour::Two));
         assert_eq!(
             flavour(&[name, ("data", "{}"), ("opts", r#"{"attempts":1,"timestamp":5}"#)]),
-            Some("Bull 3.x or 4.x")
+            Some(Flavour::ThreeOrFour)
         );
         assert_eq!(flavour(&[name, ("data", "{}"), ("opts", r#"{"attempts":0}"#)]), None);
         assert_eq!(flavour(&[name, ("opts", r#"{"timestamp":5}"#), ("atm", "1")]), None, "a worker of BullMQ had it");

@@ -64,6 +64,30 @@ pub async fn add_1(batch: &Batch<'_>) -> Result<Vec<Value>> {
     batch.run(&lua::legacy::ADD_1, Retry::Never).await
 }
 
+/// Adds jobs to a queue of Bull 2.x.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn add_2(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::ADD_2, Retry::Never).await
+}
+
+/// Adds jobs to a queue of Bull 3.x or 4.x.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn add_3(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::ADD_3, Retry::Never).await
+}
+
+/// Moves failed jobs back to where they wait.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn retry(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::RETRY, Retry::Never).await
+}
+
 /// Takes jobs out of their places in a queue of Bull.
 ///
 /// # Errors
@@ -147,6 +171,9 @@ pub async fn cleanup(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// The scripts of the family that [`by_name`] knows.
 pub const NAMES: &[&str] = &[
     "add_1",
+    "add_2",
+    "add_3",
+    "retry",
     "claim_job",
     "return_job",
     "receive_job",
@@ -166,6 +193,9 @@ pub const NAMES: &[&str] = &[
 pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
     match name {
         "add_1" => add_1(batch).await,
+        "add_2" => add_2(batch).await,
+        "add_3" => add_3(batch).await,
+        "retry" => retry(batch).await,
         "claim_job" => claim_job(batch).await,
         "return_job" => return_job(batch).await,
         "receive_job" => receive_job(batch).await,

@@ -49,7 +49,8 @@ class NodeFleet:
     def get(self, library: str) -> NodeProcess:
         process = self._processes.get(library)
         if process is None or not process.alive:
-            process = self._processes[library] = NodeProcess(library, self._redis_url)
+            program = "driver.js" if library.startswith("bullmq") else "bull.js"
+            process = self._processes[library] = NodeProcess(library, self._redis_url, program)
         return process
 
     def close(self) -> None:

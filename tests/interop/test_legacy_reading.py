@@ -1,7 +1,6 @@
 """`LegacyQueue` reads what real Bull wrote; the key space stays as it was."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 from redis import Redis
@@ -9,7 +8,7 @@ from redis import Redis
 from bullrush import LegacyQueue, Queue, aio
 from bullrush.errors import InvalidOptionError, LegacyQueueError
 
-from .conftest import server_of
+from .conftest import NodeFleet
 from .node_process import NodeProcess
 from .state import read_state
 
@@ -19,21 +18,9 @@ FOUND = {"bull2": "2", "bull30": "4", "bull3": "4", "bull4": "4"}
 NONE = dict.fromkeys(["waiting", "paused", "active", "delayed", "completed", "failed"], 0)
 
 
-@pytest.fixture(scope="module")
-def bulls(redis_url: str) -> Iterator[dict[str, NodeProcess]]:
-    processes: dict[str, NodeProcess] = {}
-    yield processes
-    for process in processes.values():
-        process.kill()
-
-
 @pytest.fixture(params=FLAVORS)
-def bull(request: pytest.FixtureRequest, bulls: dict[str, NodeProcess], redis_url: str) -> NodeProcess:
-    """Real Bull of one version; one process for all tests of this file."""
-    name: str = request.param
-    if name not in bulls:
-        bulls[name] = NodeProcess(name, server_of(redis_url), program="bull.js")
-    return bulls[name]
+def bull(request: pytest.FixtureRequest, node_fleet: NodeFleet) -> NodeProcess:
+    return node_fleet.get(request.param)
 
 
 @pytest.fixture
@@ -103,7 +90,7 @@ def test_repeatable_jobs_are_read(bull, redis, redis_url, queue_name):
     assert repeatable.next == redis.zscore(f"bull:{queue_name}:repeat", repeatable.key)
 
 
-@pytest.mark.parametrize("state", ["waiting", "delayed", "failed once", "paused"])
+@pytest.mark.parametrize("state", ["waiting", "delayed", "failed once", "finished", "paused"])
 @pytest.mark.parametrize("bull", FOUND, indirect=True)
 def test_the_flavor_is_found_out(bull, state, request, redis_url, queue_name):
     bull.call(state, queue=queue_name)

@@ -78,6 +78,14 @@ class LegacyJob:
         return (self._option("priority") if stored is None else stored) or 0
 
     @property
+    def lifo(self) -> bool:
+        """Whether the job was added to run before those that waited."""
+        try:
+            return bool(self.opts.get("lifo"))
+        except MalformedJobError:
+            return False
+
+    @property
     def attempts(self) -> int:
         """How often the job may run: a field of its own with Bull 1 and 2, else an option."""
         stored = self._number("attempts")

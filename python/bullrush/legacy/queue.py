@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bullrush.base.closing import BlockingContext
+from bullrush.legacy.adding import LegacyAdding
 from bullrush.legacy.flavor import Flavor, check_flavor
 from bullrush.legacy.migrating.calls import LegacyMigrating
 from bullrush.values import checks
@@ -13,7 +14,7 @@ from bullrush.values.checks import Duration
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class LegacyCalls(LegacyMigrating):
+class LegacyCalls(LegacyAdding, LegacyMigrating):
     """The calls of a queue of Bull, written once for `LegacyQueue` and `aio.LegacyQueue`."""
 
     def __init__(

@@ -8,7 +8,7 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::command::Argument;
 use super::CoreQueue;
-use crate::queue::legacy;
+use crate::queue::legacy::Users;
 use crate::scripts::legacy::{by_name, Batch, NAMES};
 
 #[pymethods]
@@ -16,10 +16,9 @@ impl CoreQueue {
     /// Who uses the queue: the flavour and what shows it, or "" and ""; "1" if BullMQ's keys are there.
     fn legacy_users(&self) -> Pending {
         self.start(|queue| async move {
-            let (evidence, is_of_bullmq) = legacy::users(queue.link(), queue.keys()).await?;
-            let (flavour, shown_by) =
-                evidence.map(|found| (found.flavour.to_owned(), found.shown_by)).unwrap_or_default();
-            Ok(Output::Texts(vec![flavour, shown_by, if is_of_bullmq { "1" } else { "" }.to_owned()]))
+            let Users { bull, bullmq } = Users::read(queue.link(), queue.keys()).await?;
+            let (flavour, shown_by) = bull.map(|found| (found.flavour.name(), found.shown_by)).unwrap_or_default();
+            Ok(Output::Texts(vec![flavour.to_owned(), shown_by, if bullmq { "1" } else { "" }.to_owned()]))
         })
     }
 

@@ -1,0 +1,123 @@
+"""The calls that add jobs to a queue of Bull, and retry them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from uuid import uuid4
+
+from bullrush._core import now_ms
+from bullrush.base.operation import operation, reply
+from bullrush.errors import from_code
+from bullrush.job.options import BackoffOptions, KeepOptions
+from bullrush.legacy.job import LegacyJob
+from bullrush.legacy.new_job import new_job
+from bullrush.legacy.reading import LegacyReading
+from bullrush.values.checks import Duration
+from bullrush.values.encoding import JSON, NO_DATA
+from bullrush.values.naming import check_given_id
+
+_REFUSALS = {
+    -1: "Missing key for job {id}",
+    -3: "Job {id} is not in the failed state",
+    -6: "Job {id} is locked: a worker still holds it",
+}
+
+
+class LegacyAdding(LegacyReading):
+    """The calls that add jobs, and retry them."""
+
+    @cached_property
+    def _token(self) -> str:
+        """A text that is unique to this object; Bull's messages end in it."""
+        return str(uuid4())
+
+    @operation
+    async def add(
+        self,
+        name: str,
+        data: JSON = NO_DATA,
+        *,
+        job_id: str | None = None,
+        delay: Duration | None = None,
+        priority: int | None = None,
+        lifo: bool | None = None,
+        attempts: int | None = None,
+        backoff: Duration | BackoffOptions | None = None,
+        timeout: Duration | None = None,
+        remove_on_complete: bool | int | KeepOptions | None = None,
+        remove_on_fail: bool | int | KeepOptions | None = None,
+        timestamp: int | None = None,
+    ) -> LegacyJob:
+        """Add a job as this version of Bull does, for its workers.
+
+        Args:
+            name: the kind of job. Bull 1 and 2 have no names: there it is not stored.
+            data: any JSON value; ``{}`` by default.
+            job_id: a custom id, as for `Queue.add`; not with Bull 1. If a job with this id exists, nothing is added.
+            delay: ms before the job may run. The latest possible time is in September 2039.
+            priority: 1 is the most urgent; 0 is none and runs last. Not with Bull 1.
+            lifo: run before the jobs that are waiting. Of ``lifo`` and ``priority``, Bull 2 ignores the priority, later versions
+                ignore ``lifo``.
+            attempts: how often the job may run in total; once by default.
+            backoff: the wait before the next attempt: ms, or a type and ms. Bull's ``exponential`` waits ``(2**n - 1) * delay``
+                after attempt ``n``.
+            timeout: ms after which Bull's worker fails the job.
+            remove_on_complete: True removes the completed job; a number keeps that many of the newest (with later versions of
+                Bull 3, and Bull 4). Not with Bull 1.
+            remove_on_fail: the same for failed jobs.
+            timestamp: when the job was added, in ms since 1970; now by default.
+
+        Returns:
+            The job. If a job with its ``job_id`` exists, that job.
+
+        Raises:
+            LegacyQueueError: it cannot be told which version of Bull it is, see `get_flavor`.
+            DataError: a part of the data is not JSON; the message has its path.
+            InvalidOptionError: an option has an invalid value, or this version of Bull does not have it.
+            OutcomeUnknownError: the connection broke; the job was added or not.
+
+        Redis:
+            One script: ``legacy/add_1``, ``legacy/add_2`` or ``legacy/add_3``.
+        """
+        options = {
+            "job_id": job_id,
+            "delay": delay,
+            "priority": priority,
+            "lifo": lifo,
+            "attempts": attempts,
+            "backoff": backoff,
+            "timeout": timeout,
+            "remove_on_complete": remove_on_complete,
+            "remove_on_fail": remove_on_fail,
+            "timestamp": timestamp,
+        }
+        layout = await self._require_layout()
+        job = new_job(layout, name, data, options, now_ms())
+        script = f"add_{min(layout, '3')}"
+        [[id, added]] = await reply(self.core.legacy_calls(script, [job.arguments(layout, self._token)]))
+        new = LegacyJob(id.decode(), job.fields(layout))
+        return new if added else (await self._read_jobs([new.id]))[0] or new
+
+    @operation
+    async def retry(self, job_id: str) -> None:
+        """Let a failed job run again. The attempts that it has made still count, as with Bull: it runs once more.
+
+        It goes behind the jobs that wait; to the front if it was added with ``lifo``. Redis: one round trip to read it, and the
+        script ``legacy/retry``.
+
+        Args:
+            job_id: the id of the job.
+
+        Raises:
+            JobNotFoundError: the job does not exist.
+            JobStateError: the job has not failed.
+            JobLockMismatchError: a worker still holds the job.
+            LegacyQueueError: it cannot be told which version of Bull it is, see `get_flavor`.
+            OutcomeUnknownError: the connection broke; the job was moved or not.
+        """
+        layout = await self._require_layout()
+        [job] = await self._read_jobs([check_given_id(job_id)])
+        lifo = int(job is not None and job.lifo)
+        [code] = await reply(self.core.legacy_calls("retry", [[job_id, lifo, layout, now_ms(), self._token]]))
+        if code < 0:
+            raise from_code(code, _REFUSALS[code].format(id=job_id))
