@@ -33,7 +33,8 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     if allow_legacy {
         return Ok(());
     }
-    let Users { bull: Some(Evidence { flavour, shown_by }), bullmq } = Users::of(link, keys, &types).await? else {
+    let Users { bull: Some(Evidence { flavour, shown_by }), bullmq } = Users::of_bullmq(link, keys, &types).await?
+    else {
         return Ok(());
     };
     let whose =

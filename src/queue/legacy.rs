@@ -164,15 +164,20 @@ impl Users {
     /// # Errors
     /// What [`Link::call`] returns.
     pub async fn read(link: &Link, keys: &Keys) -> Result<Self> {
-        Self::of(link, keys, &Types::read(link, keys).await?).await
+        let types = Types::read(link, keys).await?;
+        let job = find_job(link, keys, &types).await?;
+        Ok(Self::of(keys, &types, job))
     }
 
-    /// If keys of BullMQ's exist, only keys that nobody but Bull writes count. If not, some jobs are read: in two more round trips,
-    /// since a queue without a trace of BullMQ that is not empty is rare.
-    pub(super) async fn of(link: &Link, keys: &Keys, types: &Types) -> Result<Self> {
-        let bullmq = types.is_of_bullmq();
+    /// The same for a queue that should be BullMQ's: if keys of BullMQ's exist, only keys that nobody but Bull writes count. If not,
+    /// some jobs are read: in two more round trips, since a queue without a trace of BullMQ that is not empty is rare.
+    pub(super) async fn of_bullmq(link: &Link, keys: &Keys, types: &Types) -> Result<Self> {
         let used = types.present().any(|(known, _)| matches!(known.tells, Tells::Jobs | Tells::Use));
-        let job = if used && !bullmq { find_job(link, keys, types).await? } else { None };
+        let job = if used && !types.is_of_bullmq() { find_job(link, keys, types).await? } else { None };
+        Ok(Self::of(keys, types, job))
+    }
+
+    fn of(keys: &Keys, types: &Types, job: Option<(Flavour, String)>) -> Self {
         let shown_by_key = types
             .set_of_bull()
             .map(|suffix| format!("{} is a set", keys.of(suffix)))
@@ -184,7 +189,7 @@ impl Users {
             None => (types.flavour(), None),
         };
         let bull = shown_by_key.or(shown_by_job).map(|shown_by| Evidence { flavour, shown_by });
-        Ok(Users { bull, bullmq })
+        Users { bull, bullmq: types.is_of_bullmq() }
     }
 }
 

@@ -130,6 +130,14 @@ def test_a_queue_of_bullmq_is_refused(redis: Redis, redis_url, queue_name):
         LegacyQueue(queue_name, url=redis_url, flavor="4").get_job_counts()
 
 
+def test_a_queue_of_bull_that_bullmq_opened_by_mistake_is_refused(redis: Redis, redis_url, queue_name):
+    with LegacyQueue(queue_name, url=redis_url, flavor="4") as queue:
+        queue.add("welcome")
+    Queue(queue_name, url=redis_url, allow_legacy=True).pause()
+    with pytest.raises(LegacyQueueError, match="both: job .*:1 has the time of its addition among its options"):
+        LegacyQueue(queue_name, url=redis_url).get_job_counts()
+
+
 def test_an_empty_queue_can_be_read_and_its_flavor_must_be_given(redis_url, queue_name):
     with LegacyQueue(queue_name, url=redis_url) as queue:
         assert queue.get_job_counts() == NONE

@@ -49,7 +49,7 @@ class CoreQueue:
     def legacy_users(self) -> Pending[list[str]]:
         """Return who uses the queue.
 
-        Three texts: the flavour of Bull (``Bull 1.x``, ``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what shows
+        Three texts: the flavour of Bull (``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what shows
         it, both "" without evidence of Bull; ``1`` if BullMQ's keys are there, else "".
         """
     def legacy_calls(
