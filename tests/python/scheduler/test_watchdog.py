@@ -50,7 +50,7 @@ def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], lis
         made.on("scheduler_repaired", repaired.append)
         running = threading.Thread(target=made.run)
         running.start()
-        deadline = time.monotonic() + (10 if repairs else 0.5)
+        deadline = time.monotonic() + (30 if repairs else 0.5)
         while time.monotonic() < deadline and not (0 < repairs <= len(repaired) and runs <= len(ran)):
             time.sleep(0.01)
         made.close()

@@ -223,7 +223,7 @@ def test_jobs_of_a_worker_that_lives_are_waited_for_until_the_time_is_over(queue
         wait_until(lambda: held_jobs(queue, "r"))
         began = time.monotonic()
         assert release_jobs(address, "r", 1, 0.3) is None
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 15
         threading.Timer(0.3, gate.set).start()
         assert release_jobs(address, "r", 1, None) == 0, "it finished its job"
     assert queue.get_completed_count() == 1

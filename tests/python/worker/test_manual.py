@@ -46,7 +46,7 @@ def test_get_next_job_waits_up_to_the_drain_delay(queue: Queue, worker: Worker, 
     began = time.monotonic()
     assert worker.get_next_job("t", block=False) is None
     assert worker.get_next_job("t") is None
-    assert 0.2 <= time.monotonic() - began < 5
+    assert 0.2 <= time.monotonic() - began < 20
     with new_worker(drain_delay=10_000) as patient:
         threading.Timer(0.2, queue.add, ["n", "new"]).start()
         job = patient.get_next_job("t")
@@ -61,7 +61,7 @@ def test_closing_ends_the_wait(new_worker: Callable) -> None:
     threading.Timer(0.2, patient.close).start()
     began = time.monotonic()
     assert patient.get_next_job("t") is None
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     with pytest.raises(errors.ClosedError):
         patient.get_next_job("t")
 
@@ -283,7 +283,7 @@ def test_other_members_of_a_manual_worker_work(queue: Queue, worker: Worker, new
     assert worker.minimum_block_timeout in (0.001, 0.002)
     began = time.monotonic()
     worker.delay(50)
-    assert 0.05 <= time.monotonic() - began < 5
+    assert 0.05 <= time.monotonic() - began < 20
     abort = threading.Event()
     threading.Timer(0.05, abort.set).start()
     worker.delay(60_000, abort)

@@ -159,7 +159,7 @@ def test_closing_by_force_kills_the_processes(queue: Queue, worker: Callable) ->
     wait_until(job.is_active)
     began = time.monotonic()
     running.close(force=True)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert job.is_active()
 
 

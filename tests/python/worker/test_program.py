@@ -24,7 +24,8 @@ def script(redis_url: str, queue_name: str) -> Iterator[Callable[[str], subproce
     def start(source: str) -> subprocess.Popen:
         program = f"URL, QUEUE = {redis_url!r}, {queue_name!r}\n" + textwrap.dedent(source)
         command = [sys.executable, "-c", program]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        started.append(subprocess.Popen(command, **pipes, text=True))
         return started[-1]
 
     yield start
@@ -34,18 +35,23 @@ def script(redis_url: str, queue_name: str) -> Iterator[Callable[[str], subproce
 
 
 SLOW_WORKER = """
-    import logging, time
+    import logging, sys
     from bullrush import Worker
 
     def handler(job):
         print("started", flush=True)
-        time.sleep(job.data)
+        sys.stdin.readline()  # until the test lets it go on
         return "done"
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     stats = Worker(QUEUE, handler, url=URL).run()
     print("completed", stats.completed, flush=True)
 """
+
+
+def let_go_on(process: subprocess.Popen) -> None:
+    process.stdin.write("\n")
+    process.stdin.flush()
 
 
 def read_until(process: subprocess.Popen, text: str) -> None:
@@ -56,23 +62,26 @@ def read_until(process: subprocess.Popen, text: str) -> None:
 def test_the_first_signal_lets_the_running_job_finish(
     queue: Queue, script: Callable[[str], subprocess.Popen], number: int
 ) -> None:
-    queue.add_bulk([{"name": "n", "data": 0.5}] * 2)
+    queue.add_bulk([{"name": "n"}] * 2)
     process = script(SLOW_WORKER)
     read_until(process, "started")
     process.send_signal(number)
+    read_until(process, "closing after the running jobs")
+    let_go_on(process)
     read_until(process, "completed 1")
     assert process.wait(20) == 0
     assert queue.get_job_counts("wait", "active", "completed") == {"wait": 1, "active": 0, "completed": 1}
 
 
 def test_a_second_signal_does_not_wait(queue: Queue, script: Callable[[str], subprocess.Popen]) -> None:
-    queue.add("n", 2)
+    queue.add("n")
     process = script(SLOW_WORKER)
     read_until(process, "started")
     process.send_signal(signal.SIGTERM)
     read_until(process, "SIGTERM: closing after the running jobs")
     process.send_signal(signal.SIGTERM)
     read_until(process, "completed 0")
+    let_go_on(process)
     read_until(process, "ended after the worker's deadline to close")
     assert process.wait(20) == 0
     assert queue.get_active_count() == 1

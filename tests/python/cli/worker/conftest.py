@@ -17,21 +17,28 @@ from tests.waiting import wait_until
 
 JOBS = '''
 """Handlers and workers of the tests."""
-import asyncio, logging, time
+import asyncio, logging, os, time
 from bullrush import Tasks, Worker, aio
 
 def say(what):
     print(f"begun {what}\\n", end="", flush=True)  # one write, so that no line of the log comes between
 
+def held(job):
+    return "until" in job.data and not os.path.exists(job.data["until"])
+
 def handle(job):
     logging.getLogger("app").info("handling")
     say(job.id)
     time.sleep(job.data.get("seconds", 0))
+    while held(job):
+        time.sleep(0.01)
     return job.data
 
 async def handle_async(job):
     say(job.id)
     await asyncio.sleep(job.data.get("seconds", 0))
+    while held(job):
+        await asyncio.sleep(0.01)
 
 blocking = Worker(QUEUE, handle, lock_duration=1_000, stalled_interval=300)
 awaited = aio.Worker(QUEUE, handle_async)
@@ -77,7 +84,7 @@ class Command:
         return "".join(self.lines)
 
     def prints(self, text: str, times: int = 1) -> None:
-        wait_until(lambda: self.output.count(text) >= times or self.process.poll() is not None, text, 15)
+        wait_until(lambda: self.output.count(text) >= times or self.process.poll() is not None, text)
         assert self.output.count(text) >= times, self.output
 
     def terminate(self) -> None:
@@ -85,7 +92,7 @@ class Command:
 
     def ends(self) -> int:
         """Return the exit code."""
-        code = self.process.wait(15)
+        code = self.process.wait(30)
         self._reader.join(5)
         return code
 

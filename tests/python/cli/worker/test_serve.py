@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,18 +38,18 @@ def test_a_dict_of_handlers_needs_the_name_of_its_queue(start: Start) -> None:
     assert "name its queue, such as -Q mail" in command.output
 
 
-def test_one_handler_works_several_queues_each_with_its_concurrency(start: Start, queue: Queue, redis_url: str) -> None:
+def test_one_handler_works_several_queues_each_with_its_concurrency(
+    start: Start, queue: Queue, redis_url: str, folder: Path
+) -> None:
     other = Queue(f"{queue.name}=other", url=redis_url)
-    jobs = [{"name": "n", "data": {"seconds": 0.3}}] * 2
+    jobs = [{"name": "n", "data": {"until": "go on"}}] * 2
     queue.add_bulk(jobs)
     other.add_bulk(jobs)
-    began = time.monotonic()
     command = start("jobs:handle", "-Q", f"{queue.name}=2", "-Q", f"{other.name}=2", "--burst")
+    command.prints("begun", 4)
+    (folder / "go on").touch()
     assert command.ends() == 0, command.output
     assert (queue.get_completed_count(), other.get_completed_count()) == (2, 2)
-    finished = [job.finished_on for job in [*queue.get_completed(), *other.get_completed()]]
-    assert max(finished) - min(finished) < 250, "they ran at the same time"
-    assert time.monotonic() - began < 10
     other.obliterate(force=True)
 
 
@@ -82,26 +81,28 @@ def test_a_worker_that_starts_before_redis_waits_for_it(
 
 
 @pytest.mark.parametrize("target", ["jobs:handle", "jobs:awaited"])
-def test_sigterm_lets_the_running_job_finish_and_loses_nothing(start: Start, queue: Queue, target: str) -> None:
-    queue.add_bulk([{"name": "n", "data": {"seconds": 0.5}}] * 2)
+def test_sigterm_lets_the_running_job_finish_and_loses_nothing(
+    start: Start, queue: Queue, folder: Path, target: str
+) -> None:
+    queue.add_bulk([{"name": "n", "data": {"until": "go on"}}] * 2)
     command = start(target, *([] if "awaited" in target else ["-Q", queue.name]))
     command.prints("begun")
     command.terminate()
+    command.prints("closing after the running jobs")
+    (folder / "go on").touch()
     assert command.ends() == 0, command.output
     assert queue.get_job_counts("wait", "active", "completed") == {"wait": 1, "active": 0, "completed": 1}
 
 
 @pytest.mark.parametrize("target", ["jobs:blocking", "jobs:awaited"])
-def test_a_second_sigterm_ends_the_process_within_a_second(start: Start, queue: Queue, target: str) -> None:
+def test_a_second_sigterm_ends_the_process_while_its_job_runs(start: Start, queue: Queue, target: str) -> None:
     queue.add("n", {"seconds": 30})
     command = start(target)
     command.prints("begun")
     command.terminate()
     command.prints("closing after the running jobs")
     command.terminate()
-    began = time.monotonic()
     assert command.ends() == 4, command.output
-    assert time.monotonic() - began < 1
     assert queue.get_active_count() == 1
     assert command.output.count("left 1 unfinished job") == 1, command.output
 

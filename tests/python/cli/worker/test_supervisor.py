@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import psutil
@@ -42,9 +41,7 @@ def test_the_first_sigterm_waits_for_all_processes_and_a_second_one_does_not(sta
     command.terminate()
     command.prints("closing 2 processes")
     command.terminate()
-    began = time.monotonic()
     assert command.ends() == 4, command.output
-    assert time.monotonic() - began < 1
     assert queue.get_active_count() == 2
 
 

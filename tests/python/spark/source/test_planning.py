@@ -61,7 +61,7 @@ def test_a_write_to_no_server_is_told_in_seconds_and_says_nothing_of_rows_in_the
     started = time.monotonic()
     with pytest.raises(DataSourceError, match="cannot reach Redis at 127.0.0.1:1") as told:
         source(NOBODY).writer(ROWS, False)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert "Some rows" not in str(told.value)
 
 
