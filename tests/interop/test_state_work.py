@@ -7,8 +7,12 @@ import pytest
 from tests.waiting import wait_until
 
 
+@pytest.fixture
 def within_a_minute():
-    """Metrics count by the minute, and the two sides work one after the other."""
+    """Metrics count by the minute, and the two sides work one after the other.
+
+    To be named before ``pair``, whose times count from its start.
+    """
     wait_until(lambda: time.time() % 60 < 30, "the minute is young", 60)
 
 
@@ -119,11 +123,10 @@ def test_keep_rules(pair, keep, holder):
     pair.work(**(rules if holder == "worker" else {}))
 
 
-def test_metrics(pair):
+def test_metrics(within_a_minute, pair):
     for n in range(3):
         pair.add("good", {"n": n})
         pair.add("bad", runs([["throw", "boom"]]), attempts=2)
-    within_a_minute()
     pair.work(metrics={"maxDataPoints": 5})
 
 
@@ -147,7 +150,7 @@ def test_a_global_limit(pair):
     assert len(pair.work(at_most=3)) == 3
 
 
-def test_many_jobs_on_many_slots(pair):
+def test_many_jobs_on_many_slots(within_a_minute, pair):
     """Batches interleave independent jobs in another order than single calls; nothing else may differ."""
     jobs = [{"name": "good", "data": {"n": n}} for n in range(150)]
     jobs += [
@@ -155,7 +158,6 @@ def test_many_jobs_on_many_slots(pair):
     ]
     jobs += [{"name": "gone", "data": {}, "opts": {"removeOnComplete": True, "priority": 1 + n % 3}} for n in range(50)]
     pair.add_bulk(jobs)
-    within_a_minute()
     assert len(pair.work(concurrency=16, metrics={"maxDataPoints": 5})) == 300
 
 
