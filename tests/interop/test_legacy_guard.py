@@ -43,8 +43,13 @@ def test_a_queue_of_bull_is_refused_by_every_class(bull, state, redis, redis_url
     bull.call(state, queue=queue_name)
     if state == "active":
         wait_until(lambda: redis.lrange(f"bull:{queue_name}:active", 0, -1), "the job is active")
-    else:
-        bull.kill()
+        assert_refused(redis, redis_url, queue_name)
+    bull.kill()
+    redis.delete(*redis.keys(f"bull:{queue_name}:*:lock"), "none")
+    assert_refused(redis, redis_url, queue_name)
+
+
+def assert_refused(redis: Redis, redis_url: str, queue_name: str) -> None:
     before = key_space(redis, queue_name)
     for use in USES.values():
         with pytest.raises(LegacyQueueError, match="Bull") as refused:
