@@ -98,6 +98,26 @@ def test_the_flavor_is_found_out(bull, state, request, redis_url, queue_name):
         assert queue.get_flavor() == FOUND[request.node.callspec.params["bull"]]
 
 
+@pytest.mark.parametrize("bull", FLAVORS, indirect=True)
+def test_an_empty_queue_that_is_paused_tells_the_flavor_by_its_settings(bull, request, redis_url, queue_name):
+    bull.call("paused and empty", queue=queue_name)
+    with LegacyQueue(queue_name, url=redis_url) as queue:
+        assert queue.is_paused()
+        if request.node.callspec.params["bull"] in {"bull3", "bull4"}:
+            assert queue.get_flavor() == "4"
+        else:
+            with pytest.raises(LegacyQueueError, match=r'meta-paused exists\): .* flavor="1" or "2" or "3" or "4"'):
+                queue.get_flavor()
+
+
+@pytest.mark.parametrize("bull", ["bull1"], indirect=True)
+def test_a_set_of_priorities_tells_bull_2(bull, redis, redis_url, queue_name):
+    bull.call("finished", queue=queue_name)
+    redis.zadd(f"bull:{queue_name}:priority", {"7": 1})
+    with LegacyQueue(queue_name, url=redis_url) as queue:
+        assert queue.get_flavor() == "2"
+
+
 @pytest.mark.parametrize("bull", ["bull1"], indirect=True)
 def test_the_flavor_of_bull_1_must_be_given(bull, redis_url, queue_name):
     bull.call("waiting", queue=queue_name)

@@ -88,7 +88,8 @@ class LegacyReading(LegacyFlavor):
         await self._check_owner()
         [type] = await self._read([["TYPE", key]])
         ids = [
-            id.decode() for id in await self._ids(key, type, start, end, newest_first=state in ("completed", "failed"))
+            id.decode(errors="replace")
+            for id in await self._ids(key, type, start, end, newest_first=state in ("completed", "failed"))
         ]
         jobs = []
         for at in range(0, len(ids), _BATCH):
