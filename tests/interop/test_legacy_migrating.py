@@ -1,12 +1,17 @@
 """A queue of real Bull moves to BullMQ: nothing is lost, nothing changes, and real BullMQ finishes all."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from bullrush import LegacyQueue, Queue
+from bullrush import LegacyQueue, Queue, Worker, aio
+from bullrush.base.operation import sleep as operation_sleep
+from bullrush.errors import InvalidOptionError, LegacyQueueError
+from bullrush.legacy import Progress, bull_backoff
+from bullrush.legacy.migrating import abandoned
 from tests.waiting import wait_until
 
 from .conftest import server_of
@@ -142,3 +147,267 @@ def test_all_states_move_and_everything_is_worked(bull, old, new, redis, node_fl
     assert old.verify(new).complete
     old.cleanup()
     assert keys_of(redis, old) == set()
+
+
+@named_bulls
+def test_a_repeatable_becomes_a_job_scheduler(bull, old, new, redis, node_fleet):
+    """Its next job, its data and its options are the same, and BullMQ goes on with it."""
+    add(bull, old, {"n": 1}, repeat={"cron": "0 3 * * *", "tz": "Europe/Paris", "limit": 9}, attempts=3)
+    add(bull, old, {"n": 2}, repeat={"cron": "*/5 * * * *"})
+    before = {one.pattern: one for one in old.get_repeatables()}
+    report = old.migrate(new)
+    assert (report.schedulers, report.moved, report.left) == (2, {}, [])
+    schedulers = {one["pattern"]: one for one in new.get_job_schedulers()}
+    assert {pattern: one["next"] for pattern, one in schedulers.items()} == {
+        pattern: one.next for pattern, one in before.items()
+    }
+    nightly = schedulers["0 3 * * *"]
+    assert (nightly["tz"], nightly["limit"], nightly["iteration_count"]) == ("Europe/Paris", 9, 1)
+    assert nightly["template"] == {"data": {"n": 1}, "opts": {"attempts": 3}}
+    assert new.get_job_counts("delayed") == {"delayed": 2}
+    theirs = TheirQueue(node_fleet.get("bullmq5"), new.name)
+    for one in schedulers.values():
+        theirs.on_job(f"repeat:{one['key']}:{one['next']}", "promote")
+    theirs.work()
+    after = {one["pattern"]: one["next"] for one in new.get_job_schedulers()}
+    assert all(after[pattern] > one.next for pattern, one in before.items())
+    assert new.get_job_counts("completed", "delayed") == {"completed": 2, "delayed": 2}
+    assert old.cleanup(new) > 0
+    assert keys_of(redis, old) == set()
+
+
+@newest_bull
+def test_an_interval_keeps_its_phase(bull, old, new):
+    add(bull, old, {}, repeat={"every": 90_000})
+    [before] = old.get_repeatables()
+    old.migrate(new)
+    [after] = new.get_job_schedulers()
+    assert (after["next"], after["every"], after["offset"]) == (before.next, 90_000, before.next % 90_000)
+
+
+@newest_bull
+def test_a_repeatable_whose_job_waits_runs_in_its_turn(bull, old, new, redis, node_fleet):
+    add(bull, old, {"n": 1})
+    add(bull, old, {"n": 2}, repeat={"every": LATER})
+    [pending] = redis.zrange(old.to_key("delayed"), 0, -1)
+    redis.zrem(old.to_key("delayed"), pending)
+    redis.lpush(old.to_key("wait"), pending)  # as if it were due
+    add(bull, old, {"n": 3})
+    old.migrate(new)
+    [scheduler] = new.get_job_schedulers()
+    scheduled = f"repeat:{scheduler['key']}:{scheduler['next']}"
+    # Its time has not come, so it is delayed; the others run in their order.
+    assert new.get_job_state(scheduled) == "delayed"
+    assert redis.lrange(new.to_key("wait"), 0, -1) == ["3", "1"]
+
+
+@every_bull
+def test_an_active_job_of_a_living_worker_is_left(bull, old, new, redis):
+    bull.call("work", queue=old.name)
+    id = add(bull, old, {"hang": True})
+    wait_until(lambda: redis.exists(old.to_key(f"{id}:lock")), "the worker has locked its job")
+    waiting = add(bull, old)
+    report = old.migrate(new)
+    assert report.moved == {"waiting": 1}
+    [left] = report.left
+    assert (left.id, left.state) == (id, "active")
+    assert "a worker of Bull runs it" in left.reason
+    assert not old.verify(new).complete
+    with pytest.raises(LegacyQueueError, match="active"):
+        old.cleanup()
+    assert new.get_job(waiting) is not None
+
+
+@every_bull
+def test_an_active_job_of_a_dead_worker_moves_when_they_are_said_to_be_stopped(bull, old, new, redis, monkeypatch):
+    for n in range(3):
+        add(bull, old, {"n": n})
+    for _ in range(2):
+        redis.rpoplpush(old.to_key("wait"), old.to_key("active"))  # popped, and the worker died
+    report = old.migrate(new)
+    assert {left.id for left in report.left} == {"1", "2"}
+    assert "legacy_workers_stopped" in report.left[0].reason
+    monkeypatch.setitem(abandoned.WAIT, flavor_of(bull), 0.05)
+    report = old.migrate(new, legacy_workers_stopped=True)
+    assert (report.moved, report.left) == ({"active": 2}, [])
+    assert redis.lrange(new.to_key("wait"), 0, -1) == ["3", "2", "1"]
+    assert redis.hget(new.to_key("1"), "stc") == "1"
+
+
+@newest_bull
+def test_workers_that_are_not_stopped_are_noticed(bull, old, new, redis, monkeypatch):
+    monkeypatch.setattr(abandoned, "_LOOK", 0.01)
+    id = add(bull, old)
+    redis.rpoplpush(old.to_key("wait"), old.to_key("active"))
+    lock = old.to_key(f"{id}:lock")
+    redis.set(lock, "token", px=5000)
+
+    def renew(seconds: float) -> operation_sleep:
+        redis.pexpire(lock, 30_000)
+        return operation_sleep(seconds)
+
+    monkeypatch.setattr(abandoned, "sleep", renew)
+    with pytest.raises(LegacyQueueError, match="locked again"):
+        old.migrate(new, legacy_workers_stopped=True)
+    assert not redis.exists(new.to_key("ext:migration"))
+
+
+@named_bulls
+def test_ids_that_the_other_queue_uses_are_not_taken(bull, old, new, redis):
+    new.add("theirs", job_id="mine")
+    add(bull, old)
+    custom = add(bull, old, jobId="mine")
+    add(bull, old, jobId="yours")
+    with pytest.raises(LegacyQueueError, match="merge=True"):
+        old.migrate(new)
+    report = old.migrate(new, merge=True)
+    assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
+    assert [(left.id, left.state) for left in report.left] == [(custom, "waiting")]
+    assert redis.lrange(new.to_key("wait"), 0, -1) == ["yours", "l-1", "mine"]
+    assert new.get_job("mine").name == "theirs"
+    redis.delete(new.to_key("mine"))
+    redis.lrem(new.to_key("wait"), 0, "mine")
+    assert old.migrate(new).moved == {"waiting": 1}
+
+
+@newest_bull
+def test_an_id_that_a_producer_took_meanwhile_is_not_lost(bull, old, new, redis):
+    for _ in range(2):
+        add(bull, old)
+    redis.hset(new.to_key("1"), "name", "theirs")
+    report = old.migrate(new)
+    assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
+    assert redis.lrange(new.to_key("wait"), 0, -1) == ["2", "l-1"]
+
+
+@newest_bull
+def test_broken_jobs_are_moved_as_they_are_and_reported(bull, old, new, redis):
+    for _ in range(3):
+        add(bull, old, {"n": 1})
+    redis.hset(old.to_key("1"), "opts", "{oops")
+    redis.hdel(old.to_key("2"), "data")
+    redis.delete(old.to_key("3"))
+    report = old.migrate(new)
+    assert (report.moved, report.left) == ({"waiting": 2}, [])
+    notes = {note.id: note.reason for note in report.notes}
+    assert "options" in notes["1"]
+    assert "no data" in notes["2"]
+    assert "no job" in notes["3"]
+    assert redis.hget(new.to_key("1"), "opts") == "{oops"
+    assert redis.hget(new.to_key("1"), "data") == '{"n":1}'
+
+
+@every_bull
+def test_priorities_of_bull_keep_their_order_or_become_those_of_bullmq(bull, old, new, redis, node_fleet):
+    for priority in (3, None, 1, 2):
+        opts = {"priority": priority} if priority and bull.library != "bull1" else {}
+        add(bull, old, {"n": priority}, **opts)
+    order = redis.lrange(old.to_key("wait"), 0, -1)[::-1]
+    theirs = {id: redis.hgetall(old.to_key(id)) for id in order}
+    old.migrate(new)
+    assert redis.lrange(new.to_key("wait"), 0, -1)[::-1] == order
+    with Queue(f"{new.name}-2", url=new.opts["url"]) as other:
+        redis.delete(new.to_key("wait"))
+        for id in order:
+            redis.hset(old.to_key(id), mapping=theirs[id])
+            redis.lpush(old.to_key("wait"), id)
+        old.migrate(other, order="priority")
+        ran = finish_all(redis, node_fleet.get("bullmq5"), other)
+    assert ran == (order if bull.library == "bull1" else ["2", "3", "4", "1"])
+
+
+@every_bull
+def test_only_the_newest_of_the_history_moves_also_by_a_second_run(bull, old, new, redis):
+    bull.call("work", queue=old.name)
+    for n in range(4):
+        add(bull, old, {"n": n})
+        wait_until(lambda done=n + 1: old.get_job_counts("completed")["completed"] == done, "it is completed")
+    report = old.migrate(new, history=2)
+    assert report.moved == {"completed": 2}
+    assert old.migrate(new, history=2).moved == {}
+    assert redis.zrange(new.to_key("completed"), 0, -1) == ["3", "4"]
+    assert old.get_job_counts("completed") == {"completed": 2}
+    assert old.verify(new).complete
+
+
+@newest_bull
+def test_backoff_keeps_the_delays_of_bull(bull, old, new, redis_url):
+    add(bull, old, {}, attempts=4, backoff={"type": "exponential", "delay": 7000})
+    old.migrate(new, keep_backoff=True)
+    delays = []
+    with Worker(new.name, failing, url=redis_url, backoff_strategy=bull_backoff) as worker:
+        for _ in range(3):
+            worker.run(max_jobs=1)
+            delays.append(new.get_job("1").delay)
+            new.get_job("1").promote()
+    assert delays == [7000, 21_000, 49_000]
+
+
+def failing(job: Any) -> None:
+    raise ValueError("no")
+
+
+@every_bull
+def test_nothing_is_written_by_a_dry_run(bull, old, new, redis):
+    add(bull, old)
+    add(bull, old, delay=LATER)
+    before = read_state(redis, old.name)
+    report = old.migrate(new, dry_run=True)
+    assert (report.moved, report.dry_run) == (
+        {"waiting": 1, "paused": 0, "delayed": 1, "completed": 0, "failed": 0},
+        True,
+    )
+    assert report.to_json()["complete"]
+    assert read_state(redis, old.name) == before
+
+
+@newest_bull
+def test_two_migrators_move_each_job_once_beside_workers_of_bull(bull, old, new, redis, redis_url):
+    bull.call("produce", queue=old.name, rate=200)
+    wait_until(lambda: len(bull.call("produced", queue=old.name)) > 50, "there are jobs")
+    bull.call("work", queue=old.name)
+
+    async def both() -> None:
+        async with (
+            aio.LegacyQueue(old.name, url=redis_url, flavor="4") as legacy,
+            aio.Queue(new.name, url=redis_url) as target,
+        ):
+            await asyncio.gather(*(legacy.migrate(target) for _ in range(2)))
+
+    asyncio.run(both())
+    added = bull.call("stop_producing", queue=old.name)
+    bull.call("close", queue=old.name)
+    old.migrate(new)
+    here = {*redis.lrange(new.to_key("wait"), 0, -1)}
+    there = {*redis.zrange(old.to_key("completed"), 0, -1), *redis.lrange(old.to_key("active"), 0, -1)}
+    assert not here & there
+    assert here | there == set(added)
+    assert redis.llen(new.to_key("wait")) == len(here)
+
+
+@newest_bull
+def test_progress_is_told(bull, old, new):
+    for _ in range(3):
+        add(bull, old)
+    seen = []
+    old.migrate(new, on_progress=seen.append)
+    assert seen[-1] == Progress(3, 3, "waiting")
+
+
+@newest_bull
+def test_wrong_arguments_are_refused_before_anything_is_written(bull, old, new, redis, redis_url):
+    add(bull, old)
+    before = read_state(redis, old.name)
+    itself = Queue(old.name, url=redis_url, allow_legacy=True)
+    for wrong in ({"order": "fifo"}, {"history": -1}, {"default_name": 5}, {"merge": 1}):
+        with pytest.raises(InvalidOptionError):
+            old.migrate(new, **wrong)
+    for to in (itself, "new"):
+        with pytest.raises(InvalidOptionError):
+            old.migrate(to)
+    with (
+        LegacyQueue(f"{old.name}-none", url=redis_url) as nothing,
+        pytest.raises(LegacyQueueError, match="flavor"),
+    ):
+        nothing.migrate(new)
+    assert read_state(redis, old.name) == before

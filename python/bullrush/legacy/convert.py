@@ -92,8 +92,9 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
     notes: list[str] = []
     if "deid" in raw:
         notes.append("its debounce id was not moved")
-    opts = _options(raw, rules, notes)
-    timestamp = _first_number(raw.get("timestamp"), _member(raw, "timestamp")) or now
+    given = _decoded(raw.get("opts", b"{}"))
+    opts = _options(raw, given, rules, notes)
+    timestamp = _first_number(raw.get("timestamp"), given.get("timestamp") if isinstance(given, dict) else None) or now
     finished = state in _FINISHED
     priority = _priority(raw, opts, rules, state, notes)
     fields = {field: value for field, value in raw.items() if field not in FIELDS and field not in DROPPED}
@@ -119,9 +120,8 @@ def changes(raw: RawHash, converted: Converted) -> tuple[dict[str, bytes], list[
     return written, [field for field in raw if field not in converted.fields]
 
 
-def _options(raw: RawHash, rules: Rules, notes: list[str]) -> dict[str, Any] | None:
-    """Return the options as BullMQ stores them; None if they are not a JSON object."""
-    given = _decoded(raw.get("opts", b"{}"))
+def _options(raw: RawHash, given: Any, rules: Rules, notes: list[str]) -> dict[str, Any] | None:
+    """Return the options as BullMQ stores them; None if those that were given are not a JSON object."""
     if given is None:
         given = {}  # Bull 1 and 2 accept null
     if not isinstance(given, dict):
@@ -192,7 +192,7 @@ def _history(raw: RawHash, state: str) -> dict[str, bytes]:
             fields[field] = _text(count)
     if "processedOn" in raw:
         fields["processedOn"] = raw["processedOn"]
-    traces = _decoded(raw.get("stacktrace", b""))
+    traces = _decoded(raw["stacktrace"]) if raw.get("stacktrace", b"[]") != b"[]" else None
     if isinstance(traces, list) and traces:
         fields["stacktrace"] = raw["stacktrace"]
     if reason := raw.get("failedReason"):
@@ -226,11 +226,6 @@ def _decoded(stored: bytes) -> Any:
         return orjson.loads(stored)
     except orjson.JSONDecodeError:
         return _BROKEN
-
-
-def _member(raw: RawHash, name: str) -> object:
-    opts = _decoded(raw.get("opts", b"{}"))
-    return opts.get(name) if isinstance(opts, dict) else None
 
 
 def _count(raw: RawHash, field: str) -> int:
