@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from bullrush._core import script_contracts, script_sources
 
-_PART: Final = re.compile(r"^(KEYS\[1\]|ARGV|Returns|Events)\s+", re.MULTILINE)
+_PART: Final = re.compile(r"^(KEYS\[[12]\]|ARGV|Returns|Events|Publishes)\s+", re.MULTILINE)
 
 
 class Script(NamedTuple):
@@ -16,10 +16,12 @@ class Script(NamedTuple):
     Attributes:
         name: its family and name, ``manage/pause``.
         summary: what it does.
-        keys: its only key; it derives the others from it.
+        keys: its key; it derives the others from it.
+        other: its second key, of another queue; "" for most scripts.
         argv: its arguments.
         returns: its reply.
         events: the entries that it adds to the event stream.
+        publishes: the messages that it publishes, with their channels.
         sha: the SHA-1 of the source, for EVALSHA.
         source: the Lua, without comments.
     """
@@ -27,9 +29,11 @@ class Script(NamedTuple):
     name: str
     summary: str
     keys: str
+    other: str
     argv: str
     returns: str
     events: str
+    publishes: str
     sha: str
     source: str
 
@@ -47,9 +51,11 @@ def _script(name: str, contract: str, source: str, sha: str) -> Script:
         name,
         _one_line(summary),
         found.get("KEYS[1]", ""),
+        found.get("KEYS[2]", ""),
         found.get("ARGV", ""),
         found.get("Returns", ""),
         found.get("Events", "none"),
+        found.get("Publishes", "none"),
         sha,
         source,
     )

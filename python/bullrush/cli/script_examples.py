@@ -17,6 +17,9 @@ _LOCKED: Final = ("17", _TOKEN)
 _NO_FIELDS: Final = ("", "")
 #: count, name, options, time of the add, delay, priority, lifo
 _ONE_JOB: Final = ("1", "welcome", "{}", _NOW, "0", "0", "0")
+#: data, options, time of the add, delay, due
+_OLD_JOB: Final = ('{"user":7}', "{}", _NOW, "0", "0")
+_CLAIMED: Final = ("17", "my-claim")
 #: lock duration, limiter (max and duration), worker's name, how many jobs, how many start now, stalled limit, alone
 _FETCH_ONE: Final = (_TOKEN, "30000", "", "", "", "1", "1", "", "0")
 
@@ -49,6 +52,27 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "inspect/get_ranges": ("0", "9", "0", "failed"),
     "inspect/get_state": _JOB,
     "inspect/is_drained": (_NOW, "0"),
+    "legacy/acknowledge_job": (*_CLAIMED, "0"),
+    "legacy/add_1": (*_OLD_JOB, "1", "0"),
+    "legacy/add_2": (*_OLD_JOB, "1", "0", "0", "", _TOKEN),
+    "legacy/add_3": ("welcome", *_OLD_JOB, "0", "0", "", _TOKEN),
+    "legacy/claim_job": ("wait", *_CLAIMED, "30000"),
+    "legacy/cleanup": ("100",),
+    "legacy/forget_mirrored": (_NOW, *_JOB, "completed", *_NO_FIELDS),
+    "legacy/mirror_job": (
+        *_JOB, "completed", _NOW, "zset", "", "", "bull:mail:completed", '{"jobId":"17","val":5}', "returnvalue", "5",
+    ),
+    "legacy/move_job": ("wait", *_JOB, *_JOB, "", "wait", "", "", "0", "0", "1", "name", "welcome"),
+    "legacy/move_repeatable": (
+        _NOW, "digest:::60000", _NOW, "delayed", "", "", "legacy-digest", "digest", '{"repeat":{"every":60000}}', "", "0", "0",
+        "name", "digest",
+    ),
+    "legacy/open_migration": ("bull:mail", "0", "17"),
+    "legacy/receive_job": (
+        _NOW, "17 my-claim", *_JOB, "", "wait", "", "", "0", "name", "welcome", "data", '{"user":7}', "opts", "{}",
+    ),
+    "legacy/retry": (*_JOB, "0", "4", _NOW, _TOKEN),
+    "legacy/return_job": _CLAIMED,
     "lock/extend_locks": ("30000", *_LOCKED),
     "lock/move_stalled_jobs_to_wait": (_NOW, "1", "30000", "100", "0"),
     "lock/release_lock": _LOCKED,
@@ -83,9 +107,10 @@ def redis_cli(script: Script, prefix: str = "bull", queue: str = "mail") -> str 
     if arguments is None:
         return None
     file = f"{script.name.rpartition('/')[2]}.lua"
-    key = shlex.quote(f"{prefix}:{queue}:meta")
+    queues = [queue, f"{queue}-new"] if script.other else [queue]
+    keys = " ".join(shlex.quote(f"{prefix}:{one}:meta") for one in queues)
     words = " ".join(_quoted(word.replace("bull:mail:", f"{prefix}:{queue}:")) for word in arguments)
-    return f"bullrush scripts {script.name} > {file}\nredis-cli --eval {file} {key} , {words}".rstrip()
+    return f"bullrush scripts {script.name} > {file}\nredis-cli --eval {file} {keys} , {words}".rstrip()
 
 
 def _quoted(word: str) -> str:

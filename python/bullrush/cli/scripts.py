@@ -51,6 +51,8 @@ def _named(scripts: dict[str, Script], name: str) -> Script:
     if not found:
         short = [script.rpartition("/")[2] for script in scripts]
         raise CommandError(f"there is no script {name!r}.{nearest(name.rpartition('/')[2], short)}", USAGE)
+    if len(found) > 1:
+        raise CommandError(f"{name} may be {' or '.join(script.name for script in found)}", USAGE)
     return found[0]
 
 
@@ -63,13 +65,15 @@ def _runnable(script: Script, options: argparse.Namespace) -> str:
     parts = {
         "": script.summary,
         "KEYS[1]": script.keys,
+        **({"KEYS[2]": script.other} if script.other else {}),
         "ARGV": script.argv,
         "Returns": script.returns,
         "Events": script.events,
+        **({"Publishes": script.publishes} if script.publishes != "none" else {}),
     }
     lines = [f"{script.name} of bullrush. SHA-1 for EVALSHA, without these comments: {script.sha}"]
     for title, text in parts.items():
-        indent = f"{title:<8}" if title else ""
+        indent = f"{title} ".ljust(8) if title else ""
         lines += textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
     lines += ["Flags such as lifo are 1 or 0. A job that is active needs the token of its lock, or 0."]
     if example := redis_cli(script, options.prefix, options.queue):

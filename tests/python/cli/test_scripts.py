@@ -78,6 +78,8 @@ def test_scripts_are_listed_and_found_by_their_short_name(run: Callable) -> None
     assert all(name in listed for name in SCRIPTS)
     assert run("scripts", "pause").out == run("scripts", "manage/pause").out
     assert {script["name"] for script in run("scripts", "--json").json} == SCRIPTS.keys()
+    several = run("scripts", "retry")
+    assert several.code == 2 and "retry may be legacy/retry or manage/retry" in several.err
     unknown = run("scripts", "manage/puase")
     assert unknown.code == 2 and "Did you mean 'pause'?" in unknown.err
 
