@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from bullrush import Queue
+from bullrush import LegacyQueue, Queue
 from bullrush._core import stop_clock
 
+from .bull_queue import flavor_of
 from .live import TheirQueue
 from .manual_side import ManualSide
 from .node_process import NodeProcess
@@ -185,4 +186,25 @@ def theirs(node: NodeProcess, queue_name: str) -> Iterator[TheirQueue]:
 def ours(redis_url: str, queue_name: str, redis: Redis) -> Iterator[Queue]:
     """The test's queue, used by us."""
     with Queue(queue_name, url=redis_url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def bull(request: pytest.FixtureRequest, node_fleet: NodeFleet) -> NodeProcess:
+    """Real Bull, of the version in the test's parameter; see `bull_queue`."""
+    return node_fleet.get(request.param)
+
+
+@pytest.fixture
+def old(queue_name: str, redis_url: str, bull: NodeProcess) -> Iterator[LegacyQueue]:
+    """The test's queue, one of Bull."""
+    with LegacyQueue(queue_name, url=redis_url, flavor=flavor_of(bull)) as queue:
+        yield queue
+    bull.call("close", queue=queue_name)
+
+
+@pytest.fixture
+def new(queue_name: str, redis_url: str) -> Iterator[Queue]:
+    """The queue of BullMQ to which the jobs of `old` move."""
+    with Queue(f"{queue_name}-new", url=redis_url) as queue:
         yield queue

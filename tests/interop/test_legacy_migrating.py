@@ -1,80 +1,15 @@
 """A queue of real Bull moves to BullMQ: nothing is lost, nothing changes, and real BullMQ finishes all."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from redis import Redis
-
-from bullrush import LegacyQueue, Queue, Worker, aio
-from bullrush.base.operation import sleep as operation_sleep
-from bullrush.errors import InvalidOptionError, LegacyQueueError
-from bullrush.legacy import Progress, bull_backoff
-from bullrush.legacy.migrating import abandoned
+from bullrush import Queue, Worker, aio
+from bullrush.legacy import bull_backoff
 from tests.waiting import wait_until
 
-from .conftest import server_of
+from .bull_queue import LATER, add, every_bull, finish_all, keys_of, named_bulls, newest_bull
 from .live import TheirQueue
-from .node_process import NodeProcess
 from .state import differences, read_state
-
-BULLS = ["bull1", "bull2", "bull30", "bull3", "bull4"]
-NAMED = ["bull30", "bull3", "bull4"]
-LATER = 3_600_000
-
-every_bull = pytest.mark.parametrize("bull", BULLS, indirect=True)
-named_bulls = pytest.mark.parametrize("bull", NAMED, indirect=True)
-newest_bull = pytest.mark.parametrize("bull", ["bull4"], indirect=True)
-
-
-@pytest.fixture(scope="session")
-def bulls(redis_url: str) -> Iterator[dict[str, NodeProcess]]:
-    """One process per version of Bull."""
-    processes: dict[str, NodeProcess] = {}
-    yield processes
-    for process in processes.values():
-        process.kill()
-
-
-@pytest.fixture
-def bull(request: pytest.FixtureRequest, bulls: dict[str, NodeProcess], redis_url: str) -> NodeProcess:
-    if request.param not in bulls:
-        bulls[request.param] = NodeProcess(request.param, server_of(redis_url), program="bull.js")
-    return bulls[request.param]
-
-
-@pytest.fixture
-def old(queue_name: str, redis_url: str, bull: NodeProcess) -> Iterator[LegacyQueue]:
-    with LegacyQueue(queue_name, url=redis_url, flavor=flavor_of(bull)) as queue:
-        yield queue
-    bull.call("close", queue=queue_name)
-
-
-@pytest.fixture
-def new(queue_name: str, redis_url: str) -> Iterator[Queue]:
-    with Queue(f"{queue_name}-new", url=redis_url) as queue:
-        yield queue
-
-
-def flavor_of(bull: NodeProcess) -> Any:
-    return bull.library.removeprefix("bull")[0]
-
-
-def add(bull: NodeProcess, queue: LegacyQueue, data: Any = None, **opts: Any) -> str:
-    id: str = bull.call("add", queue=queue.name, data=data or {}, opts=opts)
-    return id
-
-
-def finish_all(redis: Redis, node: NodeProcess, queue: Queue) -> list[str]:
-    """Let real BullMQ work the queue off; return the ids in the order in which they ran."""
-    TheirQueue(node, queue.name).work()
-    entries = redis.xrange(queue.to_key("events"))
-    return [fields["jobId"] for _, fields in entries if fields["event"] == "active"]
-
-
-def keys_of(redis: Redis, queue: LegacyQueue) -> set[str]:
-    return {key.removeprefix(f"bull:{queue.name}:") for key in redis.keys(f"bull:{queue.name}:*")}
 
 
 @every_bull
@@ -202,102 +137,6 @@ def test_a_repeatable_whose_job_waits_runs_in_its_turn(bull, old, new, redis, no
 
 
 @every_bull
-def test_an_active_job_of_a_living_worker_is_left(bull, old, new, redis):
-    bull.call("work", queue=old.name)
-    id = add(bull, old, {"hang": True})
-    wait_until(lambda: redis.exists(old.to_key(f"{id}:lock")), "the worker has locked its job")
-    waiting = add(bull, old)
-    report = old.migrate(new)
-    assert report.moved == {"waiting": 1}
-    [left] = report.left
-    assert (left.id, left.state) == (id, "active")
-    assert "a worker of Bull runs it" in left.reason
-    assert not old.verify(new).complete
-    with pytest.raises(LegacyQueueError, match="active"):
-        old.cleanup()
-    assert new.get_job(waiting) is not None
-
-
-@every_bull
-def test_an_active_job_of_a_dead_worker_moves_when_they_are_said_to_be_stopped(bull, old, new, redis, monkeypatch):
-    for n in range(3):
-        add(bull, old, {"n": n})
-    for _ in range(2):
-        redis.rpoplpush(old.to_key("wait"), old.to_key("active"))  # popped, and the worker died
-    report = old.migrate(new)
-    assert {left.id for left in report.left} == {"1", "2"}
-    assert "legacy_workers_stopped" in report.left[0].reason
-    monkeypatch.setitem(abandoned.WAIT, flavor_of(bull), 0.05)
-    report = old.migrate(new, legacy_workers_stopped=True)
-    assert (report.moved, report.left) == ({"active": 2}, [])
-    assert redis.lrange(new.to_key("wait"), 0, -1) == ["3", "2", "1"]
-    assert redis.hget(new.to_key("1"), "stc") == "1"
-
-
-@newest_bull
-def test_workers_that_are_not_stopped_are_noticed(bull, old, new, redis, monkeypatch):
-    monkeypatch.setattr(abandoned, "_LOOK", 0.01)
-    id = add(bull, old)
-    redis.rpoplpush(old.to_key("wait"), old.to_key("active"))
-    lock = old.to_key(f"{id}:lock")
-    redis.set(lock, "token", px=5000)
-
-    def renew(seconds: float) -> operation_sleep:
-        redis.pexpire(lock, 30_000)
-        return operation_sleep(seconds)
-
-    monkeypatch.setattr(abandoned, "sleep", renew)
-    with pytest.raises(LegacyQueueError, match="locked again"):
-        old.migrate(new, legacy_workers_stopped=True)
-    assert not redis.exists(new.to_key("ext:migration"))
-
-
-@named_bulls
-def test_ids_that_the_other_queue_uses_are_not_taken(bull, old, new, redis):
-    new.add("theirs", job_id="mine")
-    add(bull, old)
-    custom = add(bull, old, jobId="mine")
-    add(bull, old, jobId="yours")
-    with pytest.raises(LegacyQueueError, match="merge=True"):
-        old.migrate(new)
-    report = old.migrate(new, merge=True)
-    assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
-    assert [(left.id, left.state) for left in report.left] == [(custom, "waiting")]
-    assert redis.lrange(new.to_key("wait"), 0, -1) == ["yours", "l-1", "mine"]
-    assert new.get_job("mine").name == "theirs"
-    redis.delete(new.to_key("mine"))
-    redis.lrem(new.to_key("wait"), 0, "mine")
-    assert old.migrate(new).moved == {"waiting": 1}
-
-
-@newest_bull
-def test_an_id_that_a_producer_took_meanwhile_is_not_lost(bull, old, new, redis):
-    for _ in range(2):
-        add(bull, old)
-    redis.hset(new.to_key("1"), "name", "theirs")
-    report = old.migrate(new)
-    assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
-    assert redis.lrange(new.to_key("wait"), 0, -1) == ["2", "l-1"]
-
-
-@newest_bull
-def test_broken_jobs_are_moved_as_they_are_and_reported(bull, old, new, redis):
-    for _ in range(3):
-        add(bull, old, {"n": 1})
-    redis.hset(old.to_key("1"), "opts", "{oops")
-    redis.hdel(old.to_key("2"), "data")
-    redis.delete(old.to_key("3"))
-    report = old.migrate(new)
-    assert (report.moved, report.left) == ({"waiting": 2}, [])
-    notes = {note.id: note.reason for note in report.notes}
-    assert "options" in notes["1"]
-    assert "no data" in notes["2"]
-    assert "no job" in notes["3"]
-    assert redis.hget(new.to_key("1"), "opts") == "{oops"
-    assert redis.hget(new.to_key("1"), "data") == '{"n":1}'
-
-
-@every_bull
 def test_priorities_of_bull_keep_their_order_or_become_those_of_bullmq(bull, old, new, redis, node_fleet):
     for priority in (3, None, 1, 2):
         opts = {"priority": priority} if priority and bull.library != "bull1" else {}
@@ -347,20 +186,6 @@ def failing(job: Any) -> None:
     raise ValueError("no")
 
 
-@every_bull
-def test_nothing_is_written_by_a_dry_run(bull, old, new, redis):
-    add(bull, old)
-    add(bull, old, delay=LATER)
-    before = read_state(redis, old.name)
-    report = old.migrate(new, dry_run=True)
-    assert (report.moved, report.dry_run) == (
-        {"waiting": 1, "paused": 0, "delayed": 1, "completed": 0, "failed": 0},
-        True,
-    )
-    assert report.to_json()["complete"]
-    assert read_state(redis, old.name) == before
-
-
 @newest_bull
 def test_two_migrators_move_each_job_once_beside_workers_of_bull(bull, old, new, redis, redis_url):
     bull.call("produce", queue=old.name, rate=200)
@@ -383,31 +208,3 @@ def test_two_migrators_move_each_job_once_beside_workers_of_bull(bull, old, new,
     assert not here & there
     assert here | there == set(added)
     assert redis.llen(new.to_key("wait")) == len(here)
-
-
-@newest_bull
-def test_progress_is_told(bull, old, new):
-    for _ in range(3):
-        add(bull, old)
-    seen = []
-    old.migrate(new, on_progress=seen.append)
-    assert seen[-1] == Progress(3, 3, "waiting")
-
-
-@newest_bull
-def test_wrong_arguments_are_refused_before_anything_is_written(bull, old, new, redis, redis_url):
-    add(bull, old)
-    before = read_state(redis, old.name)
-    itself = Queue(old.name, url=redis_url, allow_legacy=True)
-    for wrong in ({"order": "fifo"}, {"history": -1}, {"default_name": 5}, {"merge": 1}):
-        with pytest.raises(InvalidOptionError):
-            old.migrate(new, **wrong)
-    for to in (itself, "new"):
-        with pytest.raises(InvalidOptionError):
-            old.migrate(to)
-    with (
-        LegacyQueue(f"{old.name}-none", url=redis_url) as nothing,
-        pytest.raises(LegacyQueueError, match="flavor"),
-    ):
-        nothing.migrate(new)
-    assert read_state(redis, old.name) == before
