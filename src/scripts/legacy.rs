@@ -160,6 +160,22 @@ pub async fn move_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
     batch.run(&lua::legacy::MOVE_REPEATABLE, Retry::Safe).await
 }
 
+/// Makes job schedulers of repeatables of Bull that are elsewhere.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn receive_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::RECEIVE_REPEATABLE, Retry::Safe).await
+}
+
+/// Removes repeatables of Bull that are job schedulers elsewhere.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn drop_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::DROP_REPEATABLE, Retry::Safe).await
+}
+
 /// Deletes the keys of a queue of Bull that has nothing left to run.
 ///
 /// # Errors
@@ -183,6 +199,8 @@ pub const NAMES: &[&str] = &[
     "open_migration",
     "cleanup",
     "move_repeatable",
+    "drop_repeatable",
+    "receive_repeatable",
     "move_job",
 ];
 
@@ -206,6 +224,8 @@ pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
         "move_job" => move_job(batch).await,
         "move_repeatable" => move_repeatable(batch).await,
         "cleanup" => cleanup(batch).await,
+        "receive_repeatable" => receive_repeatable(batch).await,
+        "drop_repeatable" => drop_repeatable(batch).await,
         _ => Err(Error::InvalidOption(format!("no script legacy/{name}"))),
     }
 }

@@ -58,18 +58,22 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "legacy/add_3": ("welcome", *_OLD_JOB, "0", "0", "", _TOKEN),
     "legacy/claim_job": ("wait", *_CLAIMED, "30000"),
     "legacy/cleanup": ("100",),
+    "legacy/drop_repeatable": ("digest:::60000", _NOW, "delayed", "", ""),
     "legacy/forget_mirrored": (_NOW, *_JOB, "completed", *_NO_FIELDS),
     "legacy/mirror_job": (
         *_JOB, "completed", _NOW, "zset", "", "", "bull:mail:completed", '{"jobId":"17","val":5}', "returnvalue", "5",
     ),
     "legacy/move_job": ("wait", *_JOB, *_JOB, "", "wait", "", "", "0", "0", "1", "name", "welcome"),
     "legacy/move_repeatable": (
-        _NOW, "digest:::60000", _NOW, "delayed", "", "", "legacy-digest", "digest", '{"repeat":{"every":60000}}', "", "0", "0",
+        "digest:::60000", _NOW, "delayed", "", "", _NOW, "legacy-digest", "digest", '{"repeat":{"every":60000}}', "", "0", "0",
         "name", "digest",
     ),
     "legacy/open_migration": ("bull:mail", "0", "17"),
     "legacy/receive_job": (
         _NOW, "17 my-claim", *_JOB, "", "wait", "", "", "0", "name", "welcome", "data", '{"user":7}', "opts", "{}",
+    ),
+    "legacy/receive_repeatable": (
+        _NOW, _NOW, "legacy-digest", "digest", "{}", '{"repeat":{"every":60000}}', "", "0", "0", "name", "digest",
     ),
     "legacy/retry": (*_JOB, "0", "4", _NOW, _TOKEN),
     "legacy/return_job": _CLAIMED,

@@ -38,7 +38,7 @@ def move(run_both, queue, other):
     def one(place="delayed", pending=PENDING, now=NOW, seen=OPTS, next=NEXT):
         fields = ["name", "mail", "pattern", "0 * * * *", "ic", "3"]
         opts = '{"attempts":2,"repeat":{"pattern":"0 * * * *","count":3}}'
-        args = [now, KEY, next, place, pending, seen, "legacy-x", "mail", opts, next, 0, "0", *fields]
+        args = [KEY, next, place, pending, seen, now, "legacy-x", "mail", opts, next, 0, "0", *fields]
         return run_both(SCRIPT, queue, other, *args)
 
     return one

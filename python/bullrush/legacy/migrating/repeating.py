@@ -1,4 +1,4 @@
-"""Moves repeatables of Bull, with their pending jobs, to a queue in the same slot."""
+"""Moves repeatables of Bull, with their pending jobs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,29 @@ _UNREADABLE: Final = "its key cannot be read: add it again as a job scheduler, a
 
 
 class Repeating:
-    """Moves repeatables by `lua/legacy/move_repeatable.lua`.
+    """Moves repeatables: in the same slot by one script (`lua/legacy/move_repeatable.lua`).
+
+    Otherwise the other queue gets the scheduler first (`receive_repeatable.lua`), then the repeatable goes (`drop_repeatable.lua`).
+    If a worker of Bull starts its job just between the two, this one time runs on both sides.
 
     Args:
         core: the queue of Bull.
         source: its prefix and name.
         other: prefix and name of the other queue.
         rules: how jobs are converted.
+        target: the other queue if it is not in the same slot.
     """
 
-    def __init__(self, core: CoreQueue, source: str, other: tuple[str, str], rules: Rules) -> None:
+    def __init__(
+        self,
+        core: CoreQueue,
+        source: str,
+        other: tuple[str, str],
+        rules: Rules,
+        target: CoreQueue | None = None,
+    ) -> None:
         self._core, self._source, self._other, self._rules = core, source, other, rules
+        self._target = target
 
     async def read(self) -> list[Repeatable]:
         """Return the repeatables that there are."""
@@ -87,13 +99,27 @@ class Repeating:
         if scheduler is None:
             return None
         seen = b"" if raw is None else raw.get("opts", b"")
-        call: list[int | str | bytes] = [now, repeatable.key, str(repeatable.next), place, pending_id, seen]
-        call += [scheduler.id, scheduler.name, scheduler.opts, scheduler.prev_millis, scheduler.priority]
-        call += [int(scheduler.lifo)]
+        there: list[int | str | bytes] = [repeatable.key, str(repeatable.next), place, pending_id, seen]
+        before: list[int | str | bytes] = [now, scheduler.id, scheduler.name]
+        after: list[int | str | bytes] = [
+            scheduler.opts,
+            scheduler.prev_millis,
+            scheduler.priority,
+            int(scheduler.lifo),
+        ]
         for field, value in scheduler.fields.items():
-            call += (field, value)
-        [answer] = await reply(self._core.legacy_calls("move_repeatable", [call], self._other))
+            after += (field, value)
+        if self._target is None:
+            call = [*there, *before, *after]
+            [answer] = await reply(self._core.legacy_calls("move_repeatable", [call], self._other))
+            return scheduler.notes if answer else None
+        [data] = await reply(self._core.commands([["HGET", f"{self._source}:{pending_id}", "data"]])) if raw else [None]
+        template = [] if data in (None, _NO_DATA) else ["data", data]
+        call = [str(repeatable.next), *before, data or _NO_DATA, *after, *template]
+        await reply(self._target.legacy_calls("receive_repeatable", [call]))
+        [answer] = await reply(self._core.legacy_calls("drop_repeatable", [there]))
         return scheduler.notes if answer else None
 
 
 _FIELDS: Final = ("name", "opts", "timestamp", "priority", "attempts")
+_NO_DATA: Final = b"{}"
