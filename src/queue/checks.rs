@@ -28,6 +28,7 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
                 "key {} is a {found} where BullMQ has a {expected}, so these keys do not belong to a BullMQ queue",
                 keys.of(suffix)
             ),
+            ", or delete them when they are not needed",
         ));
     }
     if allow_legacy {
@@ -37,19 +38,25 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     else {
         return Ok(());
     };
-    let whose =
-        if bullmq { "Bull and BullMQ use this queue both" } else { "this queue belongs to Bull, BullMQ's predecessor" };
+    let (whose, how) = match bullmq {
+        true => ("Bull and BullMQ use this queue both", ""),
+        false => {
+            ("this queue belongs to Bull, BullMQ's predecessor", " and move the jobs there with \"bullrush migrate\"")
+        }
+    };
     Err(refused(
         keys,
         &format!("{whose}: {shown_by} ({}). Its jobs would be lost or run again and again", flavour.name()),
+        &format!(
+            "{how}, or delete the old keys when they are not needed; allow_legacy=True uses the queue nevertheless"
+        ),
     ))
 }
 
-fn refused(keys: &Keys, why: &str) -> Error {
+fn refused(keys: &Keys, why: &str, what_else: &str) -> Error {
     let (prefix, name) = (keys.prefix(), keys.name());
     Error::LegacyQueue(format!(
-        "{why}. Use another prefix than \"{prefix}\" or another queue name than \"{name}\" and move the jobs over, or delete the old \
-         keys when they are not needed; allow_legacy=True uses the queue nevertheless"
+        "{why}. Use another prefix than \"{prefix}\" or another queue name than \"{name}\"{what_else}"
     ))
 }
 
