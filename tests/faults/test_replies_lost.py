@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bullrush import FlowProducer, Queue, Worker, errors
+from bullrush import FlowProducer, LegacyQueue, Queue, Worker, errors
 from tests.waiting import wait_until
 
 from .handlers import Handlers
@@ -126,6 +126,15 @@ def test_an_add_without_ids_whose_reply_got_lost_raises_outcome_unknown(queue, o
     with pytest.raises(errors.OutcomeUnknownError, match="may or may not"):
         through_proxy.add("quick")
     assert queue.get_waiting_count() == 2, "it was added nevertheless"
+
+
+def test_a_job_added_to_a_queue_of_bull_whose_reply_got_lost_raises_outcome_unknown(queue, own_redis, proxy):
+    through_proxy = LegacyQueue("bull", url=proxy.url, flavor="4")
+    through_proxy.add("quick")
+    proxy.lose_reply("add_3")
+    with pytest.raises(errors.OutcomeUnknownError, match="may or may not"):
+        through_proxy.add("quick")
+    assert own_redis.lrange("bull:bull:wait", 0, -1) == ["2", "1"], "it was added nevertheless"
 
 
 def test_an_add_with_ids_whose_reply_got_lost_adds_each_job_once(queue, proxy):
