@@ -23,7 +23,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
+.PHONY: help demo test test-rust test-python fuzz denied fleet kills bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -141,6 +141,10 @@ FLEET_JOBS ?= 12000
 fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet with every kind of fault)
 	@FLEET_JOBS=$(FLEET_JOBS) $(BIN)/pytest -q tests/interop/test_fleet_faults.py
+
+kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
+	$(call say,Killed migrators)
+	@KILLS=$(or $(KILLS),all) $(BIN)/pytest -q -n $(WORKERS) tests/interop/killing $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench

@@ -83,6 +83,23 @@ const liveCommands = {
     return job.waitUntilFinished(captures.get(at.queue).events, 10000).catch(error => ({ failed: error.message }));
   },
 
+  /** Adds a job, and lets a worker run all jobs, the delayed ones at once: {added: its id, runs: {id: how often}}. */
+  async finishAll(session, { at }) {
+    const options = { prefix: at.prefix, connection: session.connection(at.db) };
+    const queue = new session.bullmq.Queue(at.queue, options);
+    const { id: added } = await queue.add('last', {});
+    await queue.promoteJobs();
+    const runs = {};
+    const worker = new session.bullmq.Worker(at.queue, async job => { runs[job.id] = (runs[job.id] ?? 0) + 1; }, { ...options, concurrency: 50 });
+    const states = ['waiting', 'active', 'prioritized'];
+    while (Object.values(await queue.getJobCounts(...states)).some(count => count > 0)) {
+      await new Promise(resolve => setTimeout(resolve, 5));
+    }
+    await worker.close();
+    await queue.close();
+    return { added, runs };
+  },
+
   async unlisten(session, { at }) {
     const { events } = captures.get(at.queue);
     captures.delete(at.queue);

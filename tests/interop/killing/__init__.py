@@ -1,0 +1,1 @@
+"""The migrator of legacy queues, killed after every command that it sends."""
