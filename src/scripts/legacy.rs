@@ -36,6 +36,17 @@ impl Batch<'_> {
         eval_all(self.link, &calls, retry).await?.into_iter().collect()
     }
 
+    /// A job with an id of its own is added once, however often the script runs.
+    fn retry_of_add(&self) -> Retry {
+        const CUSTOM_ID: usize = 8;
+        let has_id = |call: &Vec<Vec<u8>>| call.get(CUSTOM_ID).is_some_and(|id| !id.is_empty());
+        if self.calls.iter().all(has_id) {
+            Retry::Safe
+        } else {
+            Retry::Never
+        }
+    }
+
     /// A cluster would refuse a script that touches two slots.
     async fn check_slot(&self) -> Result<()> {
         let Some(other) = self.other else { return Ok(()) };
@@ -69,7 +80,7 @@ pub async fn add_1(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn add_2(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::ADD_2, Retry::Never).await
+    batch.run(&lua::legacy::ADD_2, batch.retry_of_add()).await
 }
 
 /// Adds jobs to a queue of Bull 3.x or 4.x.
@@ -77,7 +88,7 @@ pub async fn add_2(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn add_3(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::ADD_3, Retry::Never).await
+    batch.run(&lua::legacy::ADD_3, batch.retry_of_add()).await
 }
 
 /// Moves failed jobs back to where they wait.

@@ -128,13 +128,19 @@ def test_an_add_without_ids_whose_reply_got_lost_raises_outcome_unknown(queue, o
     assert queue.get_waiting_count() == 2, "it was added nevertheless"
 
 
-def test_a_job_added_to_a_queue_of_bull_whose_reply_got_lost_raises_outcome_unknown(queue, own_redis, proxy):
+def test_an_add_to_a_queue_of_bull_whose_reply_got_lost_raises_outcome_unknown_or_adds_the_id_once(
+    queue, own_redis, proxy
+):
     through_proxy = LegacyQueue("bull", url=proxy.url, flavor="4")
     through_proxy.add("quick")
     proxy.lose_reply("add_3")
     with pytest.raises(errors.OutcomeUnknownError, match="may or may not"):
         through_proxy.add("quick")
     assert own_redis.lrange("bull:bull:wait", 0, -1) == ["2", "1"], "it was added nevertheless"
+    trap = proxy.lose_reply("add_3")
+    assert through_proxy.add("quick", {"n": 1}, job_id="mine").data == {"n": 1}
+    assert trap.sprung.is_set()
+    assert own_redis.lrange("bull:bull:wait", 0, -1) == ["mine", "2", "1"], "it was added once"
 
 
 def test_an_add_with_ids_whose_reply_got_lost_adds_each_job_once(queue, proxy):

@@ -74,7 +74,7 @@ class LegacyAdding(LegacyReading):
             LegacyQueueError: it cannot be told which version of Bull it is, see `get_flavor`.
             DataError: a part of the data is not JSON; the message has its path.
             InvalidOptionError: an option has an invalid value, or this version of Bull does not have it.
-            OutcomeUnknownError: the connection broke; the job was added or not.
+            OutcomeUnknownError: the connection broke; the job, which has no ``job_id``, was added or not.
 
         Redis:
             One script: ``legacy/add_1``, ``legacy/add_2`` or ``legacy/add_3``.
