@@ -32,7 +32,7 @@ local kind = call('TYPE', from_key).ok
 local due
 if kind == 'list' then
   -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the job.
-  if not call('LPOS', from_key, id, 'RANK', '-1', 'MAXLEN', from == 'active' and '0' or '1000') then
+  if not call('LPOS', from_key, id, 'RANK', '-1', 'MAXLEN', from == 'active' and '0' or '10000') then
     return 0
   end
 elseif kind == 'zset' then

@@ -149,3 +149,17 @@ def test_wrong_arguments_are_refused_before_anything_is_written(bull, old, new, 
     ):
         nothing.migrate(new)
     assert read_state(redis, old.name) == before
+
+
+@newest_bull
+def test_a_note_about_many_jobs_is_listed_a_hundred_times(bull, old, new, redis):
+    add(bull, old, {}, timeout=500)
+    with redis.pipeline() as pipeline:
+        for id in range(2, 106):
+            pipeline.copy(old.to_key("1"), old.to_key(str(id)))
+            pipeline.lpush(old.to_key("wait"), id)
+        pipeline.execute()
+    report = old.migrate(new)
+    assert report.moved == {"waiting": 105}
+    assert len(report.notes) == 101
+    assert report.notes[-1].id == "5 more"

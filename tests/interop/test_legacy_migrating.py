@@ -54,6 +54,42 @@ def view(state: dict[str, Any]) -> dict[str, Any]:
     return {key: entry for key, entry in state.items() if key != "ext:migration"}
 
 
+@newest_bull
+def test_a_job_with_a_priority_is_one_of_bullmq(bull, old, new, redis, node_fleet):
+    for priority in (5, 2, 5):
+        add(bull, old, {}, priority=priority, lifo=True, removeOnFail=3)
+    jobs = [old.get_job(id) for id in ("2", "1", "3")]  # in the order in which Bull would run them
+    old.migrate(new, default_name="welcome", order="priority")
+    theirs = TheirQueue(node_fleet.get("bullmq5"), f"{old.name}-like")
+    for job in jobs:
+        theirs.add("welcome", {}, priority=job.priority, lifo=True, removeOnFail=3, attempts=1)
+    actual, expected = (read_state(redis, name) for name in (new.name, f"{old.name}-like"))
+    assert actual["2"]["value"]["opts"] == expected["1"]["value"]["opts"]
+    assert actual["2"]["value"]["priority"] == expected["1"]["value"]["priority"] == "2"
+    assert list(actual["prioritized"]["value"].values()) == list(expected["prioritized"]["value"].values())
+    assert list(actual["prioritized"]["value"]) == ["2", "1", "3"]
+
+
+@every_bull
+def test_a_job_that_has_failed_has_the_fields_that_bullmq_would_have_written(bull, old, new, redis, node_fleet):
+    bull.call("work", queue=old.name)
+    add(bull, old, {"fail": "no"}, attempts=3, backoff=LATER)
+    add(bull, old, {"fail": "no"})
+    wait_until(lambda: old.get_job_counts("failed", "delayed") == {"failed": 1, "delayed": 1}, "both have failed")
+    bull.call("close", queue=old.name)
+    old.migrate(new, history=1)
+    theirs = TheirQueue(node_fleet.get("bullmq5"), f"{old.name}-like")
+    theirs.add("welcome", {"runs": [[["throw", "no"]]]}, attempts=3, backoff=LATER)
+    theirs.add("welcome", {"runs": [[["throw", "no"]]]})
+    theirs.work()
+    for id in ("1", "2"):
+        ours, expected = redis.hgetall(new.to_key(id)), redis.hgetall(f"bull:{old.name}-like:{id}")
+        timed = {"processedOn"} if bull.library in ("bull1", "bull2") else set()
+        assert ours.keys() | timed == expected.keys()
+        for field in ("atm", "ats", "priority", "failedReason"):
+            assert ours[field] == expected[field]
+
+
 @every_bull
 def test_all_states_move_and_everything_is_worked(bull, old, new, redis, node_fleet):
     bull.call("work", queue=old.name)

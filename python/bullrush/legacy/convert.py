@@ -197,7 +197,7 @@ def _history(raw: RawHash, state: str) -> dict[str, bytes]:
         fields["stacktrace"] = raw["stacktrace"]
     if reason := raw.get("failedReason"):
         fields["failedReason"] = reason
-    elif state == "failed":
+    elif state == "failed" or "stacktrace" in fields:
         fields["failedReason"] = _last_error(traces)
     if raw.get("progress", b"0") != b"0":
         fields["progress"] = _as_json(raw["progress"])

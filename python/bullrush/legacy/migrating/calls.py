@@ -119,6 +119,7 @@ class LegacyMigrating(LegacyReading):
         for state in _FINISHED:
             known = await self._history_of(target, state)
             await migration.move_finished(state, await survey.newest(state, options.history - known))
+        migration.finish()
         report.after = await self._count_jobs()
         return report
 

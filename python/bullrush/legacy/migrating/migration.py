@@ -32,6 +32,8 @@ _REASONS: Final = {
 _GONE: Final = "there was no job under this id; the id was removed"
 #: A job that has changed so often while it was read is left.
 _PATIENCE: Final = 20
+#: So many jobs are listed for each note.
+_LISTED: Final = 100
 
 
 class Migration:
@@ -63,6 +65,7 @@ class Migration:
         self._total, self._done = total, 0
         self._left: dict[str, set[str]] = {place: set() for place in STATE_OF}
         self._changed: Counter[str] = Counter()
+        self._noted: Counter[str] = Counter()
 
     async def move_waiting(self) -> int:
         """Move the jobs that have not started, in the order in which Bull would run them, until none is left.
@@ -110,10 +113,10 @@ class Migration:
                 self._done += 1
                 self._report.moved[state] = self._report.moved.get(state, 0) + 1
                 self._report.renamed += one.new_id != one.id
-                self._report.notes += [Remark(one.id, state, note) for note in one.notes]
+                self._note(one.id, state, one.notes)
             elif one.reason == "gone":
                 self._done += 1  # the list is shorter
-                self._report.notes.append(Remark(one.id, state, _GONE))
+                self._note(one.id, state, [_GONE])
             else:
                 self._leave(one, state)
         if moved and self._on_progress is not None:
@@ -131,6 +134,7 @@ class Migration:
     async def _empty(self, place: str, window: Any) -> None:
         """Move all jobs of a list, or of the delayed ones."""
         left = self._left[place]
+        before: list[str] = []
         while True:
             # Those that were left are read again; the next ones are behind them.
             command, first, last = window(self._mover.size + len(left))
@@ -139,6 +143,10 @@ class Migration:
             ids = [id for id in ids if id not in left]
             if not ids:
                 return
+            if ids == before:
+                # Nothing has moved: the script did not find them, or found them changed.
+                self.add([Moved(id, place, None, "changed") for id in ids])
+            before = ids
             await self._move(place, ids)
 
     async def _move(self, place: str, ids: Sequence[str]) -> None:
@@ -164,7 +172,19 @@ class Migration:
 
     def _add_scheduler(self, key: str, notes: Sequence[str]) -> None:
         self._report.schedulers += 1
-        self._report.notes += [Remark(key, "repeat", note) for note in notes]
+        self._note(key, "repeat", notes)
+
+    def _note(self, id: str, state: str, notes: Sequence[str]) -> None:
+        for note in notes:
+            self._noted[note] += 1
+            if self._noted[note] <= _LISTED:
+                self._report.notes.append(Remark(id, state, note))
+
+    def finish(self) -> None:
+        """Write to the report what was too much to list."""
+        for note, count in self._noted.items():
+            if count > _LISTED:
+                self._report.notes.append(Remark(f"{count - _LISTED} more", "", note))
 
     async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
         return await reply(self._core.commands(commands))
