@@ -60,14 +60,12 @@ def test_broken_connections_under_load_lose_nothing_and_repeat_nothing(queue, ow
 def test_a_server_that_accepts_and_resets_is_retried_with_a_backoff(queue, proxy, work, own_redis):
     running = work()
     wait_until(lambda: is_connected(own_redis), "the worker waits")
-    proxy.refuse(True)
-    proxy.reset()
-    before = proxy.accepted
-    wait_until(lambda: proxy.accepted >= before + 5, "it has tried again")
     began = time.monotonic()
     before = proxy.accepted
-    wait_until(lambda: proxy.accepted >= before + 2, "it goes on trying")
-    assert time.monotonic() - began > 0.3, "it retries too fast"
+    proxy.refuse(True)
+    proxy.reset()
+    wait_until(lambda: proxy.accepted >= before + 10, "it tries again and again")
+    assert time.monotonic() - began > 0.7, "it retries too fast: one of its two connections was made five times"
     proxy.refuse(False)
     wait_until(lambda: running.connections > 0, "it is back")
     job = queue.add("quick")
@@ -80,7 +78,7 @@ def test_a_worker_whose_connections_an_operator_kills_goes_on(queue, own_redis, 
         wait_until(lambda: is_connected(own_redis), "the worker waits")
         own_redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         job = queue.add("quick", job_id=f"job-{number}")  # its connection was killed too
-        wait_until(lambda job=job: job.get_state() == "completed", "it works", seconds=5)
+        wait_until(lambda job=job: job.get_state() == "completed", "it works", seconds=20)
     assert ledger.duplicates == 0
 
 
@@ -89,7 +87,7 @@ def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis,
     work(drain_delay=500)
     wait_until(lambda: is_connected(own_redis), "the worker waits")
     proxy.swallow_waits(True)
-    wait_until(lambda: proxy.swallowed >= 2, "it has reconnected and waits", seconds=15)
+    wait_until(lambda: proxy.swallowed >= 2, "it has reconnected and waits")
     proxy.swallow_waits(False)
     job = queue.add("quick")
     wait_until(lambda: job.get_state() == "completed", "it works")

@@ -94,7 +94,7 @@ def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_r
     ids = [job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3)]
     ledger.acknowledge(ids)
     # After one stall of three allowed, the jobs may run at the same time again.
-    impatient = {"lock_duration": 600, "stalled_interval": 200, "max_stalled_count": 2}
+    impatient = {"lock_duration": 1200, "stalled_interval": 200, "max_stalled_count": 2}
     worker = Worker("work", Handlers(ledger), url=server.url, concurrency=6, **impatient)
     lost: list[str] = []
     worker.on("error", lambda error: lost.extend(re.findall(r"could not renew lock for job (\d+)", str(error))))

@@ -130,7 +130,7 @@ def test_a_connection_closed_by_the_parent_is_closed_although_a_child_lives(serv
     try:
         worker.close()
         working.join()
-        wait_until(lambda: not is_connected(own_redis), "its wait is over", seconds=5)
+        wait_until(lambda: not is_connected(own_redis), "its wait is over", seconds=20)
     finally:
         os.write(writing, b".")
         assert child.result() == b"."

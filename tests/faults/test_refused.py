@@ -65,13 +65,14 @@ def test_a_run_ends_when_no_outcome_can_be_accepted_any_more(queue, own_redis, s
     queue.add_bulk([{"name": "quick"}] * 6)
     times = {"lock_duration": 1_000, "stalled_interval": 200, "concurrency": 4}
     worker = Worker(queue.name, lambda job: gate.wait(30), url=server.url, **times)
-    working = threading.Thread(target=worker.run, kwargs={"max_seconds": 1})
+    working = threading.Thread(target=worker.run)
     working.start()
     try:
         wait_until(lambda: own_redis.llen(f"bull:{queue.name}:active") == 4, "all slots are taken")
         take_right(own_redis)
         gate.set()
-        wait_until(lambda: not working.is_alive(), "the run ends")
+        worker.close()
+        working.join()
         assert (
             "the outcomes of 4 jobs were not accepted before their locks expired: these jobs run again" in caplog.text
         )

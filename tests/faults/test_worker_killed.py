@@ -5,7 +5,7 @@ from tests.waiting import wait_until
 from .handlers import Handlers
 from .ledger import completions
 
-IMPATIENT = {"lock_duration": 600, "stalled_interval": 250}
+IMPATIENT = {"lock_duration": 1000, "stalled_interval": 250}
 
 
 def test_a_killed_workers_jobs_are_done_by_another(queue, own_redis, ledger, start_worker, server, tmp_path):

@@ -142,14 +142,14 @@ def test_our_idle_worker_hears_their_add_at_once(theirs, queue_name, redis_url):
     with our_worker(queue_name, redis_url, drain_delay=60_000):
         for _ in range(3):
             id = theirs.add("work", {})
-            wait_until(lambda id=id: theirs.call("getJobState", id) == "completed", seconds=5)
+            wait_until(lambda id=id: theirs.call("getJobState", id) == "completed", seconds=15)
 
 
 def test_their_idle_worker_hears_our_add_at_once(ours, theirs):
     with theirs.worker(drainDelay=60):
         for _ in range(3):
             job = ours.add("work", {})
-            wait_until(lambda job=job: ours.get_job_state(job.id) == "completed", seconds=5)
+            wait_until(lambda job=job: ours.get_job_state(job.id) == "completed", seconds=15)
 
 
 @pytest.mark.parametrize("handler", ["def", "async def", "batch"])

@@ -83,8 +83,7 @@ def test_a_task_leaves_no_thread_and_no_connection_of_its_own(queue: Queue, redi
     threads, descriptors = held()
     for _ in range(3):
         run()
-    wait_until(lambda: held()[0] <= threads, "the last thread has ended", seconds=5)
-    assert held()[1] <= descriptors
+    wait_until(lambda: held()[0] <= threads and held()[1] <= descriptors, "the last thread has ended")
 
 
 def test_the_time_of_each_job_is_measured(queue: Queue, redis_url: str) -> None:

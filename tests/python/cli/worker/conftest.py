@@ -93,13 +93,13 @@ class Command:
     def ends(self) -> int:
         """Return the exit code."""
         code = self.process.wait(30)
-        self._reader.join(5)
+        self._reader.join(20)
         return code
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(5)
-        self._reader.join(5)
+        self.process.wait(20)
+        self._reader.join(20)
 
 
 Start = Callable[..., Command]
