@@ -93,6 +93,19 @@ def test_closing_does_not_wait_for_a_hung_thread(queue: Queue, worker: Callable)
     returned.set()
 
 
+@pytest.mark.parametrize("end", [{"until": "drained"}, {"max_jobs": 1}, {"max_seconds": 0.5}], ids=str)
+def test_a_run_that_ends_by_itself_does_not_wait_for_a_hung_thread(
+    queue: Queue, worker: Callable, end: dict[str, Any]
+) -> None:
+    returned = threading.Event()
+    queue.add("n")
+    ended: list[bool] = []
+    slow = worker(lambda job: ended.append(returned.wait(50)), timeout=100)
+    slow.run(**end)
+    assert ended == []
+    returned.set()
+
+
 def test_handlers_in_time_are_left_alone(queue: Queue, worker: Callable) -> None:
     queue.add_bulk([{"name": "n", "data": n} for n in range(500)])
     stats = worker(lambda job: job.data, timeout=5_000, concurrency=4).run(until="drained")

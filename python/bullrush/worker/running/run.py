@@ -204,6 +204,8 @@ class WorkerRun:
             return None
         if event is not None and event[0] == "closed":
             self._wait_ms = _LAST_WAIT_MS
+            # A run that ended by itself waits for no handler: the job of one that still runs has timed out.
+            self.begin_close()
         return event
 
     def _log_undelivered(self) -> None:
