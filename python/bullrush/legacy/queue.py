@@ -46,4 +46,7 @@ class LegacyCalls(LegacyAdding, LegacyMigrating):
 
 
 class LegacyQueue(BlockingContext, LegacyCalls):
-    """A queue of Bull, BullMQ's predecessor, versions 1 to 4."""
+    """A queue of Bull, BullMQ's predecessor, versions 1 to 4. `bullrush.aio.LegacyQueue` has the same calls to be awaited.
+
+    It writes nothing but what its calls say, and can be used while programs with Bull use the queue.
+    """
