@@ -7,7 +7,7 @@ local function find_pending(P, repeatable, next, from, pending_id, seen_opts)
     return true
   end
   local is_there = from == 'delayed' and call('ZSCORE', P .. from, pending_id)
-    or from ~= 'delayed' and call('LPOS', P .. from, pending_id, 'RANK', '-1')
+    or from ~= 'delayed' and call('LPOS', P .. from, pending_id, 'RANK', '-1', 'MAXLEN', '10000')
   return is_there and call('HGET', P .. pending_id, 'opts') == seen_opts
 end
 

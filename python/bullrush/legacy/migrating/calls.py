@@ -256,11 +256,13 @@ class LegacyMigrating(LegacyReading):
         for name in ("wait", "paused", "delayed"):
             count, left, notes = await survey.remarks(name, options.rules, taken)
             state = STATE_OF[name]
-            report.moved[state] = count
+            if count:
+                report.moved[state] = count
             report.left += [remark._replace(state=state) for remark in left]
             report.notes += [remark._replace(state=state) for remark in notes]
         for state in _FINISHED:
-            report.moved[state] = min(options.history, report.before[state])
+            if count := min(options.history, report.before[state]):
+                report.moved[state] = count
         [report.schedulers] = await self._read([["ZCARD", self.to_key("repeat")]])
         report.left += await survey.active()
         report.after = dict(report.before)
