@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+# A test that fails runs once more on a machine that may be overloaded; the summary lists it as a RERUN: it is to be mended.
+PYTEST := $(BIN)/pytest -q --reruns 1 -raR
 NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -88,17 +90,16 @@ test-rust: $(VENV)/.built
 
 test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
-	@# A test that fails runs once more on the loaded machine, and the summary lists it as a RERUN: it is to be mended.
-	@$(BIN)/pytest -q -n $(WORKERS) --reruns 1 -raR -m "not boards and not cluster and not path" $(ARGS)
+	@$(PYTEST) -n $(WORKERS) -m "not boards and not cluster and not path" $(ARGS)
 
 boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in a browser over queues of ours
 	$(call say,bull-board tests)
-	@$(BIN)/pytest -q tests/boards $(ARGS)
+	@$(PYTEST) tests/boards $(ARGS)
 
 spark-cluster: $(VENV)/.built $(VENV)/.dev java  ## a Spark cluster whose executors are killed, streams, Spark Connect: ROWS=20000
 	@$(PIP) --group cluster
 	$(call say,Spark in standalone mode with killed executors and streams and Connect)
-	@$(BIN)/pytest -q -m cluster tests/spark_cluster $(ARGS)
+	@$(PYTEST) -m cluster tests/spark_cluster $(ARGS)
 
 SPARKS ?= 3.5 4.0
 spark-versions: $(VENV)/.built $(VENV)/.dev  ## the Spark tests on the oldest versions of PySpark 3 and 4: SPARKS="4.1 4.2"
@@ -130,21 +131,21 @@ ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py test
 test-servers: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## scripts, states and faults on Redis 6.2, 7.0, 8.0 and Valkey 8.1: SAMPLE=1, SERVERS=redis-8.0
 	@failed=; for name in $(SERVERS); do \
 	  printf '\033[1m==> %s\033[0m\n' "$$name"; \
-	  server=$$(VENV=$(VENV) .ci/server $$name) && BULLRUSH_REDIS_SERVER=$$server $(BIN)/pytest -q -n $(WORKERS) $(ON_SERVERS) $(ARGS) \
+	  server=$$(VENV=$(VENV) .ci/server $$name) && BULLRUSH_REDIS_SERVER=$$server $(PYTEST) -n $(WORKERS) $(ON_SERVERS) $(ARGS) \
 	    || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
 
 denied: $(VENV)/.built $(VENV)/.dev  ## Redis denies scripts and workers one command after the other
-	@$(BIN)/pytest -q -n $(WORKERS) tests/lua/denied tests/faults/test_commands_denied.py $(ARGS)
+	@$(PYTEST) -n $(WORKERS) tests/lua/denied tests/faults/test_commands_denied.py $(ARGS)
 
 FLEET_JOBS ?= 12000
 fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet with every kind of fault)
-	@FLEET_JOBS=$(FLEET_JOBS) $(BIN)/pytest -q tests/interop/test_fleet_faults.py
+	@FLEET_JOBS=$(FLEET_JOBS) $(PYTEST) tests/interop/test_fleet_faults.py
 
 kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
 	$(call say,Killed migrators)
-	@KILLS=$(or $(KILLS),all) $(BIN)/pytest -q -n $(WORKERS) tests/interop/killing $(ARGS)
+	@KILLS=$(or $(KILLS),all) $(PYTEST) -n $(WORKERS) tests/interop/killing $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench
@@ -175,7 +176,7 @@ wheel-test: target/dist/.built  ## the wheel built from the sdist adds and runs 
 
 path-test: target/dist/.built $(VENV)/.dev  ## the tutorial typed into terminals in a fresh environment with the wheel
 	$(call say,the tutorial in a fresh environment)
-	@$(BIN)/pytest -q -m path tests/path $(ARGS)
+	@$(PYTEST) -m path tests/path $(ARGS)
 
 check:  ## everything CI runs
 	@.ci/run
