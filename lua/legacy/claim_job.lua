@@ -22,7 +22,8 @@ end
 local kind = call('TYPE', key).ok
 local score = kind == 'zset' and call('ZSCORE', key, id)
 local is_there = score or kind == 'set' and call('SISMEMBER', key, id) == 1
-  or kind == 'list' and call('LPOS', key, id, 'RANK', '-1')
+  -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the job.
+  or kind == 'list' and call('LPOS', key, id, 'RANK', '-1', 'MAXLEN', place == 'active' and '0' or '1000')
 local is_locked = place == 'active' and call('EXISTS', job_key .. ':lock') == 1
 if not is_there or is_locked then
   return false

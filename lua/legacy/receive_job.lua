@@ -2,7 +2,8 @@
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), tombstone, id, other_id (where a job with this id exists; '' for none), place (wait, front, prioritized,
 --         delayed, completed or failed), score (the priority, the score, or the time of the end; '' for wait and front),
---         mirror ('', or what ext:mirror keeps until the job has ended), the number of log rows, the rows, field, value...
+--         mirror ('', or what ext:mirror keeps until the job has ended), counted ('', or the field of ext:migration that counts
+--         the move), the number of log rows, the rows, field, value...
 -- Returns the id; 0 if the claim has added its job before; -1 if a job with this id exists
 -- Events  added, then waiting or delayed; none for a finished job
 local call = redis.call
@@ -15,7 +16,8 @@ local call = redis.call
 local P = string.sub(KEYS[1], 1, -5)
 local now, tombstone, id, place, mirror = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[7]
 local score = ARGV[6] == '' and 0 or assert(tonumber(ARGV[6]), 'score is not a number')
-local rows = assert(tonumber(ARGV[8]), 'the number of rows is not a number')
+local counted = ARGV[8]
+local rows = assert(tonumber(ARGV[9]), 'the number of rows is not a number')
 if call('ZSCORE', P .. 'ext:mig', tombstone) then
   return 0
 end
@@ -40,10 +42,10 @@ if number and number > (tonumber(call('GET', P .. 'id') or 0) or 0) then
 end
 local name
 local done, failed = pcall(function()
-  local fields = { unpack(ARGV, 9 + rows) }
+  local fields = { unpack(ARGV, 10 + rows) }
   call('HSET', P .. id, unpack(fields))
   if rows > 0 then
-    call('RPUSH', P .. id .. ':logs', unpack(ARGV, 9, 8 + rows))
+    call('RPUSH', P .. id .. ':logs', unpack(ARGV, 10, 9 + rows))
   end
   if mirror ~= '' then
     call('HSET', P .. 'ext:mirror', id, mirror)
@@ -59,6 +61,9 @@ if not done then
     call('HDEL', P .. 'ext:mirror', id)
   end
   error(failed, 0)
+end
+if counted ~= '' then
+  call('HINCRBY', P .. 'ext:migration', counted, 1)
 end
 if place == 'completed' or place == 'failed' then
   return id

@@ -70,7 +70,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "legacy/open_migration": ("bull:mail", "0", "17"),
     "legacy/receive_job": (
-        _NOW, "17 my-claim", *_JOB, "", "wait", "", "", "0", "name", "welcome", "data", '{"user":7}', "opts", "{}",
+        _NOW, "17 my-claim", *_JOB, "", "wait", "", "", "", "0", "name", "welcome", "data", '{"user":7}', "opts", "{}",
     ),
     "legacy/receive_repeatable": (
         _NOW, _NOW, "legacy-digest", "digest", "{}", '{"repeat":{"every":60000}}', "", "0", "0", "name", "digest",

@@ -6,6 +6,7 @@ from typing import Final
 
 from bullrush.base.closing import BlockingContext
 from bullrush.legacy.adding import LegacyAdding
+from bullrush.legacy.bridging.calls import LegacyBridging
 from bullrush.legacy.flavor import Flavor, check_flavor
 from bullrush.legacy.migrating.calls import LegacyMigrating
 from bullrush.values import checks
@@ -14,7 +15,7 @@ from bullrush.values.checks import Duration
 _DEFAULT_TIMEOUT: Final = 10_000
 
 
-class LegacyCalls(LegacyAdding, LegacyMigrating):
+class LegacyCalls(LegacyAdding, LegacyMigrating, LegacyBridging):
     """The calls of a queue of Bull, written once for `LegacyQueue` and `aio.LegacyQueue`."""
 
     def __init__(

@@ -7,8 +7,10 @@ NOW = 1795225366409
 FIELDS = ("name", "welcome", "data", "{}", "opts", "{}", "timestamp", NOW, "delay", 0, "priority", 0)
 
 
-def receive(run, queue, id, place="wait", *, score="", claim=None, other="", mirror="", rows=()):
-    return run(SCRIPT, queue, NOW, claim or f"c-{id}", id, other, place, score, mirror, len(rows), *rows, *FIELDS)
+def receive(run, queue, id, place="wait", *, score="", claim=None, other="", mirror="", counted="", rows=()):
+    return run(
+        SCRIPT, queue, NOW, claim or f"c-{id}", id, other, place, score, mirror, counted, len(rows), *rows, *FIELDS
+    )
 
 
 def test_jobs_wait_in_the_order_in_which_they_come(run, queue, dump, events):
@@ -63,9 +65,10 @@ def test_a_delayed_job_keeps_its_score(run, queue, dump, events):
 
 @pytest.mark.parametrize("state", ["completed", "failed"])
 def test_a_finished_job_is_history(run, queue, dump, state):
-    receive(run, queue, "1", state, score=NOW)
+    receive(run, queue, "1", state, score=NOW, counted=f"bull:old {state}")
     after = dump(queue)
     assert after[state] == [("1", NOW)]
+    assert after["ext:migration"] == {f"bull:old {state}": "1"}
     assert "events" not in after
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bullrush.base.operation import operation, reply
-from bullrush.errors import LegacyQueueError, QueueNameError
+from bullrush.errors import LegacyQueueError
 from bullrush.legacy.convert import UNNAMED, Order
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
 from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
+from bullrush.legacy.migrating.movers import LegacyMovers
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
-from bullrush.legacy.migrating.repeating import Repeating
-from bullrush.legacy.migrating.same_slot import SlotMover
 from bullrush.legacy.migrating.survey import Survey
-from bullrush.legacy.reading import STATES, LegacyReading
+from bullrush.legacy.reading import STATES
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
 from bullrush.queue.queue import QueueCalls
 from bullrush.values.encoding import read_number
@@ -38,7 +37,7 @@ _LISTED: Final = 1000
 _NOT_MOVED: Final = "not moved yet: run the migration again"
 
 
-class LegacyMigrating(LegacyReading):
+class LegacyMigrating(LegacyMovers):
     """The calls that move a queue of Bull to BullMQ."""
 
     @operation
@@ -61,7 +60,9 @@ class LegacyMigrating(LegacyReading):
         ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`. Repeatable jobs become job
         schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is paused first; resume it yourself.
 
-        Redis: on the same server, two round trips per 100 jobs; one script per job.
+        Redis: on the same server, two round trips per 100 jobs; one script per job. Else three round trips per 100 jobs, and three
+        scripts per job: a job is claimed here, added there, and then deleted here. A claimed job is in no list that Bull's workers
+        look at; after a crash the next run goes on with the claims at once.
 
         Args:
             to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag) one script
@@ -93,7 +94,7 @@ class LegacyMigrating(LegacyReading):
             dry_run=dry_run,
         )
         target = check_target(to, self.qualified_name, here)
-        source = await self._source_at(target)
+        source = self._source_at(target)
         await self._check_known(target, source)
         survey = Survey(self.core, self.qualified_name)
         before = await self._count_jobs()
@@ -106,9 +107,12 @@ class LegacyMigrating(LegacyReading):
         if options.legacy_workers_stopped:
             await abandoned.check_stopped()
         decision = await self._open(target, source, options, survey)
-        mover, repeating = await self._movers(target, options, decision)
+        claiming = self._claiming_mover(target, options.rules, decision)
+        mover: Mover = await self._slot_mover(target, options.rules, decision) or claiming
+        repeating = await self._repeating(target, options.rules)
         total = sum(count for state, count in before.items() if state not in (*_FINISHED, "active"))
         migration = Migration(self.core, self.qualified_name, mover, repeating, report, total, on_progress)
+        migration.add(await claiming.recover())
         await migration.move_waiting()
         if options.legacy_workers_stopped:
             await migration.move_active(await abandoned.ids())
@@ -185,11 +189,6 @@ class LegacyMigrating(LegacyReading):
         counts = await self._read([[commands.get(kind, "EXISTS"), key] for key, kind in zip(keys, types, strict=True)])
         return dict(zip(STATES, counts, strict=True))
 
-    async def _source_at(self, target: QueueCalls[Any]) -> str:
-        """Return the name of this queue, as the target remembers it."""
-        here = place(self._url)
-        return self.qualified_name if here == place(target._url) else f"{'/'.join(here)} {self.qualified_name}"
-
     async def _check_known(self, target: QueueCalls[Any], source: str) -> None:
         """Check that this is a queue of Bull, or was one that has been moved."""
         _, shown_by = await self._find_out()
@@ -210,20 +209,6 @@ class LegacyMigrating(LegacyReading):
             await reply(target.core.pause())
         return "kept" if answer == b"kept" else "l-"
 
-    async def _movers(self, target: QueueCalls[Any], options: Options, decision: Ids) -> tuple[Mover, Repeating | None]:
-        """Return what moves jobs and repeatables to this queue."""
-        ids, rules = new_ids(decision), options.rules
-        other = (target.prefix, target.name)
-        if place(self._url) == place(target._url):
-            try:
-                await reply(self.core.legacy_calls("move_job", [], other))
-            except QueueNameError:
-                pass  # on a cluster, in another slot
-            else:
-                repeating = Repeating(self.core, self.qualified_name, other, rules)
-                return SlotMover(self.core, self.qualified_name, other, rules, ids), repeating
-        raise LegacyQueueError("queues on two servers, or in two slots of a cluster, are not moved yet")
-
     async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
         """Return how many finished jobs earlier runs have moved."""
         field = f"{self.qualified_name} {state}"
@@ -231,7 +216,7 @@ class LegacyMigrating(LegacyReading):
         return read_number(known) or 0
 
     async def _forget(self, target: QueueCalls[Any]) -> None:
-        source = await self._source_at(target)
+        source = self._source_at(target)
         fields = [source, *(f"{self.qualified_name} {state}" for state in _FINISHED)]
         await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
 

@@ -33,15 +33,24 @@ def check_options(
     Raises:
         InvalidOptionError: one of them is wrong.
     """
+    rules = check_rules(order, default_name, keep_backoff)
+    given = {name: checks.boolean(name, value) for name, value in switches.items()}
+    return Options(rules, checks.at_least(0)("history", history), **given)
+
+
+def check_rules(order: object, default_name: object, keep_backoff: object) -> Rules:
+    """Return checked rules of conversion.
+
+    Raises:
+        InvalidOptionError: one of them is wrong.
+    """
     if order not in _ORDERS:
         raise InvalidOptionError(f"order must be one of {', '.join(map(repr, _ORDERS))}, not {order!r}")
-    rules = Rules(
+    return Rules(
         order=order,  # type: ignore[arg-type]
         default_name=check_job_name(default_name),
         keep_backoff=checks.boolean("keep_backoff", keep_backoff),
     )
-    given = {name: checks.boolean(name, value) for name, value in switches.items()}
-    return Options(rules, checks.at_least(0)("history", history), **given)
 
 
 def check_target(to: object, name: str, base: tuple[str, str]) -> QueueCalls[Any]:

@@ -1,0 +1,1 @@
+"""Moves jobs to BullMQ for as long as programs add them to a queue of Bull."""

@@ -1,0 +1,123 @@
+"""Moves jobs to BullMQ for as long as programs add them to a queue of Bull."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, Literal
+
+from bullrush.base.operation import operation, reply, sleep
+from bullrush.errors import InvalidOptionError
+from bullrush.legacy.bridging.bridge import Bridge
+from bullrush.legacy.bridging.mirroring import Mirror
+from bullrush.legacy.convert import UNNAMED
+from bullrush.legacy.migrating.moved import Ids
+from bullrush.legacy.migrating.movers import LegacyMovers
+from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.report import BridgeReport, OnProgress
+from bullrush.queue.queue import QueueCalls
+from bullrush.values import checks
+
+#: How long the bridge waits before it looks for jobs again, seconds: it doubles while there are none.
+_SHORTEST_WAIT: Final = 0.02
+_LONGEST_WAIT: Final = 1.0
+#: A call of `close` in another thread is noticed after so many seconds.
+_SLICE: Final = 0.1
+
+
+class LegacyBridging(LegacyMovers):
+    """The bridge."""
+
+    @operation
+    async def bridge(
+        self,
+        to: QueueCalls[Any],
+        *,
+        mirror: bool = False,
+        until: Literal["empty"] | None = None,
+        max_seconds: float | None = None,
+        default_name: str = UNNAMED,
+        keep_backoff: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> BridgeReport:
+        """Move waiting and delayed jobs to a queue of BullMQ while programs go on adding them here, until it is told to end.
+
+        Producers of Bull need no change, and workers of Bull may work the queue at the same time: each job runs in one of the two
+        queues. Delayed jobs move at once, and stay delayed. Active and finished jobs stay. While the queue of Bull is paused,
+        nothing moves. Repeatable jobs stay Bull's.
+
+        The bridge ends at ``close()`` from another thread, when its task is cancelled, after ``max_seconds``, or when nothing is
+        left to do. A batch that is under way is finished before. If its process is killed, at most 100 jobs stand in the key
+        ``ext:claim`` of the queue of Bull, where its workers do not see them: the next ``bridge`` or ``migrate`` moves them at
+        once, and none of them twice. Several bridges may run at the same time.
+
+        Redis: five calls per 100 jobs, three of them in pipelines of one script call per job; without jobs one pipeline of reads,
+        after 20 ms and then less often, at last once a second.
+
+        Args:
+            to: the queue of BullMQ; on any server.
+            mirror: True writes to the queue of Bull how its jobs ended, for callers that wait there: ``job.finished()`` resolves or
+                rejects. Until then a moved job is kept in the other queue, also where its options or its worker's say that it is to
+                be removed. A job that is removed there by hand fails for its callers.
+            until: "empty": ends when no job waits or is delayed, and all ends are mirrored.
+            max_seconds: ends after so many seconds.
+            default_name: the name of jobs that have none.
+            keep_backoff: True keeps Bull's exponential delays, see `bullrush.legacy.backoff.bull_backoff`.
+            on_progress: is called after every batch, with a `Progress`.
+
+        Returns:
+            What was moved.
+
+        Raises:
+            LegacyQueueError: the queue belongs to BullMQ or to both; or ``mirror`` is True and the version of Bull is not known.
+            InvalidOptionError: an argument has an invalid value, or ``to`` is this queue itself.
+        """
+        mirrors = checks.boolean("mirror", mirror)
+        if until not in (None, "empty"):
+            raise InvalidOptionError(f'until must be "empty" or None, not {until!r}')
+        seconds = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        rules = check_rules("keep", default_name, keep_backoff)
+        target = check_target(to, self.qualified_name, place(self._url))
+        await self._check_owner()
+        layout = await self._require_layout() if mirrors else None
+        source = self._source_at(target)
+        decision = await self._decide_ids(target, source)
+        # The handles may be closed meanwhile: a batch that is under way is finished.
+        claiming = self._claiming_mover(target, rules, decision, mirror=mirrors)
+        mover = claiming if mirrors else await self._slot_mover(target, rules, decision) or claiming
+        watcher = None
+        if layout is not None:
+            watcher = Mirror(self.core, self.qualified_name, source, layout, target.core, target.name, target.to_key)
+        bridge = Bridge(self.core, self.to_key, mover, watcher, on_progress)
+        try:
+            bridge.add(await claiming.recover())
+            wait = _SHORTEST_WAIT
+            while True:
+                busy = await bridge.round()
+                if self._shut or (deadline is not None and time.monotonic() >= deadline):
+                    break
+                if busy:
+                    wait = _SHORTEST_WAIT
+                    continue
+                if until == "empty" and await bridge.is_done():
+                    break
+                await self._wait(wait if deadline is None else min(wait, max(deadline - time.monotonic(), 0.0)))
+                wait = min(wait * 2, _LONGEST_WAIT)
+        except Exception:
+            raise
+        except BaseException:  # the task was cancelled, or Ctrl-C: no job is left half-way
+            bridge.add(await claiming.finish_open())
+            raise
+        return bridge.report
+
+    async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
+        """Register the bridge at the other queue; return whether jobs keep their ids."""
+        [last] = await self._read([["GET", self.to_key("id")]])
+        [answer] = await reply(target.core.legacy_calls("open_migration", [[source, 1, last or ""]]))
+        return "kept" if answer == b"kept" else "l-"
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait, and notice `close`."""
+        end = time.monotonic() + seconds
+        while not self._shut and (left := end - time.monotonic()) > 0:
+            await sleep(min(left, _SLICE))
