@@ -10,6 +10,7 @@ from bullrush.legacy.migrating import abandoned
 from tests.waiting import wait_until
 
 from .bull_queue import LATER, add, every_bull, flavor_of, named_bulls, newest_bull
+from .conftest import server_of
 from .state import read_state
 
 
@@ -160,3 +161,17 @@ def test_a_note_about_many_jobs_is_listed_a_hundred_times(bull, old, new, redis)
     assert report.moved == {"waiting": 105}
     assert len(report.notes) == 101
     assert report.notes[-1].id == "5 more"
+
+
+@newest_bull
+def test_nothing_is_left_on_another_server_after_a_dry_run_and_after_cleanup(bull, old, redis_url, databases):
+    there = databases[1]
+    with Queue(old.name, url=f"{server_of(redis_url)}/1") as elsewhere:
+        add(bull, old)
+        assert old.migrate(elsewhere, dry_run=True).moved == {"waiting": 1}
+        assert there.keys(elsewhere.to_key("*")) == []
+        assert old.migrate(elsewhere).moved == {"waiting": 1}
+        assert len(there.keys(elsewhere.to_key("ext:*"))) == 2
+        old.cleanup(elsewhere)
+        assert there.keys(elsewhere.to_key("ext:*")) == []
+        assert elsewhere.get_job_count_by_types("waiting") == 1

@@ -148,6 +148,27 @@ def test_a_repeatable_becomes_a_job_scheduler(bull, old, new, redis, node_fleet)
 
 
 @newest_bull
+def test_a_moved_repeatable_is_a_scheduler_of_bullmq(bull, old, new, redis, node_fleet):
+    """The keys are those of a scheduler that BullMQ made itself."""
+    add(bull, old, {"n": 1}, repeat={"cron": "0 3 * * *", "tz": "UTC", "limit": 9}, attempts=3)
+    old.migrate(new)
+    theirs = TheirQueue(node_fleet.get("bullmq5"), f"{old.name}-like")
+    [ours] = new.get_job_schedulers()
+    template = {"name": "welcome", "data": {"n": 1}, "opts": {"attempts": 3}}
+    theirs.call("upsertJobScheduler", ours["key"], {"pattern": "0 3 * * *", "tz": "UTC", "limit": 9}, template)
+    actual, expected = (read_state(redis, name) for name in (new.name, f"{old.name}-like"))
+    for state in (actual, expected):
+        state.pop("ext:migration", None)
+        state.pop("id")  # goes on where Bull's counter was
+        state["delayed"]["value"] = {id: int(score) // 4096 for id, score in state["delayed"]["value"].items()}
+        for member in ("timestamp", "delay"):
+            job = state[f"repeat:{ours['key']}:{ours['next']}"]["value"]
+            job.pop(member)
+            job["opts"].pop(member)
+    assert list(differences(expected, actual)) == []
+
+
+@newest_bull
 def test_an_interval_keeps_its_phase(bull, old, new):
     add(bull, old, {}, repeat={"every": 90_000})
     [before] = old.get_repeatables()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy.convert import UNNAMED, Order
+from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
 from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
@@ -103,7 +104,7 @@ class LegacyMigrating(LegacyMovers):
             await self._rehearse(target, source, options, survey, report)
             return report
 
-        abandoned = Abandoned(self.core, self.qualified_name, WAIT[self._layout or "1"])
+        abandoned = Abandoned(self.core, self.qualified_name, WAIT[self._layout or "4"])
         if options.legacy_workers_stopped:
             await abandoned.check_stopped()
         decision = await self._open(target, source, options, survey)
@@ -219,6 +220,7 @@ class LegacyMigrating(LegacyMovers):
         source = self._source_at(target)
         fields = [source, *(f"{self.qualified_name} {state}" for state in _FINISHED)]
         await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
+        await self._claiming_mover(target, Rules(), "kept").forget_tombstones(now_ms())
 
     async def _rehearse(
         self, target: QueueCalls[Any], source: str, options: Options, survey: Survey, report: MigrationReport

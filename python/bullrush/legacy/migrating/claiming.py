@@ -99,7 +99,7 @@ class ClaimingMover:
         claims = sorted(map(_read_claim, fields_of(found).items()), key=_age)
         for at in range(0, len(claims), self.size):
             moved += await self._finish(claims[at : at + self.size])
-        await self._forget_tombstones()
+        await self.forget_tombstones(now_ms() - _TOMBSTONE)
         return moved
 
     async def finish_open(self) -> list[Moved]:
@@ -176,13 +176,11 @@ class ClaimingMover:
         if jobs and bytes_moved:
             self.size = max(1, min(BATCH, _BATCH_BYTES * jobs // bytes_moved))
 
-    async def _forget_tombstones(self) -> None:
-        """Delete old tombstones of this source; those of other sources may belong to claims that are not finished yet."""
+    async def forget_tombstones(self, until: int) -> None:
+        """Delete the tombstones of this source up to a time, ms; those of other sources may belong to claims that are not finished yet."""
         key, at = self._to_key("ext:mig"), 0
         while True:
-            [old] = await reply(
-                self._target.commands([["ZRANGEBYSCORE", key, "-inf", now_ms() - _TOMBSTONE, "LIMIT", at, 1000]])
-            )
+            [old] = await reply(self._target.commands([["ZRANGEBYSCORE", key, "-inf", until, "LIMIT", at, 1000]]))
             ours = [member for member in old if member.startswith(f"{self._source} ".encode())]
             if ours:
                 await reply(self._target.commands([["ZREM", key, *ours]]))

@@ -86,8 +86,7 @@ def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: R
     fields = {"name": new.fields["name"], "ic": b"%d" % count}
     for member, value in repeat.items():
         fields[member] = str(value).encode()
-    if repeatable.every:
-        fields["offset"] = b"%d" % (repeatable.next % repeatable.every)
+    fields["offset"] = b"%d" % (repeatable.next % repeatable.every if repeatable.every else 0)
     template = {member: value for member, value in opts.items() if (member, value) != ("attempts", 0)}
     if template:
         fields["opts"] = orjson.dumps(template)

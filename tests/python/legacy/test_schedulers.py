@@ -1,0 +1,89 @@
+"""bullrush.legacy.migrating.schedulers: the job scheduler that a repeatable of Bull becomes."""
+
+import orjson
+import pytest
+
+from bullrush.legacy.convert import Rules
+from bullrush.legacy.migrating.options import place
+from bullrush.legacy.migrating.schedulers import as_scheduler, owner, scheduler_id
+from bullrush.legacy.repeatable import read_repeatable
+
+NOW = 1_795_225_366_409
+NEXT = NOW + 60_000
+
+
+def pending(name="mail", **repeat):
+    return {"name": name.encode(), "opts": orjson.dumps({"attempts": 3, "repeat": repeat, "timestamp": NOW})}
+
+
+def test_a_pattern_keeps_its_zone_its_limit_and_its_end():
+    key = f"mail::{NOW + 9_000_000}:Europe/Paris:0 3 * * *"
+    raw = pending(cron="0 3 * * *", tz="Europe/Paris", limit=9, count=4, key=key)
+    scheduler = as_scheduler(read_repeatable(key, NEXT), raw, NOW, Rules())
+    repeat = {"pattern": "0 3 * * *", "tz": "Europe/Paris", "limit": 9, "endDate": NOW + 9_000_000}
+    stored = {member: str(value).encode() for member, value in repeat.items()}
+    assert scheduler.fields == {"name": b"mail", "ic": b"4", "offset": b"0", "opts": b'{"attempts":3}', **stored}
+    assert orjson.loads(scheduler.opts) == {
+        "attempts": 3,
+        "repeat": {**repeat, "count": 4},
+        "repeatJobKey": scheduler.id,
+        "timestamp": NOW,
+    }
+    assert scheduler.prev_millis == str(NEXT)
+
+
+def test_an_interval_keeps_its_phase():
+    scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), pending(every=90_000), NOW, Rules())
+    assert (scheduler.fields["startDate"], scheduler.fields["offset"]) == (b"%d" % NEXT, b"%d" % (NEXT % 90_000))
+    assert scheduler.prev_millis == ""
+
+
+def test_utc_is_a_zone():
+    raw = pending(cron="* * * * *", utc=True)
+    scheduler = as_scheduler(read_repeatable("mail::::* * * * *", NEXT), raw, NOW, Rules())
+    assert scheduler.fields["tz"] == b"UTC"
+
+
+def test_a_key_that_cannot_be_read_becomes_nothing():
+    assert as_scheduler(read_repeatable("what", NEXT), None, NOW, Rules()) is None
+
+
+def test_a_repeatable_without_a_job_has_a_note():
+    scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), None, NOW, Rules())
+    assert scheduler.name == b"mail"
+    assert "no pending job" in scheduler.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("id", "raw", "found"),
+    [
+        (f"repeat:0123:{NEXT}", pending(every=90_000, key="mail:::90000"), True),
+        (f"repeat:mail::{NEXT}", pending(every=90_000), True),
+        (f"repeat:0123:{NEXT}", pending(every=90_000, key="mail:x::90000"), False),
+        (f"repeat:0123:{NEXT + 1}", pending(every=90_000, key="mail:::90000"), False),
+        (f"repeat:mail::{NEXT}", pending(name="post", every=90_000), False),
+        (f"own:{NEXT}", pending(every=90_000), False),
+    ],
+)
+def test_the_pending_job_of_a_repeatable_is_known(id, raw, found):
+    repeatable = read_repeatable("mail:::90000", NEXT)
+    assert (owner(id, raw, [repeatable]) == repeatable) is found
+
+
+def test_the_same_repeatable_is_always_the_same_scheduler():
+    ids = {scheduler_id(read_repeatable(key, next)) for key in ("a:::5", "b:::5") for next in (1, 2)}
+    assert len(ids) == 2
+    assert all(id.startswith("legacy-") for id in ids)
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "database"),
+    [
+        ("redis://:secret@host", "host:6379", "0"),
+        ("redis://host:7000/2", "host:7000", "2"),
+        ("redis://host/?db=3", "host:6379", "3"),
+        ("unix:///run/redis.sock?db=1", "/run/redis.sock", "1"),
+    ],
+)
+def test_a_place_is_a_server_and_a_database(url, server, database):
+    assert place(url) == (server, database)
