@@ -18,6 +18,9 @@ def draw(summaries: Sequence[Summary], folder: Path, name: str = "benchmarks") -
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         return []
+    summaries = [summary for summary in summaries if summary.lines]
+    if not summaries:
+        return []
     heights = [len(summary.lines) * 0.28 + 0.9 for summary in summaries]
     canvas = Canvas(figsize=(9, sum(heights)), layout="constrained")
     axes = canvas.subplots(len(summaries), 1, height_ratios=heights, squeeze=False)

@@ -10,7 +10,7 @@ from typing import Any
 from benches.harness.payload import NAME, payloads, table
 from benches.peers import bullrush_worker, channel
 from benches.peers.channel import Order
-from bullrush import FlowProducer, Queue, aio
+from bullrush import FlowProducer, LegacyQueue, Queue, aio
 
 
 def add_bulk(order: Order) -> None:
@@ -101,9 +101,31 @@ def add_flows(order: Order) -> None:
         channel.done()
 
 
+def migrate(order: Order) -> None:
+    with (
+        LegacyQueue(order["queue"], url=order["url"], prefix=order["prefix"]) as legacy,
+        Queue(order["queue"], url=order["url"]) as queue,
+    ):
+        legacy.get_flavor()
+        queue.wait_until_ready()
+        channel.ready()
+        legacy.migrate(queue)
+        channel.done()
+
+
 TASKS: dict[str, Callable[[Order], None]] = {
     task.__name__: task
-    for task in (add_bulk, add_arrow, add, add_async, add_threads, add_paced, add_flows, *bullrush_worker.TASKS)
+    for task in (
+        add_bulk,
+        add_arrow,
+        add,
+        add_async,
+        add_threads,
+        add_paced,
+        add_flows,
+        migrate,
+        *bullrush_worker.TASKS,
+    )
 }
 
 

@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "drain": Command("queues.drain", "remove all jobs that wait"),
     "clean": Command("queues.clean", "remove old jobs of a state"),
     "obliterate": Command("queues.obliterate", "remove a queue with all its jobs"),
+    "migrate": Command("migrate.command", "move a queue of Bull, BullMQ's predecessor, to BullMQ"),
     "scripts": Command("scripts", "the Lua of each operation, for redis-cli and other languages"),
     "completion": Command("completion", "completion for a shell: bash, zsh or tcsh"),
     "bench": Command("bench", "compare bullrush with BullMQ and other queues; needs a checkout"),

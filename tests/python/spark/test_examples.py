@@ -1,6 +1,7 @@
 """Every program in examples/ runs to its end; each checks its own results.
 
-`make demo` runs demo.py, and tests/python/worker/test_sentry.py the worker that runs until it is stopped.
+`make demo` runs demo.py, tests/python/worker/test_sentry.py the worker that runs until it is stopped, and
+tests/interop/test_legacy_example.py the program with Bull.
 """
 
 import os
@@ -11,7 +12,7 @@ import pytest
 
 from tests.conftest import INTEROP
 
-ELSEWHERE = {"demo", "sentry_worker"}
+ELSEWHERE = {"demo", "legacy_bull", "sentry_worker"}
 EXAMPLES = sorted(path for path in (Path(__file__).parents[3] / "examples").glob("*.py") if path.stem not in ELSEWHERE)
 
 

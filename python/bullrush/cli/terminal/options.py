@@ -16,11 +16,19 @@ _TIMEOUT_MS: Final = 5_000
 _UNITS: Final = {"ms": 1, "": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def add_connection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where Redis is, and how to print."""
+def add_connection(parser: argparse.ArgumentParser, *url: str) -> None:
+    """Add the options that say where Redis is, and how to print.
+
+    Args:
+        parser: the parser of the command.
+        url: the names of the option for the URL, ``--url`` by default.
+    """
     group = parser.add_argument_group("Redis and output")
     group.add_argument(
-        "--url", help="the URL of Redis; by default BULLRUSH_URL, REDIS_URL, or this machine's port 6379"
+        *(url or ("--url",)),
+        dest="url",
+        metavar="URL",
+        help="the URL of Redis; by default BULLRUSH_URL, REDIS_URL, or this machine's port 6379",
     )
     group.add_argument("--prefix", default="bull", help="the prefix of all keys (default: bull)")
     group.add_argument(
@@ -52,15 +60,20 @@ def count(text: str) -> int:
 
 def url_of(options: argparse.Namespace) -> str:
     """Return the URL to connect to; a private server is started or joined if the URL asks for one."""
-    given = options.url or os.environ.get("BULLRUSH_URL") or os.environ.get("REDIS_URL") or ""
-    if re.match(r"embedded://(\?|$)", given):
+    return checked_url(options.url)
+
+
+def checked_url(given: str | None) -> str:
+    """Return the URL to connect to, for one that was given, or for none."""
+    asked = given or os.environ.get("BULLRUSH_URL") or os.environ.get("REDIS_URL") or ""
+    if re.match(r"embedded://(\?|$)", asked):
         raise CommandError(
             "embedded:// without a directory is a server that only its own process sees, so a second process finds "
             "nothing there: give both the same directory, embedded://DIR",
             USAGE,
         )
     try:
-        url = resolve(options.url)
+        url = resolve(given)
     except ValueError as error:
         raise CommandError(str(error), USAGE) from None
     except RuntimeError as error:

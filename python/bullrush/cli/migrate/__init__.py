@@ -1,0 +1,1 @@
+"""``bullrush migrate``: moves a queue of Bull to BullMQ."""

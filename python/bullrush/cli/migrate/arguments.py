@@ -1,0 +1,93 @@
+"""The arguments of ``bullrush migrate``: what it does, and which options belong to that."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any, Final, get_args
+
+from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.cli.terminal.options import add_connection, count
+from bullrush.legacy.flavor import Flavor
+
+EXAMPLES: Final = """\
+  bullrush migrate mail --from redis://old:6379/0 --to-prefix bullmq --dry-run     what would be moved
+  bullrush migrate mail --from redis://old:6379/0 --to-prefix bullmq --history 1000
+  bullrush migrate mail --to-prefix bullmq --verify                                compare both queues
+  bullrush migrate mail --to-prefix bullmq --cleanup                               delete the keys of Bull
+  bullrush migrate mail --to-url redis://new:6379/0 --bridge --mirror              carry jobs until Ctrl-C"""
+
+#: What the command does instead of moving once. At most one of them is given.
+MODES: Final = ("dry_run", "verify", "cleanup", "bridge")
+
+#: The options that say how jobs are moved.
+MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff")
+BRIDGING: Final = ("mirror", "default_name", "keep_backoff")
+
+_KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("queue", metavar="QUEUE", help="the name of the queue of Bull")
+    add_connection(parser, "--from", "--url")
+    target = parser.add_argument_group("the queue that gets the jobs; at least one of these")
+    target.add_argument("--to-name", metavar="NAME", help="its name (default: the same)")
+    target.add_argument("--to-prefix", metavar="PREFIX", help="its prefix (default: the same)")
+    target.add_argument("--to-url", metavar="URL", help="its Redis (default: BULLRUSH_TO_URL, else the same)")
+    moving = parser.add_argument_group("how jobs are moved")
+    moving.add_argument(
+        "--flavor", choices=get_args(Flavor), default="auto", help="the major version of Bull (default: found out)"
+    )
+    moving.add_argument("--merge", action="store_true", help="into a queue that has jobs already")
+    moving.add_argument(
+        "--order",
+        choices=("keep", "priority"),
+        help="keep: they run in the order in which Bull would run them (default); priority: priorities as BullMQ has them",
+    )
+    moving.add_argument("--history", type=count, metavar="N", help="also the last N completed and N failed jobs")
+    moving.add_argument("--default-name", metavar="NAME", help="the name of jobs without one (default: __default__)")
+    moving.add_argument("--keep-backoff", action="store_true", help="exponential backoff keeps the delays of Bull")
+    moving.add_argument(
+        "--legacy-workers-stopped",
+        action="store_true",
+        help="also jobs in active without a lock, as no worker of Bull runs; refused if one does",
+    )
+    instead = parser.add_argument_group("instead of moving all jobs once").add_mutually_exclusive_group()
+    instead.add_argument("--dry-run", action="store_true", help="say what would be moved, and write nothing")
+    instead.add_argument("--verify", action="store_true", help="compare both queues, and name what is left")
+    instead.add_argument("--cleanup", action="store_true", help="delete the keys of Bull, if no job is left there")
+    instead.add_argument("--bridge", action="store_true", help="carry new jobs over until Ctrl-C or SIGTERM")
+    moving.add_argument(
+        "--mirror", action="store_true", help="with --bridge: tell callers that wait for jobs of Bull how they ended"
+    )
+
+
+def mode_of(options: argparse.Namespace) -> str:
+    """Return what to do: ``move``, or one of `MODES`.
+
+    Raises:
+        CommandError: no target, or an option that this mode does not know.
+    """
+    if not (options.to_name or options.to_prefix or to_url(options)):
+        raise CommandError("say where the jobs go, by --to-name, --to-prefix or --to-url", USAGE)
+    mode = next((mode for mode in MODES if getattr(options, mode)), "move")
+    for name in dict.fromkeys((*MOVING, *BRIDGING)):
+        if getattr(options, name) and name not in _KNOWN.get(mode, ()):
+            with_it = "needs --bridge" if name == "mirror" else f"does not go together with {_option(mode)}"
+            raise CommandError(f"{_option(name)} {with_it}", USAGE)
+    return mode
+
+
+def to_url(options: argparse.Namespace) -> str | None:
+    """Return the URL of the target's Redis, or None for that of the queue of Bull."""
+    return options.to_url or os.environ.get("BULLRUSH_TO_URL") or None
+
+
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return those of the options that were given, by name."""
+    return {name: value for name in names if (value := getattr(options, name))}
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,155 @@
+"""``bullrush migrate``: what it refuses, what it moves, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from bullrush import LegacyQueue, Queue
+from tests.waiting import wait_until
+
+WRONG = {
+    "no_target": ([], "say where the jobs go, by --to-name, --to-prefix or --to-url"),
+    "two_modes": (["--to-name", "x", "--verify", "--cleanup"], "not allowed with argument"),
+    "mirror_without_bridge": (["--to-name", "x", "--mirror"], "--mirror needs --bridge"),
+    "history_of_a_bridge": (["--to-name", "x", "--bridge", "--history", 5], "--history does not go together with --bridge"),
+    "merge_when_verifying": (["--to-name", "x", "--verify", "--merge"], "--merge does not go together with --verify"),
+    "name_when_cleaning": (["--to-name", "x", "--cleanup", "--default-name", "y"], "--default-name does not go together"),
+    "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "invalid choice: '5'"),
+    "no_such_order": (["--to-name", "x", "--order", "random"], "invalid choice: 'random'"),
+    "no_number": (["--to-name", "x", "--history", "all"], "'all' is no whole number greater than 0"),
+    "no_url_of_redis": (["--to-url", "http://x"], "must start with redis://"),
+    "a_name_with_a_colon": (["--to-name", "a:b"], "Queue name cannot contain :"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "reason"), WRONG.values(), ids=WRONG)
+def test_wrong_usage_is_refused_before_redis_is_asked(words, reason, run, queue_name, redis):
+    ended = run("migrate", queue_name, *words)
+    assert ended.code == 2 and reason in ended.err
+    assert not ended.out and not redis.keys(f"*{queue_name}*")
+
+
+@pytest.fixture
+def bull(queue_name: str, redis_url: str) -> Iterator[LegacyQueue]:
+    """Return a queue of Bull 4 with two waiting jobs and a delayed one."""
+    with LegacyQueue(queue_name, url=redis_url, flavor="4") as legacy:
+        legacy.add("welcome", {"user": 1})
+        legacy.add("welcome", {"user": 2})
+        legacy.add("digest", {"user": 1}, delay=3_600_000)
+        yield legacy
+
+
+@pytest.fixture
+def target(queue_name: str, redis_url: str) -> Iterator[Queue]:
+    with Queue(queue_name, url=redis_url, prefix="moved", skip_metas_update=True) as queue:
+        yield queue
+
+
+def hold(redis: Redis, bull: LegacyQueue) -> None:
+    """Take the next job as a worker of Bull does."""
+    id = redis.lmove(f"bull:{bull.name}:wait", f"bull:{bull.name}:active", "RIGHT", "LEFT")
+    redis.set(f"bull:{bull.name}:{id}:lock", "token", px=60_000)
+
+
+def test_all_jobs_are_moved_and_counted_before_and_after(run, bull, target):
+    ended = run("migrate", bull.name, "--to-prefix", "moved")
+    assert ended.code == 0, ended.err
+    assert ended.err == f"bull:{bull.name} (Bull 3.x or 4.x) -> moved:{bull.name}\n"
+    table = [line.split() for line in ended.out.splitlines()]
+    assert table[:3] == [
+        ["state", "Bull", "before", "after", "BullMQ", "before", "after"],
+        ["waiting", "2", "0", "0", "2"],
+        ["delayed", "1", "0", "0", "1"],
+    ]
+    assert ended.out.splitlines()[3].startswith("3 jobs were moved, 0 of them with a new id")
+    assert [job.data for job in target.get_waiting()] == [{"user": 1}, {"user": 2}]
+
+
+def test_the_report_is_json_for_programs(run, bull, target):
+    report = run("migrate", bull.name, "--to-prefix", "moved", "--json").json
+    assert report["queue"] == bull.name and report["flavor"] == "4"
+    assert report["to"] == {"queue": bull.name, "prefix": "moved"}
+    assert sum(report["moved"].values()) == 3 and report["complete"] and report["left"] == []
+    assert report["target"]["after"]["waiting"] == 2
+
+
+def test_a_dry_run_writes_nothing(run, bull, redis):
+    before = sorted(redis.keys(f"*:{bull.name}:*"))
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
+    assert ended.code == 0 and "3 jobs would be moved" in ended.out
+    assert sorted(redis.keys(f"*:{bull.name}:*")) == before
+
+
+def test_a_job_that_is_left_has_its_reason_and_the_exit_code_1(run, bull, redis):
+    hold(redis, bull)
+    ended = run("migrate", bull.name, "--to-prefix", "moved")
+    assert ended.code == 1 and "left: 1 in active (1): " in ended.out
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify")
+    assert ended.code == 1 and "left: 1 in active (1): " in ended.out
+    before = sorted(redis.keys(f"bull:{bull.name}:*"))
+    assert run("migrate", bull.name, "--to-prefix", "moved", "--cleanup").code == 3
+    assert sorted(redis.keys(f"bull:{bull.name}:*")) == before
+
+
+def test_a_queue_that_was_moved_is_cleaned_up(run, bull, redis):
+    assert run("migrate", bull.name, "--to-prefix", "moved").code == 0
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify", "--flavor", "4")
+    assert ended.code == 0 and "Nothing is left that still has to run." in ended.out
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--cleanup", "--flavor", "4")
+    assert ended.code == 0 and f"of bull:{bull.name} deleted" in ended.out
+    assert redis.keys(f"bull:{bull.name}:*") == []
+
+
+def test_a_target_with_jobs_needs_merge(run, bull, target):
+    target.add("old")
+    refused = run("migrate", bull.name, "--to-prefix", "moved")
+    assert refused.code == 3 and "merge" in refused.err and target.get_waiting_count() == 1
+    report = run("migrate", bull.name, "--to-prefix", "moved", "--merge", "--json").json
+    assert report["renamed"] == 3 and {job.id for job in target.get_waiting()} == {"1", "l-1", "l-2"}
+
+
+def test_a_queue_of_both_and_one_of_neither_are_refused(run, bull, redis):
+    redis.xadd(f"bull:{bull.name}:events", {"event": "added"})
+    redis.set(f"bull:{bull.name}:meta-paused", "1")
+    refused = run("migrate", bull.name, "--to-prefix", "moved")
+    assert refused.code == 3 and "both" in refused.err
+    refused = run("migrate", f"no-{bull.name}", "--to-prefix", "moved")
+    assert refused.code == 3 and "flavor" in refused.err
+
+
+def test_the_queue_itself_is_no_target(run, bull, redis_url):
+    assert run("migrate", bull.name, "--to-url", redis_url).code in {2, 3}
+    assert bull.get_job_counts("waiting") == {"waiting": 2}
+
+
+def test_a_password_is_not_told(run, bull, monkeypatch):
+    monkeypatch.setenv("BULLRUSH_TO_URL", "redis://:secret@127.0.0.1:1/0")
+    refused = run("migrate", bull.name, "--timeout", "100ms")
+    assert refused.code == 3 and "127.0.0.1:1" in refused.err and "secret" not in refused.err
+
+
+def test_a_terminal_shows_how_far_it_is(terminal, bull):
+    shown = terminal("migrate", bull.name, "--to-prefix", "moved")
+    shown.sees("moved")
+    code, screen = shown.ended()
+    assert code == 0 and "3 jobs were moved" in screen
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_bridge_carries_jobs_over_until_a_signal_comes(number, bull, target):
+    words = [sys.executable, "-m", "bullrush", "migrate", bull.name, "--to-prefix", "moved", "--bridge", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as bridge:
+        wait_until(lambda: target.get_waiting_count() == 2, "the bridge has carried two jobs over")
+        bull.add("welcome", {"user": 3})
+        wait_until(lambda: target.get_waiting_count() == 3, "the bridge has carried a third one over")
+        bridge.send_signal(number)
+        out, _ = bridge.communicate(timeout=20)
+    assert bridge.returncode == 0
+    assert json.loads(out)["moved"]["waiting"] == 3
