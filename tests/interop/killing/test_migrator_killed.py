@@ -147,7 +147,7 @@ def commands_of(name: str) -> Iterable[int]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "case",
-    [pytest.param((bull, way), id=f"{bull}-{way.replace(' ', '_')}") for bull in BULLS for way in WAYS[:1]],
+    [pytest.param((bull, way), id=f"{bull}-{way.replace(' ', '_')}") for bull in BULLS for way in WAYS],
     indirect=True,
 )
 def test_a_migrator_that_is_killed_after_any_command_loses_doubles_and_changes_no_job(
