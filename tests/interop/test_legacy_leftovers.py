@@ -47,6 +47,23 @@ def test_an_active_job_of_a_dead_worker_moves_when_they_are_said_to_be_stopped(b
     assert redis.hget(new.to_key("1"), "stc") == "1"
 
 
+@named_bulls
+def test_a_repeatable_whose_worker_died_before_it_made_the_next_job_goes_on(bull, old, new, redis, monkeypatch):
+    add(bull, old, {"n": 1}, repeat={"cron": "0 3 * * *"})
+    [(pending, _)] = redis.zpopmin(old.to_key("delayed"))
+    redis.lpush(old.to_key("active"), pending)
+    report = old.migrate(new)
+    assert {(left.id, left.state) for left in report.left} == {
+        (pending, "active"),
+        (old.get_repeatables()[0].key, "repeat"),
+    }
+    monkeypatch.setitem(abandoned.WAIT, flavor_of(bull), 0.05)
+    assert old.migrate(new, legacy_workers_stopped=True).schedulers == 1
+    [scheduler] = new.get_job_schedulers()
+    assert new.get_job(f"repeat:{scheduler['key']}:{scheduler['next']}").data == {"n": 1}
+    assert old.verify(new).complete
+
+
 @newest_bull
 def test_workers_that_are_not_stopped_are_noticed(bull, old, new, redis, monkeypatch):
     monkeypatch.setattr(abandoned, "_LOOK", 0.01)

@@ -6,6 +6,9 @@ local function find_pending(P, repeatable, next, from, pending_id, seen_opts)
   if pending_id == '' then
     return true
   end
+  if from == 'active' and call('EXISTS', P .. pending_id .. ':lock') == 1 then
+    return false
+  end
   local is_there = from == 'delayed' and call('ZSCORE', P .. from, pending_id)
     or from ~= 'delayed' and call('LPOS', P .. from, pending_id, 'RANK', '-1', 'MAXLEN', '10000')
   return is_there and call('HGET', P .. pending_id, 'opts') == seen_opts

@@ -44,7 +44,7 @@ def move(run_both, queue, other):
     return one
 
 
-@pytest.mark.parametrize("place", ["delayed", "wait"])
+@pytest.mark.parametrize("place", ["delayed", "wait", "active"])
 def test_the_scheduler_has_the_next_time_and_the_job(repeatable, move, dump, queue, other, place):
     repeatable(place)
     assert move(place) == 1
@@ -70,6 +70,14 @@ def test_a_time_that_has_passed_runs_once_and_now(repeatable, move, dump, other)
     repeatable("wait")
     assert move("wait", now=NEXT + 5) == 1
     assert dump(other)["wait"] == [f"repeat:legacy-x:{NEXT}"]
+
+
+def test_a_job_that_a_worker_runs_is_left_alone(repeatable, move, dump, queue, other, client):
+    repeatable("active")
+    client.set(f"bull:{queue}:{PENDING}:lock", "token")
+    before = dump(queue)
+    assert move("active") == 0
+    assert (dump(queue), dump(other)) == (before, {})
 
 
 def test_a_repeatable_without_a_job_becomes_a_scheduler_too(client, move, dump, queue, other):

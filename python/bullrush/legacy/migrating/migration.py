@@ -153,7 +153,7 @@ class Migration:
         """Move jobs in this order; the pending job of a repeatable goes with it."""
         batch: list[str] = []
         for id in ids:
-            if not id.startswith(PENDING) or self._repeating is None or place not in ("wait", "paused", "delayed"):
+            if not id.startswith(PENDING) or self._repeating is None or place in ("completed", "failed"):
                 batch.append(id)
                 continue
             await self._move_batch(place, batch)
