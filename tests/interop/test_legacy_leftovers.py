@@ -90,6 +90,7 @@ def test_ids_that_the_other_queue_uses_are_not_taken(bull, old, new, redis):
     add(bull, old, jobId="yours")
     with pytest.raises(LegacyQueueError, match="merge=True"):
         old.migrate(new)
+    assert old.migrate(new, merge=True, dry_run=True).left[0].id == custom
     report = old.migrate(new, merge=True)
     assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
     assert [(left.id, left.state) for left in report.left] == [(custom, "waiting")]

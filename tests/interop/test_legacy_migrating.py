@@ -126,8 +126,8 @@ def test_a_repeatable_becomes_a_job_scheduler(bull, old, new, redis, node_fleet)
     add(bull, old, {"n": 1}, repeat={"cron": "0 3 * * *", "tz": "Europe/Paris", "limit": 9}, attempts=3)
     add(bull, old, {"n": 2}, repeat={"cron": "*/5 * * * *"})
     before = {one.pattern: one for one in old.get_repeatables()}
-    report = old.migrate(new)
-    assert (report.schedulers, report.moved, report.left) == (2, {}, [])
+    for report in (old.migrate(new, dry_run=True), old.migrate(new)):
+        assert (report.schedulers, report.moved, report.left) == (2, {}, [])
     schedulers = {one["pattern"]: one for one in new.get_job_schedulers()}
     assert {pattern: one["next"] for pattern, one in schedulers.items()} == {
         pattern: one.next for pattern, one in before.items()

@@ -236,12 +236,14 @@ class LegacyMigrating(LegacyMovers):
 
         async def taken(ids: list[str]) -> set[str]:
             """Return the jobs that could not move."""
-            wanted = [target.to_key(other or new) for new, other in map(as_new, ids)]
-            there = await reply(target.core.commands([["EXISTS", key] for key in wanted]))
-            return {id for id, exists in zip(ids, there, strict=True) if exists}
+            wanted = [[target.to_key(name) for name in as_new(id) if name] for id in ids]
+            there = await reply(target.core.commands([["EXISTS", *names] for names in wanted]))
+            return {id for id, names, count in zip(ids, wanted, there, strict=True) if count == len(names)}
 
+        repeatables = await (await self._repeating(target, options.rules)).read()
+        report.schedulers, times = len(repeatables), {one.next for one in repeatables}
         for name in ("wait", "paused", "delayed"):
-            count, left, notes = await survey.remarks(name, options.rules, taken)
+            count, left, notes = await survey.remarks(name, options.rules, taken, times)
             state = STATE_OF[name]
             if count:
                 report.moved[state] = count
@@ -250,6 +252,5 @@ class LegacyMigrating(LegacyMovers):
         for state in _FINISHED:
             if count := min(options.history, report.before[state]):
                 report.moved[state] = count
-        [report.schedulers] = await self._read([["ZCARD", self.to_key("repeat")]])
         report.left += await survey.active()
         report.after = dict(report.before)

@@ -41,6 +41,7 @@ class Repeating:
     ) -> None:
         self._core, self._source, self._other, self._rules = core, source, other, rules
         self._target = target
+        self._known: list[Repeatable] = []
 
     async def read(self) -> list[Repeatable]:
         """Return the repeatables that there are."""
@@ -61,9 +62,13 @@ class Repeating:
         commands = [["HMGET", f"{self._source}:{id}", *_FIELDS]]
         [values] = await reply(self._core.commands(commands))
         raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
-        repeatable = owner(id, raw, await self.read())
+        repeatable = owner(id, raw, self._known)
+        if repeatable is None:
+            self._known = await self.read()
+            repeatable = owner(id, raw, self._known)
         if repeatable is None:
             return None
+        self._known.remove(repeatable)
         notes = await self._move(repeatable, place, id, raw)
         return None if notes is None else (repeatable, notes)
 

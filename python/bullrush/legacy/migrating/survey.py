@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import now_ms
 from bullrush.base.operation import reply
 from bullrush.legacy.convert import DROPPED, FIELDS, Rules, convert
 from bullrush.legacy.migrating.moved import BATCH
+from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import Remark
 from bullrush.values.encoding import read_number
 
@@ -89,7 +90,7 @@ class Survey:
         return [id for _, id in reversed(newest)]
 
     async def remarks(
-        self, place: str, rules: Rules, there: Callable[[list[str]], Any]
+        self, place: str, rules: Rules, there: Callable[[list[str]], Any], repeated: Collection[int]
     ) -> tuple[int, list[Remark], list[Remark]]:
         """Look at the jobs of a list, or at the delayed ones, as a migration would.
 
@@ -97,6 +98,7 @@ class Survey:
             place: the name of the list or set.
             rules: how jobs are converted.
             there: tells which of these jobs cannot move, since another job has their id.
+            repeated: when repeatables run next, ms: their pending jobs do not count.
 
         Returns:
             How many could be moved, the others, and what is special about those that could.
@@ -105,6 +107,7 @@ class Survey:
         at = 0
         while ids := await self._ids(place, at, at + BATCH - 1, "ZRANGE" if place == "delayed" else "LRANGE"):
             at += BATCH
+            ids = [id for id in ids if not _is_pending(id, repeated)]
             hashes = await self._read([["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
             taken = await there(ids)
             for id, values in zip(ids, hashes, strict=True):
@@ -122,3 +125,7 @@ class Survey:
 
     async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
         return await reply(self._core.commands(commands)) if commands else []
+
+
+def _is_pending(id: str, repeated: Collection[int]) -> bool:
+    return id.startswith(PENDING) and read_number(id.rpartition(":")[2]) in repeated
