@@ -193,3 +193,25 @@ def test_nothing_is_left_on_another_server_after_a_dry_run_and_after_cleanup(bul
         old.cleanup(elsewhere)
         assert there.keys(elsewhere.to_key("ext:*")) == []
         assert elsewhere.get_job_count_by_types("waiting") == 1
+
+
+@newest_bull
+def test_a_migration_that_stopped_half_way_goes_on_without_merge(bull, old, new, redis):
+    add(bull, old)
+    with redis.pipeline() as pipeline:
+        for id in range(2, 151):
+            pipeline.copy(old.to_key("1"), old.to_key(str(id)))
+            pipeline.lpush(old.to_key("wait"), id)
+        pipeline.set(old.to_key("id"), 150)
+        pipeline.execute()
+
+    def stop(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        old.migrate(new, on_progress=stop)
+    assert (redis.llen(new.to_key("wait")), redis.llen(old.to_key("wait"))) == (100, 50)
+    assert new.add("theirs").id == "151"
+    assert old.migrate(new).moved == {"waiting": 50}
+    ran = [str(id) for id in (*range(1, 101), 151, *range(101, 151))]
+    assert redis.lrange(new.to_key("wait"), 0, -1)[::-1] == ran
