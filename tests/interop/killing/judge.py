@@ -66,7 +66,7 @@ def check_moved(seeds: Seeds, legacy: Places, target: Places, redis: "Redis[byte
     assert set(seeds.ids) & set(legacy.count()) == set()
     assert not legacy.claimed
     assert not any(legacy.lists[name] for name in ("active", "delayed", "completed", "failed"))
-    order = target.lists["wait"][::-1]
+    order = (target.lists["wait"] or target.lists["paused"])[::-1]
     assert order[: len(seeds.run_order)] == seeds.run_order
     later = [int(id) for id in order[len(seeds.run_order) :]]
     assert later == sorted(later), "the producer's jobs are not in their order"

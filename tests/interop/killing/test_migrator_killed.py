@@ -81,6 +81,9 @@ class Case:
         prefix = f"bullmq{self._runs}"
         stem = f"{prefix}:{self.queue}:"
         self._seeds.put(self.source.redis, self._stem)
+        paused = self._runs % 2 == 0
+        if paused:
+            self.bull.call("pause", queue=self.queue)
         killed = self._migrate(prefix, self._gate.open(commands))
         assert killed in {-9, 0}, "the migrator failed"
         self._check_once(stem)
@@ -89,9 +92,14 @@ class Case:
             assert self._migrate(prefix, self._gate.open()) == 0
         legacy, target = self._check_once(stem)
         judge.check_moved(self._seeds, legacy, target, self.target.redis, stem)
+        if paused:
+            assert not target.lists["wait"]
+            self.bull.call("resume", queue=self.queue)
         self._waiting -= set(target.count())
         ran = self.target.node.call("finishAll", at={"db": 0, "prefix": prefix, "queue": self.queue})
-        unfinished = {id for name in ("wait", "delayed") for id in target.lists[name] if not id.startswith("repeat:")}
+        unfinished = {
+            id for name in ("wait", "paused", "delayed") for id in target.lists[name] if not id.startswith("repeat:")
+        }
         assert {id: count for id, count in ran["runs"].items() if id in unfinished} == dict.fromkeys(unfinished, 1)
         assert ran["added"] not in target.count(), "the next id was in use"
         return not killed

@@ -88,6 +88,7 @@ const liveCommands = {
     const options = { prefix: at.prefix, connection: session.connection(at.db) };
     const queue = new session.bullmq.Queue(at.queue, options);
     const { id: added } = await queue.add('last', {});
+    await queue.resume();
     await queue.promoteJobs();
     const runs = {};
     const worker = new session.bullmq.Worker(at.queue, async job => { runs[job.id] = (runs[job.id] ?? 0) + 1; }, { ...options, concurrency: 50 });

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from threading import Event, Thread
 
 import pytest
 from redis import Redis
@@ -122,6 +123,25 @@ def test_a_queue_of_both_and_one_of_neither_are_refused(run, bull, redis):
     assert refused.code == 3 and "both" in refused.err
     refused = run("migrate", f"no-{bull.name}", "--to-prefix", "moved")
     assert refused.code == 3 and "flavor" in refused.err
+
+
+def test_a_lock_that_is_renewed_although_all_workers_are_said_to_be_stopped_is_refused(run, bull, target, redis):
+    hold(redis, bull)
+    ended = Event()
+
+    def renew() -> None:
+        while not ended.wait(0.05):
+            redis.set(f"bull:{bull.name}:1:lock", "token", px=60_000)
+
+    worker = Thread(target=renew)
+    worker.start()
+    try:
+        refused = run("migrate", bull.name, "--to-prefix", "moved", "--legacy-workers-stopped")
+    finally:
+        ended.set()
+        worker.join()
+    assert refused.code == 3 and "a worker of Bull still runs" in refused.err
+    assert not any(target.get_job_counts().values())
 
 
 def test_the_queue_itself_is_no_target(run, bull, redis_url):
