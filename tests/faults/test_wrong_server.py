@@ -2,14 +2,12 @@
 
 import http.server
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker, errors
-from bullrush.embedded import EmbeddedRedis
-from tests.waiting import wait_until
 
 from .fake_server import FakeServer
 
@@ -50,15 +48,6 @@ def test_keys_of_something_else_are_refused(use: Use, server, own_redis):
     with pytest.raises(errors.LegacyQueueError, match="do not belong to a BullMQ queue"):
         use("work", url=server.url)
     assert own_redis.keys() == ["bull:work:wait"]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """Return the URL of a cluster of one node, which serves all slots."""
-    with EmbeddedRedis(port=0, args=["--cluster-enabled", "yes"]) as server, Redis.from_url(server.url) as redis:
-        redis.execute_command("CLUSTER ADDSLOTS", *range(16384))
-        wait_until(lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "the cluster is up")
-        yield server.url
 
 
 @USES
