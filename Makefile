@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet kills bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
+.PHONY: help demo test test-rust test-python fuzz denied fleet kills bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -146,6 +146,11 @@ fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullru
 kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
 	$(call say,Killed migrators)
 	@KILLS=$(or $(KILLS),all) $(PYTEST) -n $(WORKERS) tests/interop/killing $(ARGS)
+
+BRIDGE_JOBS ?= 10000
+bridge: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## 10,000 jobs go over the bridge from Bull while its own worker works, too
+	$(call say,$(BRIDGE_JOBS) jobs go over the bridge from Bull)
+	@BRIDGE_JOBS=$(BRIDGE_JOBS) $(PYTEST) --timeout 600 tests/interop/test_legacy_bridge.py -k works_too $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench

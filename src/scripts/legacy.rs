@@ -195,8 +195,17 @@ pub async fn cleanup(batch: &Batch<'_>) -> Result<Vec<Value>> {
     batch.run(&lua::legacy::CLEANUP, Retry::Safe).await
 }
 
+/// Schedules the next jobs of repeatables in a queue of Bull.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn continue_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::CONTINUE_REPEATABLE, Retry::Safe).await
+}
+
 /// The scripts of the family that [`by_name`] knows.
 pub const NAMES: &[&str] = &[
+    "continue_repeatable",
     "add_1",
     "add_2",
     "add_3",
@@ -237,6 +246,7 @@ pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
         "cleanup" => cleanup(batch).await,
         "receive_repeatable" => receive_repeatable(batch).await,
         "drop_repeatable" => drop_repeatable(batch).await,
+        "continue_repeatable" => continue_repeatable(batch).await,
         _ => Err(Error::InvalidOption(format!("no script legacy/{name}"))),
     }
 }

@@ -11,7 +11,7 @@ import bullrush.aio
 from bullrush import Queue, Worker
 from tests.waiting import wait_until
 
-from .bull_queue import every_bull, newest_bull
+from .bull_queue import every_bull, named_bulls, newest_bull
 from .conftest import server_of
 
 JOBS = int(os.environ.get("BRIDGE_JOBS", "200"))
@@ -180,3 +180,20 @@ def test_a_cancelled_bridge_leaves_no_claim(elsewhere, redis, redis_url, queue_n
     assert not redis.exists(f"bull:{queue_name}:ext:claim")
     left = redis.llen(f"bull:{queue_name}:wait")
     assert count(elsewhere, "wait") == 200 - left
+
+
+@named_bulls
+def test_repeatable_jobs_go_on(bull, old, elsewhere, redis, queue_name):
+    bull.call("add", queue=queue_name, data={"n": 1}, opts={"repeat": {"cron": "* * * * * *"}})
+    with ThreadPoolExecutor(1) as thread:
+        bridging = thread.submit(old.bridge, elsewhere)
+        wait_until(lambda: count(elsewhere, "waiting") >= 2, "two jobs of it")
+        old.close()
+        assert bridging.result().moved == {"delayed": count(elsewhere, "waiting")}
+    first, second = elsewhere.get_jobs("waiting", asc=True)[:2]
+    assert int(second.id.rpartition(":")[2]) - int(first.id.rpartition(":")[2]) >= 1000
+    assert first.data == second.data == {"n": 1}
+    [pending] = redis.zrange(f"bull:{queue_name}:delayed", 0, -1)
+    bull.call("work", queue=queue_name)
+    wait_until(lambda: pending in [id for id, _ in bull.call("worked", queue=queue_name)], "Bull works the next one")
+    wait_until(lambda: redis.zrange(f"bull:{queue_name}:delayed", 0, -1) not in ([], [pending]), "and adds another")

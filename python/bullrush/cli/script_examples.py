@@ -60,6 +60,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "legacy/cleanup": ("100",),
     "legacy/drop_repeatable": ("digest:::60000", _NOW, "delayed", "", ""),
     "legacy/forget_mirrored": (_NOW, *_JOB, "completed", *_NO_FIELDS),
+    "legacy/continue_repeatable": ("digest:::60000", _NOW, _NOW, "repeat:digest:1", "name", "digest"),
     "legacy/mirror_job": (
         *_JOB, "completed", _NOW, "zset", "", "", "bull:mail:completed", '{"jobId":"17","val":5}', "returnvalue", "5",
     ),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from bullrush._core import now_ms
 from bullrush.base.operation import reply
+from bullrush.legacy.bridging.continuing import continue_repeatable
 from bullrush.legacy.migrating.migration import STATE_OF
 from bullrush.legacy.migrating.moved import Moved, Mover
 from bullrush.legacy.migrating.schedulers import PENDING
@@ -30,7 +32,7 @@ class Bridge:
 
     Args:
         legacy: the queue of Bull.
-        to_key: returns its keys.
+        base: its prefix and name.
         mover: moves jobs.
         mirror: mirrors their ends; None if nobody waits for them.
         on_progress: is called after every batch.
@@ -39,12 +41,12 @@ class Bridge:
     def __init__(
         self,
         legacy: CoreQueue,
-        to_key: Callable[[str], str],
+        base: str,
         mover: Mover,
         mirror: Mirror | None,
         on_progress: OnProgress | None,
     ) -> None:
-        self._legacy, self._to_key, self._mover, self._mirror = legacy, to_key, mover, mirror
+        self._legacy, self._base, self._mover, self._mirror = legacy, base, mover, mirror
         self._on_progress = on_progress
         self._repeatables = 0
         #: Jobs that had to stay, and when they are tried again.
@@ -62,13 +64,16 @@ class Bridge:
         waiting, delayed = await self._read()
         for place, ids in (("wait", waiting), ("delayed", delayed)):
             if ids:
+                for id in ids:
+                    if id.startswith(PENDING):
+                        await continue_repeatable(self._legacy, self._base, id)
                 self.add(await self._mover.move(place, ids))
                 self._report_progress(place)
         return bool(await self._mirror_some() or waiting or delayed)
 
     async def is_done(self) -> bool:
         """Return whether nothing is left; asked after a round in which there was nothing to do."""
-        return self._left == 0 and (self._mirror is None or await self._mirror.is_done())
+        return self._left <= len(self._taken) and (self._mirror is None or await self._mirror.is_done())
 
     async def _read(self) -> tuple[list[str], list[str]]:
         """Return the jobs to move next: waiting ones, the next to run first, and delayed ones."""
@@ -76,26 +81,29 @@ class Bridge:
         paused, waiting, waiting_count, delayed, delayed_count, repeatables, held = await reply(
             self._legacy.commands(
                 [
-                    ["EXISTS", self._to_key("meta-paused")],
-                    ["LRANGE", self._to_key("wait"), -most, -1],
-                    ["LLEN", self._to_key("wait")],
-                    ["ZRANGE", self._to_key("delayed"), 0, most + self._repeatables - 1],
-                    ["ZCARD", self._to_key("delayed")],
-                    ["ZCARD", self._to_key("repeat")],
-                    ["LLEN", self._to_key("paused")],
+                    ["EXISTS", f"{self._base}:meta-paused"],
+                    ["LRANGE", f"{self._base}:wait", -most, -1],
+                    ["LLEN", f"{self._base}:wait"],
+                    ["ZRANGE", f"{self._base}:delayed", 0, most + self._repeatables - 1, "WITHSCORES"],
+                    ["ZCARD", f"{self._base}:delayed"],
+                    ["ZCARD", f"{self._base}:repeat"],
+                    ["LLEN", f"{self._base}:paused"],
                 ]
             )
         )
         self._repeatables = repeatables
-        # A paused queue is not empty: its jobs move when it is resumed.
-        self._left = waiting_count + delayed_count + held if paused else 0
-        if paused:
+        self._left = waiting_count + delayed_count + held
+        if paused:  # not empty: its jobs move when it is resumed
             return [], []
         ready = [id.decode() for id in reversed(waiting)]
-        later = [id.decode() for id in delayed]
         movable = [id for id in ready if id not in self._taken][: self._mover.size]
-        # Without its iteration a repeatable job would end: they stay with Bull.
-        postponed = [id for id in later if id not in self._taken and not id.startswith(PENDING)][: self._mover.size]
+        # A job of a repeatable moves when it is due: then the next one is scheduled.
+        due = {
+            id.decode(): float(score) / 4096 <= now_ms() for id, score in zip(delayed[::2], delayed[1::2], strict=True)
+        }
+        waits = [id for id, is_due in due.items() if id.startswith(PENDING) and not is_due]
+        self._left = max(self._left - len(waits), 0)
+        postponed = [id for id in due if id not in self._taken and id not in waits][: self._mover.size]
         return movable, postponed
 
     async def _mirror_some(self) -> int:

@@ -43,7 +43,8 @@ class LegacyBridging(LegacyMovers):
 
         Producers of Bull need no change, and workers of Bull may work the queue at the same time: each job runs in one of the two
         queues. Delayed jobs move at once, and stay delayed. Active and finished jobs stay. While the queue of Bull is paused,
-        nothing moves. Repeatable jobs stay Bull's.
+        nothing moves. Repeatable jobs stay Bull's: each of their jobs moves when it is due, and the bridge schedules the next one
+        here as a worker of Bull does. A run with ``migrate`` makes job schedulers of them.
 
         The bridge ends at ``close()`` from another thread, when its task is cancelled, after ``max_seconds``, or when nothing is
         left to do. A batch that is under way is finished before. If its process is killed, at most 100 jobs stand in the key
@@ -88,7 +89,7 @@ class LegacyBridging(LegacyMovers):
         watcher = None
         if layout is not None:
             watcher = Mirror(self.core, self.qualified_name, source, layout, target.core, target.name, target.to_key)
-        bridge = Bridge(self.core, self.to_key, mover, watcher, on_progress)
+        bridge = Bridge(self.core, self.qualified_name, mover, watcher, on_progress)
         try:
             bridge.add(await claiming.recover())
             wait = _SHORTEST_WAIT

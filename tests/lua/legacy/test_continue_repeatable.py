@@ -1,0 +1,39 @@
+"""lua/legacy/continue_repeatable.lua: the next job of a repeatable of Bull."""
+
+SCRIPT = "legacy/continue_repeatable"
+KEY = "mail::::60000"
+NOW = 1795225320000
+NEXT = NOW + 60_000
+
+
+def proceed(run, queue):
+    return run(SCRIPT, queue, KEY, NOW, NEXT, f"repeat:ab:{NEXT}", "name", "mail", "data", "{}")
+
+
+def test_the_next_job_is_delayed_once(run, client, queue, dump):
+    client.zadd(f"bull:{queue}:repeat", {KEY: NOW})
+    client.set(f"bull:{queue}:id", 4)
+    assert proceed(run, queue) == 1
+    state = dump(queue)
+    assert state == {
+        "id": "5",
+        "repeat": [(KEY, NEXT)],
+        "delayed": [(f"repeat:ab:{NEXT}", NEXT * 4096 + 5)],
+        f"repeat:ab:{NEXT}": {"name": "mail", "data": "{}"},
+    }
+    assert proceed(run, queue) == 0
+    assert dump(queue) == state
+
+
+def test_a_repeatable_that_was_removed_has_no_next_job(run, queue, dump):
+    assert proceed(run, queue) == 0
+    assert dump(queue) == {}
+
+
+def test_a_job_that_a_worker_has_added_stays(run, client, queue, dump):
+    client.zadd(f"bull:{queue}:repeat", {KEY: NOW})
+    client.hset(f"bull:{queue}:repeat:ab:{NEXT}", "name", "theirs")
+    assert proceed(run, queue) == 1
+    state = dump(queue)
+    assert state[f"repeat:ab:{NEXT}"] == {"name": "theirs"}
+    assert "delayed" not in state
