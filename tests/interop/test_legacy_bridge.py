@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import bullrush.aio
-from bullrush import Queue, Worker
+from bullrush import LegacyQueue, Queue, Worker
 from tests.waiting import wait_until
 
-from .bull_queue import every_bull, named_bulls, newest_bull
+from .bull_queue import every_bull, newest_bull
 from .conftest import server_of
 
 JOBS = int(os.environ.get("BRIDGE_JOBS", "200"))
@@ -63,13 +63,14 @@ def test_no_job_runs_twice_and_none_is_lost_while_a_worker_of_bull_works_too(req
     runs: list[str] = []
     bull.call("produce", queue=queue_name, rate=1_000)
     wait_until(lambda: len(bull.call("produced", queue=queue_name)) >= JOBS // 2, "a backlog")
-    bull.call("work", queue=queue_name)
-    wait_until(lambda: bull.call("worked", queue=queue_name), "the worker of Bull works")
     with worker_of(to, lambda job: runs.append(job.id)), ThreadPoolExecutor(1) as thread:
-        bridging = thread.submit(old.bridge, to, until="empty")
-        wait_until(lambda: len(bull.call("produced", queue=queue_name)) >= JOBS, "all jobs", 120)
-        added = bull.call("stop_producing", queue=queue_name)
+        bull.call("work", queue=queue_name)
+        wait_until(lambda: bull.call("worked", queue=queue_name), "the worker of Bull works")
+        with LegacyQueue(queue_name, url=old.opts["url"]) as first:
+            bridging = thread.submit(first.bridge, to)
+            wait_until(lambda: runs and len(bull.call("produced", queue=queue_name)) >= JOBS, "all jobs", 120)
         bridging.result()
+        added = bull.call("stop_producing", queue=queue_name)
         report = old.bridge(to, until="empty")
         wait_until(lambda: count(to, "waiting", "active") == 0, "all have run")
     wait_until(lambda: bull.call("counts", queue=queue_name)["active"] == 0, "Bull has finished")
@@ -182,15 +183,17 @@ def test_a_cancelled_bridge_leaves_no_claim(elsewhere, redis, redis_url, queue_n
     assert count(elsewhere, "wait") == 200 - left
 
 
-@named_bulls
+@pytest.mark.parametrize("bull", ["bull30", "bull4"], indirect=True)
 def test_repeatable_jobs_go_on(bull, old, elsewhere, redis, queue_name):
     bull.call("add", queue=queue_name, data={"n": 1}, opts={"repeat": {"cron": "* * * * * *"}})
     with ThreadPoolExecutor(1) as thread:
         bridging = thread.submit(old.bridge, elsewhere)
-        wait_until(lambda: count(elsewhere, "waiting") >= 2, "two jobs of it")
-        old.close()
-        assert bridging.result().moved == {"delayed": count(elsewhere, "waiting")}
-    first, second = elsewhere.get_jobs("waiting", asc=True)[:2]
+        try:
+            wait_until(lambda: count(elsewhere, "delayed") >= 2, "two jobs of it")
+        finally:
+            old.close()
+        assert bridging.result().moved == {"delayed": count(elsewhere, "delayed")}
+    first, second = elsewhere.get_jobs("delayed", asc=True)[:2]
     assert int(second.id.rpartition(":")[2]) - int(first.id.rpartition(":")[2]) >= 1000
     assert first.data == second.data == {"n": 1}
     [pending] = redis.zrange(f"bull:{queue_name}:delayed", 0, -1)
