@@ -10,20 +10,28 @@ local call = redis.call
 --- @include attempt
 --- @include on_hash
 local P = string.sub(KEYS[1], 1, -5)
+
+-- Not by unpack, which has a limit: a job may have thousands of fields.
+local function with_job(score, job_key)
+  local answer = on_hash('HGETALL', job_key) or {}
+  table.insert(answer, 1, score)
+  return answer
+end
+
 local place, id, claim = ARGV[1], ARGV[2], ARGV[3]
 local lock = assert(tonumber(ARGV[4]), 'lock is not a number')
 local key, job_key, claims = P .. place, P .. id, P .. 'ext:claim'
 local known = call('HGET', claims, id)
 if known then
   local found, _, score = string.match(known, '^(%S+) (%S+) ?(.*)$')
-  return found == claim and { score, unpack(on_hash('HGETALL', job_key) or {}) }
+  return found == claim and with_job(score, job_key)
 end
 
 local kind = call('TYPE', key).ok
 local score = kind == 'zset' and call('ZSCORE', key, id)
 local is_there = score or kind == 'set' and call('SISMEMBER', key, id) == 1
   -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the job.
-  or kind == 'list' and call('LPOS', key, id, 'RANK', '-1', 'MAXLEN', place == 'active' and '0' or '1000')
+  or kind == 'list' and call('LPOS', key, id, 'RANK', '-1', 'MAXLEN', place == 'active' and '0' or '10000')
 local is_locked = place == 'active' and call('EXISTS', job_key .. ':lock') == 1
 if not is_there or is_locked then
   return false
@@ -47,4 +55,4 @@ end)
 if kind == 'list' and score ~= '' then
   call('ZREM', P .. 'priority', id)
 end
-return { score, unpack(on_hash('HGETALL', job_key) or {}) }
+return with_job(score, job_key)

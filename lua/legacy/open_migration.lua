@@ -15,9 +15,10 @@ if not known then
   end
   known = (jobs > 0 or call('EXISTS', P .. 'id') == 1) and 'l-' or 'kept'
 end
+-- First, since a later run must not take the counter that this one writes for one of jobs of the queue's own.
+call('HSET', P .. 'ext:migration', source, known)
 -- Jobs that are added here meanwhile do not take the ids of jobs that are still to come.
 if known == 'kept' and last_id and last_id > (tonumber(call('GET', P .. 'id') or 0) or 0) then
   call('SET', P .. 'id', string.format('%.0f', last_id))
 end
-call('HSET', P .. 'ext:migration', source, known)
 return known

@@ -40,13 +40,17 @@ local number = string.find(id, '^[1-9]%d*$') and #id < 16 and tonumber(id)
 if number and number > (tonumber(call('GET', P .. 'id') or 0) or 0) then
   call('SET', P .. 'id', id)
 end
+-- In parts, since unpack has a limit: a job may have thousands of fields and log rows. A field stays with its value.
+local function write(command, key, first, last)
+  for at = first, last, 5000 do
+    call(command, key, unpack(ARGV, at, math.min(at + 4999, last)))
+  end
+end
+
 local name
 local done, failed = pcall(function()
-  local fields = { unpack(ARGV, 10 + rows) }
-  call('HSET', P .. id, unpack(fields))
-  if rows > 0 then
-    call('RPUSH', P .. id .. ':logs', unpack(ARGV, 10, 9 + rows))
-  end
+  write('HSET', P .. id, 10 + rows, #ARGV)
+  write('RPUSH', P .. id .. ':logs', 10, 9 + rows)
   if mirror ~= '' then
     call('HSET', P .. 'ext:mirror', id, mirror)
   end

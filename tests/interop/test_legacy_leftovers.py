@@ -9,7 +9,7 @@ from bullrush.legacy import Progress
 from bullrush.legacy.migrating import abandoned
 from tests.waiting import wait_until
 
-from .bull_queue import LATER, add, every_bull, flavor_of, named_bulls, newest_bull
+from .bull_queue import LATER, add, every_bull, finish_all, flavor_of, named_bulls, newest_bull
 from .conftest import server_of
 from .state import read_state
 
@@ -215,3 +215,13 @@ def test_a_migration_that_stopped_half_way_goes_on_without_merge(bull, old, new,
     assert old.migrate(new).moved == {"waiting": 50}
     ran = [str(id) for id in (*range(1, 101), 151, *range(101, 151))]
     assert redis.lrange(new.to_key("wait"), 0, -1)[::-1] == ran
+
+
+@newest_bull
+def test_an_id_that_is_the_name_of_a_key_of_bullmq_gets_a_prefix(bull, old, new, redis, node_fleet):
+    """Under its own name the job would stand where the queue has something else, and break the queue."""
+    add(bull, old, {"n": 1}, jobId="stalled")
+    add(bull, old, {"n": 2}, jobId="pc")
+    report = old.migrate(new)
+    assert (report.moved, report.renamed, report.left) == ({"waiting": 2}, 2, [])
+    assert finish_all(redis, node_fleet.get("bullmq5"), new) == ["l-stalled", "l-pc"]

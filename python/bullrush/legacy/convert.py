@@ -44,6 +44,8 @@ _DROPPED_OPTIONS: Final = ("timestamp", "delay", "repeat", "jobId", "debounce", 
 
 _FINISHED: Final = ("completed", "failed")
 _LEAST_URGENT: Final = 2_097_152
+#: The greatest number that Node and Redis count exactly; a greater one is taken for it.
+_MOST: Final = 2**53 - 1
 _ERROR_CLASS: Final = re.compile(r"^(?:[A-Za-z_$][\w$]*: )")
 
 
@@ -92,7 +94,7 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
     notes: list[str] = []
     if "deid" in raw:
         notes.append("its debounce id was not moved")
-    given = _decoded(raw.get("opts", b"{}"))
+    given = read_options(raw.get("opts", b"{}"))
     opts = _options(raw, given, rules, notes)
     timestamp = _first_number(raw.get("timestamp"), given.get("timestamp") if isinstance(given, dict) else None) or now
     finished = state in _FINISHED
@@ -107,11 +109,26 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
     fields.update(_history(raw, state))
     finished_on = 0
     if finished:
-        finished_on = read_number(raw.get("finishedOn")) or timestamp
+        finished_on = _first_number(raw.get("finishedOn")) or timestamp
         fields["finishedOn"] = _text(finished_on)
         if state == "completed":
             fields["returnvalue"] = _as_json(raw.get("returnvalue", b"null"))
     return Converted(fields, priority, timestamp, finished_on, tuple(notes))
+
+
+def read_options(stored: bytes) -> Any:
+    """Return options as Bull stores them; something that is neither a dict nor None if they cannot be converted."""
+    given = _decoded(stored)
+    try:
+        orjson.dumps(given)
+    except orjson.JSONEncodeError:
+        return _BROKEN  # no JSON, or nested too deeply
+    return given
+
+
+def due_at(score: bytes) -> int:
+    """Return when a delayed job may run, ms, by its score; 0 if that is no time."""
+    return (read_number(score) or 0) // 4096
 
 
 def changes(raw: RawHash, converted: Converted) -> tuple[dict[str, bytes], list[str]]:
@@ -229,7 +246,7 @@ def _decoded(stored: bytes) -> Any:
 
 
 def _count(raw: RawHash, field: str) -> int:
-    return max(read_number(raw.get(field)) or 0, 0)
+    return max(_first_number(raw.get(field)) or 0, 0)
 
 
 def _first_number(*given: object) -> int | None:
@@ -238,7 +255,7 @@ def _first_number(*given: object) -> int | None:
         if isinstance(value, int | float | str | bytes):
             number = read_number(value if isinstance(value, bytes | str) else str(value))
             if number is not None:
-                return number
+                return min(max(number, -_MOST), _MOST)
     return None
 
 

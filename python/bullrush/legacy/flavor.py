@@ -61,7 +61,9 @@ class LegacyFlavor(Handle):
         if self._layout is None:
             possible, shown_by = await self._find_out()
             if self._layout is None:
-                found = f"may be one of Bull {' or '.join(possible)} ({shown_by})" if shown_by else "has no jobs"
+                found = (
+                    f"may be one of Bull {' or '.join(possible)} ({shown_by})" if shown_by else "has no jobs that tell"
+                )
                 flavors = " or ".join(f'"{one}"' for one in possible)
                 raise LegacyQueueError(
                     f"queue {self.qualified_name} {found}: say which version of Bull it is, flavor={flavors}"

@@ -69,3 +69,9 @@ def test_the_same_claim_again_gets_the_job_again_and_another_one_does_not(run, q
 def test_an_id_without_a_job_leaves_the_list(run, client, queue):
     client.rpush(f"bull:{queue}:wait", "9")
     assert run(SCRIPT, queue, "wait", "9", "c1", 30_000) == [""]
+
+
+def test_a_job_may_have_any_number_of_fields(run, client, queue, bull):
+    client.hset(bull + "1", mapping={f"own {n}": n for n in range(10_000)})
+    for _ in range(2):
+        assert len(run(SCRIPT, queue, "wait", "1", "c1", 30_000)) == 1 + 2 * 10_001

@@ -93,3 +93,12 @@ def test_a_job_that_cannot_enter_leaves_nothing(run, client, queue, dump):
     with pytest.raises(Exception, match="WRONGTYPE"):
         receive(run, queue, "1", mirror="m")
     assert dump(queue) == before
+
+
+def test_a_job_may_have_any_number_of_fields_and_log_rows(run, queue, client):
+    rows = [f"row {n}" for n in range(20_000)]
+    own = [part for n in range(10_000) for part in (f"own {n}", n)]
+    run(SCRIPT, queue, NOW, "c", "1", "", "wait", "", "", "", len(rows), *rows, *FIELDS, *own)
+    assert client.lrange(f"bull:{queue}:1:logs", 0, -1) == rows
+    assert client.hlen(f"bull:{queue}:1") == 10_006
+    assert client.hget(f"bull:{queue}:1", "own 9999") == "9999"

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from bullrush.legacy.backoff import bull_backoff
-from bullrush.legacy.convert import Rules, changes, convert
+from bullrush.legacy.convert import Rules, changes, convert, due_at
 
 NOW = 1_795_225_366_409
 KEEP = Rules()
@@ -144,3 +144,21 @@ def test_the_delays_of_bull_are_kept_by_a_strategy():
     assert Job.opts["backoff"] == {"type": "bull-exponential", "delay": 100}
     delays = [bull_backoff(failures, "bull-exponential", ValueError(), Job()) for failures in (1, 2, 3)]
     assert delays == [100, 300, 700]
+
+
+def test_numbers_that_redis_cannot_count_become_the_greatest_that_it_can():
+    job = of(LAST, fields={"opts": b'{"attempts":1e30}', "attemptsMade": b"1e23"})
+    assert orjson.loads(job.fields["opts"])["attempts"] == 2**53 - 1
+    assert job.fields["atm"] == b"%d" % (2**53 - 1)
+
+
+def test_options_that_are_nested_too_deeply_are_moved_as_they_are():
+    opts = b'{"a":' * 300 + b"1" + b"}" * 300
+    job = of(LAST, fields={"opts": opts})
+    assert job.fields["opts"] == opts
+    assert "moved as they are" in job.notes[0]
+
+
+@pytest.mark.parametrize(("score", "due"), [(b"28676", 7), (b"inf", 0), (b"-inf", 0)])
+def test_a_score_that_is_no_time_is_not_an_error(score, due):
+    assert due_at(score) == due

@@ -48,6 +48,13 @@ def test_a_key_that_cannot_be_read_becomes_nothing():
     assert as_scheduler(read_repeatable("what", NEXT), None, NOW, Rules()) is None
 
 
+def test_a_pattern_that_no_worker_can_read_becomes_nothing():
+    """Bull 3.0 stores such a repeatable for {every: ...}, which it does not know, and then throws."""
+    repeatable = read_repeatable("mail::::undefined", NEXT)
+    assert repeatable.pattern == "undefined"
+    assert as_scheduler(repeatable, None, NOW, Rules()) is None
+
+
 def test_a_repeatable_without_a_job_has_a_note():
     scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), None, NOW, Rules())
     assert scheduler.name == b"mail"

@@ -23,7 +23,7 @@ from uuid import uuid4
 from bullrush._core import now_ms
 from bullrush.base.operation import reply
 from bullrush.legacy.bridging.remembered import keep_until_mirrored, remember
-from bullrush.legacy.convert import Converted, Rules, convert
+from bullrush.legacy.convert import Converted, Rules, convert, due_at
 from bullrush.legacy.migrating.moved import BATCH, Moved, place_of
 from bullrush.legacy.reading import fields_of
 
@@ -145,7 +145,7 @@ class ClaimingMover:
         return moved
 
     def _convert(self, claim: _Claim, job: list[bytes], now: int) -> Converted:
-        due = int(float(job[0])) // 4096 if claim.place == "delayed" else None
+        due = due_at(job[0]) if claim.place == "delayed" else None
         return convert(fields_of(job[1:]), claim.place, now, self._rules, due)
 
     def _as_call(

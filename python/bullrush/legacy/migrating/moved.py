@@ -12,6 +12,11 @@ BATCH: Final = 100
 
 #: Whether jobs keep their ids, or numeric ids get the prefix ``l-``: the target counts with numbers itself.
 Ids: TypeAlias = Literal["kept", "l-"]
+#: The keys of a queue of BullMQ that are no jobs: a job with such an id would damage the queue.
+_KEYS: Final = frozenset(
+    {"id", "meta", "events", "marker", "pc", "limiter", "stalled", "stalled-check", "repeat"}
+    | {"wait", "paused", "active", "delayed", "prioritized", "waiting-children", "completed", "failed"}
+)
 
 
 class Moved(NamedTuple):
@@ -51,10 +56,10 @@ def new_ids(decision: Ids) -> Callable[[str], tuple[str, str]]:
     """Return what gives a job its id in BullMQ, and the one to take if a job has that id; "" for none."""
 
     def kept(id: str) -> tuple[str, str]:
-        return (id, f"l-{id}") if is_number(id) else (id, "")
+        return (id, f"l-{id}") if is_number(id) else prefixed(id)
 
     def prefixed(id: str) -> tuple[str, str]:
-        return (f"l-{id}" if is_number(id) else id), ""
+        return (f"l-{id}" if is_number(id) or id in _KEYS else id), ""
 
     return kept if decision == "kept" else prefixed
 

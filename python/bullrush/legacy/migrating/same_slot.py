@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import now_ms
 from bullrush.base.operation import reply
-from bullrush.legacy.convert import DROPPED, FIELDS, Converted, RawHash, Rules, changes, convert
+from bullrush.legacy.convert import DROPPED, FIELDS, Converted, RawHash, Rules, changes, convert, due_at
 from bullrush.legacy.migrating.moved import BATCH, Moved, place_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class SlotMover:
         raws, scores = await self._read(place, ids)
         now = now_ms()
         converted = [
-            convert(raw, place, now, self._rules, None if score is None else int(float(score)) // 4096)
+            convert(raw, place, now, self._rules, None if score is None else due_at(score))
             for raw, score in zip(raws, scores, strict=True)
         ]
         calls = [self._call(place, *one) for one in zip(ids, raws, converted, strict=True)]

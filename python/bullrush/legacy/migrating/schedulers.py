@@ -8,7 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from bullrush.legacy.convert import RawHash, Rules, convert
+from bullrush._core import cron_next
+from bullrush.errors import InvalidOptionError
+from bullrush.legacy.convert import RawHash, Rules, convert, read_options
 from bullrush.legacy.repeatable import Repeatable
 
 #: How the ids of the pending jobs of repeatables begin.
@@ -71,14 +73,12 @@ def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: R
         now: the time, ms.
         rules: see `Rules`.
     """
-    if repeatable.pattern is None and not repeatable.every:
+    if not repeatable.every and not _is_pattern(repeatable.pattern):
         return None
     name = repeatable.name.encode()
     new = convert({"name": name, "opts": b"{}"} if raw is None else raw, "wait", now, rules)
-    try:
-        opts: dict[str, Any] = orjson.loads(new.fields["opts"])
-    except orjson.JSONDecodeError:
-        opts = {"attempts": 0}
+    given_opts = read_options(new.fields["opts"])
+    opts: dict[str, Any] = given_opts if isinstance(given_opts, dict) else {"attempts": 0}
     notes = new.notes if raw is not None else ("it had no pending job, so its jobs have no data and no options",)
     given = {} if raw is None else _repeat_options(raw)
     count = given["count"] if isinstance(given.get("count"), int) else 1
@@ -101,6 +101,14 @@ def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: R
         fields=fields,
         notes=notes,
     )
+
+
+def _is_pattern(pattern: str | None) -> bool:
+    """Return whether a worker can tell the times of a cron pattern: Bull 3.0 stores "undefined" where it has refused another one."""
+    try:
+        return pattern is not None and cron_next(pattern, "UTC", 0) is not None
+    except InvalidOptionError:
+        return False
 
 
 def _repeat(repeatable: Repeatable, given: dict[str, Any]) -> dict[str, Any]:
