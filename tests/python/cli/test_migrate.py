@@ -162,6 +162,12 @@ def test_a_terminal_shows_how_far_it_is(terminal, bull):
     assert code == 0 and "3 jobs were moved" in screen
 
 
+def test_without_rich_the_bar_is_plain_text(terminal, bull):
+    program = ("-c", "import sys; sys.modules['rich'] = None; from bullrush.cli import main; sys.exit(main())")
+    code, screen = terminal("migrate", bull.name, "--to-prefix", "moved", program=program).ended()
+    assert code == 0 and "moved 3/3\n" in screen and "3 jobs were moved" in screen
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_bridge_carries_jobs_over_until_a_signal_comes(number, bull, target):
     words = [sys.executable, "-m", "bullrush", "migrate", bull.name, "--to-prefix", "moved", "--bridge", "--json"]
