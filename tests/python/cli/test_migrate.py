@@ -101,9 +101,11 @@ def test_a_job_that_is_left_has_its_reason_and_the_exit_code_1(run, bull, redis)
 
 def test_a_queue_that_was_moved_is_cleaned_up(run, bull, redis):
     assert run("migrate", bull.name, "--to-prefix", "moved").code == 0
-    ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify", "--flavor", "4")
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify")
     assert ended.code == 0 and "Nothing is left that still has to run." in ended.out
-    ended = run("migrate", bull.name, "--to-prefix", "moved", "--cleanup", "--flavor", "4")
+    again = run("migrate", bull.name, "--to-prefix", "moved", "--json")
+    assert (again.code, again.json["moved"], again.json["flavor"]) == (0, {}, None)
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--cleanup")
     assert ended.code == 0 and f"of bull:{bull.name} deleted" in ended.out
     assert redis.keys(f"bull:{bull.name}:*") == []
 

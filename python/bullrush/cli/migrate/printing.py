@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
+from bullrush.errors import LegacyQueueError
 from bullrush.legacy import LegacyQueue
 from bullrush.legacy.report import BridgeReport, MigrationReport, Remark, Verification
 from bullrush.queue import Queue
@@ -20,14 +22,13 @@ class Heading:
     """From where to where."""
 
     def __init__(self, legacy: LegacyQueue, to: Queue) -> None:
-        """Ask the queue of Bull for its version."""
-        self.json = {
-            "queue": legacy.name,
-            "flavor": legacy.get_flavor(),
-            "to": {"queue": to.name, "prefix": to.prefix},
-        }
-        version = _VERSIONS[legacy.get_flavor()]
-        self._text = f"{legacy.prefix}:{legacy.name} (Bull {version}) -> {to.prefix}:{to.name}"
+        """Ask the queue of Bull for its version; a queue whose jobs have all moved does not tell it, and need not."""
+        flavor = None
+        with suppress(LegacyQueueError):
+            flavor = legacy.get_flavor()
+        self.json = {"queue": legacy.name, "flavor": flavor, "to": {"queue": to.name, "prefix": to.prefix}}
+        version = f" {_VERSIONS[flavor]}" if flavor else ""
+        self._text = f"{legacy.prefix}:{legacy.name} (Bull{version}) -> {to.prefix}:{to.name}"
 
     def __str__(self) -> str:
         """Return it as a line."""
