@@ -60,7 +60,7 @@ def test_an_example_runs_as_printed(code: str, tmp_path: Path) -> None:
     program.write_text(code)
     # Each example has a server of its own, so that all may use the names that read best.
     environment = {**os.environ, "BULLRUSH_URL": "embedded://"}
-    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment, timeout=50)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment, timeout=100)
     assert ran.returncode == 0, f"{code}\n{ran.stdout}\n{ran.stderr}"
 
 

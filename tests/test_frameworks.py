@@ -58,7 +58,7 @@ def run(tmp_path: Path, url: str) -> Run:
 
     def run(*command: str) -> str:
         command = (*STARTS.get(command[0], command[:1]), *command[1:])
-        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=50)
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
         assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
         return ran.stdout.strip()
 

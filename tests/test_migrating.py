@@ -43,7 +43,7 @@ def test_the_commands_of_the_page_work_on_its_first_program(
 
     def run(command: str, *further: str) -> str:
         words = [sys.executable, "-m", *shlex.split(command), *further]
-        ran = subprocess.run(words, capture_output=True, text=True, timeout=50)
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=100)
         assert ran.returncode == 0, f"{command}\n{ran.stderr}"
         return ran.stdout
 

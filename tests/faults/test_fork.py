@@ -156,7 +156,7 @@ worker.close()
 print("both ended")
 """
     quiet = ["-W", "ignore:This process:DeprecationWarning"]  # Python >= 3.12 warns of every fork beside threads
-    ended = subprocess.run([sys.executable, *quiet, "-c", program], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([sys.executable, *quiet, "-c", program], capture_output=True, text=True, timeout=100)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "both ended\n", "")
 
 

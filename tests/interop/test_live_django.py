@@ -91,7 +91,7 @@ def test_the_example_for_node_adds_the_job_that_django_adds(redis_url, prefix_of
     const opened = [];
     (async () => {{ {example}; await Promise.all(opened.map(queue => queue.close())); }})();
     """
-    subprocess.run(["node", "-e", program], cwd=INTEROP, check=True, timeout=50)
+    subprocess.run(["node", "-e", program], cwd=INTEROP, check=True, timeout=100)
     with override_settings(TASKS={"default": backend_of(redis_url, "mails", prefix_of_docs)}):
         welcome.using(queue_name="mails", priority=10).enqueue(7, lang="de")
     with Queue("mails", url=redis_url, prefix=prefix_of_docs) as queue:

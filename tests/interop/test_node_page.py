@@ -37,7 +37,7 @@ def node(program: str, url: str) -> subprocess.Popen[str]:
 def python(program: str, url: str) -> str:
     """Run a program of the page and return what it prints."""
     environment = {**os.environ, "BULLRUSH_URL": url}
-    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=30)
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

@@ -96,7 +96,7 @@ def test_a_second_process_with_an_embedded_server_of_its_own_is_told() -> None:
     try:
         second = subprocess.run(command, input="\n", capture_output=True, text=True, check=True)
     finally:
-        first.communicate("\n", timeout=20)
+        first.communicate("\n", timeout=100)
     assert "only this process and its children see" in second.stderr and "embedded://DIR" in second.stderr
 
 

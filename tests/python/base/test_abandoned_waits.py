@@ -115,7 +115,7 @@ def test_a_wait_interrupted_by_a_signal_takes_no_job(queue: Queue, worker: Calla
     by_hand.get_next_job("token", block=False)
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
-        threading.Timer(0.1, signal.raise_signal, [signal.SIGUSR1]).start()
+        threading.Timer(0.5, signal.raise_signal, [signal.SIGUSR1]).start()
         with pytest.raises(InterruptedError):
             by_hand.get_next_job("gone")
     finally:
@@ -134,7 +134,7 @@ def test_an_interrupted_loop_over_events_goes_on_with_the_next_one(queue: Queue,
         events = following.iterate()
         before = signal.signal(signal.SIGUSR1, interrupt)
         try:
-            threading.Timer(0.1, signal.raise_signal, [signal.SIGUSR1]).start()
+            threading.Timer(0.5, signal.raise_signal, [signal.SIGUSR1]).start()
             with pytest.raises(InterruptedError):
                 next(events)
         finally:

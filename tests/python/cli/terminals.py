@@ -17,7 +17,7 @@ class Terminal(pexpect.spawn):
             [*program, *map(str, words)],
             env={**os.environ, "TERM": "xterm", "COLUMNS": "160", "NO_COLOR": "1"},
             encoding="utf-8",
-            timeout=20,
+            timeout=60,
             dimensions=(50, 160),
             echo=echo,
         )

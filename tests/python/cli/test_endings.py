@@ -100,7 +100,7 @@ def test_ctrl_c_ends_a_command_quietly(queue: Queue) -> None:
     following = start("events", queue.name, "--since", "1h")
     assert following.stdout is not None and "added" in following.stdout.readline()
     os.kill(following.pid, signal.SIGINT)
-    _, err = following.communicate(timeout=20)
+    _, err = following.communicate(timeout=100)
     assert (following.returncode, err) == (130, "")
 
 
@@ -112,5 +112,5 @@ def test_watching_prints_again_until_ctrl_c(queue: Queue) -> None:
     queue.add("y")
     wait_until(lambda: '"waiting":2' in watching.stdout.readline())  # type: ignore[union-attr]
     os.kill(watching.pid, signal.SIGINT)
-    _, err = watching.communicate(timeout=20)
+    _, err = watching.communicate(timeout=100)
     assert (watching.returncode, err) == (130, "")

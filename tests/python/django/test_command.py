@@ -25,7 +25,7 @@ def manage(redis_url, prefix, tmp_path):
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", MANAGE, str(ROOT), *words]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=50)
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
 
     return run
 

@@ -153,7 +153,7 @@ def test_the_error_of_an_attempt_that_lost_its_job_is_not_given_to_the_next_atte
             lost.set()
         raise RuntimeError(f"attempt {job.attempts_started}")
 
-    w = worker(handler, lock_duration=400, stalled_interval=50)
+    w = worker(handler, lock_duration=2_000, stalled_interval=50)
     w.on("failed", lambda job, error: told.append(str(error)))
     queue.add("n")
     w.run(until="drained")

@@ -39,7 +39,7 @@ def test_durations_and_waiting_times_are_histograms(redis_url: str, queue: Queue
     text = worker.export_prometheus_metrics({"env": "test"})
     assert value(text, "bullmq_job_duration_seconds_count", 'env="test"') == 2
     assert value(text, "bullmq_job_duration_seconds_bucket", 'le="0.01"') == 0
-    assert 0.04 <= value(text, "bullmq_job_duration_seconds_sum") < 2
+    assert 0.04 <= value(text, "bullmq_job_duration_seconds_sum") < 30
     assert value(text, "bullmq_job_wait_seconds_bucket", 'le="5"') == 0, (
         "10 s each: of the delay only the time after it"
     )

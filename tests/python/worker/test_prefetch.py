@@ -212,7 +212,7 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
             told.pause(do_not_wait_active=True)
         case "close":
             threading.Thread(target=told.close).start()
-            wait_until(lambda: told.closing)
+            wait_until(lambda: told._run is not None and told._run.closing)
     gated.gate.set()
     wait_until(lambda: queue.get_job_counts("completed", "active") == {"completed": 301, "active": 0})
     assert len(gated.starts) == 301

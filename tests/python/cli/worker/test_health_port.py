@@ -57,7 +57,7 @@ def test_one_process_tells_its_health_and_its_metrics(start: Start, queue: Queue
     assert worker["last_claim_age"] >= 0 and (worker["loop_lag"] is None) == (target == "jobs:blocking")
     code, text = get(command, "/metrics")
     assert value(text, "bullmq_job_duration_seconds_count") == 3
-    assert 0.06 <= value(text, "bullmq_job_duration_seconds_sum") < 5
+    assert 0.06 <= value(text, "bullmq_job_duration_seconds_sum") < 30
     assert value(text, "bullmq_job_wait_seconds_count") == 3
     assert value(text, "bullmq_oldest_due_job_age_seconds") == 0
     assert f'bullmq_job_count{{queue="{queue.name}", state="completed"}} 3' in text
