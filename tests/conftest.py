@@ -60,14 +60,20 @@ def redis(_client: Redis, queue_name: str) -> Redis:
     return _client
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Run all Spark tests in one test process, since a session costs a gigabyte, and give them more time."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(180))
+    yield  # pytest-xdist adds the group to the ids
+    if getattr(config.option, "loadgroup", False):
+        lost = [
+            item.nodeid for item in items if item.get_closest_marker("spark") and not item.nodeid.endswith("@spark")
+        ]
+        assert not lost, f"pytest-xdist does not keep Spark tests in one process: {lost[0]}"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
