@@ -51,6 +51,7 @@ attempt(function()
   end
 end, function()
   call('HDEL', claims, id)
+  redis.pcall('DEL', job_key .. ':lock')
 end)
 if kind == 'list' and score ~= '' then
   call('ZREM', P .. 'priority', id)

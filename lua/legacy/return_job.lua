@@ -3,6 +3,7 @@
 -- ARGV    id, claim
 -- Returns 1; 0 if the claim is not there any more
 local call = redis.call
+--- @include move_jobs
 local P = string.sub(KEYS[1], 1, -5)
 local id, claim = ARGV[1], ARGV[2]
 local known = call('HGET', P .. 'ext:claim', id)
@@ -10,19 +11,23 @@ local found, place, score = string.match(known or '', '^(%S+) (%S+) ?(.*)$')
 if found ~= claim then
   return 0
 end
+local function leave()
+  call('HDEL', P .. 'ext:claim', id)
+end
 if place == 'wait' or place == 'paused' then
+  local key = P .. (call('EXISTS', P .. 'meta-paused') == 1 and 'paused' or 'wait')
+  move_jobs({ { ids = { id }, key = key, push = 'RPUSH' } }, leave)
   if score ~= '' then
     call('ZADD', P .. 'priority', score, id)
   end
-  call('RPUSH', P .. (call('EXISTS', P .. 'meta-paused') == 1 and 'paused' or 'wait'), id)
 elseif place == 'active' then
-  call('LPUSH', P .. 'active', id)
-elseif score == '' then
+  move_jobs({ { ids = { id }, key = P .. 'active', push = 'LPUSH' } }, leave)
+elseif score ~= '' then
+  move_jobs({ { ids = { id }, key = P .. place, scores = { score } } }, leave)
+else -- a set of Bull 1 or 2
   call('SADD', P .. place, id)
-else
-  call('ZADD', P .. place, score, id)
+  leave()
 end
-call('HDEL', P .. 'ext:claim', id)
 if call('GET', P .. id .. ':lock') == claim then
   call('DEL', P .. id .. ':lock')
 end
