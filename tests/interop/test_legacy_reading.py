@@ -88,6 +88,9 @@ def test_repeatable_jobs_are_read(bull, redis, redis_url, queue_name):
         [repeatable] = queue.get_repeatables()
     assert (repeatable.name, repeatable.pattern, repeatable.every) == ("welcome", "0 0 * * *", None)
     assert repeatable.next == redis.zscore(f"bull:{queue_name}:repeat", repeatable.key)
+    redis.zadd(f"bull:{queue_name}:repeat", {repeatable.key: "inf"})
+    with LegacyQueue(queue_name, url=redis_url) as queue:
+        assert [one.next for one in queue.get_repeatables()] == [0], "a time that cannot be is no error"
 
 
 @pytest.mark.parametrize("state", ["waiting", "delayed", "failed once", "finished", "paused"])

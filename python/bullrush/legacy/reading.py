@@ -12,6 +12,7 @@ from bullrush.legacy.flavor import LegacyFlavor
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.values import checks
+from bullrush.values.encoding import read_number
 from bullrush.values.naming import check_given_id, nearest
 
 #: The states of Bull's jobs.
@@ -108,7 +109,7 @@ class LegacyReading(LegacyFlavor):
         await self._check_owner()
         [found] = await self._read([["ZRANGE", self.to_key("repeat"), 0, -1, "WITHSCORES"]])
         return [
-            read_repeatable(key.decode(errors="replace"), int(float(score)))
+            read_repeatable(key.decode(errors="replace"), read_number(score) or 0)
             for key, score in zip(found[::2], found[1::2], strict=True)
         ]
 

@@ -10,6 +10,7 @@ from bullrush.base.operation import reply
 from bullrush.legacy.convert import Rules
 from bullrush.legacy.migrating.schedulers import as_scheduler, owner
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
+from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -47,7 +48,7 @@ class Repeating:
         """Return the repeatables that there are."""
         [found] = await reply(self._core.commands([["ZRANGE", f"{self._source}:repeat", 0, -1, "WITHSCORES"]]))
         pairs = zip(found[::2], found[1::2], strict=True)
-        return [read_repeatable(key.decode(errors="replace"), int(float(score))) for key, score in pairs]
+        return [read_repeatable(key.decode(errors="replace"), read_number(score) or 0) for key, score in pairs]
 
     async def move_pending(self, place: str, id: str) -> tuple[Repeatable, tuple[str, ...]] | None:
         """Move the repeatable whose pending job this is.
