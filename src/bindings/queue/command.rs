@@ -1,6 +1,7 @@
 //! Plain Redis commands on keys of the queue, where no script is needed.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 use redis::{Arg, Cmd, Value};
 
 use super::super::output::Output;
@@ -37,21 +38,21 @@ const READS: [(&[u8], Shape); 23] = [
     (b"ZSCORE", Shape::Text),
 ];
 
-/// One argument of a command.
-#[derive(FromPyObject)]
-pub(super) enum Argument {
-    Number(i64),
-    Text(String),
-    Bytes(Vec<u8>),
-}
+/// One argument of a command or of a script: the bytes of a text, or a whole number in digits.
+pub(super) struct Argument(pub Vec<u8>);
 
-impl Argument {
-    pub fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Argument::Number(number) => number.to_string().into_bytes(),
-            Argument::Text(text) => text.into_bytes(),
-            Argument::Bytes(bytes) => bytes,
+impl<'a, 'py> FromPyObject<'a, 'py> for Argument {
+    type Error = PyErr;
+
+    /// Looks at the type first: an attempt that fails costs more than all the rest.
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = given.cast::<PyString>() {
+            return Ok(Self(text.to_str()?.as_bytes().to_vec()));
         }
+        if let Ok(bytes) = given.cast::<PyBytes>() {
+            return Ok(Self(bytes.as_bytes().to_vec()));
+        }
+        Ok(Self(given.extract::<i64>()?.to_string().into_bytes()))
     }
 }
 
@@ -87,7 +88,7 @@ fn shape(command: &Cmd) -> Option<Shape> {
 fn command(arguments: Vec<Argument>) -> Cmd {
     let mut command = Cmd::new();
     for argument in arguments {
-        command.arg(argument.into_bytes());
+        command.arg(argument.0);
     }
     command
 }

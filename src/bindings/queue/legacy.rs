@@ -34,7 +34,7 @@ impl CoreQueue {
         let name = name.ok_or_else(|| PyValueError::new_err(format!("no script legacy/{script}")))?;
         let other = other.map(|(prefix, name)| keys(py, &prefix, &name)).transpose()?;
         let calls: Vec<Vec<Vec<u8>>> =
-            calls.into_iter().map(|call| call.into_iter().map(Argument::into_bytes).collect()).collect();
+            calls.into_iter().map(|call| call.into_iter().map(|argument| argument.0).collect()).collect();
         Ok(self.write(move |queue| async move {
             let batch = Batch { link: queue.link(), keys: queue.keys(), other: other.as_ref(), calls: &calls };
             by_name(name, &batch).await.map(Output::Values)
