@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any, Final, Literal
 
 from bullrush.base.operation import operation, reply, sleep
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import ClosedError, ConnectionLostError, InvalidOptionError, OutcomeUnknownError
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
-from bullrush.legacy.convert import UNNAMED
+from bullrush.legacy.convert import UNNAMED, Rules
+from bullrush.legacy.migrating.claiming import ClaimingMover
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import LegacyMovers
 from bullrush.legacy.migrating.options import check_rules, check_target, place
 from bullrush.legacy.report import BridgeReport, OnProgress
 from bullrush.queue.queue import QueueCalls
 from bullrush.values import checks
+
+_log: Final = logging.getLogger("bullrush")
 
 #: How long the bridge waits before it looks for jobs again, seconds: it doubles while there are none.
 _SHORTEST_WAIT: Final = 0.02
@@ -49,7 +53,8 @@ class LegacyBridging(LegacyMovers):
         The bridge ends at ``close()`` from another thread, when its task is cancelled, after ``max_seconds``, or when nothing is
         left to do. A batch that is under way is finished before. If its process is killed, at most 100 jobs stand in the key
         ``ext:claim`` of the queue of Bull, where its workers do not see them: the next ``bridge`` or ``migrate`` moves them at
-        once, and none of them twice. Several bridges may run at the same time.
+        once, and none of them twice. Several bridges may run at the same time. While Redis is away the bridge waits for it, and
+        logs one warning.
 
         Redis: five calls per 100 jobs, three of them in pipelines of one script call per job; without jobs one pipeline of reads,
         after 20 ms and then less often, at last once a second.
@@ -79,29 +84,29 @@ class LegacyBridging(LegacyMovers):
         deadline = None if seconds is None else time.monotonic() + seconds
         rules = check_rules("keep", default_name, keep_backoff)
         target = check_target(to, self.qualified_name, place(self._url))
-        await self._check_owner()
-        layout = await self._require_layout() if mirrors else None
-        source = self._source_at(target)
-        decision = await self._decide_ids(target, source)
-        # The handles may be closed meanwhile: a batch that is under way is finished.
-        claiming = self._claiming_mover(target, rules, decision, mirror=mirrors)
-        mover = claiming if mirrors else await self._slot_mover(target, rules, decision) or claiming
-        watcher = None
-        if layout is not None:
-            watcher = Mirror(self.core, self.qualified_name, source, layout, target.core, target.name, target.to_key)
-        bridge = Bridge(self.core, self.qualified_name, mover, watcher, on_progress)
+        self.core  # noqa: B018 - a queue that is closed already is refused
+        try:
+            bridge, claiming = await self._begin(target, rules, mirrors, on_progress)
+        except ClosedError:  # `close` came first
+            return BridgeReport()
         try:
             bridge.add(await claiming.recover())
-            wait = _SHORTEST_WAIT
+            wait, away = _SHORTEST_WAIT, False
             while True:
-                busy = await bridge.round()
-                if self._shut or (deadline is not None and time.monotonic() >= deadline):
+                try:
+                    bridge.add(await claiming.finish_open())  # what an outage has interrupted
+                    busy = await bridge.round()
+                    done = not busy and until == "empty" and await bridge.is_done()
+                    away = False
+                except (ConnectionLostError, OutcomeUnknownError) as error:  # each step may be repeated
+                    if not away:
+                        _log.warning("the bridge of queue %s waits for Redis: %s", self.qualified_name, error)
+                    busy, done, away = False, False, True
+                if done or self._shut or (deadline is not None and time.monotonic() >= deadline):
                     break
                 if busy:
                     wait = _SHORTEST_WAIT
                     continue
-                if until == "empty" and await bridge.is_done():
-                    break
                 await self._wait(wait if deadline is None else min(wait, max(deadline - time.monotonic(), 0.0)))
                 wait = min(wait * 2, _LONGEST_WAIT)
         except Exception:
@@ -110,6 +115,21 @@ class LegacyBridging(LegacyMovers):
             bridge.add(await claiming.finish_open())
             raise
         return bridge.report
+
+    async def _begin(
+        self, target: QueueCalls[Any], rules: Rules, mirrors: bool, on_progress: OnProgress | None
+    ) -> tuple[Bridge, ClaimingMover]:
+        """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
+        await self._check_owner()
+        layout = await self._require_layout() if mirrors else None
+        source = self._source_at(target)
+        decision = await self._decide_ids(target, source)
+        claiming = self._claiming_mover(target, rules, decision, mirror=mirrors)
+        mover = claiming if mirrors else await self._slot_mover(target, rules, decision) or claiming
+        watcher = None
+        if layout is not None:
+            watcher = Mirror(self.core, self.qualified_name, source, layout, target.core, target.name, target.to_key)
+        return Bridge(self.core, self.qualified_name, mover, watcher, on_progress), claiming
 
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
