@@ -5,7 +5,8 @@
 -- ARGV    place (wait, paused, delayed, active, completed or failed), id, claim (a text of this claim alone, without spaces),
 --         lock (ms)
 -- Returns { score or '', field, value... }; only the score if the job has no hash; false if the job is not there, if it is active
---         and locked, or if another claim has it. The same call again returns the same.
+--         and locked, or if another claim has it; -1 if its key is of another type, and so no job. The same call again returns
+--         the same.
 local call = redis.call
 --- @include attempt
 --- @include on_hash
@@ -13,7 +14,10 @@ local P = string.sub(KEYS[1], 1, -5)
 
 -- Not by unpack, which has a limit: a job may have thousands of fields.
 local function with_job(score, job_key)
-  local answer = on_hash('HGETALL', job_key) or {}
+  local answer = on_hash('HGETALL', job_key)
+  if not answer then
+    return -1
+  end
   table.insert(answer, 1, score)
   return answer
 end
@@ -40,6 +44,10 @@ if kind == 'list' then
   score = redis.pcall('ZSCORE', P .. 'priority', id)
 end
 score = type(score) == 'string' and score or ''
+local job = with_job(score, job_key)
+if job == -1 then
+  return job
+end
 
 call('HSET', claims, id, claim .. ' ' .. place .. ' ' .. score)
 attempt(function()
@@ -56,4 +64,4 @@ end)
 if kind == 'list' and score ~= '' then
   call('ZREM', P .. 'priority', id)
 end
-return with_job(score, job_key)
+return job

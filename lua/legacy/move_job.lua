@@ -59,7 +59,10 @@ for i = 1, seen do
   names[i] = ARGV[9 + 2 * i]
 end
 local now = on_hash('HMGET', job_key, 'data', unpack(names))
-if not now or call('EXISTS', job_key) == 0 then
+if not now then
+  return -1 -- a key of another type is no job, and is left to the caller
+end
+if call('EXISTS', job_key) == 0 then
   leave()
   return -4
 end

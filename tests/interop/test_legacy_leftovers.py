@@ -225,3 +225,24 @@ def test_an_id_that_is_the_name_of_a_key_of_bullmq_gets_a_prefix(bull, old, new,
     report = old.migrate(new)
     assert (report.moved, report.renamed, report.left) == ({"waiting": 2}, 2, [])
     assert finish_all(redis, node_fleet.get("bullmq5"), new) == ["l-stalled", "l-pc"]
+
+
+@newest_bull
+def test_an_id_whose_key_is_no_job_is_left_and_the_others_move(bull, old, new, redis):
+    for _ in range(3):
+        add(bull, old)
+    delayed = add(bull, old, delay=LATER)
+    for id, place in (("2", "waiting"), (delayed, "delayed")):
+        redis.delete(old.to_key(id))
+        redis.set(old.to_key(id), "x")
+        assert old.get_job(id) is None
+        assert id not in [job.id for job in old.get_jobs(place)]
+    rehearsed, report = old.migrate(new, dry_run=True), old.migrate(new)
+    assert (rehearsed.moved, rehearsed.left) == (report.moved, report.left)
+    assert report.moved == {"waiting": 2}
+    assert [(left.id, left.state) for left in report.left] == [("2", "waiting"), (delayed, "delayed")]
+    assert "its key is a string and no job" in report.left[0].reason
+    assert (redis.lrange(old.to_key("wait"), 0, -1), redis.get(old.to_key("2"))) == (["2"], "x")
+    assert "a string" in old.verify(new).left[0].reason
+    with LegacyQueue(old.name, url=old._url, flavor="4") as bridging:
+        assert bridging.bridge(new, until="empty").notes[0].id == "2"

@@ -78,3 +78,28 @@ def test_logs_and_priorities_move(bull, old, new):
     old.migrate(new, order="priority")
     assert new.get_job_logs(ids[0])["logs"] == ["so far"]
     assert [job.id for job in new.get_jobs("prioritized", asc=True)] == ids[::-1]
+
+
+@newest_bull
+def test_an_id_whose_key_is_no_job_is_left_and_the_others_move(bull, old, new, redis):
+    for _ in range(3):
+        add(bull, old)
+    redis.delete(old.to_key("2"))
+    redis.set(old.to_key("2"), "x")
+    report = old.migrate(new)
+    assert report.moved == {"waiting": 2}
+    assert [(left.id, left.state) for left in report.left] == [("2", "waiting")]
+    assert "its key is a string and no job" in report.left[0].reason
+    assert (redis.lrange(old.to_key("wait"), 0, -1), redis.get(old.to_key("2"))) == (["2"], "x")
+    assert not redis.exists(old.to_key("ext:claim"))
+
+
+@newest_bull
+def test_a_log_that_is_no_list_does_not_stop_its_batch(bull, old, new, redis):
+    for _ in range(2):
+        add(bull, old)
+    redis.set(old.to_key("1:logs"), "x")
+    report = old.migrate(new)
+    assert (report.moved, report.left) == ({"waiting": 2}, [])
+    assert [(note.id, note.reason) for note in report.notes] == [("1", "its log was not moved: the key is no list")]
+    assert not redis.exists(old.to_key("ext:claim"))

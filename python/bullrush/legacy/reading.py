@@ -11,6 +11,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.legacy.flavor import LegacyFlavor
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
+from bullrush.legacy.wrong_types import WrongType, read_keys
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
 from bullrush.values.naming import check_given_id, nearest
@@ -71,7 +72,7 @@ class LegacyReading(LegacyFlavor):
 
     @operation
     async def get_jobs(self, state: LegacyState, start: int = 0, end: int = -1) -> list[LegacyJob]:
-        """Return the jobs of a state; those that are removed meanwhile are left out.
+        """Return the jobs of a state; those that are removed meanwhile are left out, and ids whose keys are no hashes.
 
         Redis: one round trip for the ids, and one per 500 jobs.
 
@@ -117,10 +118,13 @@ class LegacyReading(LegacyFlavor):
         return await reply(self.core.commands(commands)) if commands else []
 
     async def _read_jobs(self, ids: Iterable[str]) -> list[LegacyJob | None]:
-        """Return jobs by id; None for those that do not exist."""
+        """Return jobs by id; None for those that do not exist, or are no hashes."""
         ids = list(ids)
-        hashes = await self._read([["HGETALL", self.to_key(id)] for id in ids])
-        return [LegacyJob(id, fields_of(found)) if found else None for id, found in zip(ids, hashes, strict=True)]
+        hashes = await read_keys(self.core, [["HGETALL", self.to_key(id)] for id in ids])
+        return [
+            LegacyJob(id, fields_of(found)) if found and not isinstance(found, WrongType) else None
+            for id, found in zip(ids, hashes, strict=True)
+        ]
 
     async def _ids(self, key: str, type: bytes, start: int, end: int, *, newest_first: bool) -> list[bytes]:
         """Return ids of a list, a sorted set or a set."""

@@ -75,3 +75,20 @@ def test_a_job_may_have_any_number_of_fields(run, client, queue, bull):
     client.hset(bull + "1", mapping={f"own {n}": n for n in range(10_000)})
     for _ in range(2):
         assert len(run(SCRIPT, queue, "wait", "1", "c1", 30_000)) == 1 + 2 * 10_001
+
+
+def test_a_key_of_another_type_is_no_job(run, client, queue, bull, dump):
+    client.delete(bull + "1")
+    client.set(bull + "1", "x")
+    before = dump(queue)
+    assert run(SCRIPT, queue, "wait", "1", "c1", 30_000) == -1
+    assert dump(queue) == before
+
+
+def test_a_claimed_job_that_has_become_another_key_can_be_returned(run, client, queue, bull):
+    run(SCRIPT, queue, "delayed", "4", "c1", 30_000)
+    client.delete(bull + "4")
+    client.set(bull + "4", "x")
+    assert run(SCRIPT, queue, "delayed", "4", "c1", 30_000) == -1
+    assert run("legacy/return_job", queue, "4", "c1") == 1
+    assert client.zscore(bull + "delayed", "4") == 28676

@@ -170,6 +170,14 @@ def test_an_id_without_a_job_is_removed(client, move, dump, queue, other):
     assert (dump(queue), dump(other)) == ({}, {})
 
 
+def test_a_key_of_another_type_is_no_job(client, move, dump, queue, other):
+    client.lpush(f"bull:{queue}:wait", "1")
+    client.set(f"bull:{queue}:1", "x")
+    before = dump(queue)
+    assert move("1") == -1
+    assert (dump(queue), dump(other)) == (before, {})
+
+
 def test_a_job_without_data_is_moved(put, move, client, dump, queue, other):
     put("1")
     client.hdel(f"bull:{queue}:1", "data")

@@ -123,9 +123,10 @@ class Bridge:
             if job.new_id is not None:
                 report.moved[state] = report.moved.get(state, 0) + 1
                 report.renamed += job.new_id != job.id
-            elif job.reason == "taken":
+            elif job.reason in ("taken", "no job"):
                 self._taken.add(job.id)
-                notes.append(Remark(job.id, state, _TAKEN))
+                if job.reason == "taken":
+                    notes.append(Remark(job.id, state, _TAKEN))
             report.notes += notes[: max(_MOST_NOTES - len(report.notes), 0)]
 
     def _report_progress(self, place: str) -> None:

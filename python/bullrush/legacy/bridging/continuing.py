@@ -16,6 +16,7 @@ from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.migrating.schedulers import owner
 from bullrush.legacy.reading import fields_of
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
+from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -29,9 +30,11 @@ async def continue_repeatable(core: CoreQueue, base: str, id: str) -> None:
         base: its prefix and name.
         id: the id of the job that is about to move.
     """
-    found, members = await reply(
-        core.commands([["HGETALL", f"{base}:{id}"], ["ZRANGE", f"{base}:repeat", 0, -1, "WITHSCORES"]])
+    found, members = await read_keys(
+        core, [["HGETALL", f"{base}:{id}"], ["ZRANGE", f"{base}:repeat", 0, -1, "WITHSCORES"]]
     )
+    if isinstance(found, WrongType) or isinstance(members, WrongType):
+        return
     raw = fields_of(found)
     pairs = zip(members[::2], members[1::2], strict=True)
     known = [read_repeatable(key.decode(errors="replace"), int(float(score))) for key, score in pairs]

@@ -149,7 +149,10 @@ class LegacyMigrating(LegacyMovers):
             command = "LRANGE" if name in ("wait", "paused") else "ZRANGE"
             [ids] = await self._read([[command, self.to_key(name), 0, _LISTED - 1]])
             state = STATE_OF.get(name, name)
-            found.left += [Remark(id.decode(errors="replace"), state, _NOT_MOVED) for id in ids]
+            reasons = [_NOT_MOVED] * len(ids) if name == "repeat" else await survey.reasons(ids, _NOT_MOVED)
+            found.left += [
+                Remark(id.decode(errors="replace"), state, why) for id, why in zip(ids, reasons, strict=True)
+            ]
         found.left += await survey.active() + await survey.claimed()
         return found
 

@@ -24,8 +24,9 @@ from bullrush._core import now_ms
 from bullrush.base.operation import reply
 from bullrush.legacy.bridging.remembered import keep_until_mirrored, remember
 from bullrush.legacy.convert import Converted, Rules, convert, due_at
-from bullrush.legacy.migrating.moved import BATCH, Moved, place_of
+from bullrush.legacy.migrating.moved import BATCH, Moved, no_job, place_of
 from bullrush.legacy.reading import fields_of
+from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -36,6 +37,7 @@ _BATCH_BYTES: Final = 4_000_000
 _LOCK: Final = 30_000
 #: How long a tombstone is kept, ms: a mover that was suspended for so long, and goes on, adds its last batch again.
 _TOMBSTONE: Final = 24 * 3_600_000
+_NO_LOG: Final = "its log was not moved: the key is no list"
 
 
 class _Claim(NamedTuple):
@@ -117,16 +119,23 @@ class ClaimingMover:
         taking = self._legacy.legacy_calls(
             "claim_job", [[claim.place, claim.id, claim.token, _LOCK] for claim in claims]
         )
-        reading = self._legacy.commands([["LRANGE", f"{self._base}:{claim.id}:logs", 0, -1] for claim in claims])
-        found: list[list[bytes] | None] = await reply(taking)
-        logs: list[list[bytes]] = await reply(reading)
-        held = [(claim, job, rows) for claim, job, rows in zip(claims, found, logs, strict=True) if job is not None]
+        # Sent before the answers to the claims are awaited.
+        logs = await read_keys(self._legacy, [["LRANGE", f"{self._base}:{claim.id}:logs", 0, -1] for claim in claims])
+        found: list[list[bytes] | int | None] = await reply(taking)
+        strange = [claim for claim, job in zip(claims, found, strict=True) if job == -1]
+        held = [
+            (claim, job, [] if isinstance(rows, WrongType) else rows)
+            for claim, job, rows in zip(claims, found, logs, strict=True)
+            if isinstance(job, list)
+        ]
+        without_log = {claim.id for claim, rows in zip(claims, logs, strict=True) if isinstance(rows, WrongType)}
         self._adapt_size(sum(len(part) for _, job, rows in held for part in (*job, *rows)), len(held))
         whole = [(claim, job, rows) for claim, job, rows in held if len(job) > 1]
         now = now_ms()
         converted = [self._convert(claim, job, now) for claim, job, _ in whole]
         added = await self._add([self._as_call(*one, new, now) for one, new in zip(whole, converted, strict=True)])
-        moved = [Moved(claim.id, claim.place, None, "gone") for claim, job, _ in held if len(job) == 1]
+        moved = await self._no_jobs(strange)
+        moved += [Moved(claim.id, claim.place, None, "gone") for claim, job, _ in held if len(job) == 1]
         done = [claim for claim, job, _ in held if len(job) == 1]
         taken: list[_Claim] = []
         for (claim, _, _), new, id in zip(whole, converted, added, strict=True):
@@ -137,12 +146,23 @@ class ClaimingMover:
             done.append(claim)
             # 0: an earlier run has added it. Its id was this one, unless a job of the other queue had it.
             new_id = self._new_ids(claim.id)[0] if id == 0 else id.decode()
-            moved.append(Moved(claim.id, claim.place, new_id, notes=new.notes))
+            notes = (*new.notes, _NO_LOG) if claim.id in without_log else new.notes
+            moved.append(Moved(claim.id, claim.place, new_id, notes=notes))
         # In reverse, since a job that goes back to `wait` runs next.
-        await self._call_legacy("return_job", [[claim.id, claim.token] for claim in reversed(taken)])
+        await self._call_legacy("return_job", [[claim.id, claim.token] for claim in reversed([*strange, *taken])])
         await self._call_legacy("acknowledge_job", [[claim.id, claim.token, int(claim.is_mirrored)] for claim in done])
         self._open = []
         return moved
+
+    async def _no_jobs(self, claims: Sequence[_Claim]) -> list[Moved]:
+        """Return what is reported of ids whose keys are no hashes."""
+        commands = [["TYPE", f"{self._base}:{claim.id}"] for claim in claims]
+        types: list[bytes] = await reply(self._legacy.commands(commands)) if commands else []
+        return [
+            no_job(claim.id, claim.place, WrongType(type.decode()))
+            for claim, type in zip(claims, types, strict=True)
+            if type not in (b"hash", b"none")  # it has changed: the next batch has it again
+        ]
 
     def _convert(self, claim: _Claim, job: list[bytes], now: int) -> Converted:
         due = due_at(job[0]) if claim.place == "delayed" else None

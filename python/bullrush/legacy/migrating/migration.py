@@ -29,7 +29,7 @@ _REASONS: Final = {
     "locked": "a worker of Bull runs it: run again when it has finished",
     "changed": "it changes again and again: run again",
 }
-_GONE: Final = "there was no job under this id; the id was removed"
+GONE: Final = "there was no job under this id; the id was removed"
 #: A job that has changed so often while it was read is left.
 _PATIENCE: Final = 20
 #: So many jobs are listed for each note.
@@ -116,7 +116,7 @@ class Migration:
                 self._note(one.id, state, one.notes)
             elif one.reason == "gone":
                 self._done += 1  # the list is shorter
-                self._note(one.id, state, [_GONE])
+                self._note(one.id, state, [GONE])
             else:
                 self._leave(one, state)
         if moved and self._on_progress is not None:
@@ -129,7 +129,7 @@ class Migration:
                 return
         if one.id not in self._left[one.place]:
             self._left[one.place].add(one.id)
-            self._report.left.append(Remark(one.id, state, _REASONS[one.reason]))
+            self._report.left.append(Remark(one.id, state, _REASONS.get(one.reason) or "; ".join(one.notes)))
 
     async def _empty(self, place: str, window: Any) -> None:
         """Move all jobs of a list, or of the delayed ones."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from bullrush.legacy.convert import Converted
+from bullrush.legacy.wrong_types import WrongType
 
 #: So many jobs are moved in one pipeline.
 BATCH: Final = 100
@@ -27,8 +28,8 @@ class Moved(NamedTuple):
         place: the list or set that had it.
         new_id: its id in the other queue; None if it was not moved.
         reason: why not: ``gone`` is an id without a job, ``taken`` a job whose id another job has, ``locked`` a job that a worker holds,
-            ``changed`` a job that has changed while it was read; "" if it was moved.
-        notes: what is special about it.
+            ``changed`` a job that has changed while it was read, ``no job`` a key of another type; "" if it was moved.
+        notes: what is special about it; for ``no job`` what its key is.
     """
 
     id: str
@@ -50,6 +51,11 @@ class Mover(Protocol):
     async def move(self, place: str, ids: Sequence[str]) -> list[Moved]:
         """Move jobs out of a list or set, in this order; those that are not there any more are left out."""
         ...
+
+
+def no_job(id: str, place: str, found: WrongType) -> Moved:
+    """Return what is reported of an id whose key is of another type."""
+    return Moved(id, place, None, "no job", (str(found),))
 
 
 def new_ids(decision: Ids) -> Callable[[str], tuple[str, str]]:

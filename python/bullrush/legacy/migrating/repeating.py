@@ -10,6 +10,7 @@ from bullrush.base.operation import reply
 from bullrush.legacy.convert import Rules
 from bullrush.legacy.migrating.schedulers import as_scheduler, owner
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
+from bullrush.legacy.wrong_types import WrongType, read_keys
 from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class Repeating:
             The repeatable and what is special about it; None if the job is of no repeatable, or is not there any more.
         """
         commands = [["HMGET", f"{self._source}:{id}", *_FIELDS]]
-        [values] = await reply(self._core.commands(commands))
+        [values] = await read_keys(self._core, commands)
+        if isinstance(values, WrongType):
+            return None
         raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
         repeatable = owner(id, raw, self._known)
         if repeatable is None:

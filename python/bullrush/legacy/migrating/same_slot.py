@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bullrush._core import now_ms
 from bullrush.base.operation import reply
 from bullrush.legacy.convert import DROPPED, FIELDS, Converted, RawHash, Rules, changes, convert, due_at
-from bullrush.legacy.migrating.moved import BATCH, Moved, place_of
+from bullrush.legacy.migrating.moved import BATCH, Moved, no_job, place_of
+from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -50,28 +51,37 @@ class SlotMover:
             place: wait, paused, delayed, active, completed or failed. An active job that is locked is not moved.
             ids: the ids of the jobs.
         """
-        raws, scores = await self._read(place, ids)
+        found, scores = await self._read(place, ids)
+        no_jobs = [no_job(id, place, raw) for id, raw in zip(ids, found, strict=True) if isinstance(raw, WrongType)]
+        jobs = [
+            (id, raw, score)
+            for id, raw, score in zip(ids, found, scores, strict=True)
+            if not isinstance(raw, WrongType)
+        ]
         now = now_ms()
         converted = [
-            convert(raw, place, now, self._rules, None if score is None else due_at(score))
-            for raw, score in zip(raws, scores, strict=True)
+            convert(raw, place, now, self._rules, None if score is None else due_at(score)) for _, raw, score in jobs
         ]
-        calls = [self._call(place, *one) for one in zip(ids, raws, converted, strict=True)]
-        replies = await reply(self._core.legacy_calls("move_job", calls, self._other))
-        return [
+        calls = [self._call(place, id, raw, new) for (id, raw, _), new in zip(jobs, converted, strict=True)]
+        replies = await reply(self._core.legacy_calls("move_job", calls, self._other)) if calls else []
+        return no_jobs + [
             _moved(id, place, new, answer)
-            for id, new, answer in zip(ids, converted, replies, strict=True)
+            for (id, _, _), new, answer in zip(jobs, converted, replies, strict=True)
             if answer != 0
         ]
 
-    async def _read(self, place: str, ids: Sequence[str]) -> tuple[list[dict[str, bytes]], Sequence[bytes | None]]:
+    async def _read(
+        self, place: str, ids: Sequence[str]
+    ) -> tuple[list[dict[str, bytes] | WrongType], Sequence[bytes | None]]:
         """Return the fields of jobs that are converted, and the scores of delayed ones."""
         commands: list[list[str]] = [["HMGET", f"{self._source}:{id}", *_READ] for id in ids]
         if place == "delayed":
             commands += [["ZSCORE", f"{self._source}:delayed", id] for id in ids]
-        found = await reply(self._core.commands(commands))
+        found = await read_keys(self._core, commands)
         raws = [
-            {field: value for field, value in zip(_READ, values, strict=True) if value is not None}
+            values
+            if isinstance(values, WrongType)
+            else {field: value for field, value in zip(_READ, values, strict=True) if value is not None}
             for values in found[: len(ids)]
         ]
         return raws, found[len(ids) :] or [None] * len(ids)

@@ -12,6 +12,7 @@ from bullrush.legacy.convert import DROPPED, FIELDS, Rules, convert
 from bullrush.legacy.migrating.moved import BATCH
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import Remark
+from bullrush.legacy.wrong_types import WrongType, read_keys
 from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ class Survey:
         [ids] = await self._read([["HKEYS", f"{self._source}:ext:claim"]])
         return [Remark(id.decode(errors="replace"), "ext:claim", _CLAIMED) for id in ids]
 
+    async def reasons(self, ids: Sequence[bytes], usual: str) -> list[str]:
+        """Return why waiting or delayed jobs are left: the usual reason, or that there is no job."""
+        base = f"{self._source}:".encode()
+        types = await self._read([["TYPE", base + id] for id in ids])
+        return [usual if type in (b"hash", b"none") else str(WrongType(type.decode())) for type in types]
+
     async def keys(self) -> list[Remark]:
         """Return keys that are not moved."""
         found = await self._read([["EXISTS", f"{self._source}:{key}"] for key in _KEYS])
@@ -82,8 +89,11 @@ class Survey:
         while kind == b"set":
             [[cursor, page]] = await self._read([["SSCAN", key, cursor, "COUNT", 500]])
             ids = [id.decode(errors="replace") for id in page]
-            times = await self._read([["HGET", f"{self._source}:{id}", "timestamp"] for id in ids])
-            found = ((read_number(time) or 0, id) for time, id in zip(times, ids, strict=True))
+            times = await read_keys(self._core, [["HGET", f"{self._source}:{id}", "timestamp"] for id in ids])
+            found = (
+                (0 if isinstance(time, WrongType) else read_number(time) or 0, id)
+                for time, id in zip(times, ids, strict=True)
+            )
             newest = heapq.nlargest(count, {*newest, *found})
             if int(cursor) == 0:
                 break
@@ -108,9 +118,12 @@ class Survey:
         while ids := await self._ids(place, at, at + BATCH - 1, "ZRANGE" if place == "delayed" else "LRANGE"):
             at += BATCH
             ids = [id for id in ids if not _is_pending(id, repeated)]
-            hashes = await self._read([["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
+            hashes = await read_keys(self._core, [["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
             taken = await there(ids)
             for id, values in zip(ids, hashes, strict=True):
+                if isinstance(values, WrongType):
+                    left.append(Remark(id, place, str(values)))
+                    continue
                 if id in taken:
                     left.append(Remark(id, place, "the other queue has a job with this id"))
                     continue
