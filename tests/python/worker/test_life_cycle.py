@@ -101,6 +101,21 @@ def test_paused_and_resumed_are_emitted_only_if_something_changes(worker: Make) 
     assert told == ["paused", "resumed"]
 
 
+def test_a_worker_that_is_paused_and_resumed_all_the_time_runs_all_jobs_without_an_error(
+    queue: Queue, worker: Make
+) -> None:
+    errors: list[Exception] = []
+    restless = worker(lambda job: None, concurrency=4, autorun=True)
+    restless.on("error", errors.append)
+    for _ in range(300):  # often enough for a pause to come in the moment in which the worker decides to fetch
+        queue.add_bulk([{"name": "n"}] * 3)
+        for _ in range(50):
+            restless.pause()
+            restless.resume()
+    wait_until(lambda: queue.get_completed_count() == 900)
+    assert errors == []
+
+
 def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make) -> None:
     started, go_on = threading.Event(), threading.Event()
 
