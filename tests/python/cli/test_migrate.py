@@ -13,6 +13,7 @@ import pytest
 from redis import Redis
 
 from bullrush import LegacyQueue, Queue
+from bullrush.cli.terminal.bar import Bar
 from tests.waiting import wait_until
 
 WRONG = {
@@ -57,6 +58,13 @@ def hold(redis: Redis, bull: LegacyQueue) -> None:
     """Take the next job as a worker of Bull does."""
     id = redis.lmove(f"bull:{bull.name}:wait", f"bull:{bull.name}:active", "RIGHT", "LEFT")
     redis.set(f"bull:{bull.name}:{id}:lock", "token", px=60_000)
+
+
+def finish(redis: Redis, bull: LegacyQueue, state: str) -> None:
+    """Let a new job end as a worker of Bull does."""
+    id = bull.add("welcome", {"user": 9}).id
+    redis.lrem(f"bull:{bull.name}:wait", 1, id)
+    redis.zadd(f"bull:{bull.name}:{state}", {id: 1_700_000_000_000})
 
 
 def test_all_jobs_are_moved_and_counted_before_and_after(run, bull, target):
@@ -105,7 +113,7 @@ def test_a_queue_that_was_moved_is_cleaned_up(run, bull, redis):
     assert ended.code == 0 and "Nothing is left that still has to run." in ended.out
     again = run("migrate", bull.name, "--to-prefix", "moved", "--json")
     assert (again.code, again.json["moved"], again.json["flavor"]) == (0, {}, None)
-    ended = run("migrate", bull.name, "--to-prefix", "moved", "--cleanup")
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--cleanup", "--yes")
     assert ended.code == 0 and f"of bull:{bull.name} deleted" in ended.out
     assert redis.keys(f"bull:{bull.name}:*") == []
 
@@ -113,7 +121,7 @@ def test_a_queue_that_was_moved_is_cleaned_up(run, bull, redis):
 def test_a_target_with_jobs_needs_merge(run, bull, target):
     target.add("old")
     refused = run("migrate", bull.name, "--to-prefix", "moved")
-    assert refused.code == 3 and "merge" in refused.err and target.get_waiting_count() == 1
+    assert refused.code == 3 and "say --merge " in refused.err and target.get_waiting_count() == 1
     report = run("migrate", bull.name, "--to-prefix", "moved", "--merge", "--json").json
     assert report["renamed"] == 3 and {job.id for job in target.get_waiting()} == {"1", "l-1", "l-2"}
 
@@ -123,8 +131,107 @@ def test_a_queue_of_both_and_one_of_neither_are_refused(run, bull, redis):
     redis.set(f"bull:{bull.name}:meta-paused", "1")
     refused = run("migrate", bull.name, "--to-prefix", "moved")
     assert refused.code == 3 and "both" in refused.err
-    refused = run("migrate", f"no-{bull.name}", "--to-prefix", "moved")
-    assert refused.code == 3 and "flavor" in refused.err
+
+
+def test_a_queue_that_does_not_exist_is_said_not_to_exist(run, queue_name, redis_url):
+    host = redis_url.split("//")[1].rpartition("/")[0]
+    refused = run("migrate", f"no-{queue_name}", "--to-prefix", "moved")
+    assert refused.code == 3 and f"there is no queue bull:no-{queue_name} at {host}: are the name" in refused.err
+    assert refused.err.endswith("say which Bull it is: --flavor 4\n")
+
+
+def test_a_wrong_flavor_is_named_as_the_option(run, bull, redis):
+    finish(redis, bull, "completed")
+    refused = run("migrate", bull.name, "--to-prefix", "moved", "--flavor", "1")
+    assert refused.code == 3 and "So --flavor 1 is wrong" in refused.err
+
+
+def test_a_queue_of_bullmq_is_nothing_to_move(run, target):
+    target.add("old")
+    refused = run("migrate", target.name, "--prefix", "moved", "--to-prefix", "bullmq")
+    assert refused.code == 3 and refused.err.endswith("there is nothing to move\n")
+
+
+def test_another_queue_of_bull_is_refused_as_the_target(run, bull, redis):
+    redis.set(f"moved:{bull.name}:meta-paused", "1")
+    refused = run("migrate", bull.name, "--to-prefix", "moved")
+    assert refused.code == 3 and f"the target moved:{bull.name} is refused: it belongs to Bull" in refused.err
+    assert refused.err.endswith("Give another --to-prefix or --to-name\n")
+
+
+def test_finished_jobs_that_stay_are_told(run, bull, redis):
+    finish(redis, bull, "completed")
+    finish(redis, bull, "failed")
+    told = "1 completed and 1 failed jobs stay: --history N moves the newest N of each, --cleanup deletes them."
+    for mode in (["--dry-run"], []):
+        ended = run("migrate", bull.name, "--to-prefix", "moved", *mode)
+        assert ended.code == 0 and told in ended.out
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--history", "1", "--dry-run")
+    assert ended.code == 0 and " stay" not in ended.out
+
+
+def test_finished_jobs_are_deleted_only_after_a_question(run, terminal, bull, redis):
+    finish(redis, bull, "failed")
+    words = ("migrate", bull.name, "--to-prefix", "moved", "--cleanup")
+    assert run("migrate", bull.name, "--to-prefix", "moved").code == 0
+    question = f"Delete the keys of bull:{bull.name}, with 1 failed job?"
+    refused = run(*words)
+    assert refused.code == 2 and f"{question} Nobody can be asked here: --yes is needed" in refused.err
+    asked = terminal(*words)
+    asked.sees(f"{question} [y/N]")
+    asked.sendline("n")
+    assert asked.ended()[0] == 1 and redis.zcard(f"bull:{bull.name}:failed") == 1
+    assert run(*words, "--yes").code == 0 and redis.keys(f"bull:{bull.name}:*") == []
+
+
+def at_job(monkeypatch, number, act):
+    """Do something when so many jobs have moved."""
+    monkeypatch.setattr(Bar, "show", lambda _bar, done, _total: act() if done == number else None)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_jobs_that_came_meanwhile_are_told_and_the_exit_code_is_1(as_json, run, bull, redis, monkeypatch):
+    finish(redis, bull, "completed")
+    # The finished job moves last: nothing looks at the waiting ones any more.
+    at_job(monkeypatch, 4, lambda: redis.rpush(f"bull:{bull.name}:wait", "8", "9"))
+    words = ("migrate", bull.name, "--to-prefix", "moved", "--history", "1")
+    ended = run(*words, *(["--json"] if as_json else []))
+    assert ended.code == 1
+    if as_json:
+        report = json.loads(ended.out)
+        assert (report["came"], report["complete"], report["left"]) == (2, False, [])
+    else:
+        assert "2 jobs came meanwhile: run it again, or use --bridge." in ended.out
+
+
+def test_ctrl_c_tells_how_far_the_move_was(run, bull, monkeypatch):
+    at_job(monkeypatch, 2, lambda: signal.raise_signal(signal.SIGINT))
+    ended = run("migrate", bull.name, "--to-prefix", "moved")
+    assert ended.code == 130 and "stopped: 2 jobs moved so far; run it again for the rest" in ended.err
+
+
+def test_a_paused_queue_says_how_the_new_one_is_resumed(run, bull, target, redis):
+    redis.rename(f"bull:{bull.name}:wait", f"bull:{bull.name}:paused")
+    redis.set(f"bull:{bull.name}:meta-paused", "1")
+    ended = run("migrate", bull.name, "--to-prefix", "moved")
+    command = f"bullrush resume {bull.name} --prefix moved"
+    assert ended.code == 0 and f"The new queue is paused: {command}\n" in ended.out and target.is_paused()
+    assert run(*command.split()[1:]).code == 0 and not target.is_paused()
+
+
+def test_two_places_are_both_in_the_heading(run, bull, redis_url):
+    base = redis_url.rpartition("/")[0]
+    host = base.split("//")[1]
+    ended = run("migrate", bull.name, "--to-url", f"{base}/1", "--dry-run")
+    assert ended.err == f"bull:{bull.name} at {host}/0 (Bull 3.x or 4.x) -> bull:{bull.name} at {host}/1\n"
+
+
+def test_claimed_jobs_and_a_cut_list_are_told_in_words(run, bull, redis):
+    redis.hset(f"bull:{bull.name}:ext:claim", "7", "{}")
+    redis.rpush(f"bull:{bull.name}:wait", *range(10, 1_010))
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify")
+    assert ended.code == 1 and "left: at least 1,000 in waiting (" in ended.out
+    assert "left: 1 claimed by a migrator (7): " in ended.out
 
 
 def test_a_lock_that_is_renewed_although_all_workers_are_said_to_be_stopped_is_refused(run, bull, target, redis):
@@ -147,7 +254,10 @@ def test_a_lock_that_is_renewed_although_all_workers_are_said_to_be_stopped_is_r
 
 
 def test_the_queue_itself_is_no_target(run, bull, redis_url):
-    assert run("migrate", bull.name, "--to-url", redis_url).code in {2, 3}
+    refused = run("migrate", bull.name, "--to-url", redis_url)
+    assert (
+        refused.code == 2 and "the new queue is the same queue: give --to-prefix, --to-name or another" in refused.err
+    )
     assert bull.get_job_counts("waiting") == {"waiting": 2}
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any, Final, get_args
 
+from bullrush.cli.terminal.asking import add_yes
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, count
 from bullrush.legacy.flavor import Flavor
@@ -56,11 +57,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     instead = parser.add_argument_group("instead of moving all jobs once").add_mutually_exclusive_group()
     instead.add_argument("--dry-run", action="store_true", help="say what would be moved, and write nothing")
     instead.add_argument("--verify", action="store_true", help="compare both queues, and name what is left")
-    instead.add_argument("--cleanup", action="store_true", help="delete the keys of Bull, if no job is left there")
+    instead.add_argument(
+        "--cleanup",
+        action="store_true",
+        help="delete the keys of Bull and its finished jobs, if nothing is left to run",
+    )
     instead.add_argument("--bridge", action="store_true", help="carry new jobs over until Ctrl-C or SIGTERM")
     moving.add_argument(
         "--mirror", action="store_true", help="with --bridge: tell callers that wait for jobs of Bull how they ended"
     )
+    add_yes(parser)
 
 
 def mode_of(options: argparse.Namespace) -> str:

@@ -7,12 +7,18 @@ import argparse
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
 from bullrush.cli.migrate.bridging import until_signal
+from bullrush.cli.migrate.refusals import in_options
+from bullrush.cli.terminal.asking import confirm
 from bullrush.cli.terminal.bar import Bar
-from bullrush.cli.terminal.ending import FAILED
+from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
 from bullrush.cli.terminal.options import checked_url, url_of
-from bullrush.cli.terminal.output import say
+from bullrush.cli.terminal.output import jobs_of, say
+from bullrush.errors import LegacyQueueError
 from bullrush.legacy import LegacyQueue
+from bullrush.legacy.migrating.options import place
+from bullrush.legacy.report import Progress
 from bullrush.queue import Queue
+from bullrush.url import address
 
 __all__ = ["EXAMPLES", "configure", "run"]
 
@@ -24,44 +30,66 @@ def run(options: argparse.Namespace) -> int:
     legacy = LegacyQueue(
         options.queue, url=source, prefix=options.prefix, flavor=options.flavor, timeout=options.timeout
     )
+    target = source if target is None else checked_url(target)
     to = Queue(
         options.to_name or options.queue,
-        url=source if target is None else checked_url(target),
+        url=target,
         prefix=options.to_prefix or options.prefix,
         timeout=options.timeout,
         skip_metas_update=mode not in {"move", "bridge"},
     )
+    if to.qualified_name == legacy.qualified_name and place(source) == place(target):
+        raise CommandError("the new queue is the same queue: give --to-prefix, --to-name or another server", USAGE)
+    heading = printing.Heading(legacy, to, source, target)
     with legacy, to:
-        return _MODES[mode](legacy, to, options)
+        try:
+            return _MODES[mode](legacy, to, heading, options)
+        except LegacyQueueError as error:
+            names = {"source": legacy.qualified_name, "server": address(source), "target": to.qualified_name}
+            raise CommandError(in_options(str(error), **names), code_of(error)) from None
 
 
-def _move(legacy: LegacyQueue, to: Queue, options: argparse.Namespace) -> int:
-    heading = printing.Heading(legacy, to)
+def _move(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
+    heading.find_out(legacy)
     before = to.get_job_counts()
+    moved = 0
+
+    def show(progress: Progress) -> None:
+        nonlocal moved
+        moved = progress.moved
+        bar.show(progress.moved, progress.total)
+
     with Bar("checked" if options.dry_run else "moved") as bar:
-        report = legacy.migrate(
-            to,
-            **given(options, *MOVING),
-            dry_run=options.dry_run,
-            on_progress=lambda progress: bar.show(progress.moved, progress.total),
-        )
-    printing.print_migration(heading, report, before, to.get_job_counts(), as_json=options.json)
-    return 0 if report.complete else FAILED
+        try:
+            report = legacy.migrate(to, **given(options, *MOVING), dry_run=options.dry_run, on_progress=show)
+        except KeyboardInterrupt:
+            if not options.dry_run:
+                say(f"\nstopped: {jobs_of(moved)} moved so far; run it again for the rest")
+            raise
+    result = printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())
+    printing.print_migration(heading, result, as_json=options.json, merge=options.merge)
+    return 0 if result.complete else FAILED
 
 
-def _verify(legacy: LegacyQueue, to: Queue, options: argparse.Namespace) -> int:
+def _verify(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
     found = legacy.verify(to)
-    printing.print_verification(printing.Heading(legacy, to), found, as_json=options.json)
+    heading.find_out(legacy)
+    printing.print_verification(heading, found, as_json=options.json)
     return 0 if found.complete else FAILED
 
 
-def _clean_up(legacy: LegacyQueue, to: Queue, options: argparse.Namespace) -> int:
+def _clean_up(legacy: LegacyQueue, to: Queue, _heading: printing.Heading, options: argparse.Namespace) -> int:
+    found = legacy.verify(to)
+    # If something is left, cleanup refuses by itself.
+    if found.complete:
+        finished = printing.finished_of(found.legacy) or "no finished jobs"
+        confirm(options, f"Delete the keys of {legacy.qualified_name}, with {finished}?")
     printing.print_cleanup(legacy, legacy.cleanup(to), as_json=options.json)
     return 0
 
 
-def _bridge(legacy: LegacyQueue, to: Queue, options: argparse.Namespace) -> int:
-    heading = printing.Heading(legacy, to)
+def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
+    heading.find_out(legacy)
     say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
     with Bar("carried over") as bar:
         report = until_signal(

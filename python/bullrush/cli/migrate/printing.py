@@ -2,63 +2,148 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from bullrush.cli.migrate.refusals import in_options
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError
 from bullrush.legacy import LegacyQueue
+from bullrush.legacy.migrating.options import place
 from bullrush.legacy.report import BridgeReport, MigrationReport, Remark, Verification
 from bullrush.queue import Queue
+from bullrush.url import masked
 
 _NAMED: Final = 5
+#: `LegacyQueue.verify` lists so many jobs of a state.
+_LISTED: Final = 1000
 #: 3.x and 4.x have the same layout.
 _VERSIONS: Final = {"1": "1.x", "2": "2.x", "3": "3.x", "4": "3.x or 4.x"}
+_FINISHED: Final = ("completed", "failed")
+#: What a migrator empties. Active jobs are named one by one.
+_TO_RUN: Final = ("waiting", "paused", "delayed")
 
 
 class Heading:
     """From where to where."""
 
-    def __init__(self, legacy: LegacyQueue, to: Queue) -> None:
+    def __init__(self, legacy: LegacyQueue, to: Queue, source_url: str, target_url: str) -> None:
+        """Take both queues, and where they are. Passwords are not shown."""
+        self.to = {"queue": to.name, "prefix": to.prefix}
+        self.json: dict[str, Any] = {"queue": legacy.name, "flavor": None, "to": self.to}
+        self.target_url = None if place(source_url) == place(target_url) else masked(target_url)
+        self._source, self._target = legacy.qualified_name, to.qualified_name
+        if self.target_url is not None:
+            self._source += f" at {'/'.join(place(source_url))}"
+            self._target += f" at {'/'.join(place(target_url))}"
+
+    def find_out(self, legacy: LegacyQueue) -> None:
         """Ask the queue of Bull for its version; a queue whose jobs have all moved does not tell it, and need not."""
-        flavor = None
         with suppress(LegacyQueueError):
-            flavor = legacy.get_flavor()
-        self.json = {"queue": legacy.name, "flavor": flavor, "to": {"queue": to.name, "prefix": to.prefix}}
-        version = f" {_VERSIONS[flavor]}" if flavor else ""
-        self._text = f"{legacy.prefix}:{legacy.name} (Bull{version}) -> {to.prefix}:{to.name}"
+            flavor = self.json["flavor"] = legacy.get_flavor()
+            self._source += f" (Bull {_VERSIONS[flavor]})"
 
     def __str__(self) -> str:
         """Return it as a line."""
-        return self._text
+        return f"{self._source} -> {self._target}"
 
 
-def print_migration(
-    heading: Heading, report: MigrationReport, before: Mapping[str, int], after: Mapping[str, int], *, as_json: bool
-) -> None:
-    """Print what was moved.
+class Result:
+    """What a migration did to both queues.
 
     Args:
-        heading: from where to where.
         report: what the call returned.
         before: the jobs of the target by state, before.
         after: the same, after.
-        as_json: print JSON.
+        paused: the target is paused.
     """
+
+    def __init__(
+        self, report: MigrationReport, before: Mapping[str, int], after: Mapping[str, int], *, paused: bool
+    ) -> None:
+        self.report, self.paused = report, paused
+        self.before, self.after = dict(before), dict(after)
+        self.json = {"before": self.before, "after": self.after, "paused": paused}
+
+    @property
+    def came(self) -> int:
+        """How many jobs wait that are not among those that were left: they came when the migration had looked already."""
+        if self.report.dry_run:
+            return 0
+        left = sum(remark.state in _TO_RUN for remark in self.report.left)
+        return max(0, sum(self.report.after[state] for state in _TO_RUN) - left)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no job is left that still has to run."""
+        return self.report.complete and not self.came
+
+    @property
+    def finished(self) -> dict[str, int]:
+        """The finished jobs that stay, by state."""
+        moved = self.report.moved if self.report.dry_run else {}
+        return {state: self.report.after[state] - moved.get(state, 0) for state in _FINISHED}
+
+
+def finished_of(counts: Mapping[str, int]) -> str:
+    """Return the finished jobs in words, such as ``1 completed and 2 failed jobs``; "" for none."""
+    there = {state: counts[state] for state in _FINISHED if counts[state]}
+    noun = "job" if sum(there.values()) == 1 else "jobs"
+    return " and ".join(f"{count:,} {state}" for state, count in there.items()) + f" {noun}" if there else ""
+
+
+def _stay(finished: str) -> str:
+    return "stays" if finished.endswith(" job") else "stay"
+
+
+def print_migration(heading: Heading, result: Result, *, as_json: bool, merge: bool) -> None:
+    """Print what was moved, or would be.
+
+    Args:
+        heading: from where to where.
+        result: what it did.
+        as_json: print JSON.
+        merge: the target may have had jobs.
+    """
+    report = result.report
     if as_json:
-        write_json({**heading.json, **report.to_json(), "target": {"before": dict(before), "after": dict(after)}})
+        more = {"complete": result.complete, "came": result.came, "target": result.json}
+        write_json({**heading.json, **report.to_json(), **more})
         return
     say(str(heading))
-    _print_counts({"Bull before": report.before, "after": report.after}, {"BullMQ before": before, "after": after})
-    moved = sum(report.moved.values())
-    write(
-        f"{jobs_of(moved)} {'would be' if report.dry_run else 'were'} moved, "
-        f"{report.renamed:,} of them with a new id; {report.schedulers:,} repeatables as job schedulers."
+    _print_counts(
+        {"Bull before": report.before, "after": report.after},
+        {"BullMQ before": result.before, "after": result.after},
     )
+    write(_summary(report))
+    if report.dry_run and merge:
+        write("Ids that are numbers become l-<id>, unless the new queue was empty at the first run.")
     _print_remarks("special", report.notes)
     _print_remarks("left", report.left)
+    if finished := finished_of(result.finished):
+        write(f"{finished} {_stay(finished)}: --history N moves the newest N of each, --cleanup deletes them.")
+    if result.came:
+        write(f"{jobs_of(result.came)} came meanwhile: run it again, or use --bridge.")
+    if result.paused and not report.dry_run:
+        write(f"The new queue is paused: {_resume(heading)}")
+
+
+def _summary(report: MigrationReport) -> str:
+    moved = sum(report.moved.values())
+    if report.dry_run:
+        return f"{jobs_of(moved)} would be moved; {report.schedulers:,} repeatables as job schedulers."
+    return (
+        f"{jobs_of(moved)} {'was' if moved == 1 else 'were'} moved, {report.renamed:,} of them with a new id; "
+        f"{report.schedulers:,} repeatables as job schedulers."
+    )
+
+
+def _resume(heading: Heading) -> str:
+    words = ["bullrush", "resume", heading.to["queue"], "--prefix", heading.to["prefix"]]
+    return shlex.join(words if heading.target_url is None else [*words, "--url", heading.target_url])
 
 
 def print_verification(heading: Heading, found: Verification, *, as_json: bool) -> None:
@@ -68,9 +153,11 @@ def print_verification(heading: Heading, found: Verification, *, as_json: bool) 
         return
     say(str(heading))
     _print_counts({"Bull": found.legacy}, {"BullMQ": found.target})
-    _print_remarks("left", found.left)
+    _print_remarks("left", found.left, cut=_LISTED)
     if found.complete:
         write("Nothing is left that still has to run.")
+    if finished := finished_of(found.legacy):
+        write(f"{finished} {_stay(finished)}: --cleanup deletes them.")
 
 
 def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
@@ -78,7 +165,7 @@ def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
     if as_json:
         write_json({"queue": legacy.name, "removed": removed})
     else:
-        write(f"{removed:,} keys of {legacy.prefix}:{legacy.name} deleted.")
+        write(f"{removed:,} {'key' if removed == 1 else 'keys'} of {legacy.qualified_name} deleted.")
 
 
 def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> None:
@@ -98,12 +185,21 @@ def _print_counts(legacy: Mapping[str, Mapping[str, int]], target: Mapping[str, 
     write_table(["state", *(title for title, _ in columns)], rows)
 
 
-def _print_remarks(title: str, remarks: Sequence[Remark]) -> None:
-    """Print one line per reason, with the first ids."""
+def _print_remarks(title: str, remarks: Sequence[Remark], cut: int | None = None) -> None:
+    """Print one line per reason, with the first ids.
+
+    Args:
+        title: what they are.
+        remarks: the remarks.
+        cut: so many of a state are listed; there may be more.
+    """
     groups: dict[tuple[str, str], list[str]] = {}
     for remark in remarks:
         groups.setdefault((remark.state, remark.reason), []).append(remark.id)
     for (state, reason), ids in groups.items():
         names = ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
-        where = f"{len(ids):,} in {state}" if state else "key"
-        write(visible(f"{title}: {where} ({names}): {reason}", line=True))
+        number = f"{'at least ' if cut and len(ids) >= cut else ''}{len(ids):,}"
+        where = (
+            f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
+        )
+        write(visible(f"{title}: {where} ({names}): {in_options(reason)}", line=True))

@@ -1,0 +1,40 @@
+"""Errors of the library in the words of ``bullrush migrate``: options instead of Python's arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NOTHING: Final = (
+    "there is no queue {source} at {server}: are the name, --prefix and --from right? "
+    "If it is just empty, say which Bull it is: --flavor 4"
+)
+#: What the library says, and what it is called here. ``{source}``, ``{server}`` and ``{target}`` are filled in.
+_WORDS: Final = (
+    (r"^queue \S+ has no jobs that tell: .*", _NOTHING),
+    (r"^this queue belongs to Bull", "the target {target} is refused: it belongs to Bull"),
+    (r"^(Bull and BullMQ) use this queue both", r"the target {target} is refused: \1 use it both"),
+    (r" Use another prefix than .*", " Give another --to-prefix or --to-name"),
+    (r": use bullrush\.Queue$", ": there is nothing to move"),
+    (r'flavor="(\d)" or "(\d)"', r"--flavor \1 or \2"),
+    (r'flavor="(\d)"', r"--flavor \1"),
+    (r"\bmerge=True", "--merge"),
+    (r"\blegacy_workers_stopped\b", "--legacy-workers-stopped"),
+    (r"entries in ext:claim still", "jobs that a migrator has claimed"),
+    (r"see verify\(\)", "see --verify"),
+)
+
+
+def in_options(text: str, **places: str) -> str:
+    """Return a text of the library in the words of the command line.
+
+    Args:
+        text: a reason or an error.
+        places: what stands for ``source``, ``server`` and ``target``.
+    """
+    for pattern, said in _WORDS:
+        for name, place in places.items():
+            # It becomes a template, in which a backslash means something.
+            said = said.replace(f"{{{name}}}", place.replace("\\", r"\\"))
+        text = re.sub(pattern, said, text)
+    return text
