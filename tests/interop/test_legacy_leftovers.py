@@ -90,8 +90,10 @@ def test_ids_that_the_other_queue_uses_are_not_taken(bull, old, new, redis):
     add(bull, old, jobId="yours")
     with pytest.raises(LegacyQueueError, match="merge=True"):
         old.migrate(new)
-    assert old.migrate(new, merge=True, dry_run=True).left[0].id == custom
+    rehearsed = old.migrate(new, merge=True, dry_run=True)
+    assert rehearsed.left[0].id == custom
     report = old.migrate(new, merge=True)
+    assert (rehearsed.moved, rehearsed.renamed) == (report.moved, report.renamed)
     assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
     assert [(left.id, left.state) for left in report.left] == [(custom, "waiting")]
     assert redis.lrange(new.to_key("wait"), 0, -1) == ["yours", "l-1", "mine"]
@@ -106,6 +108,7 @@ def test_an_id_that_a_producer_took_meanwhile_is_not_lost(bull, old, new, redis)
     for _ in range(2):
         add(bull, old)
     redis.hset(new.to_key("1"), "name", "theirs")
+    assert old.migrate(new, dry_run=True).renamed == 1
     report = old.migrate(new)
     assert (report.moved, report.renamed) == ({"waiting": 2}, 1)
     assert redis.lrange(new.to_key("wait"), 0, -1) == ["2", "l-1"]
@@ -246,3 +249,15 @@ def test_an_id_whose_key_is_no_job_is_left_and_the_others_move(bull, old, new, r
     assert "a string" in old.verify(new).left[0].reason
     with LegacyQueue(old.name, url=old._url, flavor="4") as bridging:
         assert bridging.bridge(new, until="empty").notes[0].id == "2"
+
+
+@every_bull
+def test_a_dry_run_tells_how_many_finished_jobs_move_and_are_renamed(bull, old, new):
+    bull.call("work", queue=old.name)
+    for n in range(3):
+        add(bull, old, {"n": n})
+    wait_until(lambda: old.get_job_counts("completed") == {"completed": 3}, "all jobs have run")
+    new.add("theirs")
+    rehearsed, report = old.migrate(new, merge=True, history=2, dry_run=True), old.migrate(new, merge=True, history=2)
+    assert (rehearsed.moved, rehearsed.renamed) == (report.moved, report.renamed) == ({"completed": 2}, 2)
+    assert old.migrate(new, history=2, dry_run=True).moved == {}

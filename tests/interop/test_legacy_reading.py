@@ -169,10 +169,12 @@ def test_an_empty_queue_can_be_read_and_its_flavor_must_be_given(redis_url, queu
             queue.get_flavor()
         with pytest.raises(InvalidOptionError, match="Did you mean 'waiting'"):
             queue.get_jobs("wait")
-    with LegacyQueue(queue_name, url=redis_url, flavor="3") as queue:
-        assert queue.get_flavor() == "3"
-    with pytest.raises(InvalidOptionError, match="flavor must be one of"):
-        LegacyQueue(queue_name, url=redis_url, flavor="5")
+    for flavor in ("3", 3):
+        with LegacyQueue(queue_name, url=redis_url, flavor=flavor) as queue:
+            assert queue.get_flavor() == "3"
+    for wrong in ("5", 5, True, 3.0):
+        with pytest.raises(InvalidOptionError, match="flavor must be one of"):
+            LegacyQueue(queue_name, url=redis_url, flavor=wrong)
 
 
 def test_every_call_can_be_awaited(redis: Redis, redis_url, queue_name):

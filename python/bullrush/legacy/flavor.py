@@ -24,13 +24,13 @@ _FOUND: Final[dict[str, tuple[Layout, ...]]] = {
 
 
 def check_flavor(flavor: object) -> Flavor:
-    """Return the argument ``flavor``.
+    """Return the argument ``flavor``; a number is taken for its text.
 
     Raises:
         InvalidOptionError: it is none of the words.
     """
     for known in get_args(Flavor):
-        if known == flavor:
+        if known == (str(flavor) if type(flavor) is int else flavor):
             return known  # type: ignore[no-any-return]
     raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
 

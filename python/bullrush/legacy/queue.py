@@ -24,7 +24,7 @@ class LegacyCalls(LegacyAdding, LegacyMigrating, LegacyBridging):
         *,
         url: str | None = None,
         prefix: str = "bull",
-        flavor: Flavor = "auto",
+        flavor: Flavor | int = "auto",
         timeout: Duration | None = _DEFAULT_TIMEOUT,
     ) -> None:
         """Make a handle of a queue of Bull. It connects at the first call, and writes nothing by itself.
@@ -33,7 +33,7 @@ class LegacyCalls(LegacyAdding, LegacyMigrating, LegacyBridging):
             name: the queue's name.
             url: the URL of Redis, as for `Queue`.
             prefix: the prefix of all keys, ``bull`` by default.
-            flavor: the major version of Bull, "1" to "4"; ``auto`` finds it out by the keys and some jobs.
+            flavor: the major version of Bull, "1" to "4" (or a number); ``auto`` finds it out by the keys and some jobs.
             timeout: ms that a round trip may take, connecting included. None is no limit.
 
         Raises:

@@ -237,23 +237,29 @@ class LegacyMigrating(LegacyMovers):
         decision: Ids = "l-" if known == b"l-" or (known is None and (used or any(counts))) else "kept"
         as_new = new_ids(decision)
 
-        async def taken(ids: list[str]) -> set[str]:
-            """Return the jobs that could not move."""
-            wanted = [[target.to_key(name) for name in as_new(id) if name] for id in ids]
-            there = await reply(target.core.commands([["EXISTS", *names] for names in wanted]))
-            return {id for id, names, count in zip(ids, wanted, there, strict=True) if count == len(names)}
+        async def new_ids_of(ids: list[str]) -> list[str | None]:
+            """Return the ids that jobs would get; None for those that could not move."""
+            wanted = [[name for name in as_new(id) if name] for id in ids]
+            commands = [["EXISTS", target.to_key(name)] for names in wanted for name in names]
+            there = iter(await reply(target.core.commands(commands)) if commands else [])
+            free = [[name for name in names if not next(there)] for names in wanted]
+            return [names[0] if names else None for names in free]
 
         repeatables = await (await self._repeating(target, options.rules)).read()
         report.schedulers, times = len(repeatables), {one.next for one in repeatables}
         for name in ("wait", "paused", "delayed"):
-            count, left, notes = await survey.remarks(name, options.rules, taken, times)
+            count, renamed, left, notes = await survey.remarks(name, options.rules, new_ids_of, times)
             state = STATE_OF[name]
             if count:
                 report.moved[state] = count
+            report.renamed += renamed
             report.left += [remark._replace(state=state) for remark in left]
             report.notes += [remark._replace(state=state) for remark in notes]
         for state in _FINISHED:
-            if count := min(options.history, report.before[state]):
-                report.moved[state] = count
+            ids = await survey.newest(state, options.history - await self._history_of(target, state))
+            moved = [(id, new) for id, new in zip(ids, await new_ids_of(ids), strict=True) if new is not None]
+            if moved:
+                report.moved[state] = len(moved)
+            report.renamed += sum(new != id for id, new in moved)
         report.left += await survey.active()
         report.after = dict(report.before)

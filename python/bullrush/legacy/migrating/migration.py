@@ -29,7 +29,7 @@ _REASONS: Final = {
     "locked": "a worker of Bull runs it: run again when it has finished",
     "changed": "it changes again and again: run again",
 }
-GONE: Final = "there was no job under this id; the id was removed"
+_GONE: Final = "there was no job under this id; the id was removed"
 #: A job that has changed so often while it was read is left.
 _PATIENCE: Final = 20
 #: So many jobs are listed for each note.
@@ -116,7 +116,7 @@ class Migration:
                 self._note(one.id, state, one.notes)
             elif one.reason == "gone":
                 self._done += 1  # the list is shorter
-                self._note(one.id, state, [GONE])
+                self._note(one.id, state, [_GONE])
             else:
                 self._leave(one, state)
         if moved and self._on_progress is not None:

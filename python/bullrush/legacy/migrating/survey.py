@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import now_ms
@@ -100,37 +100,42 @@ class Survey:
         return [id for _, id in reversed(newest)]
 
     async def remarks(
-        self, place: str, rules: Rules, there: Callable[[list[str]], Any], repeated: Collection[int]
-    ) -> tuple[int, list[Remark], list[Remark]]:
+        self,
+        place: str,
+        rules: Rules,
+        new_ids_of: Callable[[list[str]], Awaitable[list[str | None]]],
+        repeated: Collection[int],
+    ) -> tuple[int, int, list[Remark], list[Remark]]:
         """Look at the jobs of a list, or at the delayed ones, as a migration would.
 
         Args:
             place: the name of the list or set.
             rules: how jobs are converted.
-            there: tells which of these jobs cannot move, since another job has their id.
+            new_ids_of: returns the ids that jobs would get; None for a job that cannot move, since another job has its id.
             repeated: when repeatables run next, ms: their pending jobs do not count.
 
         Returns:
-            How many could be moved, the others, and what is special about those that could.
+            How many could be moved, how many of them get another id, the others, and what is special about those that could.
         """
-        count, left, notes = 0, [], []
-        at = 0
+        count, renamed, at = 0, 0, 0
+        left: list[Remark] = []
+        notes: list[Remark] = []
         while ids := await self._ids(place, at, at + BATCH - 1, "ZRANGE" if place == "delayed" else "LRANGE"):
             at += BATCH
             ids = [id for id in ids if not _is_pending(id, repeated)]
             hashes = await read_keys(self._core, [["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
-            taken = await there(ids)
-            for id, values in zip(ids, hashes, strict=True):
+            for id, new_id, values in zip(ids, await new_ids_of(ids), hashes, strict=True):
                 if isinstance(values, WrongType):
                     left.append(Remark(id, place, str(values)))
                     continue
-                if id in taken:
+                if new_id is None:
                     left.append(Remark(id, place, "the other queue has a job with this id"))
                     continue
                 count += 1
+                renamed += new_id != id
                 raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
                 notes += [Remark(id, place, note) for note in convert(raw, place, now_ms(), rules).notes]
-        return count, left, notes
+        return count, renamed, left, notes
 
     async def _ids(self, place: str, start: int, stop: int, command: str = "LRANGE") -> list[str]:
         [found] = await self._read([[command, f"{self._source}:{place}", start, stop]])
