@@ -185,6 +185,12 @@ impl Users {
         let (flavour, shown_by_job) = match job {
             // Bull 1 has no priorities.
             Some((Flavour::OneOrTwo, shown_by)) if types.has("priority") => (Flavour::Two, Some(shown_by)),
+            // Neither has its sorted sets: the job is a broken one of Bull 3 or 4.
+            Some((Flavour::OneOrTwo | Flavour::Two, shown_by))
+                if !types.is_of_bullmq() && types.flavour() == Flavour::ThreeOrFour =>
+            {
+                (Flavour::ThreeOrFour, Some(shown_by))
+            }
             Some((flavour, shown_by)) => (flavour, Some(shown_by)),
             None => (types.flavour(), None),
         };
@@ -193,7 +199,8 @@ impl Users {
     }
 }
 
-/// Reads up to three jobs; returns the flavour of the first one that Bull wrote, and what shows it.
+/// Reads up to three jobs; returns the flavour that those of Bull show, and what shows it. A job of Bull 3 or 4 may have lost its name,
+/// but no job of Bull 1 or 2 looks like one of Bull 3 or 4. So these win, unless a set says that the queue is older.
 async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(Flavour, String)>> {
     let last = (SAMPLE - 1).to_string();
     let read = |(known, found): (&Known, &str)| match found {
@@ -214,14 +221,17 @@ async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(Fla
     };
     let commands: Vec<Cmd> = ids.iter().map(read).collect();
     let hashes = link.pipeline(&commands, Retry::Look).await?;
+    let mut shown = Vec::new();
     for (id, hash) in ids.iter().zip(hashes) {
         // A key that is no hash tells nothing.
         let Ok(values) = hash else { continue };
         if let Some((flavour, field)) = writer(&reply::exactly(FIELDS.len(), values)?) {
-            return Ok(Some((flavour, format!("job {} {field}", keys.job(id)))));
+            shown.push((flavour, format!("job {} {field}", keys.job(id))));
         }
     }
-    Ok(None)
+    let is_old = types.set_of_bull().is_some();
+    let best = shown.iter().position(|(flavour, _)| (*flavour != Flavour::ThreeOrFour) == is_old).unwrap_or(0);
+    Ok(shown.into_iter().nth(best))
 }
 
 /// The flavour of Bull that wrote a hash with these `FIELDS`, and what shows it; `None` for BullMQ, or if there is no hash.

@@ -121,6 +121,32 @@ def test_a_set_of_priorities_tells_bull_2(bull, redis, redis_url, queue_name):
         assert queue.get_flavor() == "2"
 
 
+@pytest.mark.parametrize("others", [("2", "3"), ()], ids=["read with whole ones", "alone with a sorted set"])
+def test_a_job_of_bull_3_that_has_lost_its_name_does_not_tell_another_flavor(others, redis, redis_url, queue_name):
+    at = f"bull:{queue_name}:"
+    redis.hset(at + "1", mapping={"data": "{}", "opts": "{}"})
+    redis.rpush(at + "wait", "1", *others)
+    for id in others:
+        redis.hset(at + id, mapping={"name": "welcome", "data": "{}", "opts": '{"timestamp":5}'})
+    if not others:
+        redis.zadd(at + "completed", {"9": 5})
+    for given in ("auto", "3", "4"):
+        with LegacyQueue(queue_name, url=redis_url, flavor=given) as queue:
+            assert queue.get_flavor() == given.replace("auto", "4")
+    with LegacyQueue(queue_name, url=redis_url, flavor="2") as queue, pytest.raises(LegacyQueueError, match="is wrong"):
+        queue.get_flavor()
+
+
+def test_a_set_tells_an_old_bull_whatever_its_jobs_look_like(redis, redis_url, queue_name):
+    at = f"bull:{queue_name}:"
+    redis.rpush(at + "wait", "1", "2")
+    redis.hset(at + "1", mapping={"name": "welcome", "data": "{}", "opts": '{"timestamp":5}'})
+    redis.hset(at + "2", mapping={"data": "{}", "opts": "{}", "failedReason": "no"})
+    redis.sadd(at + "failed", "3")
+    with LegacyQueue(queue_name, url=redis_url) as queue:
+        assert queue.get_flavor() == "2"
+
+
 @pytest.mark.parametrize("bull", ["bull1"], indirect=True)
 def test_the_flavor_of_bull_1_must_be_given(bull, redis_url, queue_name):
     bull.call("waiting", queue=queue_name)
