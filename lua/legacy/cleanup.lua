@@ -3,6 +3,7 @@
 -- ARGV    count (finished jobs of each state per call)
 -- Returns { how many jobs and keys were deleted, 1 if there is more }; the name of the key that still has jobs
 local call = redis.call
+--- @include release_debounce
 local P = string.sub(KEYS[1], 1, -5)
 local count = assert(tonumber(ARGV[1]), 'count is not a number')
 for _, name in ipairs({ 'wait', 'paused', 'active', 'delayed', 'repeat', 'ext:claim' }) do
@@ -16,6 +17,7 @@ for _, state in ipairs({ 'completed', 'failed' }) do
   local kind = call('TYPE', key).ok
   local ids = kind == 'zset' and call('ZRANGE', key, 0, count - 1) or kind == 'set' and call('SRANDMEMBER', key, count) or {}
   for _, id in ipairs(ids) do
+    release_debounce(P, id)
     total = total + call('UNLINK', P .. id, P .. id .. ':logs', P .. id .. ':lock')
   end
   if ids[1] then

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bullrush import LegacyQueue, Queue
+from bullrush import LegacyQueue, Queue, Worker
 from bullrush.base.operation import sleep as operation_sleep
 from bullrush.errors import InvalidOptionError, LegacyQueueError
 from bullrush.legacy import Progress
@@ -261,3 +261,18 @@ def test_a_dry_run_tells_how_many_finished_jobs_move_and_are_renamed(bull, old, 
     rehearsed, report = old.migrate(new, merge=True, history=2, dry_run=True), old.migrate(new, merge=True, history=2)
     assert (rehearsed.moved, rehearsed.renamed) == (report.moved, report.renamed) == ({"completed": 2}, 2)
     assert old.migrate(new, history=2, dry_run=True).moved == {}
+
+
+@newest_bull
+def test_nothing_is_cleaned_while_callers_wait_for_jobs_that_were_moved(bull, old, new, redis, redis_url):
+    add(bull, old, {"n": 1})
+    old.bridge(new, mirror=True, max_seconds=0.01)
+    redis.hset(new.to_key("ext:mirror"), "other", '{"from":"bull:another","id":"1"}')
+    before = read_state(redis, old.name)
+    with pytest.raises(LegacyQueueError, match="mirror=True until they have ended"):
+        old.cleanup(new)
+    assert read_state(redis, old.name) == before
+    with Worker(new.name, lambda job: "done", url=redis_url, autorun=True):
+        assert old.bridge(new, mirror=True, until="empty", max_seconds=20).mirrored == 1
+    old.cleanup(new)
+    assert redis.keys(old.to_key("*")) == []

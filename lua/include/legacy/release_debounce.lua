@@ -3,7 +3,7 @@ local function release_debounce(P, id)
   local debounce_id = redis.pcall('HGET', P .. id, 'deid')
   if type(debounce_id) == 'string' then
     local key = P .. 'de:' .. debounce_id
-    if call('PTTL', key) == -1 and call('GET', key) == id then
+    if call('PTTL', key) == -1 and redis.pcall('GET', key) == id then
       call('DEL', key)
     end
   end

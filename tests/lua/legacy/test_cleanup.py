@@ -33,6 +33,17 @@ def test_finished_jobs_go_in_parts_and_then_all_keys(run, queue, dump, finished,
     assert deleted == 6
 
 
+def test_bull_may_add_jobs_with_their_debounce_ids_again(run, queue, dump, finished, client):
+    finished(3)
+    for id in range(3):
+        client.hset(f"bull:{queue}:{id}", "deid", f"d{id}")
+    client.set(f"bull:{queue}:de:d0", "0")
+    client.set(f"bull:{queue}:de:d1", "another")
+    client.set(f"bull:{queue}:de:d2", "2", px=100_000)
+    run(SCRIPT, queue, 3)
+    assert {key for key in dump(queue) if key.startswith("de:")} == {"de:d1", "de:d2"}
+
+
 @pytest.mark.parametrize("place", ["wait", "delayed", "repeat", "active", "ext:claim"])
 def test_nothing_is_deleted_while_something_is_left(run, queue, dump, finished, client, place):
     finished(2)
