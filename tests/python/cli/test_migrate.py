@@ -122,6 +122,8 @@ def test_a_target_with_jobs_needs_merge(run, bull, target):
     target.add("old")
     refused = run("migrate", bull.name, "--to-prefix", "moved")
     assert refused.code == 3 and "say --merge " in refused.err and target.get_waiting_count() == 1
+    rehearsed = run("migrate", bull.name, "--to-prefix", "moved", "--merge", "--dry-run")
+    assert "3 jobs would be moved, 3 of them with a new id" in rehearsed.out
     report = run("migrate", bull.name, "--to-prefix", "moved", "--merge", "--json").json
     assert report["renamed"] == 3 and {job.id for job in target.get_waiting()} == {"1", "l-1", "l-2"}
 

@@ -67,7 +67,7 @@ def _move(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: ar
                 say(f"\nstopped: {jobs_of(moved)} moved so far; run it again for the rest")
             raise
     result = printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())
-    printing.print_migration(heading, result, as_json=options.json, merge=options.merge)
+    printing.print_migration(heading, result, as_json=options.json)
     return 0 if result.complete else FAILED
 
 

@@ -99,14 +99,13 @@ def _stay(finished: str) -> str:
     return "stays" if finished.endswith(" job") else "stay"
 
 
-def print_migration(heading: Heading, result: Result, *, as_json: bool, merge: bool) -> None:
+def print_migration(heading: Heading, result: Result, *, as_json: bool) -> None:
     """Print what was moved, or would be.
 
     Args:
         heading: from where to where.
         result: what it did.
         as_json: print JSON.
-        merge: the target may have had jobs.
     """
     report = result.report
     if as_json:
@@ -119,8 +118,6 @@ def print_migration(heading: Heading, result: Result, *, as_json: bool, merge: b
         {"BullMQ before": result.before, "after": result.after},
     )
     write(_summary(report))
-    if report.dry_run and merge:
-        write("Ids that are numbers become l-<id>, unless the new queue was empty at the first run.")
     _print_remarks("special", report.notes)
     _print_remarks("left", report.left)
     if finished := finished_of(result.finished):
@@ -133,10 +130,9 @@ def print_migration(heading: Heading, result: Result, *, as_json: bool, merge: b
 
 def _summary(report: MigrationReport) -> str:
     moved = sum(report.moved.values())
-    if report.dry_run:
-        return f"{jobs_of(moved)} would be moved; {report.schedulers:,} repeatables as job schedulers."
+    verb = "would be" if report.dry_run else "was" if moved == 1 else "were"
     return (
-        f"{jobs_of(moved)} {'was' if moved == 1 else 'were'} moved, {report.renamed:,} of them with a new id; "
+        f"{jobs_of(moved)} {verb} moved, {report.renamed:,} of them with a new id; "
         f"{report.schedulers:,} repeatables as job schedulers."
     )
 
