@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Job, Queue, Tasks, Worker
+from bullrush import Job, LegacyQueue, Queue, Tasks, Worker
 from bullrush.cli import COMMANDS
 from bullrush.cli.registry import build_parser
 from tests.waiting import wait_until
@@ -26,6 +26,7 @@ ASKED = {
     "schedulers QUEUE --prune shop:tasks": "Remove these job schedulers of QUEUE: dropped?",
     "drain QUEUE": "Remove what waits in QUEUE: 1 job?",
     "clean QUEUE --state failed": "Remove failed jobs of QUEUE (there are 1, of any age)?",
+    "migrate QUEUE-old --to-prefix moved --cleanup": "Delete the keys of bull:QUEUE-old, with 1 completed job?",
     "obliterate QUEUE --force": "Remove the queue QUEUE with its 6 jobs, logs and schedulers?",
 }
 
@@ -59,7 +60,14 @@ def test_every_command_that_has_yes_is_asked_in_a_terminal() -> None:
 def working(
     request: pytest.FixtureRequest, queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Worker]:
-    """Let a worker hold a job in a queue that has one in every other state, and a scheduler whose code has gone."""
+    """Let a worker hold a job in a queue that has one in every other state, and a scheduler whose code has gone.
+
+    Beside it is a queue of Bull with a job that has ended.
+    """
+    old = LegacyQueue(f"{queue.name}-old", url=redis_url, flavor="4")
+    ended, redis = old.add("welcome").id, request.getfixturevalue("redis")
+    redis.delete(old.to_key("wait"))
+    redis.zadd(old.to_key("completed"), {ended: 1_700_000_000_000})
     gone = Tasks(queue.name, url=redis_url)
     gone.cron("0 3 * * *", tz="UTC", name="dropped")(lambda: None)
     with Worker(gone, url=redis_url) as worker:
@@ -91,7 +99,7 @@ def test_no_changes_nothing_and_yes_does_it(working: Worker, shell: Callable, qu
         if words.startswith("obliterate"):
             working.close(force=True)
         code, screen = shell(words.replace("QUEUE", queue.name) + "\ny")
-        assert code == 0 and re.search(r"\b(retried|promoted|cancelled|removed|Removed|gone)\b", screen), (
+        assert code == 0 and re.search(r"\b(retried|promoted|cancelled|removed|Removed|gone|deleted)\b", screen), (
             words,
             screen,
         )
