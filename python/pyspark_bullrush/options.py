@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
-from bullrush.arrow.windows import FINISHED, STATES
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.spark.address import Address
 from bullrush.values.naming import check_prefix, check_queue_name
+from bullrush.values.states import FINISHED, STATES
 from pyspark_bullrush import values
 
 Use = Literal["write", "streamWrite", "read", "readStream"]

@@ -203,28 +203,7 @@ pub async fn continue_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
     batch.run(&lua::legacy::CONTINUE_REPEATABLE, Retry::Safe).await
 }
 
-/// The scripts of the family that [`by_name`] knows.
-pub const NAMES: &[&str] = &[
-    "continue_repeatable",
-    "add_1",
-    "add_2",
-    "add_3",
-    "retry",
-    "claim_job",
-    "return_job",
-    "receive_job",
-    "acknowledge_job",
-    "mirror_job",
-    "forget_mirrored",
-    "open_migration",
-    "cleanup",
-    "move_repeatable",
-    "drop_repeatable",
-    "receive_repeatable",
-    "move_job",
-];
-
-/// Runs a script of the family by its name, one of [`NAMES`].
+/// Runs a script of the family by its name.
 ///
 /// # Errors
 /// What the script's function returns.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import nearest
+from bullrush.values.states import FINISHED, STATES
 
 if TYPE_CHECKING:
     import pyarrow
@@ -16,19 +17,6 @@ if TYPE_CHECKING:
     from bullrush.arrow.reader import ArrowReader
     from bullrush.queue.queue import Queue
 
-#: Every state, and the key with its ids.
-STATES: Final = {
-    "waiting": "wait",
-    "paused": "paused",
-    "active": "active",
-    "delayed": "delayed",
-    "prioritized": "prioritized",
-    "waiting-children": "waiting-children",
-    "completed": "completed",
-    "failed": "failed",
-}
-#: States whose jobs are ordered by the time when they were finished.
-FINISHED: Final = ("completed", "failed")
 _LISTS: Final = ("waiting", "paused", "active")
 
 

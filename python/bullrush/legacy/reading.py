@@ -46,17 +46,7 @@ class LegacyReading(LegacyFlavor):
             *states: waiting, paused, active, delayed, completed, failed; all of them by default.
         """
         await self._check_owner()
-        chosen = [_checked(state) for state in states] or list(STATES)
-        keys = [self.to_key(STATES[state]) for state in chosen]
-        types = await self._read([["TYPE", key] for key in keys])
-        # Keys that do not exist are not asked: they may become lists or sets meanwhile.
-        counted = {
-            state: [_COUNTED_BY[type], key]
-            for state, key, type in zip(chosen, keys, types, strict=True)
-            if type in _COUNTED_BY
-        }
-        counts = dict(zip(counted, await self._read(list(counted.values())), strict=True))
-        return {state: counts.get(state, 0) for state in chosen}
+        return await self._count([_checked(state) for state in states] or STATES)
 
     @operation
     async def get_job(self, job_id: str) -> LegacyJob | None:
@@ -113,6 +103,20 @@ class LegacyReading(LegacyFlavor):
             read_repeatable(key.decode(errors="replace"), read_number(score) or 0)
             for key, score in zip(found[::2], found[1::2], strict=True)
         ]
+
+    async def _count(self, states: Iterable[str]) -> dict[str, int]:
+        """Return the number of jobs by state, of a queue of any version."""
+        chosen = list(states)
+        keys = [self.to_key(STATES[state]) for state in chosen]
+        types = await self._read([["TYPE", key] for key in keys])
+        # Keys that do not exist are not asked: they may become lists or sets meanwhile.
+        counted = {
+            state: [_COUNTED_BY[type], key]
+            for state, key, type in zip(chosen, keys, types, strict=True)
+            if type in _COUNTED_BY
+        }
+        counts = dict(zip(counted, await self._read(list(counted.values())), strict=True))
+        return {state: counts.get(state, 0) for state in chosen}
 
     async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
         return await reply(self.core.commands(commands)) if commands else []

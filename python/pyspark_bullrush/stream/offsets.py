@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import orjson
 
-from bullrush.arrow.windows import FINISHED, Window
+from bullrush.arrow.windows import Window
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
+from bullrush.values.states import FINISHED
 from pyspark_bullrush.messages import DataSourceError
 from pyspark_bullrush.options import StreamOptions
 from pyspark_bullrush.stream.finished_jobs import FinishedJobs, window_of

@@ -9,7 +9,8 @@ use super::super::pending::Pending;
 use super::command::Argument;
 use super::CoreQueue;
 use crate::queue::legacy::Users;
-use crate::scripts::legacy::{by_name, Batch, NAMES};
+use crate::scripts::legacy::{by_name, Batch};
+use crate::scripts::ALL;
 
 #[pymethods]
 impl CoreQueue {
@@ -30,7 +31,7 @@ impl CoreQueue {
         calls: Vec<Vec<Argument>>,
         other: Option<(String, String)>,
     ) -> PyResult<Pending> {
-        let name = NAMES.iter().find(|known| **known == script).copied();
+        let name = ALL.iter().filter_map(|known| known.name.strip_prefix("legacy/")).find(|known| *known == script);
         let name = name.ok_or_else(|| PyValueError::new_err(format!("no script legacy/{script}")))?;
         let other = other.map(|(prefix, name)| keys(py, &prefix, &name)).transpose()?;
         let calls: Vec<Vec<Vec<u8>>> =

@@ -19,19 +19,9 @@ from bullrush.legacy.reading import STATES
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
 from bullrush.queue.queue import QueueCalls
 from bullrush.values.encoding import read_number
+from bullrush.values.states import FINISHED
+from bullrush.values.states import STATES as TARGET_STATES
 
-#: The states of BullMQ's jobs, and the names of their keys.
-_TARGET_STATES: Final = {
-    "waiting": "wait",
-    "paused": "paused",
-    "active": "active",
-    "delayed": "delayed",
-    "prioritized": "prioritized",
-    "waiting-children": "waiting-children",
-    "completed": "completed",
-    "failed": "failed",
-}
-_FINISHED: Final = ("completed", "failed")
 #: So many finished jobs of each state are deleted per script.
 _CLEANED: Final = 100
 #: So many entries are read by one HSCAN.
@@ -101,7 +91,7 @@ class LegacyMigrating(LegacyMovers):
         source = self._source_at(target)
         await self._check_known(target, source)
         survey = Survey(self.core, self.qualified_name)
-        before = await self._count_jobs()
+        before = await self._count(STATES)
         report = MigrationReport(before=before, notes=await survey.keys(), dry_run=options.dry_run)
         if options.dry_run:
             await self._rehearse(target, source, options, survey, report)
@@ -114,7 +104,7 @@ class LegacyMigrating(LegacyMovers):
         claiming = self._claiming_mover(target, options.rules, decision)
         mover: Mover = await self._slot_mover(target, options.rules, decision) or claiming
         repeating = await self._repeating(target, options.rules)
-        total = sum(count for state, count in before.items() if state not in (*_FINISHED, "active"))
+        total = sum(count for state, count in before.items() if state not in (*FINISHED, "active"))
         migration = Migration(self.core, self.qualified_name, mover, repeating, report, total, on_progress)
         migration.add(await claiming.recover())
         await migration.move_waiting()
@@ -124,11 +114,11 @@ class LegacyMigrating(LegacyMovers):
         else:
             report.left += await survey.active()
         await migration.move_repeatables()
-        for state in _FINISHED:
+        for state in FINISHED:
             known = await self._history_of(target, state)
             await migration.move_finished(state, await survey.newest(state, options.history - known))
         migration.finish()
-        report.after = await self._count_jobs()
+        report.after = await self._count(STATES)
         return report
 
     @operation
@@ -146,8 +136,8 @@ class LegacyMigrating(LegacyMovers):
         target = check_target(to, self.qualified_name, place(self._url))
         await self._check_owner()
         survey = Survey(self.core, self.qualified_name)
-        counts = await reply(target.core.get_counts(list(_TARGET_STATES.values())))
-        found = Verification(await self._count_jobs(), dict(zip(_TARGET_STATES, counts, strict=True)))
+        counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
+        found = Verification(await self._count(STATES), dict(zip(TARGET_STATES, counts, strict=True)))
         for name in ("wait", "paused", "delayed", "repeat"):
             command = "LRANGE" if name in ("wait", "paused") else "ZRANGE"
             [ids] = await self._read([[command, self.to_key(name), 0, _LISTED - 1]])
@@ -194,13 +184,6 @@ class LegacyMigrating(LegacyMovers):
             await self._forget(target)
         return deleted
 
-    async def _count_jobs(self) -> dict[str, int]:
-        keys = [self.to_key(key) for key in STATES.values()]
-        types = await self._read([["TYPE", key] for key in keys])
-        commands = {b"list": "LLEN", b"zset": "ZCARD", b"set": "SCARD"}
-        counts = await self._read([[commands.get(kind, "EXISTS"), key] for key, kind in zip(keys, types, strict=True)])
-        return dict(zip(STATES, counts, strict=True))
-
     async def _check_known(self, target: QueueCalls[Any], source: str) -> None:
         """Check that this is a queue of Bull, or was one that has been moved."""
         _, shown_by = await self._find_out()
@@ -243,7 +226,7 @@ class LegacyMigrating(LegacyMovers):
 
     async def _forget(self, target: QueueCalls[Any]) -> None:
         source = self._source_at(target)
-        fields = [source, *(f"{self.qualified_name} {state}" for state in _FINISHED)]
+        fields = [source, *(f"{self.qualified_name} {state}" for state in FINISHED)]
         await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
         await self._claiming_mover(target, Rules(), "kept").forget_tombstones(now_ms())
 
@@ -251,7 +234,7 @@ class LegacyMigrating(LegacyMovers):
         self, target: QueueCalls[Any], source: str, options: Options, survey: Survey, report: MigrationReport
     ) -> None:
         """Write to the report what a migration would do."""
-        counts = await reply(target.core.get_counts(list(_TARGET_STATES.values())))
+        counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
         key = target.to_key("ext:migration")
         [known, used] = await reply(target.core.commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
         if known is None and any(counts) and not options.merge:
@@ -277,7 +260,7 @@ class LegacyMigrating(LegacyMovers):
             report.renamed += renamed
             report.left += [remark._replace(state=state) for remark in left]
             report.notes += [remark._replace(state=state) for remark in notes]
-        for state in _FINISHED:
+        for state in FINISHED:
             ids = await survey.newest(state, options.history - await self._history_of(target, state))
             moved = [(id, new) for id, new in zip(ids, await new_ids_of(ids), strict=True) if new is not None]
             if moved:

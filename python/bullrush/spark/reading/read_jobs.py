@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bullrush.arrow import ArrowReader
-from bullrush.arrow.windows import FINISHED, plan_windows
+from bullrush.arrow.windows import plan_windows
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.reading.columns import arrow_schema, read_schema
@@ -16,6 +16,7 @@ from bullrush.spark.servers import of_each_server
 from bullrush.spark.tasks.read_windows import ReadWindows
 from bullrush.values import checks
 from bullrush.values.keywords import known_options
+from bullrush.values.states import FINISHED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from bullrush.arrow.windows import FINISHED, STATES
 from bullrush.errors import BullrushError, InvalidOptionError, QueueNameError, RedisServerError
+from bullrush.values.states import FINISHED, STATES
 from pyspark_bullrush.messages import DataSourceError, told, told_rows
 from pyspark_bullrush.options import (
     read_read_options,
