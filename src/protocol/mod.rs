@@ -11,8 +11,10 @@ pub mod options;
 mod packed;
 pub mod reply;
 pub mod schedule;
+mod tier;
 
 pub use batch::{JobBatch, NewJob};
 pub use job::JobRecord;
 pub use keys::Keys;
 pub use options::{JobOptions, Keep};
+pub use tier::Tier;

@@ -9,6 +9,7 @@ use crate::protocol::JobRecord;
 use crate::scripts::fetch::Started;
 use crate::scripts::finish::GivenBack;
 use crate::timers::held_locks::Lease;
+use crate::worker::lanes::Lane;
 
 /// How many jobs have arrived in this process.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);
@@ -29,6 +30,8 @@ pub enum Claim {
 pub struct HeldJob {
     /// The job as it was before the fetch; after it, if the claim is `Recovered`.
     pub record: JobRecord,
+    /// The queue that it belongs to.
+    pub lane: Arc<Lane>,
     pub token: Arc<str>,
     /// When the fetch was sent: the lock is not older.
     pub fetched: Instant,
@@ -55,9 +58,10 @@ pub struct HeldJob {
 }
 
 impl HeldJob {
-    pub fn new(record: JobRecord, token: Arc<str>, fetched: Instant, claim: Claim) -> Self {
+    pub fn new(record: JobRecord, lane: Arc<Lane>, token: Arc<str>, fetched: Instant, claim: Claim) -> Self {
         Self {
             record,
+            lane,
             token,
             fetched,
             decided: fetched,

@@ -4,6 +4,7 @@ mod engine;
 pub mod fetch;
 mod finish;
 pub mod held;
+pub mod lanes;
 mod limits;
 pub mod listeners;
 pub mod manual;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::protocol::{JobRecord, Keep};
 use crate::scripts::finish::FinishedBy;
+use crate::worker::lanes::LaneSpec;
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ impl Timeouts {
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
     pub concurrency: usize,
+    /// The queues to serve; empty: the one that the worker is made for. Others may be offered while it runs.
+    pub lanes: Vec<LaneSpec>,
     /// Jobs claimed ahead; `None` adapts to the handler's speed, 0 is strict BullMQ.
     pub prefetch: Option<usize>,
     pub lock_duration: Duration,

@@ -9,7 +9,6 @@ use super::state::WorkerState;
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::protocol::Keys;
 use crate::queue::schedulers::{add_scheduler_iteration, LatestJob};
 
 const TRIES: usize = 3;
@@ -19,10 +18,10 @@ const LONGEST_DELAY: i64 = 300_000;
 
 /// Add the job's successor, then pass the job to the handlers. If the successor cannot be added, the job is delayed,
 /// not run: without a successor the scheduler would stop.
-pub async fn produce_next(state: Arc<WorkerState>, link: Link, keys: Keys, job: Arc<HeldJob>) {
+pub async fn produce_next(state: Arc<WorkerState>, link: Link, job: Arc<HeldJob>) {
     let mut tries = 1;
     let error = loop {
-        match produce(&link, &keys, &job).await {
+        match produce(&link, &job).await {
             Ok(()) => return state.hand_out(vec![job]),
             Err(Error::Closed) => return,
             Err(error) if tries < TRIES && !matches!(error, Error::InvalidOption(_)) => {
@@ -44,10 +43,10 @@ pub fn delay_instead(job: &HeldJob) -> i64 {
 }
 
 /// Add the job's successor, if it is a scheduler's job and the series is not over.
-pub async fn produce(link: &Link, keys: &Keys, job: &HeldJob) -> Result<()> {
+pub async fn produce(link: &Link, job: &HeldJob) -> Result<()> {
     let record = &job.record;
     let Some(scheduler_id) = record.text("rjk") else { return Ok(()) };
     let Ok(opts) = serde_json::from_slice(record.opts()) else { return Ok(()) };
     let latest = LatestJob { scheduler_id, job_id: &record.id, name: &record.name(), data: record.data(), opts };
-    add_scheduler_iteration(link, keys, now_ms(), latest).await.map(drop)
+    add_scheduler_iteration(link, &job.lane.keys, now_ms(), latest).await.map(drop)
 }

@@ -135,7 +135,7 @@ impl CoreWorker {
     }
 
     fn held_ids(&self) -> PyResult<Vec<String>> {
-        Ok(self.shared()?.locks.ids())
+        Ok(self.shared()?.lanes.all().iter().flat_map(|lane| lane.locks.ids()).collect())
     }
 
     fn record_start(&self, record: &PyJobRecord) -> PyResult<Option<Pending>> {
@@ -146,9 +146,8 @@ impl CoreWorker {
             let _runtime = core.enter();
             core.pool.command(&self.endpoint)
         };
-        let keys = self.keys.clone();
         Ok(Some(Pending::start(async move {
-            stamp_jobs(&link, &keys, &shared.options, &[job]).await?;
+            stamp_jobs(&link, &shared.options, &[job]).await?;
             Ok(Output::Nothing)
         })))
     }

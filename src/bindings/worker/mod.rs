@@ -17,10 +17,9 @@ use pyo3::types::PyDict;
 pub use options::CoreWorkerOptions;
 
 use super::endpoint::{client_name, endpoint, keys};
-use super::errors::forked;
+use super::errors::{forked, to_py_err};
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
-use crate::protocol::Keys;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
 use crate::worker::state::{Histogram, WorkerState, LIMITS_MS};
 
@@ -31,7 +30,6 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(200);
 pub struct CoreWorker {
     owned: OwnedByProcess<Arc<WorkerState>>,
     endpoint: Arc<Endpoint>,
-    keys: Keys,
     started: AtomicBool,
 }
 
@@ -55,10 +53,10 @@ impl CoreWorker {
         concurrency: usize,
     ) -> PyResult<Self> {
         let options = WorkerOptions { worker_id, concurrency, ..options.0.clone() };
+        let state = WorkerState::new(options, keys(py, prefix, name)?).map_err(|error| to_py_err(py, &error))?;
         Ok(Self {
-            owned: OwnedByProcess::new(Arc::new(WorkerState::new(options))),
+            owned: OwnedByProcess::new(Arc::new(state)),
             endpoint: endpoint(py, url)?,
-            keys: keys(py, prefix, name)?,
             started: AtomicBool::new(false),
         })
     }
@@ -95,9 +93,9 @@ impl CoreWorker {
         let core = Core::current();
         let _runtime = core.enter();
         let link = core.pool.command(&self.endpoint);
-        let name = client_name(&self.keys, shared.options.worker_name.as_deref());
+        let name = client_name(&shared.keys, shared.options.worker_name.as_deref());
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
-        crate::worker::start(shared, link, blocking, self.keys.clone(), limits);
+        crate::worker::start(shared, link, blocking, limits);
         Ok(())
     }
 

@@ -51,6 +51,7 @@ impl CoreWorkerOptions {
         let by_name = timeouts.unwrap_or_default().into_iter();
         Self(WorkerOptions {
             concurrency: 1,
+            lanes: Vec::new(),
             prefetch,
             lock_duration: Duration::from_millis(lock_duration),
             lock_renew_time: Duration::from_millis(lock_renew_time),

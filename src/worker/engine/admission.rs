@@ -6,8 +6,6 @@ use tokio::task::JoinSet;
 
 use crate::connection::Link;
 use crate::protocol::job::number;
-use crate::protocol::Keys;
-use crate::timers::held_locks::HeldLocks;
 use crate::worker::fetch::{FetchedBatch, SentFetch};
 use crate::worker::held::HeldJob;
 use crate::worker::listeners::Event;
@@ -16,9 +14,7 @@ use crate::worker::state::WorkerState;
 
 pub struct Admission {
     pub state: Arc<WorkerState>,
-    pub locks: Arc<HeldLocks>,
     pub link: Link,
-    pub keys: Keys,
 }
 
 /// What is known of a batch that was admitted.
@@ -30,8 +26,9 @@ pub struct Admitted {
 
 impl Admission {
     pub fn admit(&self, batch: FetchedBatch, tasks: &mut JoinSet<()>) -> Admitted {
+        let lane = batch.sent.request.lane.clone();
         let jobs = self.hold(batch);
-        self.locks.insert(jobs.iter().map(|job| job.lock()));
+        lane.locks.insert(jobs.iter().map(|job| job.lock()));
         let mut admitted = Admitted { count: jobs.len(), alone: false };
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
@@ -42,8 +39,7 @@ impl Admission {
                 self.state.fail(job, "UnrecoverableError", reason);
             } else if scheduler.is_some() {
                 // The scheduler's next job must exist before this one runs.
-                let (state, link, keys) = (self.state.clone(), self.link.clone(), self.keys.clone());
-                tasks.spawn(scheduler::produce_next(state, link, keys, job));
+                tasks.spawn(scheduler::produce_next(self.state.clone(), self.link.clone(), job));
             } else {
                 ready.push(job);
             }
@@ -62,8 +58,8 @@ impl Admission {
                 self.state.error(text);
                 continue;
             }
-            let job = HeldJob::new(record, request.token.clone(), at, claim);
-            let job = job.with_decided(request.decided).with_score(score);
+            let job = HeldJob::new(record, request.lane.clone(), request.token.clone(), at, claim);
+            let job = job.with_decided(request.room.decided).with_score(score);
             held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone())));
         }
         held

@@ -9,10 +9,10 @@ use super::cancellations::watch_cancellations;
 use crate::connection::{Link, LinkState};
 use crate::protocol::Keys;
 use crate::queue::{evicting_policy, ignored_settings};
-use crate::timers::held_locks::HeldLocks;
 use crate::timers::lock_extender::LockExtender;
 use crate::timers::scheduler_watchdog::SchedulerWatchdog;
 use crate::timers::stalled_checker::StalledChecker;
+use crate::worker::lanes::Lane;
 use crate::worker::listeners::Event;
 use crate::worker::state::WorkerState;
 
@@ -24,7 +24,8 @@ pub fn watch_connection(state: &Arc<WorkerState>, link: &Link) -> JoinSet<()> {
 }
 
 /// Start all other tasks.
-pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, keys: &Keys, locks: &Arc<HeldLocks>) {
+pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, lane: &Lane) {
+    let (keys, locks) = (&lane.keys, &lane.locks);
     let options = &state.options;
     if !options.skip_lock_renewal {
         let extender = LockExtender {

@@ -46,8 +46,8 @@ impl Engine {
 
     /// Send outcomes; the same call fetches jobs for the slots that become free.
     pub(super) fn send(&mut self, outcomes: Vec<Outcome>) {
-        let request = self.next_request(outcomes.len());
-        let fetch = (request.count > 0).then(|| self.fetcher.with_token(request));
+        let room = self.room(outcomes.len());
+        let fetch = (room.count > 0).then(|| self.fetcher.request(room));
         self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
         self.in_flight.start(outcomes, fetch);
     }

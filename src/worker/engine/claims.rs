@@ -23,10 +23,10 @@ impl Engine {
     pub(super) fn check_claims(&mut self) {
         let started = self.state.ready_queue.take_started(BRIEF);
         if !started.is_empty() {
-            let (state, link, keys) = (self.state.clone(), self.link.clone(), self.keys.clone());
+            let (state, link) = (self.state.clone(), self.link.clone());
             let outage = self.stamp_outage.clone();
             self.tasks.spawn(async move {
-                match stamp_jobs(&link, &keys, &state.options, &started).await {
+                match stamp_jobs(&link, &state.options, &started).await {
                     Ok(()) => outage.ends(),
                     Err(error) if outage.begins(&error) => {
                         state.error(format!("could not record the starts of jobs: {error}"));

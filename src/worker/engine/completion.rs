@@ -21,7 +21,7 @@ impl Engine {
         let look_again = round_trip.settled.iter().any(went_back);
         let is_over = |settled: &&Settled| !matches!(settled.settlement, Settlement::Replaced(..));
         let over = || round_trip.settled.iter().filter(is_over).map(|Settled { job, .. }| (job.id(), &*job.token));
-        self.locks.remove(over());
+        self.lane.locks.remove(over());
         self.count_in_hand(self.in_hand.saturating_sub(over().count()));
         if round_trip.forbids_claims {
             self.forbid_claims(true);
@@ -46,10 +46,10 @@ impl Engine {
         if fetched.hold == Hold::Alone {
             self.alone_since.get_or_insert_with(Instant::now);
         }
-        let limit_ttl = fetched.limit_ttl;
+        let (lane, limit_ttl) = (sent.request.lane.clone(), fetched.limit_ttl);
         let batch = self.fetcher.note(fetched, sent);
         self.receive(batch);
-        self.limit_for(limit_ttl);
+        lane.limit_for(limit_ttl);
     }
 
     /// Count a settled job and tell listeners.
@@ -57,7 +57,7 @@ impl Engine {
         let stats = &self.state.stats;
         let limited = job.limiting.swap(false, Ordering::AcqRel);
         if limited {
-            stats.limiting.fetch_sub(1, Ordering::Relaxed);
+            job.lane.limiting.fetch_sub(1, Ordering::Relaxed);
         }
         match settlement {
             Settlement::Replaced(outcome, class) => {
@@ -83,7 +83,7 @@ impl Engine {
             }
             // It does not count: a run with a maximum of jobs fetches another one instead.
             Settlement::GivenBack => self.fetched = self.fetched.saturating_sub(1),
-            Settlement::Returned { limit_ttl } => self.limit_for(if limited { limit_ttl } else { 0 }),
+            Settlement::Returned { limit_ttl } => job.lane.limit_for(if limited { limit_ttl } else { 0 }),
             Settlement::Released => {}
             Settlement::Lost(error) => {
                 self.state.details.take(&job);

@@ -11,12 +11,12 @@ use crate::worker::state::Closing;
 
 impl Engine {
     pub(super) async fn fetch(&mut self) {
-        let request = self.next_request(0);
-        if request.count == 0 {
+        let room = self.room(0);
+        if room.count == 0 {
             return; // a pause or a limit has come since the engine decided to fetch
         }
         self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
-        let sent = SentFetch::now(self.fetcher.with_token(request));
+        let sent = SentFetch::now(self.fetcher.request(room));
         let (mut closing, deadline) = (self.state.lifecycle.watch(), self.deadline);
         // A server that does not answer must not keep the worker from ending. The jobs it gave are found by the token.
         let end = async {

@@ -41,6 +41,7 @@ use self::admission::Admission;
 use self::prefetch::Prefetch;
 use super::fetch::{Fetcher, MarkerWaiter, SentFetch};
 use super::finish::{Finisher, InFlight};
+use super::lanes::Lane;
 use super::listeners::Event;
 use super::options::RunLimits;
 use super::sleep::sleep_until;
@@ -51,30 +52,30 @@ use crate::outage::Outage;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::spin_wait::SpinWait;
-use crate::timers::held_locks::HeldLocks;
 
 /// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Start a worker's engine on the current runtime.
-pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, keys: Keys, limits: RunLimits) {
-    let locks = state.locks.clone();
+pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, limits: RunLimits) {
+    let keys = state.keys.clone();
+    let lane = state.lanes.all().swap_remove(0);
     let tasks = background::watch_connection(&state, &link);
     let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
     let fetch_link = link.with_connect_timeout(Some(MAX_WAIT));
     let engine = Engine {
-        fetcher: Fetcher::new(fetch_link.clone(), keys.clone(), waiter, state.options.worker_id.clone()),
+        fetcher: Fetcher::new(fetch_link.clone(), lane.clone(), waiter, state.options.worker_id.clone()),
         in_flight: InFlight::new(Finisher {
             link: link.clone(),
-            keys: keys.clone(),
+            lane: lane.clone(),
             state: state.clone(),
             outage: Outage::default(),
         }),
-        admission: Admission { state: state.clone(), locks: locks.clone(), link: link.clone(), keys: keys.clone() },
+        admission: Admission { state: state.clone(), link: link.clone() },
         prefetch: Prefetch::new(state.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
         state: state.clone(),
-        locks,
+        lane,
         link,
         fetch_link,
         keys,
@@ -112,7 +113,7 @@ struct Engine {
     fetcher: Fetcher,
     in_flight: InFlight,
     admission: Admission,
-    locks: Arc<HeldLocks>,
+    lane: Arc<Lane>,
     tasks: JoinSet<()>,
     /// Fetches whose reply got lost.
     lost_replies: Vec<SentFetch>,
@@ -137,7 +138,7 @@ impl Engine {
         tokio::select! {
             biased;
             // First, so that nothing more is sent. It also ends a wait for a server that does not answer.
-            () = state.lifecycle.end_demanded() => self.locks.lose_all(),
+            () = state.lifecycle.end_demanded() => self.lane.locks.lose_all(),
             () = async { self.work().await; self.shut_down().await } => {}
         }
         // Lock renewal ends last.
@@ -162,10 +163,10 @@ impl Engine {
             _ = closing.wait_for(|closing| *closing != Closing::No) => return,
             () = sleep_until(deadline) => return,
         }
-        background::start(&mut self.tasks, &self.state, &self.link, &self.keys, &self.locks);
+        background::start(&mut self.tasks, &self.state, &self.link, &self.lane);
         self.state.emit(Event::Ready);
         while self.state.lifecycle.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
-            let room = self.next_request(0).count;
+            let room = self.room(0).count;
             self.fetcher.check_marker(room > 0).await;
             self.return_jobs();
             let outcomes = self.take_outcomes();

@@ -64,7 +64,7 @@ impl Engine {
             }
             let outcomes = &self.state.outcomes;
             let settled = self.in_flight.leaving() + outcomes.count() + outcomes.count_returning();
-            if self.in_hand <= settled && self.locks.are_older_than(self.state.options.lock_duration) {
+            if self.in_hand <= settled && self.lane.locks.are_older_than(self.state.options.lock_duration) {
                 return None;
             }
         }

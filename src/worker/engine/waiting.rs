@@ -35,7 +35,7 @@ impl Engine {
             (_, true) => CLAIM_CHECK,
             _ => END_CHECK,
         };
-        let limited_until = self.state.limited_until.load(Ordering::Relaxed);
+        let limited_until = self.lane.limited_until.load(Ordering::Relaxed);
         let alone_until = self.alone_until().filter(|at| Instant::now() < *at);
         tokio::select! {
             Some(completed) = self.in_flight.next() => self.complete(completed),
@@ -95,7 +95,7 @@ impl Engine {
         }
         match self.limits.until {
             Until::Closed => false,
-            Until::Empty => self.fetcher.is_idle() && self.state.limited_until.load(Ordering::Relaxed) <= now_ms(),
+            Until::Empty => self.fetcher.is_idle() && self.lane.limited_until.load(Ordering::Relaxed) <= now_ms(),
             Until::Drained => {
                 let ended =
                     scripts::inspect::is_drained(&self.fetch_link, &self.keys, now_ms(), self.limits.horizon_ms);

@@ -1,14 +1,15 @@
 //! Fetches jobs, and waits when there are none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::marker_waiter::{MarkerWaiter, Popped};
-use super::request::{fetch_plan, FetchRequest, FetchedBatch, SentFetch};
+use super::request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
 use crate::clock::{self, now_ms};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
-use crate::protocol::Keys;
 use crate::scripts::fetch::{move_to_active, recover_active, Fetched, Hold};
+use crate::worker::lanes::Lane;
 use crate::worker::options::WorkerOptions;
 use crate::worker::sleep::millis;
 
@@ -17,7 +18,7 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 
 pub struct Fetcher {
     link: Link,
-    keys: Keys,
+    lane: Arc<Lane>,
     waiter: MarkerWaiter,
     /// The last marker that was popped (member, score), until the next fetch.
     popped: Option<(String, f64)>,
@@ -30,16 +31,16 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    pub fn new(link: Link, keys: Keys, waiter: MarkerWaiter, worker_id: String) -> Self {
-        Self { link, keys, waiter, popped: None, worker_id, next_token: 0, idle: false, due_at: None }
+    pub fn new(link: Link, lane: Arc<Lane>, waiter: MarkerWaiter, worker_id: String) -> Self {
+        Self { link, lane, waiter, popped: None, worker_id, next_token: 0, idle: false, due_at: None }
     }
 
     /// A request with a token of its own, by which its jobs are found if the reply gets lost.
-    pub fn with_token(&mut self, request: FetchRequest) -> FetchRequest {
+    pub fn request(&mut self, room: Room) -> FetchRequest {
         let token = format!("{}:{}", self.worker_id, self.next_token);
         self.next_token += 1;
         self.popped = None;
-        FetchRequest { token: token.into(), ..request }
+        FetchRequest { lane: self.lane.clone(), token: token.into(), room }
     }
 
     pub fn is_idle(&self) -> bool {
@@ -52,7 +53,7 @@ impl Fetcher {
     }
 
     pub async fn fetch(&mut self, options: &WorkerOptions, sent: &SentFetch) -> Result<Fetched> {
-        move_to_active(&self.link, &self.keys, sent.now, &fetch_plan(options, &sent.request)).await
+        move_to_active(&self.link, &self.lane.keys, sent.now, &fetch_plan(options, &sent.request)).await
     }
 
     /// Note what a reply says about the next fetch.
@@ -64,7 +65,7 @@ impl Fetcher {
 
     /// Find the jobs of a fetch whose reply got lost, by its token.
     pub async fn recover(&mut self, sent: SentFetch) -> Result<FetchedBatch> {
-        let jobs = recover_active(&self.link, &self.keys, &sent.request.token, []).await?;
+        let jobs = recover_active(&self.link, &self.lane.keys, &sent.request.token, []).await?;
         self.idle = false;
         Ok(FetchedBatch { jobs, scores: Vec::new(), sent, recovered: true })
     }
@@ -122,7 +123,7 @@ impl Fetcher {
     async fn put_back(&mut self) {
         if let Some((member, score)) = self.popped.take() {
             let mut put_back = redis::cmd("ZADD");
-            put_back.arg(self.keys.marker()).arg(score).arg(member);
+            put_back.arg(self.lane.keys.marker()).arg(score).arg(member);
             // Best effort: without it other workers wake at their next drain delay.
             let _ = self.link.call(&put_back, Retry::Safe).await;
         }

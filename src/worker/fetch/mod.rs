@@ -7,5 +7,5 @@ mod starts;
 
 pub use fetcher::Fetcher;
 pub use marker_waiter::MarkerWaiter;
-pub use request::{fetch_plan, FetchRequest, FetchedBatch, SentFetch};
+pub use request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
 pub use starts::stamp_jobs;

@@ -7,12 +7,12 @@ use crate::clock::now_ms;
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::FetchPlan;
 use crate::worker::held::Claim;
+use crate::worker::lanes::Lane;
 use crate::worker::options::WorkerOptions;
 
-/// What a fetch asks for.
-#[derive(Clone)]
-pub struct FetchRequest {
-    pub token: Arc<str>,
+/// How many jobs a worker has room for.
+#[derive(Clone, Copy)]
+pub struct Room {
     /// How many jobs at most.
     pub count: usize,
     /// How many of them start now; the others are claimed ahead.
@@ -21,6 +21,14 @@ pub struct FetchRequest {
     pub alone: bool,
     /// When the engine began to decide: a limit or a pause that came later was not considered.
     pub decided: Instant,
+}
+
+/// What a fetch asks for.
+#[derive(Clone)]
+pub struct FetchRequest {
+    pub lane: Arc<Lane>,
+    pub token: Arc<str>,
+    pub room: Room,
 }
 
 /// A fetch as it was sent.
@@ -56,7 +64,7 @@ impl FetchedBatch {
         match self.recovered {
             // A fetch that stopped half-way has not stamped all jobs.
             true if job.number("processedOn") == *now => Claim::Recovered,
-            false if position < request.slots || job.is_missing() => Claim::Stamped(*now),
+            false if position < request.room.slots || job.is_missing() => Claim::Stamped(*now),
             _ => Claim::Ahead,
         }
     }
@@ -71,10 +79,10 @@ impl FetchedBatch {
 /// The fetch part of a fetch or finish call.
 pub fn fetch_plan<'a>(worker: &'a WorkerOptions, request: &'a FetchRequest) -> FetchPlan<'a> {
     FetchPlan {
-        count: request.count,
-        slots: request.slots,
+        count: request.room.count,
+        slots: request.room.slots,
         stalled_limit: Some(worker.max_stalled_count),
-        alone: request.alone,
+        alone: request.room.alone,
         token: &request.token,
         lock_duration: i64::try_from(worker.lock_duration.as_millis()).unwrap_or(i64::MAX),
         limiter: worker.limiter.map(|limiter| (limiter.max, limiter.duration_ms)),

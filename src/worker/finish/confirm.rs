@@ -21,8 +21,8 @@ impl Finisher {
     /// by its keep rule may still be in `active`, if the call stopped half-way: it is removed from there now.
     pub(super) async fn is_finished(&self, job: &HeldJob) -> bool {
         let (mut fields, mut place) = (redis::cmd("HMGET"), redis::cmd("LPOS"));
-        fields.arg(self.keys.job(job.id())).arg("finishedOn").arg("name");
-        place.arg(self.keys.of("active")).arg(job.id());
+        fields.arg(self.lane.keys.job(job.id())).arg("finishedOn").arg("name");
+        place.arg(self.lane.keys.of("active")).arg(job.id());
         let Ok(replies) = self.link.pipeline(&[fields, place], Retry::Safe).await else { return false };
         let [Ok(fields), Ok(place)] = &replies[..] else { return false };
         let present =
@@ -33,16 +33,16 @@ impl Finisher {
         }
         if is_active {
             let mut leave = redis::cmd("LREM");
-            leave.arg(self.keys.of("active")).arg(-1).arg(job.id());
+            leave.arg(self.lane.keys.of("active")).arg(-1).arg(job.id());
             let left = self.link.call(&leave, Retry::Safe).await;
             if let (Ok(Value::Int(1)), Some(run)) = (left, &self.state.options.run) {
-                let list = self.keys.run(run);
+                let list = self.lane.keys.run(run);
                 let (mut push, mut expire) = (redis::cmd("RPUSH"), redis::cmd("EXPIRE"));
                 push.arg(&list).arg(job.id());
                 expire.arg(&list).arg(RUN_SECONDS);
                 let _ = self.link.pipeline(&[push, expire], Retry::Never).await;
             }
-            let _ = release_lock(&self.link, &self.keys, job.id(), &job.token).await;
+            let _ = release_lock(&self.link, &self.lane.keys, job.id(), &job.token).await;
         }
         true
     }

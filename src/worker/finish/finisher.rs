@@ -11,10 +11,10 @@ use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::outage::Outage;
-use crate::protocol::Keys;
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::finish::{self, FinishReply, Refusal};
 use crate::worker::fetch::{fetch_plan, FetchRequest, SentFetch};
+use crate::worker::lanes::Lane;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::WorkerState;
 
@@ -37,9 +37,10 @@ pub struct RoundTrip {
     pub forbids_claims: bool,
 }
 
+/// Sends the outcomes of the jobs of one queue.
 pub struct Finisher {
     pub link: Link,
-    pub keys: Keys,
+    pub lane: Arc<Lane>,
     pub state: Arc<WorkerState>,
     pub outage: Outage,
 }
@@ -182,6 +183,6 @@ impl Finisher {
         let options = &self.state.options;
         let plan = fetch.map(|sent| fetch_plan(options, &sent.request));
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
-        finish::move_to_finished(&self.link, &self.keys, now, options.finished_by(), plan.as_ref(), &jobs).await
+        finish::move_to_finished(&self.link, &self.lane.keys, now, options.finished_by(), plan.as_ref(), &jobs).await
     }
 }

@@ -58,7 +58,7 @@ impl InFlight {
     pub fn start(&mut self, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
         let leaving = outcomes.len();
         self.leaving += leaving;
-        self.coming += fetch.as_ref().map_or(0, |fetch| fetch.count);
+        self.coming += fetch.as_ref().map_or(0, |fetch| fetch.room.count);
         let finisher = self.finisher.clone();
         self.calls.push_back(Box::pin(async move {
             let round_trip = finisher.settle(outcomes, fetch.as_ref()).await;
@@ -70,7 +70,7 @@ impl InFlight {
     pub async fn next(&mut self) -> Option<CompletedCall> {
         let (leaving, completed) = self.calls.next().await?;
         self.leaving -= leaving;
-        self.coming -= completed.fetch.as_ref().map_or(0, |fetch| fetch.count);
+        self.coming -= completed.fetch.as_ref().map_or(0, |fetch| fetch.room.count);
         Some(completed)
     }
 }

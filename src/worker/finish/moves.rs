@@ -27,7 +27,7 @@ impl Finisher {
     async fn give_back_call(&self, jobs: &[GivenBack<'_>]) -> Vec<Result<()>> {
         let mut repeated = false;
         loop {
-            match finish::give_back(&self.link, &self.keys, jobs).await {
+            match finish::give_back(&self.link, &self.lane.keys, jobs).await {
                 Ok(results) => {
                     // As in `move_job`: the first try was accepted, or the lock is lost.
                     let known = |result: Result<()>| if repeated { Ok(()) } else { result };
@@ -48,7 +48,7 @@ impl Finisher {
     pub(super) async fn move_jobs(&self, moving: &[Moving]) -> Vec<Result<i64>> {
         let is_moved_here = |moving: &&Moving| !matches!(moving.step, Step::Release);
         let starting: Vec<_> = moving.iter().filter(is_moved_here).map(|moving| moving.job.clone()).collect();
-        while let Err(error) = stamp_jobs(&self.link, &self.keys, &self.state.options, &starting).await {
+        while let Err(error) = stamp_jobs(&self.link, &self.state.options, &starting).await {
             if error.is_passing() {
                 self.wait_out(&error).await;
             } else if !matches!(error, Error::OutcomeUnknown(_)) {
@@ -60,7 +60,7 @@ impl Finisher {
 
     /// Returns when a job that is tried again runs next; for one that was returned, the limiter's remaining ms.
     async fn move_job(&self, moving: &Moving) -> Result<i64> {
-        let (link, keys, id, token) = (&self.link, &self.keys, moving.job.id(), &*moving.job.token);
+        let (link, keys, id, token) = (&self.link, &self.lane.keys, moving.job.id(), &*moving.job.token);
         let (mut repeated, mut next_run_at) = (false, 0);
         loop {
             let now = now_ms();

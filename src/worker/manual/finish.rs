@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{single, Manual};
+use super::Manual;
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::protocol::{JobOptions, Keep};
@@ -77,7 +77,7 @@ impl Manual {
                 return Ok(FailedAttempt { retry_in: None, stacktrace: stack, next });
             }
         };
-        self.locks.remove([(&**id, &**token)]);
+        self.lane.locks.remove([(&**id, &**token)]);
         Ok(FailedAttempt { retry_in: Some(retry_in), stacktrace: stack, next: None })
     }
 
@@ -93,14 +93,14 @@ impl Manual {
         let Attempt { id, token, .. } = attempt;
         let keep = keep.unwrap_or(Keep::ALL);
         let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
-        let request = single(&token);
+        let request = self.single(&token);
         let fetch = fetch_next.then(|| self.plan(&request));
         let (jobs, by) = ([finished], self.options.finished_by());
         let mut reply = finish::move_to_finished(self.link(), self.keys(), now, by, fetch.as_ref(), &jobs).await?;
         if let Some((_, refusal)) = reply.failures.first() {
             return Err(refusal.error(&id));
         }
-        self.locks.remove([(&*id, &*token)]);
+        self.lane.locks.remove([(&*id, &*token)]);
         self.hold(reply.fetched.jobs.pop(), &token, sent, Claim::Stamped(now)).await
     }
 }

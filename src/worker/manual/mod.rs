@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{watch, Mutex};
 
-use super::fetch::{fetch_plan, FetchRequest};
+use super::fetch::{fetch_plan, FetchRequest, Room};
+use super::lanes::Lane;
 use super::options::WorkerOptions;
 use crate::connection::{BlockingLink, Link};
 use crate::error::Result;
@@ -17,7 +18,6 @@ use crate::protocol::Keys;
 use crate::queue::QueueHandle;
 use crate::scripts::fetch::FetchPlan;
 use crate::scripts::lock::extend_locks;
-use crate::timers::held_locks::HeldLocks;
 use crate::timers::stalled_checker;
 
 pub use self::finish::{Attempt, FailedAttempt};
@@ -25,16 +25,11 @@ pub use self::finish::{Attempt, FailedAttempt};
 pub struct Manual {
     queue: QueueHandle,
     options: WorkerOptions,
-    locks: HeldLocks,
+    lane: Arc<Lane>,
     blocking: Mutex<BlockingLink>,
     /// The blocking connection was asked for: other programs list workers by its name.
     connected: AtomicBool,
     closed: watch::Sender<bool>,
-}
-
-/// A request for one job, to start now.
-fn single(token: &Arc<str>) -> FetchRequest {
-    FetchRequest { token: token.clone(), count: 1, slots: 1, alone: false, decided: Instant::now() }
 }
 
 impl Manual {
@@ -42,7 +37,8 @@ impl Manual {
     pub fn new(queue: QueueHandle, blocking: BlockingLink, options: WorkerOptions) -> Self {
         let closed = watch::Sender::new(false);
         let (blocking, connected) = (Mutex::new(blocking), AtomicBool::new(false));
-        Self { queue, options, locks: HeldLocks::default(), blocking, connected, closed }
+        let lane = Arc::new(Lane::single(queue.keys().clone()));
+        Self { queue, options, lane, blocking, connected, closed }
     }
 
     fn link(&self) -> &Link {
@@ -51,6 +47,12 @@ impl Manual {
 
     fn keys(&self) -> &Keys {
         self.queue.keys()
+    }
+
+    /// A request for one job, to start now.
+    fn single(&self, token: &Arc<str>) -> FetchRequest {
+        let room = Room { count: 1, slots: 1, alone: false, decided: Instant::now() };
+        FetchRequest { lane: self.lane.clone(), token: token.clone(), room }
     }
 
     /// The fetch part of a call. Which jobs may run beside which others is left to the caller.
@@ -98,7 +100,7 @@ impl Manual {
     /// # Errors
     /// What [`extend_locks`] returns.
     pub async fn extend_job_locks(&self) -> Result<Vec<String>> {
-        let held = self.locks.older_than(Duration::ZERO);
+        let held = self.lane.locks.older_than(Duration::ZERO);
         if held.is_empty() {
             return Ok(Vec::new());
         }
@@ -106,7 +108,7 @@ impl Manual {
         let duration = i64::try_from(self.options.lock_duration.as_millis()).unwrap_or(i64::MAX);
         let locks = held.iter().map(|(id, token)| (&**id, &**token));
         let refused = extend_locks(self.link(), self.keys(), duration, locks).await?;
-        self.locks.renewed(&held, &refused, sent);
+        self.lane.locks.renewed(&held, &refused, sent);
         Ok(refused)
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::{single, Manual};
+use super::Manual;
 use crate::clock::now_ms;
 use crate::connection::Retry;
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ impl Manual {
     /// # Errors
     /// [`Error::Code`] -1, -2, -6; [`Error::OutcomeUnknown`].
     pub async fn give_back(&self, job: &HeldJob) -> Result<()> {
-        self.locks.remove([(job.id(), &*job.token)]);
+        self.lane.locks.remove([(job.id(), &*job.token)]);
         finish::move_to_wait(self.link(), self.keys(), job.id(), &job.token).await.map(drop)
     }
 
@@ -99,7 +99,7 @@ impl Manual {
 
     async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, Option<Arc<HeldJob>>)> {
         let (sent, now) = (Instant::now(), now_ms());
-        let request = single(token);
+        let request = self.single(token);
         let mut claim = Claim::Stamped(now);
         let mut fetched = match move_to_active(self.link(), self.keys(), now, &self.plan(&request)).await {
             Err(Error::OutcomeUnknown(_)) => {
@@ -114,7 +114,7 @@ impl Manual {
 
     /// Find the job of a fetch whose reply got lost: it has the token and is not in hand.
     async fn recover(&self, token: &Arc<str>) -> Result<Fetched> {
-        let known = self.locks.held_under(token);
+        let known = self.lane.locks.held_under(token);
         let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(|id| &**id)).await?;
         Ok(Fetched { jobs, ..Fetched::default() })
     }
@@ -129,12 +129,12 @@ impl Manual {
         claim: Claim,
     ) -> Result<Option<Arc<HeldJob>>> {
         let Some(record) = record.filter(|record| !record.is_foreign()) else { return Ok(None) };
-        let job = HeldJob::new(record, token.clone(), sent, claim);
+        let job = HeldJob::new(record, self.lane.clone(), token.clone(), sent, claim);
         let job = Arc::new(job.with_worker_name(self.options.worker_name.clone()));
-        self.locks.insert([job.lock()]);
-        if let Err(error) = scheduler::produce(self.link(), self.keys(), &job).await {
+        self.lane.locks.insert([job.lock()]);
+        if let Err(error) = scheduler::produce(self.link(), &job).await {
             let delay = scheduler::delay_instead(&job);
-            self.locks.remove([(job.id(), &**token)]);
+            self.lane.locks.remove([(job.id(), &**token)]);
             finish::move_to_delayed(self.link(), self.keys(), now_ms(), job.id(), token, delay, true, None).await?;
             return Err(error);
         }

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use self::handler_time::HandlerTime;
 use super::held::HeldJob;
+use super::lanes::Lane;
 use crate::clock::now_ms;
 use crate::lock::{Condvar, Mutex};
 use crate::spin_wait::SpinWait;
@@ -125,7 +126,8 @@ impl ReadyQueue {
     pub fn push(&self, jobs: &[Arc<HeldJob>]) -> bool {
         let Some(first) = jobs.first() else { return true };
         let mut state = self.state.lock();
-        if state.closed || state.withdrawn_at.is_some_and(|withdrawn_at| first.decided <= withdrawn_at) {
+        let withdrawn = state.withdrawn_at.is_some_and(|withdrawn_at| first.decided <= withdrawn_at);
+        if state.closed || withdrawn || first.lane.has_withdrawn(first.decided) {
             return false;
         }
         let added = jobs.len();
@@ -216,6 +218,17 @@ impl ReadyQueue {
         let mut state = self.state.lock();
         state.withdrawn_at = Some(Instant::now());
         std::mem::take(&mut state.jobs).into()
+    }
+
+    /// Remove the jobs of one queue that no handler has started. Jobs of fetches that were decided up to now will not
+    /// start either.
+    pub fn withdraw_from(&self, lane: &Arc<Lane>) -> Vec<Arc<HeldJob>> {
+        let mut state = self.state.lock();
+        lane.withdraw();
+        let (withdrawn, others): (VecDeque<_>, _) =
+            std::mem::take(&mut state.jobs).into_iter().partition(|job| Arc::ptr_eq(&job.lane, lane));
+        state.jobs = others;
+        withdrawn.into()
     }
 
     /// No more jobs will come: takers get the remaining ones, then `Closed`.

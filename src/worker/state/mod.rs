@@ -8,8 +8,7 @@ mod stats;
 mod submit;
 mod take;
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -18,27 +17,28 @@ use self::closing::Lifecycle;
 use self::deadlines::Deadlines;
 use self::outcome_queue::OutcomeQueue;
 use self::stats::Stats;
+use super::lanes::{LaneSpec, Lanes};
 use super::listeners::{Backlog, DetailsByJob, Event};
 use super::options::WorkerOptions;
 use super::ready_queue::ReadyQueue;
-use crate::clock::now_ms;
-use crate::timers::held_locks::HeldLocks;
+use crate::error::Result;
+use crate::protocol::Keys;
 
 pub use self::closing::Closing;
 pub use self::histogram::{Histogram, LIMITS_MS};
 
 pub struct WorkerState {
     pub options: WorkerOptions,
+    /// Of the queue that the worker is made for.
+    pub keys: Keys,
     pub ready_queue: ReadyQueue,
     pub outcomes: OutcomeQueue,
-    pub locks: Arc<HeldLocks>,
+    pub lanes: Lanes,
     pub deadlines: Deadlines,
     pub stats: Stats,
     pub lifecycle: Lifecycle,
     pub concurrency: AtomicUsize,
     pub paused: AtomicBool,
-    /// Nothing is fetched before this time (ms since the epoch).
-    pub limited_until: AtomicI64,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
     /// Queue an event for every failed attempt, also if none is queued for completed jobs.
@@ -51,29 +51,44 @@ pub struct WorkerState {
 }
 
 impl WorkerState {
-    pub fn new(options: WorkerOptions) -> Self {
-        Self {
+    /// # Errors
+    /// [`Error::QueueName`](crate::error::Error::QueueName): the name of a lane.
+    pub fn new(options: WorkerOptions, keys: Keys) -> Result<Self> {
+        Ok(Self {
+            lanes: Lanes::new(&keys, &options.lanes)?,
+            keys,
             ready_queue: ReadyQueue::new(),
             outcomes: OutcomeQueue::default(),
-            locks: Arc::default(),
             deadlines: Deadlines::new(options.timeouts.clone()),
             stats: Stats::default(),
             lifecycle: Lifecycle::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
-            limited_until: AtomicI64::new(0),
             report_outcomes: AtomicBool::new(false),
             report_failures: AtomicBool::new(false),
             backlog: Backlog::default(),
             details: DetailsByJob::default(),
             wake: Notify::new(),
             options,
+        })
+    }
+
+    /// Serve another queue, or note that the queue of a lane is in use. The engine looks for jobs there at once.
+    ///
+    /// # Errors
+    /// [`Error::QueueName`](crate::error::Error::QueueName).
+    pub fn offer_lane(&self, spec: &LaneSpec) -> Result<()> {
+        if self.lanes.offer(self.keys.prefix(), spec)? {
+            self.wake.notify_one();
         }
+        Ok(())
     }
 
     /// Fetch nothing for that many ms, and start no job that was fetched up to now.
     pub fn limit(&self, ms: i64) {
-        self.limited_until.fetch_max(now_ms().saturating_add(ms), Ordering::Relaxed);
+        for lane in self.lanes.all() {
+            lane.limit_for(ms);
+        }
         self.give_back_unstarted();
         self.wake.notify_one();
     }

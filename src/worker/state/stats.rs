@@ -17,8 +17,6 @@ pub struct Stats {
     pub stalled_skipped: Arc<AtomicU64>,
     pub schedulers_repaired: Arc<AtomicU64>,
     pub in_hand: AtomicUsize,
-    /// Jobs that go back to the queue because their handlers have limited it.
-    pub limiting: AtomicUsize,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
     /// The last reply to a fetch, and the last one that brought jobs.

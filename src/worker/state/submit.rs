@@ -51,15 +51,15 @@ impl WorkerState {
         }
         job.limiting.store(true, Ordering::Release);
         // Before the jobs are withdrawn: the engine sees this, or its fetch counts as sent before.
-        self.stats.limiting.fetch_add(1, Ordering::SeqCst);
-        self.give_back_unstarted();
+        job.lane.limiting.fetch_add(1, Ordering::SeqCst);
+        self.give_back(self.ready_queue.withdraw_from(&job.lane));
         self.outcomes.return_started(job);
         self.wake.notify_one();
     }
 
     /// Tell the handler of a job to stop; its outcome still counts. False: the job is not in hand (under this token).
     pub fn cancel(&self, id: &str, token: Option<&str>, reason: &str) -> bool {
-        let cancelled = self.locks.cancel(id, token, reason);
+        let cancelled = self.lanes.find(|lane| lane.locks.cancel(id, token, reason));
         if let Some(token) = cancelled.clone() {
             self.emit(Event::Cancelled { id: id.to_owned(), token });
         }

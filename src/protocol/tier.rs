@@ -1,0 +1,24 @@
+//! How exactly a queue is meant for a worker.
+
+/// The tiers of the queues that a worker serves, from the most exact one down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// For this very worker.
+    Server,
+    /// For workers that have certain properties.
+    Specific,
+    /// For every worker.
+    Base,
+}
+
+impl Tier {
+    /// How many turns a queue of this tier gets for each turn of a queue for every worker.
+    #[must_use]
+    pub fn weight(self) -> u32 {
+        match self {
+            Self::Server => 4,
+            Self::Specific => 2,
+            Self::Base => 1,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! One queue that a worker serves, as the engine and the jobs of that queue share it.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::spec::LaneSpec;
+use crate::clock::now_ms;
+use crate::lock::Mutex;
+use crate::protocol::{Keys, Tier};
+use crate::timers::held_locks::HeldLocks;
+
+pub struct Lane {
+    pub keys: Keys,
+    pub tier: Tier,
+    pub weight: u32,
+    /// At most that many jobs of this queue at a time.
+    pub concurrency: Option<usize>,
+    /// Its place among the lanes of the worker.
+    pub position: usize,
+    /// The locks of the jobs of this queue that the worker holds.
+    pub locks: Arc<HeldLocks>,
+    /// Nothing is fetched here before this time (ms since the epoch).
+    pub limited_until: AtomicI64,
+    /// Jobs that go back to the queue because their handlers have limited it.
+    pub limiting: AtomicUsize,
+    /// Jobs of fetches that were decided before this moment must not start any more.
+    withdrawn_at: Mutex<Option<Instant>>,
+    registered: AtomicBool,
+}
+
+impl Lane {
+    #[must_use]
+    pub fn new(keys: Keys, spec: &LaneSpec, position: usize) -> Self {
+        Self {
+            keys,
+            tier: spec.tier,
+            weight: spec.weight.max(1),
+            concurrency: spec.concurrency,
+            position,
+            locks: Arc::default(),
+            limited_until: AtomicI64::new(0),
+            limiting: AtomicUsize::new(0),
+            withdrawn_at: Mutex::default(),
+            registered: AtomicBool::new(spec.registered),
+        }
+    }
+
+    /// The only lane of a worker of one queue.
+    #[must_use]
+    pub fn single(keys: Keys) -> Self {
+        let spec = LaneSpec::new(keys.name(), Tier::Base);
+        Self::new(keys, &spec, 0)
+    }
+
+    /// The name of the queue.
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        self.keys.name()
+    }
+
+    /// Whether it is known that somebody uses the queue.
+    #[must_use]
+    pub fn is_registered(&self) -> bool {
+        self.registered.load(Ordering::Acquire)
+    }
+
+    /// Somebody uses the queue. True for the first caller.
+    pub fn register(&self) -> bool {
+        !self.registered.swap(true, Ordering::AcqRel)
+    }
+
+    /// Fetch nothing here for that many ms.
+    pub fn limit_for(&self, ms: i64) {
+        if ms > 0 {
+            self.limited_until.fetch_max(now_ms().saturating_add(ms), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing may be fetched here now.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.limiting.load(Ordering::SeqCst) > 0 || self.limited_until.load(Ordering::Relaxed) > now_ms()
+    }
+
+    /// Let no job start that was fetched up to now.
+    pub fn withdraw(&self) {
+        *self.withdrawn_at.lock() = Some(Instant::now());
+    }
+
+    /// Whether jobs of a fetch that was decided at that moment must not start any more.
+    #[must_use]
+    pub fn has_withdrawn(&self, decided: Instant) -> bool {
+        self.withdrawn_at.lock().is_some_and(|withdrawn_at| decided <= withdrawn_at)
+    }
+}

@@ -1,0 +1,12 @@
+//! The queues that a worker serves: one lane each. A worker of a single queue has one lane.
+//!
+//! A task that learns of another queue calls [`WorkerState::offer_lane`](super::state::WorkerState::offer_lane). The
+//! engine opens the lane in its next turn and looks for jobs there at once. Lanes stay open until the worker ends.
+
+mod lane;
+mod open_lanes;
+mod spec;
+
+pub use lane::Lane;
+pub use open_lanes::Lanes;
+pub use spec::LaneSpec;
