@@ -126,7 +126,7 @@ def tables() -> dict[str, Options]:
         "QueueEventsProducerOptions": _of(QueueEventsProducerOptions, _HANDLE, _OURS),
         "FlowOptions": _of(FlowOptions, {**_HANDLE, "timeout": flow._DEFAULT_TIMEOUT}, f"{_OURS} timeout"),
         "SchedulerOptions": _of(SchedulerOptions, {**_HANDLE, "timeout": scheduler._DEFAULT_TIMEOUT}, "timeout"),
-        "RepeatOptions": _of(RepeatOptions, {"tz": "UTC", "immediately": False, "count": 0}),
+        "RepeatOptions": _of(RepeatOptions, {"tz": "UTC", "immediately": False, "count": 0}, "dst"),
         "JobTemplate": _of(JobTemplate),
         "Tasks": _tasks(),
         "TaskOptions": Options(members(TaskOptions, JobOptions), ours=None),

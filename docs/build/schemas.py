@@ -78,6 +78,7 @@ _STORED_TYPES: Final[dict[str, Schema]] = {
     "bool": _FLAG,
     "Duration": _WHOLE,
     "Duration | None": _WHOLE,
+    "Literal['bullmq'] | None": {"const": "bullmq"},
     "Moment | None": {"type": "integer", "description": "ms since 1970."},
     "ParentOptions | None": {"$ref": "#/$defs/parent"},
     "DeduplicationOptions | None": {"$ref": "#/$defs/deduplication"},

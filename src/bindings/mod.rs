@@ -75,11 +75,17 @@ mod _core {
 
     /// When a cron pattern fires next after a moment, both in ms.
     #[pyfunction]
-    #[pyo3(signature = (pattern, tz, after))]
-    fn cron_next(py: Python<'_>, pattern: &str, tz: Option<&str>, after: i64) -> PyResult<Option<i64>> {
+    #[pyo3(signature = (pattern, tz, after, skips_lost_midnights=false))]
+    fn cron_next(
+        py: Python<'_>,
+        pattern: &str,
+        tz: Option<&str>,
+        after: i64,
+        skips_lost_midnights: bool,
+    ) -> PyResult<Option<i64>> {
         let cron = crate::protocol::cron::Cron::parse(pattern, tz);
         let cron = cron.map_err(|error| super::errors::to_py_err(py, &error))?;
-        Ok(cron.next_after(after))
+        Ok(cron.skipping_lost_midnights(skips_lost_midnights).next_after(after))
     }
 
     #[pyfunction]

@@ -36,6 +36,8 @@ pub struct Cron {
     nth: Option<u32>,
     /// All hours fire: then an hour that the clock skips does not fire, and one that it repeats fires twice.
     every_hour: bool,
+    /// A day without midnight does not fire at its first instant, as in cron-parser.
+    skips_lost_midnights: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +74,7 @@ impl Cron {
             weekday: Field::parse(weekday, &WEEKDAYS)?,
             zone,
             nth,
+            skips_lost_midnights: false,
         };
         match cron.month.only() {
             Some(month) if cron.day.least().is_some_and(|day| day > longest(month)) => {
@@ -79,6 +82,13 @@ impl Cron {
             }
             _ => Ok(cron),
         }
+    }
+
+    /// Does as cron-parser does on days that have no midnight, since the clock jumps over it: what should fire in that hour is
+    /// skipped, not shifted.
+    #[must_use]
+    pub fn skipping_lost_midnights(self, skips: bool) -> Self {
+        Cron { skips_lost_midnights: skips, ..self }
     }
 
     /// The first firing strictly after `after`, both in ms since the epoch; `None` when there is none within forty years.
@@ -127,7 +137,7 @@ impl Cron {
         let passes: &[Pass] = if self.every_hour { &[Pass::First, Pass::Second] } else { &[Pass::First] };
         hours.flat_map(|hour| passes.iter().map(move |&pass| (hour, pass))).find_map(|(hour, pass)| {
             // An hour that the zone skips: the next hour fires instead.
-            let skipped = !self.every_hour
+            let skipped = !(self.every_hour || self.skips_lost_midnights && hour == 0)
                 && [0, 59].iter().all(|&minute| instant(zone, date, (hour, minute, 59), pass).is_none());
             let hour = if skipped { hour + 1 } else { hour };
             self.first_of_hour(after, |minute, second| instant(zone, date, (hour, minute, second), pass))

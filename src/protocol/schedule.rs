@@ -12,6 +12,8 @@ pub struct Repeat {
     pub pattern: Option<String>,
     pub every: Option<i64>,
     pub tz: Option<String>,
+    /// `dst: "bullmq"`: days without midnight are skipped, as by Node.
+    pub skips_lost_midnights: bool,
     /// How many jobs the scheduler has added, with this one.
     pub count: i64,
     pub limit: Option<i64>,
@@ -37,6 +39,7 @@ impl Repeat {
             pattern: text("pattern"),
             every: number("every"),
             tz: if utc { Some("UTC".into()) } else { text("tz") },
+            skips_lost_midnights: repeat.get("dst").and_then(Value::as_str) == Some("bullmq"),
             count: number("count").unwrap_or(0),
             limit: number("limit"),
             start_date: number("startDate"),
@@ -61,10 +64,14 @@ impl Repeat {
                 "pattern {pattern:?} is not a cron pattern: it needs five fields, or six with seconds in front"
             )));
         }
-        match Cron::parse(pattern, self.tz.as_deref())?.next_after(now.max(start)) {
+        match self.cron(pattern)?.next_after(now.max(start)) {
             Some(firing) => due::check("repeat.pattern", firing),
             None => Err(Error::InvalidOption(format!("pattern {pattern:?} never fires: no month has that day"))),
         }
+    }
+
+    fn cron(&self, pattern: &str) -> Result<Cron> {
+        Ok(Cron::parse(pattern, self.tz.as_deref())?.skipping_lost_midnights(self.skips_lost_midnights))
     }
 
     /// The iteration after this one, or `None` when the schedule is over. `previous` is the time for which this job was added.
@@ -83,7 +90,7 @@ impl Repeat {
             return Ok(Some(Iteration { count, cron_next: None }));
         };
         let after = now.max(previous.unwrap_or(now)).max(self.start_date.unwrap_or(now));
-        let firing = Cron::parse(pattern, self.tz.as_deref())?.next_after(after);
+        let firing = self.cron(pattern)?.next_after(after);
         let firing = firing.filter(|&firing| firing <= end);
         Ok(firing.map(|firing| Iteration { count, cron_next: Some(firing) }))
     }

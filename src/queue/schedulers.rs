@@ -8,7 +8,7 @@ use crate::scripts::add::{self, NewScheduler, NextIteration};
 use serde_json::{json, Map, Value};
 
 /// The members of the repeat options that the scheduler's hash keeps.
-const KEPT: [&str; 6] = ["tz", "limit", "pattern", "startDate", "endDate", "every"];
+const KEPT: [&str; 7] = ["tz", "dst", "limit", "pattern", "startDate", "endDate", "every"];
 
 /// A job scheduler to create or update, and the template of its jobs.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ pub fn template(fields: &JobRecord, count: i64) -> Map<String, Value> {
     let mut repeat = Map::new();
     for name in KEPT {
         let Some(text) = fields.text(name) else { continue };
-        let number = text.parse::<i64>().ok().filter(|_| !matches!(name, "tz" | "pattern"));
+        let number = text.parse::<i64>().ok().filter(|_| !matches!(name, "tz" | "dst" | "pattern"));
         let value = number.map_or_else(|| Value::from(text), Value::from);
         repeat.insert(name.to_owned(), value);
     }

@@ -29,9 +29,12 @@ def assert_complete_series(ours, every, scheduler_id="s"):
     assert scheduler["iteration_count"] == len(times) + 1
     waiting = [job for job in ours.get_jobs(["delayed", "waiting"]) if job.repeat_job_key == scheduler_id]
     assert [job.id for job in waiting] == [f"repeat:{scheduler_id}:{scheduler['next']}"]
+    assert [job.opts["repeat"].get("dst") for job in waiting] == [scheduler.get("dst")]
 
 
-@pytest.mark.parametrize("repeat", [{"every": EVERY}, {"pattern": "* * * * * *", "tz": "Asia/Tokyo"}], ids=str)
+@pytest.mark.parametrize(
+    "repeat", [{"every": EVERY}, {"pattern": "* * * * * *", "tz": "Asia/Tokyo", "dst": "bullmq"}], ids=str
+)
 def test_their_workers_run_our_scheduler(theirs, ours, repeat):
     ours.upsert_job_scheduler("s", repeat, OUR_TEMPLATE)
     with theirs.worker(concurrency=2):

@@ -126,6 +126,32 @@ fn a_day_without_midnight_begins_with_its_first_instant() {
     ]);
 }
 
+/// Firings of cron-parser 4.9.
+#[test]
+fn a_day_without_midnight_can_be_skipped() {
+    for (pattern, tz, after, expected) in [
+        ("0 0 * * *", "America/Sao_Paulo", "2018-11-03T12:00:00Z", "2018-11-05T02:00:00Z"),
+        ("0 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00Z", "2026-04-24T21:00:00Z"),
+        ("30 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00Z", "2026-04-24T21:30:00Z"),
+        ("0 0-1 * * *", "Africa/Cairo", "2026-04-23T12:00:00Z", "2026-04-23T22:00:00Z"),
+        ("0 * * * *", "Africa/Cairo", "2026-04-23T21:30:00Z", "2026-04-23T22:00:00Z"),
+        ("30 2 * * *", "Europe/Paris", "2026-03-29T00:00:00Z", "2026-03-29T01:30:00Z"),
+    ] {
+        let cron = Cron::parse(pattern, Some(tz)).unwrap().skipping_lost_midnights(true);
+        assert_eq!(cron.next_after(millis(after)), Some(millis(expected)), "{pattern} {tz} after {after}");
+    }
+}
+
+#[test]
+fn only_the_value_bullmq_skips_days_without_midnight() {
+    let next = |json: &str| repeat(json).next(millis("2026-04-23T12:00:00Z"), None).unwrap().unwrap().cron_next;
+    let rule = |dst: &str| format!(r#"{{"pattern":"0 0 * * *","tz":"Africa/Cairo"{dst}}}"#);
+    assert_eq!(next(&rule(r#","dst":"bullmq""#)), Some(millis("2026-04-24T21:00:00Z")));
+    for other in ["", r#","dst":"later""#, r#","dst":1"#, r#","dst":null"#] {
+        assert_eq!(next(&rule(other)), Some(millis("2026-04-23T22:00:00Z")), "{other}");
+    }
+}
+
 #[test]
 fn patterns_that_cron_parser_refuses_are_refused() {
     let refused = [

@@ -41,8 +41,10 @@ def stop_clock(at: int | None) -> None:
 def advance_clock(ms: int) -> None:
     """Move `now_ms` ahead in the whole process, for tests, and wake idle workers. It goes on from there."""
 
-def cron_next(pattern: str, tz: str | None, after: int) -> int | None:
+def cron_next(pattern: str, tz: str | None, after: int, skips_lost_midnights: bool = False) -> int | None:
     """Return when a cron pattern fires next after a moment, both in ms since 1970; None for never. ``tz`` None is the local zone.
+
+    ``skips_lost_midnights`` is ``dst="bullmq"`` of `RepeatOptions`.
 
     Raises:
         InvalidOptionError: the pattern or the time zone cannot be read.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 from bullrush._core import now_ms
 from bullrush.errors import InvalidOptionError
@@ -38,6 +38,8 @@ class RepeatOptions(TypedDict, total=False):
             ``@monthly``, ``@yearly``.
         tz: the time zone of the pattern, such as ``Europe/Paris``; UTC by default.
         utc: True is ``tz="UTC"``.
+        dst: ``"bullmq"``: on a day whose midnight the clock skips, a job of the hour after midnight is left out, as by
+            Node. By default it is due at the first instant of that day.
         limit: how many jobs to make in all.
         start_date: no job is due before this time.
         end_date: no job is due after this time.
@@ -50,6 +52,7 @@ class RepeatOptions(TypedDict, total=False):
     pattern: str | None
     tz: str | None
     utc: bool | None
+    dst: Literal["bullmq"] | None
     limit: int | None
     start_date: Moment | None
     end_date: Moment | None
@@ -102,12 +105,18 @@ def _parsed(name: str, text: str) -> datetime:
     return parsed if ":" in text else parsed.replace(tzinfo=timezone.utc)
 
 
+def _clock_changes(name: str, value: object) -> str:
+    checks.check_choice(name, value, ("bullmq",))
+    return str(value)
+
+
 #: The name of an option -> its name in the stored JSON, and the check of its value.
 STORED_REPEAT: Final[dict[str, tuple[str, Check]]] = {
     "pattern": ("pattern", checks.text),
     "every": ("every", checks.positive_milliseconds),
     "tz": ("tz", checks.text),
     "utc": ("utc", checks.boolean),
+    "dst": ("dst", _clock_changes),
     "limit": ("limit", checks.at_least(0)),
     "start_date": ("startDate", moment),
     "end_date": ("endDate", moment),
@@ -139,6 +148,8 @@ def check_repeat(repeat: object) -> Repeat:
     for name, check in _NOT_STORED.items():
         if name in given:
             check(f"repeat.{name}", given[name])
+    if "dst" in given and "every" in given:
+        raise InvalidOptionError("repeat.dst is about the days of a pattern: leave it out with 'every'")
     if given.get("immediately") and "start_date" in given:
         raise InvalidOptionError("Both .immediately and .startDate options are defined for this repeatable job")
     stored = {

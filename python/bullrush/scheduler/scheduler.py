@@ -41,7 +41,7 @@ _NUMBERS: Final = {
     "every": "every",
     "offset": "offset",
 }
-_TEXTS: Final = ("name", "tz", "pattern")
+_TEXTS: Final = ("name", "tz", "dst", "pattern")
 
 
 class SchedulerTemplate(TypedDict, total=False):
@@ -63,6 +63,7 @@ class SchedulerJson(TypedDict, total=False):
         start_date: no job is due before this time; ms since 1970.
         end_date: no job is due after this time; ms since 1970.
         tz: the time zone of the pattern.
+        dst: ``"bullmq"`` if days without midnight are skipped; see `RepeatOptions`.
         pattern: the cron pattern.
         every: ms between two jobs.
         offset: ms by which the times of jobs are shifted.
@@ -77,6 +78,7 @@ class SchedulerJson(TypedDict, total=False):
     start_date: int
     end_date: int
     tz: str
+    dst: str
     pattern: str
     every: int
     offset: int

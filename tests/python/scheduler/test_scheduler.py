@@ -89,6 +89,25 @@ def test_a_pattern_always_has_a_time_zone(queue: Queue, stored: Any) -> None:
     assert [stored(key).get("tz") for key in ("none", "utc", "paris", "every")] == ["UTC", "UTC", "Europe/Paris", None]
 
 
+def millis(time: str) -> int:
+    return round(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(("dst", "day"), [(None, 0), ("bullmq", 1)])
+def test_a_day_whose_midnight_is_skipped_has_its_job_unless_it_is_to_be_as_with_node(
+    queue: Queue, clock: Any, worker: Any, dst: Any, day: int
+) -> None:
+    clock(millis("2026-04-22T12:00Z"))
+    queue.upsert_job_scheduler("s", {"pattern": "0 0 * * *", "tz": "Africa/Cairo", "dst": dst})
+    clock(millis("2026-04-22T22:00Z"))
+    worker(lambda job: None).run(max_jobs=1)
+    # In Cairo the clock goes from 23:59 on the 23rd to 1:00 on the 24th.
+    firsts = ["2026-04-23T22:00Z", "2026-04-24T21:00Z"]
+    found = queue.get_job_scheduler("s")
+    assert found is not None
+    assert (found["next"], found.get("dst")) == (millis(firsts[day]), dst)
+
+
 @pytest.mark.parametrize(
     ("repeat", "text"),
     [
@@ -116,6 +135,8 @@ def test_a_pattern_always_has_a_time_zone(queue: Queue, stored: Any) -> None:
         ({"pattern": "0 3 *"}, 'pattern "0 3 *" is not a cron pattern: it needs five fields'),
         ({"pattern": "* * * * *", "tz": "Mars/Olympus"}, 'tz "Mars/Olympus" is not the name of a time zone'),
         ({"every": 1, "tz": "Mars/Olympus"}, 'tz "Mars/Olympus" is not the name of a time zone'),
+        ({"pattern": "* * * * *", "dst": "skip"}, "repeat.dst must be 'bullmq', not 'skip'"),
+        ({"every": 1, "dst": "bullmq"}, "repeat.dst is about the days of a pattern"),
         ("* * * * *", "repeat must be a dict of options"),
     ],
 )

@@ -60,7 +60,9 @@ def watch(worker: Callable[..., Worker]) -> Callable[[int], tuple[list[str], lis
     return run
 
 
-@pytest.mark.parametrize("repeat", [{"every": 60_000}, {"pattern": "* * * * *", "tz": "Asia/Tokyo"}], ids=str)
+@pytest.mark.parametrize(
+    "repeat", [{"every": 60_000}, {"pattern": "* * * * *", "tz": "Asia/Tokyo", "dst": "bullmq"}], ids=str
+)
 def test_a_scheduler_that_lost_its_job_continues(
     queue: Queue,
     watch: Any,
