@@ -14,6 +14,7 @@ mod size;
 mod socket;
 mod tls;
 mod shared_link;
+mod subscriber;
 mod usage;
 mod wire;
 
@@ -23,6 +24,7 @@ pub use link::{Link, LinkOptions};
 pub use outages::Outages;
 pub use pool::Pool;
 pub use setup::HotScript;
+pub use subscriber::{First, Inbox, Listening, Notice, Subscriber};
 
 /// Whether a command may be sent again when the reply to the first sending got lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::link::WeakLink;
 use super::setup::HotScript;
-use super::{Endpoint, Link, LinkOptions};
+use super::subscriber::WeakSubscriber;
+use super::{Endpoint, Link, LinkOptions, Subscriber};
 use crate::lock::Mutex;
 
 /// How long an unused connection stays open. A new connection costs as much as ten calls or more, and programs such as web servers
@@ -26,6 +27,7 @@ enum Traffic {
 pub struct Pool {
     scripts: Vec<HotScript>,
     links: Mutex<HashMap<(Arc<Endpoint>, Traffic), WeakLink>>,
+    subscribers: Mutex<HashMap<Arc<Endpoint>, WeakSubscriber>>,
 }
 
 impl Pool {
@@ -48,6 +50,18 @@ impl Pool {
     /// The shared link for large pipelines.
     pub fn bulk(&self, endpoint: &Arc<Endpoint>) -> Link {
         self.link(endpoint, Traffic::Bulk)
+    }
+
+    /// The listeners of this endpoint. Call inside a tokio runtime.
+    pub fn subscriber(&self, endpoint: &Arc<Endpoint>) -> Subscriber {
+        let mut subscribers = self.subscribers.lock();
+        if let Some(subscriber) = subscribers.get(endpoint).and_then(WeakSubscriber::upgrade) {
+            return subscriber;
+        }
+        subscribers.retain(|_, known| known.upgrade().is_some());
+        let subscriber = Subscriber::new(endpoint.clone());
+        subscribers.insert(endpoint.clone(), subscriber.downgrade());
+        subscriber
     }
 
     fn link(&self, endpoint: &Arc<Endpoint>, traffic: Traffic) -> Link {

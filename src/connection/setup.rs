@@ -15,7 +15,7 @@ use super::{fault, Endpoint, ServerInfo};
 use crate::error::{is_busy, Error};
 use crate::protocol::reply;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A script that callers of a connection will run: its SHA-1 in hex, and its text.
 pub type HotScript = (&'static str, &'static str);
@@ -137,7 +137,7 @@ fn lost(no_reply: NoReply) -> ConnectError {
     }
 }
 
-fn socket_error(endpoint: &Endpoint, error: &io::Error) -> ConnectError {
+pub(super) fn socket_error(endpoint: &Endpoint, error: &io::Error) -> ConnectError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         None => ConnectError::Retry(error.to_string()),
         Some(rustls::Error::InvalidMessage(_)) => ConnectError::Fatal(Error::ConnectionLost(format!(
@@ -150,7 +150,7 @@ fn socket_error(endpoint: &Endpoint, error: &io::Error) -> ConnectError {
     }
 }
 
-fn setup_error(error: RedisError) -> ConnectError {
+pub(super) fn setup_error(error: RedisError) -> ConnectError {
     let code = error.code().unwrap_or_default().to_owned();
     let text = error.detail().unwrap_or_default().to_owned();
     let fatal = |code: &str| ConnectError::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });

@@ -10,3 +10,4 @@ mod proxy;
 mod queue;
 mod scripts;
 mod server;
+mod subscriber;
