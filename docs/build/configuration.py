@@ -100,9 +100,7 @@ def tables() -> dict[str, Options]:
     }
     streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
-    here = (
-        f"{_OURS} batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify"
-    )
+    here = f"{_OURS} batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify notify"
     return {
         "QueueOptions": _of(
             QueueOptions,

@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod batch;
+mod channel;
 pub mod cron;
 mod cron_field;
 pub mod due;
@@ -14,6 +15,7 @@ pub mod schedule;
 mod tier;
 
 pub use batch::{JobBatch, NewJob};
+pub use channel::Channel;
 pub use job::JobRecord;
 pub use keys::Keys;
 pub use options::{JobOptions, Keep};

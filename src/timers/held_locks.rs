@@ -7,6 +7,34 @@ use std::time::{Duration, Instant};
 
 use crate::lock::Mutex;
 
+/// How a worker learned that a lock is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// From the program that took the job away.
+    Message,
+    /// Redis refused to renew it.
+    Renewal,
+    /// It could not be renewed in time.
+    Expired,
+    /// Redis refused the outcome of the job.
+    Finish,
+}
+
+impl Loss {
+    pub const ALL: [Loss; 4] = [Loss::Message, Loss::Renewal, Loss::Expired, Loss::Finish];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Loss::Message => "message",
+            Loss::Renewal => "renewal",
+            Loss::Expired => "expired",
+            Loss::Finish => "finish",
+        }
+    }
+}
+
 /// What is known of the lock of one job. The extender and the handler of the job share it.
 pub struct Lease {
     /// When the lock was last known to be set; monotonic.
@@ -83,6 +111,12 @@ impl HeldLocks {
         let locks = self.0.lock();
         let lock = locks.get(id).filter(|lock| token.is_none_or(|token| *lock.token == *token))?;
         lock.lease.cancel(reason).then(|| lock.token.clone())
+    }
+
+    /// Id and token of a job, if it is held.
+    pub fn get(&self, id: &str) -> Option<(Arc<str>, Arc<str>)> {
+        let locks = self.0.lock();
+        locks.get_key_value(id).map(|(id, lock)| (id.clone(), lock.token.clone()))
     }
 
     /// The ids of all held jobs.

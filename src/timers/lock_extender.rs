@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::held_locks::HeldLocks;
+use super::held_locks::{HeldLocks, Loss};
 use crate::connection::Link;
 use crate::error::Error;
 use crate::outage::Outage;
@@ -25,8 +25,8 @@ pub struct LockExtender {
 }
 
 impl LockExtender {
-    /// Run until dropped. `lost` gets the id of every lost lock, `failed` the text of every other error.
-    pub async fn run(self, mut lost: impl FnMut(&str), mut failed: impl FnMut(String)) {
+    /// Run until dropped. `lost` gets the id of every lost lock and how that was noticed, `failed` the text of every other error.
+    pub async fn run(self, mut lost: impl FnMut(&str, Loss), mut failed: impl FnMut(String)) {
         let period = (self.renew_time / 2).max(Duration::from_millis(1));
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,7 +43,7 @@ impl LockExtender {
                 match tokio::time::timeout(period, renewal).await.unwrap_or_else(late) {
                     Ok(refused) => {
                         outage.ends();
-                        self.locks.renewed(chunk, &refused, sent).into_iter().for_each(&mut lost);
+                        self.locks.renewed(chunk, &refused, sent).into_iter().for_each(|id| lost(id, Loss::Renewal));
                     }
                     // The locks stay due and are tried again at the next tick.
                     Err(error) if outage.begins(&error) => failed(format!("could not renew locks: {error}")),
@@ -52,7 +52,7 @@ impl LockExtender {
             }
             for (id, token) in self.locks.older_than(self.lock_duration) {
                 if self.locks.lose(&id, &token) {
-                    lost(&id);
+                    lost(&id, Loss::Expired);
                 }
             }
         }

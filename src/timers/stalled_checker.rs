@@ -8,7 +8,7 @@ use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::Result;
 use crate::outage::Outage;
-use crate::protocol::Keys;
+use crate::protocol::{Channel, Keys};
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
 
 /// Jobs per script call; the others stay marked for the next call.
@@ -72,6 +72,7 @@ impl StalledChecker {
 }
 
 /// One pass, unless another worker made one within the interval. `stalled` gets the ids of the jobs that were put back.
+/// Their workers are told.
 ///
 /// # Errors
 /// What [`move_stalled_jobs_to_wait`] returns.
@@ -88,7 +89,9 @@ pub async fn pass(
     loop {
         let (more, ids) = move_stalled_jobs_to_wait(link, keys, now_ms(), plan, continued).await?;
         if !ids.is_empty() {
+            let messages: Vec<String> = ids.iter().map(|id| format!("{}:{id}", keys.name())).collect();
             stalled(ids);
+            link.publish_hints(&Channel::Owls.of(keys.prefix()), messages).await;
         }
         if !more {
             return Ok(());

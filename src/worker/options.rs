@@ -60,6 +60,8 @@ pub struct WorkerOptions {
     pub worker_name: Option<Arc<str>>,
     /// A queue of Bull's is not refused.
     pub allow_legacy: bool,
+    /// Listen to messages of other programs.
+    pub notify: bool,
     /// The run whose list in Redis gets the ids of the jobs that this worker finishes.
     pub run: Option<Arc<str>>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.

@@ -19,7 +19,7 @@ class CoreWorkerOptions:
         remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
         metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
         run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
-        run: str | None = None, allow_legacy: bool = False,
+        run: str | None = None, allow_legacy: bool = False, notify: bool = False,
     ) -> CoreWorkerOptions:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
 
@@ -93,6 +93,8 @@ class CoreWorker:
         """
     def stats(self) -> dict[str, int]:
         """Return counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired.
+
+        And locks that were lost: lost_by_message, lost_by_renewal, lost_by_expired, lost_by_finish.
 
         And the present state: in_hand, overdue, deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
         claim_age: ms since the last reply to a fetch, and since the last one with jobs; -1 if there was none.

@@ -19,11 +19,11 @@ from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.logs import log_close, log_start, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.monitoring.prometheus import MetricsCalls
+from bullrush.worker.option_checks import check_concurrency
 from bullrush.worker.options import (
     Handler,
     WorkerOptions,
     WorkerSettings,
-    check_concurrency,
     read_worker_options,
     with_defaults,
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from bullrush._core import CoreWorkerOptions
 from bullrush.errors import InvalidOptionError
@@ -20,7 +18,17 @@ from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
-from bullrush.worker.handlers.signature import is_async
+from bullrush.worker.option_checks import (
+    check_callable,
+    check_classifier,
+    check_concurrency,
+    check_drain_delay,
+    check_keep,
+    check_limiter,
+    check_metrics,
+    check_run,
+    one_of,
+)
 
 #: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain
 #: function gets a `Job`, a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
@@ -117,6 +125,8 @@ class WorkerOptions(TypedDict, total=False):
             `UnrecoverableError` or a `TransientError`, and attempts are left to the job's options.
         settings: ``{"backoff_strategy": ...}``, as in BullMQ.
         run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
+        notify: True listens to messages of other programs, on one more connection per process: a job whose lock another
+            worker took is cancelled at once, and not when its lock would be renewed. Messages are hints; nothing depends on them.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
     """
@@ -151,93 +161,12 @@ class WorkerOptions(TypedDict, total=False):
     timeout: Duration | None
     isolation: Literal["thread", "process"]
     unknown: Literal["fail", "delay"]
+    notify: bool
     allow_legacy: bool
     telemetry: Telemetry | None
 
 
-_MIN_DRAIN_DELAY: Final = 100
-_RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-_log: Final = logging.getLogger("bullrush")
-
-
-def check_concurrency(name: str, value: object) -> int:
-    """Return a number of jobs that run at the same time."""
-    try:
-        return cast("int", checks.at_least(1)(name, value))
-    except InvalidOptionError:
-        raise InvalidOptionError(f"{name} must be a finite number greater than 0, not {value!r}") from None
-
-
-def _callable(name: str, value: object) -> Any:
-    if not callable(value):
-        raise InvalidOptionError(f"{name} must be a function, not {value!r}")
-    return value
-
-
-def _classifier(name: str, value: object) -> Any:
-    if is_async(_callable(name, value)):
-        raise InvalidOptionError(f"{name} must be a plain function, not an async def")
-    return value
-
-
-def _drain_delay(name: str, value: object) -> int:
-    """Return a drain delay in ms.
-
-    A very small one is probably in seconds, as in BullMQ, and would poll Redis all the time.
-    """
-    delay = checks.positive_milliseconds(name, value)
-    if delay < _MIN_DRAIN_DELAY:
-        _log.warning(
-            "%s=%r is in milliseconds; were seconds meant, as in BullMQ? Then write %s=%d. The minimum of %d is used",
-            name,
-            value,
-            name,
-            delay * 1_000,
-            _MIN_DRAIN_DELAY,
-        )
-    return max(delay, _MIN_DRAIN_DELAY)
-
-
-def _one_of(first: str, second: str) -> Check:
-    def check(name: str, value: object) -> object:
-        if value not in {first, second}:
-            raise InvalidOptionError(f"{name} must be {first!r} or {second!r}, not {value!r}")
-        return value
-
-    return check
-
-
-def _run(name: str, value: object) -> str:
-    if not isinstance(value, str) or not _RUN.fullmatch(value):
-        raise InvalidOptionError(f"{name} must be 1 to 64 letters, digits, - or _, not {value!r}")
-    return value
-
-
-_LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}
-_SETTINGS: Final[dict[str, Check]] = {"backoff_strategy": _callable}
-_METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
-
-
-def _limiter(name: str, value: object) -> tuple[int, int]:
-    limiter = checks.members(name, value, _LIMITER)
-    if limiter.keys() != _LIMITER.keys():
-        raise InvalidOptionError(f"{name} needs max and duration (ms), such as {{'max': 10, 'duration': 1000}}")
-    return limiter["max"], limiter["duration"]
-
-
-def _metrics(name: str, value: object) -> int | None:
-    return checks.members(name, value, _METRICS).get("max_data_points")
-
-
-def _keep(name: str, value: object) -> tuple[int, int | None]:
-    """Return the count and the age in seconds; a count of -1 keeps all jobs."""
-    rule = checks.keep(name, value)
-    if isinstance(rule, bool):
-        return (0 if rule else -1), None
-    if isinstance(rule, int):
-        return rule, None
-    return rule.get("count", -1), rule.get("age")
+_SETTINGS: Final[dict[str, Check]] = {"backoff_strategy": check_callable}
 
 
 def _rule(check: Check, *, nullable: bool) -> dict[str, object]:
@@ -256,7 +185,7 @@ class WorkerSettings:
     url: str | None = _option(None, check_url)
     prefix: str = _option("bull", checks.text)
     concurrency: int = _option(1, check_concurrency)
-    batch_handler: BatchHandler | None = field(default=None, metadata=_rule(_callable, nullable=True))
+    batch_handler: BatchHandler | None = field(default=None, metadata=_rule(check_callable, nullable=True))
     batch_size: int = _option(1, checks.at_least(1))
     prefetch: int | None = _option(None, checks.at_least(0))
     lock_duration: int = _option(30_000, checks.positive_milliseconds)
@@ -264,25 +193,26 @@ class WorkerSettings:
     stalled_interval: int = _option(30_000, checks.positive_milliseconds)
     max_stalled_count: int = _option(1, checks.at_least(0))
     max_started_attempts: int | None = _option(None, checks.at_least(0))
-    limiter: tuple[int, int] | None = _option(None, _limiter)
+    limiter: tuple[int, int] | None = _option(None, check_limiter)
     timeout: int | None = _option(None, checks.positive_milliseconds)
-    isolation: str = _option("thread", _one_of("thread", "process"))
-    unknown: str = _option("fail", _one_of("fail", "delay"))
-    drain_delay: int = _option(5_000, _drain_delay)
-    remove_on_complete: tuple[int, int | None] | None = _option(None, _keep)
-    remove_on_fail: tuple[int, int | None] | None = _option(None, _keep)
-    metrics: int | None = _option(None, _metrics)
+    isolation: str = _option("thread", one_of("thread", "process"))
+    unknown: str = _option("fail", one_of("fail", "delay"))
+    drain_delay: int = _option(5_000, check_drain_delay)
+    remove_on_complete: tuple[int, int | None] | None = _option(None, check_keep)
+    remove_on_fail: tuple[int, int | None] | None = _option(None, check_keep)
+    metrics: int | None = _option(None, check_metrics)
     max_error_size: int = _option(65_536, checks.at_least(100))
     max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
     name: str | None = _option(None, checks.text)
-    run: str | None = _option(None, _run)
+    run: str | None = _option(None, check_run)
     autorun: bool = _option(default=False, check=checks.boolean)
     skip_stalled_check: bool = _option(default=False, check=checks.boolean)
     run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
+    notify: bool = _option(default=False, check=checks.boolean)
     allow_legacy: bool = _option(default=False, check=checks.boolean)
-    backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(_callable, nullable=True))
-    classify: Classifier | None = field(default=None, metadata=_rule(_classifier, nullable=True))
+    backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(check_callable, nullable=True))
+    classify: Classifier | None = field(default=None, metadata=_rule(check_classifier, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
     def core_options(self, timeouts: dict[str, int] | None = None) -> CoreWorkerOptions:
@@ -311,6 +241,7 @@ class WorkerSettings:
             max_error_size=self.max_error_size,
             run=self.run,
             allow_legacy=self.allow_legacy,
+            notify=self.notify,
         )
 
 

@@ -20,6 +20,7 @@ use super::endpoint::{client_name, endpoint, keys};
 use super::errors::{forked, to_py_err};
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
+use crate::timers::held_locks::Loss;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
 use crate::worker::state::{Histogram, WorkerState, LIMITS_MS};
 
@@ -95,7 +96,8 @@ impl CoreWorker {
         let link = core.pool.command(&self.endpoint);
         let name = client_name(&shared.keys, shared.options.worker_name.as_deref());
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
-        crate::worker::start(shared, link, blocking, limits);
+        let subscriber = core.pool.subscriber(&self.endpoint);
+        crate::worker::start(shared, link, blocking, subscriber, limits);
         Ok(())
     }
 
@@ -108,6 +110,9 @@ impl CoreWorker {
         dict.set_item("fetched", stats.fetched.load(Ordering::Relaxed))?;
         dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
         dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
+        for how in Loss::ALL {
+            dict.set_item(format!("lost_by_{}", how.name()), stats.lost_count(how))?;
+        }
         dict.set_item("overdue", stats.overdue.load(Ordering::Relaxed))?;
         dict.set_item("schedulers_repaired", stats.schedulers_repaired.load(Ordering::Relaxed))?;
         dict.set_item("deadlines", self.shared()?.deadlines.kept())?;

@@ -23,7 +23,7 @@ impl CoreWorkerOptions {
         max_stalled_count=1, max_started_attempts=None, limiter=None, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
-        allow_legacy=false))]
+        allow_legacy=false, notify=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -47,6 +47,7 @@ impl CoreWorkerOptions {
         max_error_size: usize,
         run: Option<String>,
         allow_legacy: bool,
+        notify: bool,
     ) -> Self {
         let by_name = timeouts.unwrap_or_default().into_iter();
         Self(WorkerOptions {
@@ -76,6 +77,7 @@ impl CoreWorkerOptions {
             max_error_size,
             run: run.map(Into::into),
             allow_legacy,
+            notify,
         })
     }
 

@@ -3,6 +3,7 @@
 //! Messages are hints: a message may be lost, so nothing may depend on one. After each new subscription every listener gets the
 //! notice that it may have missed some.
 
+mod hints;
 mod inbox;
 mod keeper;
 mod listening;

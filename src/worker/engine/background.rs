@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::cancellations::watch_cancellations;
-use crate::connection::{Link, LinkState};
+use super::ownership::watch_ownership;
+use crate::connection::{Link, LinkState, Subscriber};
 use crate::protocol::Keys;
 use crate::queue::{evicting_policy, ignored_settings};
 use crate::timers::lock_extender::LockExtender;
@@ -24,7 +25,13 @@ pub fn watch_connection(state: &Arc<WorkerState>, link: &Link) -> JoinSet<()> {
 }
 
 /// Start all other tasks.
-pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, lane: &Lane) {
+pub fn start(
+    tasks: &mut JoinSet<()>,
+    state: &Arc<WorkerState>,
+    link: &Link,
+    subscriber: &Subscriber,
+    lane: &Arc<Lane>,
+) {
     let (keys, locks) = (&lane.keys, &lane.locks);
     let options = &state.options;
     if !options.skip_lock_renewal {
@@ -36,9 +43,10 @@ pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link, lan
             renew_time: options.lock_renew_time,
         };
         let (lost, failed) = (state.clone(), state.clone());
-        tasks.spawn(
-            extender.run(move |id| lost.emit(Event::LockLost { id: id.to_owned() }), move |text| failed.error(text)),
-        );
+        tasks.spawn(extender.run(move |id, how| lost.lock_lost(id, how), move |text| failed.error(text)));
+    }
+    if options.notify {
+        tasks.spawn(watch_ownership(state.clone(), link.clone(), lane.clone(), subscriber.clone()));
     }
     if !options.skip_stalled_check {
         let checker = StalledChecker {

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use super::admission::Admitted;
 use super::Engine;
+use crate::error::Error;
 use crate::scripts::fetch::{Fetched, Hold};
+use crate::timers::held_locks::Loss;
 use crate::worker::fetch::{FetchedBatch, SentFetch};
 use crate::worker::finish::{CompletedCall, NextFetch, Settled, Settlement};
 use crate::worker::listeners::{Details, Event};
@@ -87,6 +89,9 @@ impl Engine {
             Settlement::Released => {}
             Settlement::Lost(error) => {
                 self.state.details.take(&job);
+                if matches!(error, Error::Code { code: -2 | -6, .. }) && !job.lease.is_lost() {
+                    self.state.stats.lost(Loss::Finish);
+                }
                 self.state.error(error.to_string());
             }
         }

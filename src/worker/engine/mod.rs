@@ -27,6 +27,7 @@ mod capacity;
 mod claims;
 mod completion;
 mod fetching;
+mod ownership;
 mod prefetch;
 mod shutdown;
 mod waiting;
@@ -46,7 +47,7 @@ use super::listeners::Event;
 use super::options::RunLimits;
 use super::sleep::sleep_until;
 use super::state::{Closing, WorkerState};
-use crate::connection::{BlockingLink, Link};
+use crate::connection::{BlockingLink, Link, Subscriber};
 use crate::error::Result;
 use crate::outage::Outage;
 use crate::protocol::Keys;
@@ -57,7 +58,7 @@ use crate::spin_wait::SpinWait;
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Start a worker's engine on the current runtime.
-pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, limits: RunLimits) {
+pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscriber: Subscriber, limits: RunLimits) {
     let keys = state.keys.clone();
     let lane = state.lanes.all().swap_remove(0);
     let tasks = background::watch_connection(&state, &link);
@@ -77,6 +78,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, limits
         state: state.clone(),
         lane,
         link,
+        subscriber,
         fetch_link,
         keys,
         limits,
@@ -104,6 +106,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, limits
 struct Engine {
     state: Arc<WorkerState>,
     link: Link,
+    subscriber: Subscriber,
     /// The same link for fetches: it waits for a connection at most [`MAX_WAIT`].
     fetch_link: Link,
     keys: Keys,
@@ -163,7 +166,7 @@ impl Engine {
             _ = closing.wait_for(|closing| *closing != Closing::No) => return,
             () = sleep_until(deadline) => return,
         }
-        background::start(&mut self.tasks, &self.state, &self.link, &self.lane);
+        background::start(&mut self.tasks, &self.state, &self.link, &self.subscriber, &self.lane);
         self.state.emit(Event::Ready);
         while self.state.lifecycle.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
             let room = self.room(0).count;

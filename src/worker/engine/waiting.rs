@@ -12,7 +12,7 @@ use crate::clock::now_ms;
 use crate::error::Error;
 use crate::scripts;
 use crate::worker::options::Until;
-use crate::worker::sleep::sleep_until;
+use crate::worker::sleep::{jittered, sleep_until};
 use crate::worker::state::Closing;
 
 /// How often a run that ends by itself checks whether its end is reached.
@@ -40,7 +40,7 @@ impl Engine {
         tokio::select! {
             Some(completed) = self.in_flight.next() => self.complete(completed),
             () = self.state.wake.notified() => {}
-            () = self.fetcher.wait_for_jobs(self.state.options.drain_delay, limited_until, room > 0) => {}
+            () = self.fetcher.wait_for_jobs(jittered(self.state.options.drain_delay), limited_until, room > 0) => {}
             () = tokio::time::sleep(tick), if ends_by_itself || has_claims || gathering => {
                 if ends_by_itself && room > 0 {
                     self.fetcher.look_again();

@@ -23,6 +23,7 @@ use super::options::WorkerOptions;
 use super::ready_queue::ReadyQueue;
 use crate::error::Result;
 use crate::protocol::Keys;
+use crate::timers::held_locks::Loss;
 
 pub use self::closing::Closing;
 pub use self::histogram::{Histogram, LIMITS_MS};
@@ -100,6 +101,12 @@ impl WorkerState {
 
     pub fn emit(&self, event: Event) {
         self.backlog.push(event);
+    }
+
+    /// The lock of a job is lost: count it and let its handler stop.
+    pub fn lock_lost(&self, id: &str, how: Loss) {
+        self.stats.lost(how);
+        self.emit(Event::LockLost { id: id.to_owned() });
     }
 
     /// Emit an error event.

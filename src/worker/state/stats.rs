@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
+use crate::timers::held_locks::Loss;
 
 #[derive(Default)]
 pub struct Stats {
@@ -19,6 +20,8 @@ pub struct Stats {
     pub in_hand: AtomicUsize,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
+    /// Locks that were lost, by [`Loss`].
+    lost: [AtomicU64; Loss::ALL.len()],
     /// The last reply to a fetch, and the last one that brought jobs.
     pub answered: Moment,
     pub claimed: Moment,
@@ -26,6 +29,18 @@ pub struct Stats {
     pub durations: Histogram,
     /// From the moment a job was due to its first start.
     pub waits: Histogram,
+}
+
+impl Stats {
+    /// A lock was lost.
+    pub fn lost(&self, how: Loss) {
+        self.lost[how as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many locks were lost in this way.
+    pub fn lost_count(&self, how: Loss) -> u64 {
+        self.lost[how as usize].load(Ordering::Relaxed)
+    }
 }
 
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);

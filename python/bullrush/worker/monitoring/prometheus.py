@@ -20,6 +20,9 @@ _COUNTERS: Final = {
     "bullmq_stalled_checker_skipped_total": ("stalled_skipped", "Checks for stalled jobs that were left out"),
     "bullmq_scheduler_repaired_total": ("schedulers_repaired", "Job schedulers that had lost their next job"),
 }
+#: How a worker learns that a lock is lost: from the program that took the job, when it renews the lock, when it could not
+#: be renewed in time, or from the refused outcome.
+_LOSSES: Final = ("message", "renewal", "expired", "finish")
 _HISTOGRAMS: Final = {
     "bullmq_job_duration_seconds": ("duration", "Time that handlers took"),
     "bullmq_job_wait_seconds": ("wait", "Time from when a job was due to its first start"),
@@ -49,6 +52,9 @@ class MetricsCalls(HealthCalls[JobT], Generic[JobT]):
         lines: list[str] = []
         for name, (key, text) in _COUNTERS.items():
             lines += [*_titles(name, text, "counter"), f"{name}{{{given}}} {stats.get(key, 0)}"]
+        lost = "bullmq_ownership_lost_total"
+        lines += _titles(lost, "Jobs that this worker lost while it ran them, by how it noticed", "counter")
+        lines += [f'{lost}{{{given}, reason="{how}"}} {stats.get(f"lost_by_{how}", 0)}' for how in _LOSSES]
         gauges = {
             "bullmq_worker_jobs_in_hand": (stats.get("in_hand", 0), "Jobs that this worker holds"),
             "bullmq_worker_concurrency": (self._concurrency, "Jobs, or batches, that run at the same time"),

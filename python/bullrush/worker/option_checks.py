@@ -1,0 +1,102 @@
+"""The checks of options that only workers have."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any, Final, cast
+
+from bullrush.errors import InvalidOptionError
+from bullrush.values import checks
+from bullrush.values.checks import Check
+from bullrush.worker.handlers.signature import is_async
+
+_MIN_DRAIN_DELAY: Final = 100
+_RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+_log: Final = logging.getLogger("bullrush")
+
+
+def check_concurrency(name: str, value: object) -> int:
+    """Return a number of jobs that run at the same time."""
+    try:
+        return cast("int", checks.at_least(1)(name, value))
+    except InvalidOptionError:
+        raise InvalidOptionError(f"{name} must be a finite number greater than 0, not {value!r}") from None
+
+
+def check_callable(name: str, value: object) -> Any:
+    """Return a function."""
+    if not callable(value):
+        raise InvalidOptionError(f"{name} must be a function, not {value!r}")
+    return value
+
+
+def check_classifier(name: str, value: object) -> Any:
+    """Return a plain function, which decides about exceptions."""
+    if is_async(check_callable(name, value)):
+        raise InvalidOptionError(f"{name} must be a plain function, not an async def")
+    return value
+
+
+def check_drain_delay(name: str, value: object) -> int:
+    """Return a drain delay in ms.
+
+    A very small one is probably in seconds, as in BullMQ, and would poll Redis all the time.
+    """
+    delay = checks.positive_milliseconds(name, value)
+    if delay < _MIN_DRAIN_DELAY:
+        _log.warning(
+            "%s=%r is in milliseconds; were seconds meant, as in BullMQ? Then write %s=%d. The minimum of %d is used",
+            name,
+            value,
+            name,
+            delay * 1_000,
+            _MIN_DRAIN_DELAY,
+        )
+    return max(delay, _MIN_DRAIN_DELAY)
+
+
+def one_of(first: str, second: str) -> Check:
+    """Return a check for one of two texts."""
+
+    def check(name: str, value: object) -> object:
+        if value not in {first, second}:
+            raise InvalidOptionError(f"{name} must be {first!r} or {second!r}, not {value!r}")
+        return value
+
+    return check
+
+
+def check_run(name: str, value: object) -> str:
+    """Return the name of a run."""
+    if not isinstance(value, str) or not _RUN.fullmatch(value):
+        raise InvalidOptionError(f"{name} must be 1 to 64 letters, digits, - or _, not {value!r}")
+    return value
+
+
+_LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}
+_METRICS: Final[dict[str, Check]] = {"max_data_points": checks.at_least(1)}
+
+
+def check_limiter(name: str, value: object) -> tuple[int, int]:
+    """Return how many jobs may start, and in how many ms."""
+    limiter = checks.members(name, value, _LIMITER)
+    if limiter.keys() != _LIMITER.keys():
+        raise InvalidOptionError(f"{name} needs max and duration (ms), such as {{'max': 10, 'duration': 1000}}")
+    return limiter["max"], limiter["duration"]
+
+
+def check_metrics(name: str, value: object) -> int | None:
+    """Return of how many minutes finished jobs are counted."""
+    return checks.members(name, value, _METRICS).get("max_data_points")
+
+
+def check_keep(name: str, value: object) -> tuple[int, int | None]:
+    """Return the count and the age in seconds; a count of -1 keeps all jobs."""
+    rule = checks.keep(name, value)
+    if isinstance(rule, bool):
+        return (0 if rule else -1), None
+    if isinstance(rule, int):
+        return rule, None
+    return rule.get("count", -1), rule.get("age")
