@@ -22,6 +22,12 @@ pub enum Error {
     LegacyQueue(String),
     #[error("{0}")]
     RedisVersion(String),
+    /// The queue has as many routes as it may have.
+    #[error("{0}")]
+    RouteLimit(String),
+    /// The name of the route belongs to another target.
+    #[error("{0}")]
+    RouteCollision(String),
     /// A negative BullMQ result code, with BullMQ's message.
     #[error("{message}")]
     Code { code: i64, message: String },

@@ -35,7 +35,7 @@ def queue_name(request: pytest.FixtureRequest, _client: Redis) -> Iterator[str]:
     slug = re.sub(r"\W+", "-", request.node.name)[:60].strip("-")
     name = f"{slug}-{uuid.uuid4().hex[:8]}"
     yield name
-    for key in _client.scan_iter(f"*:{name}:*", count=10_000):
+    for key in _client.scan_iter(f"*:{name}[:~]*", count=10_000):
         _client.unlink(key)
 
 

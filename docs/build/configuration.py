@@ -19,6 +19,7 @@ from bullrush.job.option_compiler import _TELEMETRY, STORED_OPTIONS
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, ParentOptions
 from bullrush.queue import queue
 from bullrush.queue.queue import QueueOptions
+from bullrush.routing import Profile, Target
 from bullrush.scheduler import scheduler
 from bullrush.scheduler.options import JobTemplate, RepeatOptions
 from bullrush.scheduler.scheduler import SchedulerOptions
@@ -107,7 +108,9 @@ def tables() -> dict[str, Options]:
             {**_HANDLE, "streams": streams, "skip_metas_update": False, "timeout": queue._DEFAULT_TIMEOUT},
             f"{_OURS} timeout",
         ),
-        "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all")}),
+        "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all")}, "target"),
+        "Target": _of(Target, {"mode": "all", "fallback": "base"}, None),
+        "Profile": _of(Profile, ours=None),
         "BackoffOptions": _of(BackoffOptions, {"delay": 0, "jitter": 0}),
         "KeepOptions": _of(KeepOptions),
         "DeduplicationOptions": _of(DeduplicationOptions),

@@ -11,6 +11,7 @@ from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.job.context import current_job
 from bullrush.queue import Queue
+from bullrush.routing import Profile, Target
 from bullrush.scheduler import JobScheduler
 from bullrush.worker import RunStats, Worker
 
@@ -28,11 +29,13 @@ __all__ = [
     "JobScheduler",
     "LegacyQueue",
     "Middleware",
+    "Profile",
     "Queue",
     "QueueEvents",
     "QueueEventsProducer",
     "RateLimitError",
     "RunStats",
+    "Target",
     "Task",
     "TaskJob",
     "Tasks",

@@ -133,6 +133,17 @@ class RedisVersionError(BullrushError):
     """The Redis server is too old; 6.2 is the oldest that works."""
 
 
+class RouteLimitError(BullrushError):
+    """A queue has 256 routes, the most it may have: its jobs have too many different targets. Nothing was added."""
+
+
+class RouteCollisionError(BullrushError):
+    """The name of a route belongs to another target, which differs only in characters that names cannot have.
+
+    Nothing was added.
+    """
+
+
 class LegacyQueueError(BullrushError):
     """The queue belongs to Bull, BullMQ's predecessor; using it with both would damage it."""
 

@@ -30,6 +30,8 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
         Error::InvalidOption(_) => errors.getattr("InvalidOptionError")?.call1((text,)),
         Error::LegacyQueue(_) => errors.getattr("LegacyQueueError")?.call1((text,)),
         Error::RedisVersion(_) => errors.getattr("RedisVersionError")?.call1((text,)),
+        Error::RouteLimit(_) => errors.getattr("RouteLimitError")?.call1((text,)),
+        Error::RouteCollision(_) => errors.getattr("RouteCollisionError")?.call1((text,)),
         Error::TooLarge(_) => errors.getattr("TooLargeError")?.call1((text,)),
         Error::Refused(_) => errors.getattr("BullrushError")?.call1((text,)),
         Error::Closed => errors.getattr("ClosedError")?.call1((text,)),

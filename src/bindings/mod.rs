@@ -12,6 +12,7 @@ mod pending;
 mod queue;
 mod reader;
 mod record;
+mod route;
 mod rows;
 mod runtime;
 mod watch;
@@ -43,6 +44,8 @@ mod _core {
     use super::reader::{CoreReader, CoreReading};
     #[pymodule_export]
     use super::record::PyJobRecord;
+    #[pymodule_export]
+    use super::route::{PyProfile, PyTarget};
     #[pymodule_export]
     use super::rows::{json_as_rows, PyRows};
     #[pymodule_export]
@@ -86,6 +89,11 @@ mod _core {
         let cron = crate::protocol::cron::Cron::parse(pattern, tz);
         let cron = cron.map_err(|error| super::errors::to_py_err(py, &error))?;
         Ok(cron.skipping_lost_midnights(skips_lost_midnights).next_after(after))
+    }
+
+    #[pyfunction]
+    fn route_base(queue: &str) -> Option<&str> {
+        crate::protocol::route::split_name(queue).map(|(base, _)| base)
     }
 
     #[pyfunction]

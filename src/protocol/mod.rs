@@ -1,4 +1,4 @@
-//! The data of the BullMQ protocol: keys, job hash, options, replies, backoff and cron. No I/O.
+//! The data of the BullMQ protocol: keys, job hash, options, replies, backoff and cron; and of routing. No I/O.
 
 pub mod backoff;
 pub mod batch;
@@ -11,6 +11,7 @@ pub mod keys;
 pub mod options;
 mod packed;
 pub mod reply;
+pub mod route;
 pub mod schedule;
 mod tier;
 

@@ -5,6 +5,7 @@ use tokio::sync::OnceCell;
 
 use super::checks;
 use super::coalescer::Coalescer;
+use super::registration::Registration;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
@@ -32,6 +33,7 @@ pub struct QueueHandle {
     options: QueueOptions,
     checked: OnceCell<()>,
     meta_written: OnceCell<()>,
+    registration: Option<Registration>,
     pub(super) single: Coalescer,
 }
 
@@ -46,8 +48,16 @@ impl QueueHandle {
             options,
             checked: OnceCell::new(),
             meta_written: OnceCell::new(),
+            registration: None,
             single: Coalescer::default(),
         }
+    }
+
+    /// The queue is a route: it is registered before anything is added to it.
+    #[must_use]
+    pub fn with_registration(mut self, registration: Option<Registration>) -> Self {
+        self.registration = registration;
+        self
     }
 
     #[must_use]
@@ -69,12 +79,16 @@ impl QueueHandle {
         self.checked.get_or_try_init(|| checks::check(&self.link, &self.keys, self.options.allow_legacy)).await.copied()
     }
 
-    /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something. Does nothing after the first success.
+    /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something; does so once. A route is registered first,
+    /// and again from time to time.
     ///
     /// # Errors
-    /// See [`QueueHandle::ready`].
+    /// See [`QueueHandle::ready`]; of a route also [`Error::RouteLimit`] and [`Error::RouteCollision`].
     pub async fn writable(&self) -> Result<()> {
         self.ready().await?;
+        if let Some(registration) = &self.registration {
+            registration.ensure(&self.link, &self.keys).await?;
+        }
         let write = || async {
             if !self.options.skip_metas_update {
                 checks::write_meta(&self.link, &self.keys, self.options.max_len_events).await?;
@@ -90,7 +104,9 @@ impl QueueHandle {
 
     /// Whether a call would be sent at once.
     pub(super) fn is_connected_and_prepared(&self) -> bool {
-        self.meta_written.initialized() && self.link.is_connected()
+        self.meta_written.initialized()
+            && self.link.is_connected()
+            && self.registration.as_ref().is_none_or(Registration::is_fresh)
     }
 
     pub(super) async fn read(&self, cmd: &Cmd) -> Result<Value> {

@@ -11,6 +11,7 @@ mod linked;
 mod patience;
 #[cfg(feature = "arrow")]
 pub mod read;
+mod registration;
 pub mod schedulers;
 mod settings;
 mod sweep;
@@ -20,4 +21,5 @@ pub use checks::VERSION;
 pub use coalescer::OnDone;
 pub use handle::{QueueHandle, QueueOptions};
 pub use patience::Patience;
+pub use registration::Registration;
 pub use settings::{evicting_policy, ignored_settings};

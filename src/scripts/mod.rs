@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod legacy;
 pub mod lock;
 pub mod manage;
+pub mod route;
 
 pub use call::{eval, eval_all, Call};
 

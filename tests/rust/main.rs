@@ -8,6 +8,7 @@ mod link;
 mod protocol;
 mod proxy;
 mod queue;
+mod route;
 mod scripts;
 mod server;
 mod subscriber;

@@ -22,6 +22,8 @@ from .manual import ManualWork as ManualWork
 from .pending import Completions as Completions
 from .pending import Pending as Pending
 from .queue import CoreQueue as CoreQueue
+from .route import CoreProfile as CoreProfile
+from .route import CoreTarget as CoreTarget
 from .watch import ConnectionWatch as ConnectionWatch
 from .worker import CoreWorker as CoreWorker
 from .worker import CoreWorkerOptions as CoreWorkerOptions
@@ -59,6 +61,9 @@ def exit_after_signals(descriptor: int, first_ms: int | None, second_ms: int, co
         second_ms: ms after the second signal.
         code: the exit code.
     """
+
+def route_base(queue: str) -> str | None:
+    """Return the base of a queue that is a route, by its name; None for other queues."""
 
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""

@@ -6,6 +6,7 @@ from typing import Any, final
 from .arrow import RowPlan
 from .jobs import JobRecord, Link, NewJob, NewJobs
 from .pending import Pending
+from .route import CoreTarget
 
 @final
 class CoreQueue:
@@ -14,8 +15,13 @@ class CoreQueue:
     def __new__(
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, allow_legacy: bool = False, timeout_ms: int | None = ...,
+        target: CoreTarget | None = None,
     ) -> CoreQueue:  # fmt: skip
-        """``timeout_ms``: how long one round trip may take, with connecting; None waits forever."""
+        """``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
+
+        ``target``: the queue is its route, and ``name`` is the base. Before the first write, and every 30 s while it is
+        used, the route is registered (`RouteLimitError`, `RouteCollisionError`).
+        """
     def add_job(self, job: NewJob) -> Pending[str]:
         """Add one job and return its id. Jobs that are added while another call is in flight go together in the next call."""
     def add_jobs(self, jobs: NewJobs) -> Pending[None]:

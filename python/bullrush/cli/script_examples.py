@@ -103,6 +103,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/retry_jobs": ("failed", "1000", _NOW),
     "manage/update_data": (*_JOB, '{"user":8}'),
     "manage/update_progress": (*_JOB, "50"),
+    "route/register_route": ("cap.gpu", '{"capabilities":["gpu"]}', *_NO_FIELDS),
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ STORED_OPTIONS: Final[dict[str, tuple[str, Check]]] = {
     "timestamp": ("timestamp", checks.at_least(0)),
 }
 _TELEMETRY: Final = {"metadata": "tm", "omit_context": "omc"}
-JOB_OPTIONS: Final = frozenset([*STORED_OPTIONS, "job_id", "telemetry"])
+JOB_OPTIONS: Final = frozenset([*STORED_OPTIONS, "job_id", "target", "telemetry"])
 
 #: The options for the failure of a child, in the order in which BullMQ's error names them.
 _POLICIES: Final = {
@@ -97,6 +97,8 @@ class OptionCompiler:
         self._defaults: dict[str, object] = dict(defaults or {})
         self._cache: dict[bytes, CompiledOptions] = {}
         check_known(self._defaults, JOB_OPTIONS, "default_job_options")
+        if self._defaults.get("target") is not None:
+            raise InvalidOptionError("default_job_options cannot have a target: use Queue(...).route(target) instead")
         self._compiled_defaults = _compile(self._defaults)
 
     def default(self, name: str) -> object:
@@ -160,6 +162,8 @@ def _cache_key(options: Mapping[str, object]) -> bytes | None:
 
 def _compile(options: Mapping[str, object]) -> CompiledOptions:
     check_known(options, JOB_OPTIONS, "add()")
+    if options.get("target") is not None:
+        raise InvalidOptionError("target cannot be given here: use the queue of that target, Queue(...).route(target)")
     stored: dict[str, JSON] = {"attempts": 0}
     for name, value in options.items():
         if value is not None and name in STORED_OPTIONS:

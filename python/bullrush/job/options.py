@@ -6,6 +6,7 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
+from bullrush.routing.target import Target
 from bullrush.telemetry.protocol import JobTelemetry
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -103,6 +104,7 @@ class JobOptions(TypedDict, total=False):
         remove_on_fail: the same for failed jobs.
         size_limit: the most bytes that the data may have as JSON.
         stack_trace_limit: how many stack traces are kept, the newest ones; all by default.
+        target: what the worker must have; see `Target`. The job goes to ``Queue.route(target)``, a queue of its own.
         telemetry: the trace that the job belongs to; ``{"omit_context": True}`` starts a new one.
         timestamp: when the job was added, in ms since 1970; now by default.
     """
@@ -125,6 +127,7 @@ class JobOptions(TypedDict, total=False):
     remove_on_fail: bool | int | KeepOptions | None
     size_limit: int | None
     stack_trace_limit: int | None
+    target: Target | None
     telemetry: JobTelemetry | None
     timestamp: int | None
 

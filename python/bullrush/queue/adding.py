@@ -52,10 +52,10 @@ class QueueAdding(QueueGetters[JobT]):
         Args:
             name: the kind of job; a handler can decide by it what to do.
             data: any JSON value; ``{}`` by default.
-            options: see `JobOptions`: ``delay``, ``priority``, ``attempts``, ``backoff``, ``job_id``...
+            options: see `JobOptions`: ``delay``, ``priority``, ``attempts``, ``backoff``, ``job_id``, ``target``...
 
         Returns:
-            The job. If a job with its ``job_id`` or deduplication id exists, nothing is added and the result has the id
+            The job; with a ``target`` it belongs to that route. If a job with its ``job_id`` or deduplication id exists, nothing is added and the result has the id
             of that job.
 
         Raises:
@@ -63,6 +63,7 @@ class QueueAdding(QueueGetters[JobT]):
             InvalidOptionError: an option does not exist or has an invalid value.
             ParentNotFoundError: the job's parent does not exist.
             ParentReplacedError: a job with this id exists and has another parent.
+            RouteLimitError, RouteCollisionError: the queue cannot have a route for the ``target``.
             ConnectionLostError: Redis could not be reached; the job was not added.
             OutcomeUnknownError: the connection broke; the job was added or not.
 
@@ -70,10 +71,12 @@ class QueueAdding(QueueGetters[JobT]):
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
             that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
         """
+        target = options.pop("target", None)
+        queue = self if target is None else self.route(target)
         if self._telemetry is None:
-            job = await self._add_one(name, data, options)
+            job = await queue._add_one(name, data, options)
         else:
-            job = await self._add_traced(self._telemetry, name, data, options)
+            job = await queue._add_traced(self._telemetry, name, data, options)
         self.emit("waiting", job)
         return job
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
-from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
+from bullrush.queue.routing.routes import QueueRoutes
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
 from bullrush.values.naming import check_given_id, nearest
@@ -35,7 +35,7 @@ class GlobalRateLimit(TypedDict):
     duration: int
 
 
-class QueueGetters(JobHandle, Generic[JobT]):
+class QueueGetters(QueueRoutes, Generic[JobT]):
     """The calls that only read."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]

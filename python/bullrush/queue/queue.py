@@ -15,6 +15,7 @@ from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.queue.adding import QueueAdding
 from bullrush.queue.aliases import QueueAliases
+from bullrush.routing.target import check_target
 from bullrush.scheduler.queue_calls import QueueSchedulers
 from bullrush.scheduler.scheduler import SCHEDULER_OPTIONS, JobScheduler, SchedulerOptions
 from bullrush.telemetry.protocol import Telemetry
@@ -108,15 +109,19 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
             timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
         )
         self._options: QueueOptions = options
+        self._routes = {}
         self._compiler = OptionCompiler(options.get("default_job_options"))
         self._token = str(uuid4())
 
     def __getstate__(self) -> dict[str, object]:
         # With the resolved URL: after unpickling in another environment it is still the same queue.
-        return {"name": self._name, "options": {**self._options, "url": self._url}}
+        return {"name": self._name, "options": {**self._options, "url": self._url}, "route": self._route}
 
     def __setstate__(self, state: dict[str, JSON]) -> None:
         QueueCalls.__init__(self, state["name"], **state["options"])
+        if state["route"] is not None:
+            base, target = state["route"]
+            self._become_route(base, target, check_target("target", target))
 
     @property
     def token(self) -> str:

@@ -84,6 +84,14 @@ def milliseconds(name: str, value: object) -> int:
         raise InvalidOptionError(f"{name} must be whole milliseconds or a timedelta, not {value!r}{moment}") from None
 
 
+def not_negative_milliseconds(name: str, value: object) -> int:
+    """Return a duration in milliseconds, at least 0."""
+    duration = milliseconds(name, value)
+    if duration < 0:
+        raise InvalidOptionError(f"{name} must be greater or equal than 0, not {value!r}")
+    return duration
+
+
 def positive_milliseconds(name: str, value: object) -> int:
     """Return a duration in milliseconds, at least 1."""
     duration = milliseconds(name, value)
@@ -133,14 +141,7 @@ def _jitter(name: str, value: object) -> float:
     return value
 
 
-def _not_negative_milliseconds(name: str, value: object) -> int:
-    duration = milliseconds(name, value)
-    if duration < 0:
-        raise InvalidOptionError(f"{name} must be greater or equal than 0, not {value!r}")
-    return duration
-
-
-_BACKOFF: Final[dict[str, Check]] = {"type": text, "delay": _not_negative_milliseconds, "jitter": _jitter}
+_BACKOFF: Final[dict[str, Check]] = {"type": text, "delay": not_negative_milliseconds, "jitter": _jitter}
 _KEEP: Final[dict[str, Check]] = {"age": age_seconds, "count": whole, "limit": at_least(1)}
 
 
@@ -150,7 +151,7 @@ def backoff(name: str, value: object) -> dict[str, JSON]:
         example = {"type": value, "delay": 1000}
         raise InvalidOptionError(f"{name} must be ms between two attempts, or a dict such as {example}, not {value!r}")
     if not isinstance(value, Mapping):
-        return {"type": "fixed", "delay": _not_negative_milliseconds(name, value)}
+        return {"type": "fixed", "delay": not_negative_milliseconds(name, value)}
     stored = members(name, value, _BACKOFF)
     if "type" not in stored:
         raise InvalidOptionError(f"{name} needs a type: 'fixed', 'exponential' or the name of a custom strategy")

@@ -26,18 +26,21 @@ use pyo3::prelude::*;
 use super::endpoint::{endpoint, keys};
 use super::output::Output;
 use super::pending::Pending;
+use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::Endpoint;
 use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::Keys;
-use crate::queue::{QueueHandle, QueueOptions};
+use crate::queue::{QueueHandle, QueueOptions, Registration};
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreQueue {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     options: QueueOptions,
+    /// The base queue and the target, if the queue is a route.
+    route: Option<(Keys, Py<PyTarget>)>,
     /// How long a call may take: connecting, and each reply.
     timeout: Option<Duration>,
     /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
@@ -55,7 +58,12 @@ impl CoreQueue {
         let _runtime = core.enter();
         let link = core.pool.command(&self.endpoint).with_call_timeout(self.timeout);
         let bulk = core.pool.bulk(&self.endpoint).with_call_timeout(self.timeout);
-        let handle = Arc::new(QueueHandle::new(link, bulk, self.keys.clone(), self.options));
+        let registration = self.route.as_ref().map(|(base, target)| {
+            let PyTarget { target, fallback } = target.get();
+            Registration::new(base.clone(), target.clone(), fallback.clone())
+        });
+        let handle = QueueHandle::new(link, bulk, self.keys.clone(), self.options).with_registration(registration);
+        let handle = Arc::new(handle);
         *slot = Some(OwnedByProcess::new(handle.clone()));
         handle
     }
@@ -90,7 +98,7 @@ impl CoreQueue {
 impl CoreQueue {
     #[new]
     #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
-        timeout_ms=Some(10_000)))]
+        timeout_ms=Some(10_000), target=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -101,10 +109,17 @@ impl CoreQueue {
         skip_metas_update: bool,
         allow_legacy: bool,
         timeout_ms: Option<u64>,
+        target: Option<Py<PyTarget>>,
     ) -> PyResult<Self> {
+        let base = keys(py, prefix, name)?;
+        let route = target.filter(|target| !target.get().target.is_empty());
         Ok(Self {
             endpoint: endpoint(py, url)?,
-            keys: keys(py, prefix, name)?,
+            keys: match &route {
+                None => base.clone(),
+                Some(target) => keys(py, prefix, &target.get().queue_of(name))?,
+            },
+            route: route.map(|target| (base, target)),
             options: QueueOptions { max_len_events, skip_metas_update, allow_legacy },
             timeout: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),

@@ -1,0 +1,1 @@
+"""The routes of a queue: one queue per target of its jobs."""

@@ -1,0 +1,48 @@
+//! Registering a route before jobs are added to it, so that workers find it.
+
+use std::time::{Duration, Instant};
+
+use crate::connection::Link;
+use crate::error::Result;
+use crate::lock::Mutex;
+use crate::protocol::route::{NewFallback, Target};
+use crate::protocol::Keys;
+use crate::scripts::route::register_route;
+
+/// After this time the next add registers the route again: the base queue may have been removed, with its registry.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
+
+/// The registration of a route in the registry of its base queue.
+pub struct Registration {
+    base: Keys,
+    target: Target,
+    fallback: NewFallback,
+    /// When it was last registered.
+    last: Mutex<Option<Instant>>,
+    /// Held by the call that registers it; others wait for that one.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Registration {
+    #[must_use]
+    pub fn new(base: Keys, target: Target, fallback: NewFallback) -> Self {
+        Registration { base, target, fallback, last: Mutex::new(None), turn: tokio::sync::Mutex::new(()) }
+    }
+
+    pub(super) fn is_fresh(&self) -> bool {
+        self.last.lock().is_some_and(|last| last.elapsed() < KNOWN_FOR)
+    }
+
+    /// Registers the route `keys`, unless that was done a short time ago.
+    pub(super) async fn ensure(&self, link: &Link, keys: &Keys) -> Result<()> {
+        if self.is_fresh() {
+            return Ok(());
+        }
+        let _turn = self.turn.lock().await;
+        if !self.is_fresh() {
+            register_route(link, &self.base, keys, &self.target, &self.fallback).await?;
+            *self.last.lock() = Some(Instant::now());
+        }
+        Ok(())
+    }
+}

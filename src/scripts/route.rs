@@ -1,0 +1,45 @@
+//! Routes of a queue: `lua/route`.
+
+use super::{eval, lua, Call};
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::route::{NewFallback, Target};
+use crate::protocol::{reply, Keys};
+
+/// Registers the route of a target, the queue `route` of `base`, and changes its fallback.
+///
+/// # Errors
+/// [`Error::RouteLimit`], [`Error::RouteCollision`] and what [`eval`] returns.
+pub async fn register_route(
+    link: &Link,
+    base: &Keys,
+    route: &Keys,
+    target: &Target,
+    fallback: &NewFallback,
+) -> Result<()> {
+    let (slug, canonical) = (target.slug(), target.canonical());
+    let mut call = Call::on_both(&lua::route::REGISTER_ROUTE, base, route);
+    call.arg(&slug).arg(&canonical);
+    match fallback {
+        NewFallback::Unchanged => call.arg("").arg(""),
+        NewFallback::Off => call.arg("0").arg(""),
+        NewFallback::Set(fallback) => call.arg(fallback.after).arg(fallback.to_json()),
+    };
+    let mut reply = reply::array(eval(link, &call, Retry::Safe).await?)?.into_iter();
+    match reply.next().map(reply::integer).transpose()? {
+        Some(1) => Ok(()),
+        Some(0) => {
+            let other = reply.next().map(reply::text).transpose()?.unwrap_or_default();
+            Err(Error::RouteCollision(format!(
+                "The route {} of target {canonical} belongs to another target already: {other}. Rename a value of one of them",
+                route.name()
+            )))
+        }
+        _ => Err(Error::RouteLimit(format!(
+            "Queue {} has 256 routes, so {} cannot be added for target {canonical}. Use fewer different targets; \
+             obliterate() of the queue removes its routes",
+            base.name(),
+            route.name()
+        ))),
+    }
+}

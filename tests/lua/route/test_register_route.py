@@ -1,0 +1,91 @@
+"""lua/route/register_route.lua: workers find a route by the registry of its base."""
+
+import pytest
+import redis
+
+SCRIPT = "route/register_route"
+GPU = '{"capabilities":["gpu"]}'
+
+
+@pytest.fixture
+def register(client, queue, new_queue, run_both):
+    """`register(slug, target, after, fallback)`: runs the script on the queue and a route of it."""
+
+    def call(slug="cap.gpu", target=GPU, after="", fallback=""):
+        return run_both(SCRIPT, queue, f"{queue}~{slug}", slug, target, after, fallback)
+
+    yield call
+    for key in client.scan_iter(f"*:{queue}~*", count=1000):
+        client.delete(key)
+
+
+def test_a_new_route_is_written_and_the_version_grows(register, queue, dump):
+    assert register() == [1]
+    assert dump(queue) == {"ext:routes": {"cap.gpu": GPU}, "ext:rver": "1"}
+    assert register("reg.eu", '{"region":["eu"]}') == [1]
+    assert dump(queue)["ext:rver"] == "2"
+
+
+def test_a_known_route_changes_nothing(register, queue, dump):
+    register()
+    before = dump(queue)
+    assert register() == [1]
+    assert dump(queue) == before
+
+
+def test_another_target_with_the_same_slug_is_refused(register, queue, dump):
+    register()
+    before = dump(queue)
+    for other in ('{"capabilities":["gpu","x"]}', '{"capabilities":["gpu"],"region":["eu"]}', "{}"):
+        assert register(target=other) == [0, GPU]
+    assert dump(queue) == before
+
+
+def test_a_queue_has_256_routes(register, queue, client, dump):
+    client.hset(f"bull:{queue}:ext:routes", mapping={f"cap.{n}": f'{{"capabilities":["{n}"]}}' for n in range(255)})
+    assert register() == [1]
+    before = dump(queue)
+    assert register("reg.eu", '{"region":["eu"]}') == [-1]
+    assert register() == [1]
+    assert register("cap.7", '{"capabilities":["7"]}') == [1]
+    assert dump(queue) == before
+
+
+def test_a_fallback_is_set_kept_changed_and_removed(register, queue, client):
+    def entry():
+        return client.hget(f"bull:{queue}:ext:routes", "cap.gpu"), int(client.get(f"bull:{queue}:ext:rver"))
+
+    with_base = GPU[:-1] + ',"fallback":"base","fallback_after":500}'
+    register(after="500", fallback='"base"')
+    assert entry() == (with_base, 1)
+    register()
+    assert entry() == (with_base, 1)
+    register(after="900", fallback='{"region":["eu"]}')
+    assert entry() == (GPU[:-1] + ',"fallback":{"region":["eu"]},"fallback_after":900}', 2)
+    assert register(target='{"capabilities":["gpu"],"fallback":["eu"]}') == [0, entry()[0]]
+    register(after="0")
+    assert entry() == (GPU, 3)
+    register(after="0")
+    assert entry() == (GPU, 3)
+
+
+def test_a_route_of_a_paused_queue_is_paused_with_the_jobs_it_holds(register, queue, client, dump, events):
+    client.hset(f"bull:{queue}:meta", "paused", "1")
+    client.lpush(f"bull:{queue}~cap.gpu:wait", "1", "2")
+    client.zadd(f"bull:{queue}~cap.gpu:marker", {"0": 0})
+    register()
+    state = dump(f"{queue}~cap.gpu")
+    assert state == {"meta": {"paused": "1"}, "paused": ["2", "1"], "events": [[("event", "paused")]]}
+    client.hdel(f"bull:{queue}~cap.gpu:meta", "paused")
+    register()
+    assert "paused" not in dump(f"{queue}~cap.gpu").get("meta", {}), "only a new route is paused"
+
+
+def test_a_damaged_registry_is_reported_before_anything_is_written(register, queue, client, dump):
+    client.set(f"bull:{queue}:ext:routes", "text")
+    client.hset(f"bull:{queue}:meta", "paused", "1")
+    before = dump(queue)
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        register()
+    assert dump(queue) == before
+    assert dump(f"{queue}~cap.gpu") == {}

@@ -1,0 +1,162 @@
+//! Targets, profiles and the names of routes.
+
+use bullrush::error::Error;
+use bullrush::protocol::route::{queue_of, split_name, Fallback, Mode, Profile, RouteEntry, Target, Tier};
+
+fn tokens(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A target of capabilities, stack and region.
+fn target(capabilities: &str, stack: &str, region: &str, mode: Mode) -> Target {
+    Target::new(None, tokens(stack), tokens(capabilities), tokens(region), mode).unwrap()
+}
+
+fn server(name: &str) -> Target {
+    Target::new(Some(name.into()), tokens("python"), tokens("gpu"), vec![], Mode::Any).unwrap()
+}
+
+fn profile(server: &str, capabilities: &str, stack: &str, region: &str) -> Profile {
+    Profile::new(Some(server.into()), tokens(stack), tokens(capabilities), tokens(region)).unwrap()
+}
+
+#[test]
+fn a_target_has_one_form_and_one_name() {
+    let rows = [
+        (target("gpu", "", "", Mode::All), r#"{"capabilities":["gpu"]}"#, "cap.gpu"),
+        (target("gpu", "", "", Mode::Each), r#"{"capabilities":["gpu"]}"#, "cap.gpu"),
+        (target("", "", "us eu us", Mode::Any), r#"{"region":["eu","us"]}"#, "reg.eu+us"),
+        (
+            target("gpu cuda12", "", "eu", Mode::All),
+            r#"{"capabilities":["cuda12","gpu"],"region":["eu"]}"#,
+            "cap.cuda12+gpu_reg.eu",
+        ),
+        (
+            target("gpu", "python", "eu", Mode::Any),
+            r#"{"capabilities":["gpu"],"mode":"any","region":["eu"],"stack":["python"]}"#,
+            "any.cap.gpu_stk.python_reg.eu",
+        ),
+        (target("a b", "", "", Mode::Each), r#"{"capabilities":["a","b"],"mode":"each"}"#, "each.cap.a+b"),
+        (server("exec-17"), r#"{"server":"exec-17"}"#, "srv.exec-17"),
+        (target("gpu:*", "", "", Mode::All), r#"{"capabilities":["gpu:*"]}"#, "cap.gpu--.9251e8b439"),
+        (target("a_b", "", "", Mode::All), r#"{"capabilities":["a_b"]}"#, "cap.a-b.1058a5b0ae"),
+        (
+            target(
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+                "",
+                "",
+                Mode::All,
+            ),
+            r#"{"capabilities":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]}"#,
+            "cap.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa+bbbbbbbbbbbbbbbbbbbbbbbb.479adf26d1",
+        ),
+        (Target::default(), "{}", ""),
+    ];
+    for (target, canonical, slug) in rows {
+        assert_eq!((&*target.canonical(), &*target.slug()), (canonical, slug));
+        assert_eq!(Target::parse(canonical).unwrap(), target);
+    }
+}
+
+#[test]
+fn a_worker_matches_as_the_table_says() {
+    let worker = profile("exec-17", "gpu gpu:a100", "python spark", "eu");
+    let rows = [
+        (Target::default(), true),
+        (server("exec-17"), true),
+        (server("exec-18"), false),
+        (target("gpu", "", "", Mode::All), true),
+        (target("gpu:*", "", "", Mode::All), true),
+        (target("*", "", "", Mode::All), true),
+        (target("tpu:*", "", "", Mode::All), false),
+        (target("gpu tpu", "", "", Mode::All), false),
+        (target("gpu tpu", "", "", Mode::Any), true),
+        (target("gpu tpu", "", "", Mode::Each), true),
+        (target("gpu", "node python", "eu us", Mode::All), true),
+        (target("gpu", "node", "eu", Mode::All), false),
+        (target("tpu", "node", "eu", Mode::Any), true),
+        (target("tpu", "node", "us", Mode::Any), false),
+        (target("gpu tpu", "python", "eu", Mode::Each), true),
+        (target("gpu tpu", "node", "eu", Mode::Each), false),
+    ];
+    for (target, expected) in rows {
+        assert_eq!(target.matches(&worker), expected, "{}", target.canonical());
+    }
+    assert!(!target("*", "", "", Mode::All).matches(&Profile::default()));
+}
+
+#[test]
+fn a_worker_knows_the_routes_with_one_criterion() {
+    let worker = profile("exec-17", "gpu cuda12", "python", "eu us");
+    let slugs: Vec<String> = worker.self_routes().iter().map(Target::slug).collect();
+    assert_eq!(slugs, ["srv.exec-17", "cap.cuda12", "cap.gpu", "stk.python", "reg.eu", "reg.us"]);
+    assert!(worker.self_routes().iter().all(|target| target.matches(&worker)));
+}
+
+#[test]
+fn the_closest_tier_has_the_most_turns() {
+    let tiers = [server("a").tier(), target("gpu", "", "", Mode::All).tier(), Target::default().tier()];
+    assert_eq!(tiers, [Tier::Server, Tier::Specific, Tier::Base]);
+    assert!(tiers.is_sorted());
+    assert_eq!(tiers.map(Tier::weight), [4, 2, 1]);
+}
+
+#[test]
+fn words_that_are_no_tokens_are_refused_by_name() {
+    let long = "x".repeat(65);
+    for token in ["", "a b", "gpu*x", "**", "ü", "a~b", "a,b", "a\n", &long] {
+        let refused = Target::new(None, vec![], vec![token.to_owned()], vec![], Mode::All);
+        assert!(
+            matches!(refused, Err(Error::InvalidOption(text)) if text.starts_with("target.capabilities")),
+            "{token:?}"
+        );
+    }
+    assert!(Target::new(None, tokens("py*"), vec![], vec![], Mode::All).is_err());
+    assert!(Profile::new(None, vec![], tokens("gpu:*"), vec![]).is_err());
+    let many = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+    assert!(Target::new(None, many(8), many(16), many(8), Mode::All).is_ok());
+    assert!(Target::new(None, many(9), vec![], vec![], Mode::All).is_err());
+    assert!(Target::new(None, vec![], many(17), vec![], Mode::All).is_err());
+    assert!(Target::new(None, vec![], vec![], many(9), Mode::All).is_err());
+    assert!(Profile::new(None, many(40), many(40), many(40)).is_ok());
+}
+
+#[test]
+fn a_route_is_known_by_its_name() {
+    assert_eq!(queue_of("video", "cap.gpu"), "video~cap.gpu");
+    assert_eq!(queue_of("video", ""), "video");
+    assert_eq!(split_name("video~cap.gpu"), Some(("video", "cap.gpu")));
+    assert_eq!(split_name("a~b~any.stk.x_reg.y"), Some(("a~b", "any.stk.x_reg.y")));
+    for plain in ["video", "my~queue", "video~", "~cap.gpu", "video~cap.", "video~any.", "video~other.x"] {
+        assert_eq!(split_name(plain), None, "{plain}");
+    }
+}
+
+#[test]
+fn an_entry_of_the_registry_is_read_if_this_version_could_have_written_it() {
+    let gpu = target("gpu", "", "", Mode::All);
+    let entry = |json: &str| RouteEntry::parse("cap.gpu", json);
+    assert_eq!(entry(r#"{"capabilities":["gpu"]}"#).unwrap(), RouteEntry { target: gpu.clone(), fallback: None });
+    let read = entry(r#"{"capabilities":["gpu"],"fallback":"base","fallback_after":500}"#).unwrap();
+    assert_eq!(read.fallback, Some(Fallback { after: 500, to: Target::default() }));
+    let read = entry(r#"{"capabilities":["gpu"],"fallback":{"region":["eu"]},"fallback_after":500}"#).unwrap();
+    assert_eq!(read.fallback, Some(Fallback { after: 500, to: target("", "", "eu", Mode::All) }));
+    for strange in [
+        "",
+        "null",
+        "[]",
+        "{}",
+        r#"{"capabilities":"gpu"}"#,
+        r#"{"capabilities":[7]}"#,
+        r#"{"capabilities":["tpu"]}"#,
+        r#"{"capabilities":["gpu"],"zone":"b"}"#,
+        r#"{"capabilities":["gpu"],"mode":"most"}"#,
+        r#"{"capabilities":["gpu"],"server":7}"#,
+        r#"{"capabilities":["gpu"],"fallback":"base"}"#,
+        r#"{"capabilities":["gpu"],"fallback":"far","fallback_after":500}"#,
+        r#"{"capabilities":["gpu"],"fallback":"base","fallback_after":-1}"#,
+        r#"{"capabilities":["gpu"],"fallback":"base","fallback_after":"soon"}"#,
+    ] {
+        assert!(entry(strange).is_err(), "{strange}");
+    }
+}
