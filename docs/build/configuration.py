@@ -101,7 +101,10 @@ def tables() -> dict[str, Options]:
     }
     streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
-    here = f"{_OURS} batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify notify"
+    here = (
+        f"{_OURS} batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify notify"
+        " share_rate_limit"
+    )
     return {
         "QueueOptions": _of(
             QueueOptions,

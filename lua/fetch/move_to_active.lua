@@ -2,6 +2,7 @@
 --- prioritized to active, locks them and returns them. The first `slots` start now, the others are claimed ahead (see
 --- fetch_jobs).
 --- KEYS[1] <prefix>:<queue>:meta
+--- KEYS[2] optional: <prefix>:<queue>:meta of another queue whose rate limit counts
 --- ARGV    now, token ("0" = no lock), lock_duration, limiter_max, limiter_duration, worker_name, count, slots,
 ---         stalled_limit (a job that stalled so often runs alone; "" = no such rule), alone (1 = the worker has no
 ---         other job)
@@ -19,5 +20,5 @@ if not tonumber(ARGV[1]) or not count or count < 1 or not slots or not ARGV[10] 
 end
 local reply = {}
 fetch_jobs(P, reply, nil, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], count, slots, tonumber(ARGV[9]),
-  ARGV[10] == '1')
+  ARGV[10] == '1', KEYS[2] and string.sub(KEYS[2], 1, -5))
 return reply

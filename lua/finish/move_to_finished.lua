@@ -1,5 +1,6 @@
 --- Finishes jobs (completed, or failed for good) and fetches the next ones in the same call.
 --- KEYS[1] <prefix>:<queue>:meta
+--- KEYS[2] optional: <prefix>:<queue>:meta of another queue whose rate limit counts for the fetch
 --- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
 ---         limiter_duration, worker_name, slots, stalled_limit, alone; token and the arguments after it are for the
 ---         fetch (see move_to_active), worker_name also for the stamps; worker_run ("" = none): the ids of the jobs
@@ -90,7 +91,7 @@ end
 local reply, idle = { batch.refused }, true
 if batch.fetch_count > 0 and (batch.finished or jobs == 0) then
   idle = fetch_jobs(P, reply, settings, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], batch.fetch_count,
-    tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1')
+    tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1', KEYS[2] and string.sub(KEYS[2], 1, -5))
 else
   reply[2], reply[3], reply[4] = 0, 0, 0
 end

@@ -1,6 +1,7 @@
 --- Moves an active job back, to run next: active -> wait, or prioritized before all jobs of its priority. No attempt is
 --- counted.
 --- KEYS[1] <prefix>:<queue>:meta
+--- KEYS[2] optional: <prefix>:<queue>:meta of another queue whose rate limit counts
 --- ARGV    id, token ("0" = no lock check)
 --- Returns ms until the rate limit ends (0 = not limited), or -1 no such job, -2/-6 lock gone/not ours
 --- Events  waiting (prev=active); none if the job was not active
@@ -20,7 +21,8 @@ local code = check_active(P, id, token)
 if code ~= 0 and code ~= -3 then
   return code
 end
-local limit_ttl = math.max(call('PTTL', P .. 'limiter'), 0)
+local limited = KEYS[2] and string.sub(KEYS[2], 1, -5) or P
+local limit_ttl = math.max(call('PTTL', limited .. 'limiter'), 0)
 local target, _, settings = get_target(P)
 local place = { ids = { id }, key = target, push = 'RPUSH' }
 local priority = priority_of(call('HGET', P .. id, 'priority'))

@@ -23,16 +23,30 @@ impl Call {
     /// Reserves room for `args` arguments of `bytes` bytes in all.
     #[must_use]
     pub fn with_capacity(script: &'static Script, keys: &Keys, args: usize, bytes: usize) -> Self {
-        let mut cmd = Cmd::with_capacity(args + 4, bytes + keys.meta().len() + 64);
-        cmd.arg("EVALSHA").arg(script.sha).arg(1).arg(keys.meta());
-        Call { script, cmd }
+        Self::on_one_or_both(script, keys, None, args, bytes)
     }
 
     /// A call of a script that also touches another queue: `EVALSHA <sha> 2 <meta key> <meta key of the other> <arguments>`.
     #[must_use]
     pub fn on_both(script: &'static Script, keys: &Keys, other: &Keys) -> Self {
-        let mut cmd = Cmd::new();
-        cmd.arg("EVALSHA").arg(script.sha).arg(2).arg(keys.meta()).arg(other.meta());
+        Self::on_one_or_both(script, keys, Some(other), 8, 256)
+    }
+
+    /// A call of a script that touches another queue if there is one. See [`Call::with_capacity`] for the last two.
+    #[must_use]
+    pub fn on_one_or_both(
+        script: &'static Script,
+        keys: &Keys,
+        other: Option<&Keys>,
+        args: usize,
+        bytes: usize,
+    ) -> Self {
+        let mut cmd = Cmd::with_capacity(args + 5, bytes + 2 * keys.meta().len() + 64);
+        cmd.arg("EVALSHA").arg(script.sha);
+        match other {
+            None => cmd.arg(1).arg(keys.meta()),
+            Some(other) => cmd.arg(2).arg(keys.meta()).arg(other.meta()),
+        };
         Call { script, cmd }
     }
 

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::{eval, flag, lua, Call};
+use super::{eval, flag, lua, Call, Script};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, JobRecord, Keys};
@@ -24,6 +24,8 @@ pub struct FetchPlan<'a> {
     pub lock_duration: i64,
     /// (max, duration ms) of the worker's own limiter.
     pub limiter: Option<(i64, i64)>,
+    /// Another queue whose rate limit counts, in the same slot.
+    pub shared_limit: Option<&'a Keys>,
     pub worker_name: Option<&'a str>,
 }
 
@@ -72,14 +74,20 @@ impl Fetched {
 /// # Errors
 /// [`crate::error::Error::OutcomeUnknown`] when the reply got lost.
 pub async fn move_to_active(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>) -> Result<Fetched> {
-    let mut call = Call::new(&lua::fetch::MOVE_TO_ACTIVE, keys);
+    let call = fetch_call(&lua::fetch::MOVE_TO_ACTIVE, keys, now, plan);
+    let reply = eval(link, &call, Retry::Never).await?;
+    Fetched::read(reply::array(reply)?.into_iter())
+}
+
+/// A call of a script whose first arguments are those of `move_to_active`.
+pub(super) fn fetch_call(script: &'static Script, keys: &Keys, now: i64, plan: &FetchPlan<'_>) -> Call {
+    let mut call = Call::on_one_or_both(script, keys, plan.shared_limit, 12, 256);
     call.arg(now).arg(plan.token).arg(plan.lock_duration);
     call.optional(plan.limiter.map(|limiter| limiter.0));
     call.optional(plan.limiter.map(|limiter| limiter.1));
     call.optional(plan.worker_name).arg(plan.count);
     call.arg(plan.slots).optional(plan.stalled_limit).arg(flag(plan.alone));
-    let reply = eval(link, &call, Retry::Never).await?;
-    Fetched::read(reply::array(reply)?.into_iter())
+    call
 }
 
 /// A job that was claimed ahead and whose handler has started.

@@ -127,8 +127,9 @@ pub async fn move_to_finished(
     jobs: &[Finished<'_>],
 ) -> Result<FinishReply> {
     let bytes = jobs.iter().map(|job| job.id.len() + job.outcome.size()).sum::<usize>();
-    let mut call =
-        Call::with_capacity(&lua::finish::MOVE_TO_FINISHED, keys, 12 + jobs.len() * 4, bytes + jobs.len() * 16 + 256);
+    let (shared_limit, args) = (fetch.and_then(|plan| plan.shared_limit), 12 + jobs.len() * 4);
+    let bytes = bytes + jobs.len() * 16 + 256;
+    let mut call = Call::on_one_or_both(&lua::finish::MOVE_TO_FINISHED, keys, shared_limit, args, bytes);
     call.arg(now).arg(by.metrics_max_points).arg(fetch.map_or(0, |plan| plan.count));
     call.optional(fetch.map(|plan| plan.token)).optional(fetch.map(|plan| plan.lock_duration));
     let limiter = fetch.and_then(|plan| plan.limiter);

@@ -1,5 +1,6 @@
-//! Routes of a queue: `lua/route`.
+//! Routes of a queue, and fetches with a profile: `lua/route`.
 
+use super::fetch::{fetch_call, FetchPlan, Fetched};
 use super::{eval, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -42,4 +43,34 @@ pub async fn register_route(
             route.name()
         ))),
     }
+}
+
+/// Which jobs a scan takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'a> {
+    /// How many of the next jobs it looks at, and of the next prioritized ones.
+    pub depth: usize,
+    /// What the worker has, as JSON.
+    pub profile: &'a str,
+}
+
+/// The reply of a scan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scanned {
+    pub fetched: Fetched,
+    /// How many jobs it looked at and left for other workers.
+    pub unmatched: usize,
+}
+
+/// Fetches jobs whose target the profile matches. Never sent twice, as `move_to_active`.
+///
+/// # Errors
+/// [`crate::error::Error::OutcomeUnknown`] when the reply got lost.
+pub async fn scan_jobs(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>, scan: Scan<'_>) -> Result<Scanned> {
+    let mut call = fetch_call(&lua::route::SCAN_JOBS, keys, now, plan);
+    call.arg(scan.depth).arg(scan.profile);
+    let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
+    let fetched = Fetched::read(items.by_ref())?;
+    let unmatched = items.next().map_or(Ok(0), reply::integer)?;
+    Ok(Scanned { fetched, unmatched: usize::try_from(unmatched).unwrap_or(0) })
 }

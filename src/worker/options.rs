@@ -52,6 +52,8 @@ pub struct WorkerOptions {
     pub max_stalled_count: i64,
     pub max_started_attempts: Option<i64>,
     pub limiter: Option<Limiter>,
+    /// The rate limit of the worker's own queue counts for all its lanes.
+    pub share_rate_limit: bool,
     pub timeouts: Timeouts,
     pub drain_delay: Duration,
     pub remove_on_complete: Option<Keep>,

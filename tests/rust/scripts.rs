@@ -23,6 +23,7 @@ pub const PLAN: FetchPlan<'static> = FetchPlan {
     token: "t:1",
     lock_duration: 30_000,
     limiter: None,
+    shared_limit: None,
     worker_name: Some("w"),
 };
 
@@ -105,7 +106,7 @@ async fn an_active_job_goes_back_in_three_ways() {
     assert_eq!(back[0], Ok(()));
     assert_eq!(run(&link, "HEXISTS bull:q:3 ats").await, redis::Value::Int(0));
     assert!(matches!(back[1], Err(Error::Code { code: -6, .. })));
-    assert_eq!(finish::move_to_wait(&link, &keys, "4", "t:1").await.unwrap(), 0);
+    assert_eq!(finish::move_to_wait(&link, &keys, None, "4", "t:1").await.unwrap(), 0);
     assert_eq!(inspect::get_counts(&link, &keys, &["wait", "delayed", "active"]).await.unwrap(), [3, 1, 0]);
     let error = finish::retry_job(&link, &keys, 2, "1", "t:1", false, None).await.unwrap_err();
     assert_eq!(error.to_string(), "Missing lock for job 1. retryJob");

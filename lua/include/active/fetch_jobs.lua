@@ -15,17 +15,22 @@
 -- move_to_finished). No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A
 -- job that has stalled `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no
 -- other job (`alone`).
--- now, token, lock_duration are the caller's strings; `known` as for get_target. Returns true if the queue is idle: no
--- job was taken, no job is delayed, and no limit stopped the fetch.
+-- now, token, lock_duration are the caller's strings; `known` as for get_target. `shared`, if not nil, is the prefix of
+-- the queue whose rate limit counts. `scan`, if not nil, finds and takes other jobs than the next ones (see
+-- scan_waiting). Returns true if the queue is idle: no job was taken, no job is delayed, and no limit stopped the fetch.
 local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
-  slots, stalled_limit, alone)
+  slots, stalled_limit, alone, shared, scan)
   local target, blocked, settings = get_target(P, known)
   promote_delayed(P, now, target, blocked)
 
   local head = #reply
   reply[head + 1], reply[head + 2], reply[head + 3] = 0, 0, 0
-  local limiter, active = P .. 'limiter', P .. 'active'
-  local max = tonumber(settings[3] or limiter_max)
+  local limiter, active, limit = (shared or P) .. 'limiter', P .. 'active', settings
+  if shared then
+    local _, _, theirs = get_target(shared)
+    limit = theirs[3] and theirs or settings
+  end
+  local max = tonumber(limit[3] or limiter_max)
   if max or blocked or settings[2] then
     reply[head + 3] = 1
     count = math.min(count, slots)
@@ -58,7 +63,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   end
 
   worker_name = worker_name ~= '' and worker_name or nil
-  local ids, scores, waiting = read_waiting(P, wanted)
+  local ids, scores, waiting = (scan and scan.read or read_waiting)(P, wanted)
   local found, taken = #ids, #ids
 
   -- Read all jobs before the first write, and stop at a job that must not be fetched now.
@@ -100,7 +105,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
 
   if taken > 0 then
     if max and call('INCRBY', limiter, taken) == taken then
-      call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or settings[4] or 0)))
+      call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or limit[4] or 0)))
     end
     -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and
     -- are not taken for stalled.
@@ -111,7 +116,8 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
         end
       end
     end
-    enter_active(P, ids, taken, waiting, scores, foreign and jobs)
+    local enter = scan and scan.enter or enter_active
+    enter(P, ids, taken, waiting, scores, foreign and jobs)
     local events = P .. 'events'
     for i = 1, taken do
       local start = starts[i]
@@ -135,7 +141,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     return false
   end
   -- The counter stays if prioritized jobs were claimed ahead: they may be given back.
-  if taken < wanted and (taken <= slots or taken == waiting) then
+  if taken < wanted and (taken <= slots or taken == waiting) and not (scan and scan.unmatched > 0) then
     call('DEL', P .. 'pc')
   end
   if taken == count then

@@ -14,7 +14,7 @@ class CoreWorkerOptions:
         *,
         prefetch: int | None = None, lock_duration: int = 30_000, lock_renew_time: int = 15_000,
         stalled_interval: int = 30_000, max_stalled_count: int = 1, max_started_attempts: int | None = None,
-        limiter: tuple[int, int] | None = None, timeout: int | None = None,
+        limiter: tuple[int, int] | None = None, share_rate_limit: bool = False, timeout: int | None = None,
         timeouts: dict[str, int] | None = None, drain_delay: int = 5_000,
         remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
         metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,

@@ -104,6 +104,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/update_data": (*_JOB, '{"user":8}'),
     "manage/update_progress": (*_JOB, "50"),
     "route/register_route": ("cap.gpu", '{"capabilities":["gpu"]}', *_NO_FIELDS),
+    "route/scan_jobs": (_NOW, *_FETCH_ONE, "100", '{"capabilities":["gpu"]}'),
 }  # fmt: skip
 
 
@@ -113,7 +114,8 @@ def redis_cli(script: Script, prefix: str = "bull", queue: str = "mail") -> str 
     if arguments is None:
         return None
     file = f"{script.name.rpartition('/')[2]}.lua"
-    queues = [queue, f"{queue}-new"] if script.other else [queue]
+    is_optional = script.other.startswith("optional:")
+    queues = [queue, f"{queue}-new"] if script.other and not is_optional else [queue]
     keys = " ".join(shlex.quote(f"{prefix}:{one}:meta") for one in queues)
     words = " ".join(_quoted(word.replace("bull:mail:", f"{prefix}:{queue}:")) for word in arguments)
     return f"bullrush scripts {script.name} > {file}\nredis-cli --eval {file} {keys} , {words}".rstrip()

@@ -96,6 +96,8 @@ class WorkerOptions(TypedDict, total=False):
         max_stalled_count: how often a job may stall before it fails; 1.
         max_started_attempts: how often a job may be started; 0 or None: no limit other than ``attempts``.
         limiter: a rate limit; see `LimiterOptions`.
+        share_rate_limit: True: the routes of the queue, see ``profile``, count for the rate limit of the queue itself, so
+            that the limit is one for all of them. Otherwise each route has a rate limit of its own.
         timeout: how long a handler may take; None is no limit. Then the job fails with "timed out after N ms" and is
             retried as its options say. A coroutine is cancelled and a process is killed. A plain function sees
             ``job.cancelled``; its thread takes no other job until it has returned.
@@ -143,6 +145,7 @@ class WorkerOptions(TypedDict, total=False):
     max_stalled_count: int
     max_started_attempts: int | None
     limiter: LimiterOptions | None
+    share_rate_limit: bool
     drain_delay: Duration
     remove_on_complete: bool | int | KeepOptions | None
     remove_on_fail: bool | int | KeepOptions | None
@@ -194,6 +197,7 @@ class WorkerSettings:
     max_stalled_count: int = _option(1, checks.at_least(0))
     max_started_attempts: int | None = _option(None, checks.at_least(0))
     limiter: tuple[int, int] | None = _option(None, check_limiter)
+    share_rate_limit: bool = _option(default=False, check=checks.boolean)
     timeout: int | None = _option(None, checks.positive_milliseconds)
     isolation: str = _option("thread", one_of("thread", "process"))
     unknown: str = _option("fail", one_of("fail", "delay"))
@@ -227,6 +231,7 @@ class WorkerSettings:
             # As in BullMQ, 0 is no limit.
             max_started_attempts=self.max_started_attempts or None,
             limiter=self.limiter,
+            share_rate_limit=self.share_rate_limit,
             timeout=self.timeout,
             timeouts=timeouts or None,
             drain_delay=self.drain_delay,

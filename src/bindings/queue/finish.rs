@@ -21,7 +21,7 @@ impl CoreQueue {
 
     fn move_to_wait(&self, id: String, token: String) -> Pending {
         self.start(move |queue| async move {
-            Ok(Output::Number(finish::move_to_wait(queue.link(), queue.keys(), &id, &token).await?))
+            Ok(Output::Number(finish::move_to_wait(queue.link(), queue.keys(), None, &id, &token).await?))
         })
     }
 

@@ -20,7 +20,7 @@ fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
 impl CoreWorkerOptions {
     #[new]
     #[pyo3(signature = (*, prefetch=None, lock_duration=30_000, lock_renew_time=15_000, stalled_interval=30_000,
-        max_stalled_count=1, max_started_attempts=None, limiter=None, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
+        max_stalled_count=1, max_started_attempts=None, limiter=None, share_rate_limit=false, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
         allow_legacy=false, notify=false))]
@@ -33,6 +33,7 @@ impl CoreWorkerOptions {
         max_stalled_count: i64,
         max_started_attempts: Option<i64>,
         limiter: Option<(i64, i64)>,
+        share_rate_limit: bool,
         timeout: Option<u64>,
         timeouts: Option<HashMap<String, u64>>,
         drain_delay: u64,
@@ -60,6 +61,7 @@ impl CoreWorkerOptions {
             max_stalled_count,
             max_started_attempts,
             limiter: limiter.map(|(max, duration_ms)| Limiter { max, duration_ms }),
+            share_rate_limit,
             timeouts: Timeouts {
                 default: timeout.map(Duration::from_millis),
                 by_name: Arc::new(by_name.map(|(name, ms)| (name, Duration::from_millis(ms))).collect()),

@@ -63,12 +63,13 @@ pub async fn move_to_delayed(
     reply::checked(reply, id, "moveToDelayed", "active").map(drop)
 }
 
-/// Gives an active job back to the front of its queue. Returns the limiter's remaining milliseconds, 0 if none.
+/// Gives an active job back to the front of its queue. Returns the remaining milliseconds of its rate limit, or of that of
+/// another queue, 0 if none.
 ///
 /// # Errors
 /// [`crate::error::Error::Code`] -1, -2, -6; [`crate::error::Error::OutcomeUnknown`].
-pub async fn move_to_wait(link: &Link, keys: &Keys, id: &str, token: &str) -> Result<i64> {
-    let mut call = Call::new(&lua::finish::MOVE_TO_WAIT, keys);
+pub async fn move_to_wait(link: &Link, keys: &Keys, shared_limit: Option<&Keys>, id: &str, token: &str) -> Result<i64> {
+    let mut call = Call::on_one_or_both(&lua::finish::MOVE_TO_WAIT, keys, shared_limit, 2, 256);
     call.arg(id).arg(token);
     let reply = eval(link, &call, Retry::Never).await?;
     reply::checked(reply, id, "moveJobFromActiveToWait", "active")

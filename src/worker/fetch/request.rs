@@ -85,6 +85,7 @@ pub fn fetch_plan<'a>(worker: &'a WorkerOptions, request: &'a FetchRequest) -> F
         alone: request.room.alone,
         token: &request.token,
         lock_duration: i64::try_from(worker.lock_duration.as_millis()).unwrap_or(i64::MAX),
+        shared_limit: request.lane.shared_limit.as_ref(),
         limiter: worker.limiter.map(|limiter| (limiter.max, limiter.duration_ms)),
         worker_name: worker.worker_name.as_deref(),
     }

@@ -81,7 +81,7 @@ impl Finisher {
                     let moved = finish::move_to_delayed(link, keys, now, id, token, *delay, true, None);
                     moved.await.map(|()| 0)
                 }
-                Step::Return => finish::move_to_wait(link, keys, id, token).await,
+                Step::Return => finish::move_to_wait(link, keys, self.lane.shared_limit.as_ref(), id, token).await,
                 Step::Release => Ok(0),
             };
             match moved {

@@ -18,6 +18,8 @@ pub struct Lane {
     pub concurrency: Option<usize>,
     /// Its place among the lanes of the worker.
     pub position: usize,
+    /// Another queue whose rate limit counts here.
+    pub shared_limit: Option<Keys>,
     /// The locks of the jobs of this queue that the worker holds.
     pub locks: Arc<HeldLocks>,
     /// Nothing is fetched here before this time (ms since the epoch).
@@ -31,8 +33,9 @@ pub struct Lane {
 
 impl Lane {
     #[must_use]
-    pub fn new(keys: Keys, spec: &LaneSpec, position: usize) -> Self {
+    pub fn new(keys: Keys, spec: &LaneSpec, position: usize, shared_limit: Option<Keys>) -> Self {
         Self {
+            shared_limit: shared_limit.filter(|limited| *limited != keys),
             keys,
             tier: spec.tier,
             weight: spec.weight.max(1),
@@ -50,7 +53,7 @@ impl Lane {
     #[must_use]
     pub fn single(keys: Keys) -> Self {
         let spec = LaneSpec::new(keys.name(), Tier::Base);
-        Self::new(keys, &spec, 0)
+        Self::new(keys, &spec, 0, None)
     }
 
     /// The name of the queue.

@@ -11,17 +11,21 @@ use crate::protocol::Keys;
 
 pub struct Lanes {
     all: Mutex<Vec<Arc<Lane>>>,
+    /// The queue whose rate limit counts for all lanes.
+    shared_limit: Option<Keys>,
     /// Counts the lanes, and those that turned out to be in use.
     changes: AtomicUsize,
 }
 
 impl Lanes {
-    /// One lane for each of these queues; without any, one for the queue of these keys.
+    /// One lane for each of these queues; without any, one for the queue of these keys. With `shares_limit` the rate limit of
+    /// that queue counts for all.
     ///
     /// # Errors
     /// [`Error::QueueName`](crate::error::Error::QueueName).
-    pub fn new(keys: &Keys, specs: &[LaneSpec]) -> Result<Self> {
-        let lanes = Self { all: Mutex::default(), changes: AtomicUsize::new(0) };
+    pub fn new(keys: &Keys, specs: &[LaneSpec], shares_limit: bool) -> Result<Self> {
+        let shared_limit = shares_limit.then(|| keys.clone());
+        let lanes = Self { all: Mutex::default(), shared_limit, changes: AtomicUsize::new(0) };
         for spec in specs {
             lanes.offer(keys.prefix(), spec)?;
         }
@@ -42,7 +46,7 @@ impl Lanes {
             Some(lane) => spec.registered && lane.register(),
             None => {
                 let position = all.len();
-                all.push(Arc::new(Lane::new(keys, spec, position)));
+                all.push(Arc::new(Lane::new(keys, spec, position, self.shared_limit.clone())));
                 true
             }
         };

@@ -85,7 +85,7 @@ impl Manual {
     /// [`Error::Code`] -1, -2, -6; [`Error::OutcomeUnknown`].
     pub async fn give_back(&self, job: &HeldJob) -> Result<()> {
         self.lane.locks.remove([(job.id(), &*job.token)]);
-        finish::move_to_wait(self.link(), self.keys(), job.id(), &job.token).await.map(drop)
+        finish::move_to_wait(self.link(), self.keys(), None, job.id(), &job.token).await.map(drop)
     }
 
     async fn put_back(&self, popped: Option<(String, f64)>) {

@@ -56,7 +56,7 @@ impl WorkerState {
     /// [`Error::QueueName`](crate::error::Error::QueueName): the name of a lane.
     pub fn new(options: WorkerOptions, keys: Keys) -> Result<Self> {
         Ok(Self {
-            lanes: Lanes::new(&keys, &options.lanes)?,
+            lanes: Lanes::new(&keys, &options.lanes, options.share_rate_limit)?,
             keys,
             ready_queue: ReadyQueue::new(),
             outcomes: OutcomeQueue::default(),
