@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bullrush.errors import EnqueueError
 from bullrush.job.options import JobOptions, ParentOptions
+from bullrush.routing import Target
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.reason import reason_of
 from bullrush.spark.rows.division import divide_by_content
 from bullrush.spark.rows.plan import plan_rows
 from bullrush.spark.rows.scope import Scope, scope_of
 from bullrush.spark.servers import with_place
-from bullrush.spark.tasks.add_rows import COUNTS, AddRows, ReadCount
+from bullrush.spark.tasks.add_rows import COUNTS, AddRows
+from bullrush.spark.tasks.batch_counts import COUNTED, ReadCounts
 from bullrush.values import checks
 from bullrush.values.checks import check_choice
 from bullrush.values.keywords import known_options
@@ -24,7 +28,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 #: Errors that come again with the same rows and options.
-_OF_ROWS: Final = ("InvalidOptionError", "UnknownOptionError", "DataError", "TooLargeError", "ParentNotFoundError")
+_OF_ROWS: Final = (
+    "InvalidOptionError",
+    "UnknownOptionError",
+    "DataError",
+    "TooLargeError",
+    "ParentNotFoundError",
+    "RouteLimitError",
+    "RouteCollisionError",
+)
 
 
 class EnqueueStats(NamedTuple):
@@ -36,6 +48,7 @@ class EnqueueStats(NamedTuple):
         seconds: the time of the call.
         batch_id: the id of the batch. A call that repeats it adds only the rows that are missing.
         skipped: the rows that cannot be jobs, with ``on_invalid="skip"``.
+        routes: how many jobs were added to each queue by its name: to the base, and to each route that rows have.
     """
 
     added: int
@@ -43,6 +56,7 @@ class EnqueueStats(NamedTuple):
     seconds: float
     batch_id: str
     skipped: int = 0
+    routes: Mapping[str, int] = MappingProxyType({})
 
 
 @known_options
@@ -62,6 +76,7 @@ def enqueue(
     priority: str | Column | int | None = None,
     delay: str | Column | int | timedelta | None = None,
     parent: str | Column | ParentOptions | None = None,
+    target: str | Column | Target | None = None,
     longs_as_strings: bool = False,
     on_invalid: Literal["fail", "skip"] = "fail",
     on_oom: Literal["raise", "wait"] = "raise",
@@ -97,6 +112,9 @@ def enqueue(
         delay: a column with the delay of each row, in ms or as an interval; or one for all.
         parent: a column with the parent of each row: a struct of ``id`` and ``queue`` (with the prefix), or the id of a
             job of the same queue; or one for all, as a dict.
+        target: what the worker of a job must have: a column of structs with the fields of `Target`, null is none; or one
+            target for all, as a dict. The rows are added to the routes of their targets. Their ids stay those of the
+            row; ids and counts are those of the route. With a target, ``parent`` needs ``id`` and ``queue``.
         longs_as_strings: write ``bigint`` values as strings, since Node rounds numbers beyond 2^53.
         on_invalid: ``skip`` leaves out rows that cannot be jobs, such as those without an id, and counts them.
         on_oom: ``wait`` waits while the memory of Redis is full; ``raise`` ends the call.
@@ -121,7 +139,19 @@ def enqueue(
     if max_waiting is not None:
         checks.at_least(0)("max_waiting", max_waiting)
     plan = plan_rows(
-        df, queue, prefix or "bull", name, data, job_id, opts, opts_column, priority, delay, parent, longs_as_strings
+        df,
+        queue,
+        prefix or "bull",
+        name,
+        data,
+        job_id,
+        opts,
+        opts_column,
+        priority,
+        delay,
+        parent,
+        longs_as_strings,
+        target,
     )
     addresses = Address.of_servers(queue, url, urls, prefix)
     scope = scope_of(df, addresses[0], batch_id)
@@ -129,7 +159,14 @@ def enqueue(
     options = {**plan.options, "on_invalid": on_invalid, "on_oom": on_oom, "max_waiting": max_waiting}
     own_ids = job_id is not None
     add = AddRows(
-        addresses, plan.columns, scope.batch_id, None if own_ids else scope.batch_id, scope.by_partition, options
+        addresses,
+        plan.columns,
+        scope.batch_id,
+        None if own_ids else scope.batch_id,
+        scope.by_partition,
+        options,
+        plan.target,
+        plan.target_column,
     )
     rows = plan.df if own_ids or scope.by_partition else divide_by_content(plan.df, plan.content)
     if len(addresses) > 1:
@@ -140,19 +177,25 @@ def enqueue(
         tasks = rows.mapInArrow(add, COUNTS).collect()
     except Exception as error:
         raise failure_of(error, scope) from error
-    counts = [[task.counted for task in tasks if task.place == place] for place in range(len(addresses))]
-    added = sum(max(0, max(counted, default=0) - old) for counted, old in zip(counts, before, strict=True))
+    counted: dict[tuple[int, str], int] = {}
+    for task in tasks:
+        at = (task.place, task.queue)
+        counted[at] = max(counted.get(at, 0), task.counted)
+    routes: Counter[str] = Counter()
+    for (place, name), count in counted.items():
+        routes[name] += max(0, count - before.get((place, name), 0))
+    added = routes.total()
     given, skipped = sum(task.rows for task in tasks), sum(task.skipped for task in tasks)
     seconds = time.monotonic() - started
-    return EnqueueStats(added, max(0, given - skipped - added), seconds, scope.batch_id, skipped)
+    return EnqueueStats(added, max(0, given - skipped - added), seconds, scope.batch_id, skipped, dict(routes))
 
 
-def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> list[int]:
-    """Return what the batch has counted on each server before this call."""
+def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> dict[tuple[int, str], int]:
+    """Return what the batch has counted before this call, by the place of the server and the name of the queue."""
     if scope.fresh and len(addresses) == 1:
-        return [0]
-    read = df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(addresses, scope.batch_id), "counted long")
-    return [row.counted for row in read.collect()]
+        return {}
+    read = df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCounts(addresses, scope.batch_id), COUNTED)
+    return {(row.place, row.queue): row.counted for row in read.collect()}
 
 
 def failure_of(error: Exception, scope: Scope) -> EnqueueError:

@@ -15,7 +15,7 @@ from bullrush.spark.rows.frame import check_frame, check_name_lists, check_names
 from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.servers import PLACE, id_text, place_of
 from bullrush.spark.tasks.add_flows import AddFlows, Side
-from bullrush.spark.tasks.add_rows import ReadCount
+from bullrush.spark.tasks.batch_counts import COUNTED, ReadCounts
 from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def enqueue_flows(
         grouped = grouped.withColumn(PLACE, place_of(key, len(addresses)))
     try:
         if len(addresses) > 1:
-            df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCount(addresses, scope.batch_id), "counted long").collect()
+            df.sparkSession.range(0, 1, 1, 1).mapInArrow(ReadCounts(addresses, scope.batch_id), COUNTED).collect()
         counts = grouped.mapInArrow(add, "parents long, children long, duplicates long").collect()
     except Exception as error:
         raise failure_of(error, scope) from error

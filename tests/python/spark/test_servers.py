@@ -13,7 +13,8 @@ from bullrush.embedded import EmbeddedRedis
 from bullrush.errors import BullrushError, EnqueueError, InvalidOptionError
 from bullrush.spark import drain, enqueue, enqueue_flows, progress, read_jobs
 from bullrush.spark.address import Address
-from bullrush.spark.tasks.add_rows import AddRows, check_servers
+from bullrush.spark.tasks.add_rows import AddRows
+from bullrush.spark.tasks.batch_counts import check_servers
 
 
 @pytest.fixture(scope="module")

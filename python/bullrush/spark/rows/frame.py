@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bullrush.errors import InvalidOptionError
+from bullrush.spark.routing.targets import check_target_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -124,6 +125,9 @@ def check_role(role: str, column: str, kind: DataType) -> None:
     Raises:
         InvalidOptionError: it cannot be that part.
     """
+    if role == "target":
+        check_target_column(column, kind)
+        return
     found = kind.simpleString()
     text = kind.typeName() in ("string", "char", "varchar")
     whole = found in _INTEGERS

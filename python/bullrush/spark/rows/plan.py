@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bullrush.errors import InvalidOptionError
 from bullrush.job.adding.row_options import RowOptions
 from bullrush.job.options import JobOptions
+from bullrush.spark.routing.targets import check_parents_of_routes, check_target
 from bullrush.spark.rows.frame import (
     check_columns,
     check_data,
@@ -34,12 +35,16 @@ class RowPlan(NamedTuple):
         columns: their real names.
         content: those that are part of automatic ids, by their name in ``df``, with their types.
         options: options of `ArrowWriter`.
+        target: the target of all rows, None for none.
+        target_column: the column with the target of each row, None for none.
     """
 
     df: DataFrame
     columns: list[str]
     content: dict[str, Any]
     options: dict[str, Any]
+    target: Mapping[str, Any] | None
+    target_column: str | None
 
 
 def plan_rows(
@@ -55,6 +60,7 @@ def plan_rows(
     delay: object,
     parent: object,
     longs_as_strings: bool,
+    target: object = None,
 ) -> RowPlan:
     """Check the arguments of `enqueue`, and return what the tasks need.
 
@@ -67,6 +73,8 @@ def plan_rows(
     check_name_lists({"data": data})
     check_names({"job_id": job_id})
     check_opts({"opts": opts})
+    if "target" in (opts or {}):
+        raise InvalidOptionError("The target of all rows is no option: give target= instead")
     own = df.schema.names
     check_columns(df.schema, [*(data or ()), *([job_id] if job_id is not None else ())])
     common: Any = dict(opts or {})
@@ -82,6 +90,9 @@ def plan_rows(
     parts: dict[str, Any] = {"opts_column": opts_column, "priority": priority, "delay": delay, "parent": parent}
     if literal is None:
         parts["name"] = name
+    common_target = check_target(prefix, queue, target)
+    if common_target is None:
+        parts["target"] = target
     for role, part in parts.items():
         if isinstance(part, str):
             check_columns(df.schema, [part])
@@ -96,10 +107,13 @@ def plan_rows(
     schema = df.schema
     for role, column in roles.items():
         check_role(role, column, schema[column].dataType)
+    if common_target or "target" in roles:
+        check_parents_of_routes(roles.get("parent"), schema)
     chosen = list(data) if data is not None else own
     for column in chosen:
         check_data(column, schema[column].dataType)
-    return _narrowed(df, chosen, roles, literal, common, longs_as_strings)
+    names = literal if literal or "name" in roles else queue
+    return _narrowed(df, chosen, roles, names, common, longs_as_strings, common_target)
 
 
 def _set_common(common: dict[str, Any], role: str, value: object) -> None:
@@ -116,6 +130,7 @@ def _narrowed(
     literal: str | None,
     common: dict[str, Any],
     longs_as_strings: bool,
+    target: Mapping[str, Any] | None,
 ) -> RowPlan:
     from pyspark.sql import functions as f
 
@@ -146,4 +161,4 @@ def _narrowed(
         "longs_as_strings": longs_as_strings,
     }
     types = {at[column]: narrow.schema[at[column]].dataType for column in content}
-    return RowPlan(narrow, needed, types, options)
+    return RowPlan(narrow, needed, types, options, target, roles.get("target"))

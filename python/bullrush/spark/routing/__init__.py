@@ -1,0 +1,1 @@
+"""Routes of queues in Spark: rows that have targets, and workers that have profiles."""
