@@ -116,8 +116,12 @@ SEQUENCES ?= 2000
 WORKER_RUNS ?= 200
 SEED := $(or $(SEED),$(shell date +%s))
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1
-	@$(PY) -m tests.interop.fuzz --play steps --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS)
-	@$(PY) -m tests.interop.fuzz --play workers --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS)
+	@for play in steps fan-out; do \
+	  $(PY) -m tests.interop.fuzz --play $$play --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
+	  done
+	@for play in workers fan-out-workers; do \
+	  $(PY) -m tests.interop.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
+	  done
 
 VERSIONS ?= 5 6
 drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, and whether the state still is the same: VERSIONS="5 6"

@@ -102,14 +102,20 @@ def tables() -> dict[str, Options]:
     streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
     here = (
-        f"{_OURS} batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown classify notify"
-        " share_rate_limit"
+        f"{_OURS} fan_out batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown"
+        " classify notify share_rate_limit"
     )
     return {
         "QueueOptions": _of(
             QueueOptions,
-            {**_HANDLE, "streams": streams, "skip_metas_update": False, "timeout": queue._DEFAULT_TIMEOUT},
-            f"{_OURS} timeout",
+            {
+                **_HANDLE,
+                "streams": streams,
+                "skip_metas_update": False,
+                "fan_out": False,
+                "timeout": queue._DEFAULT_TIMEOUT,
+            },
+            f"{_OURS} fan_out timeout",
         ),
         "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all")}, "target"),
         "Target": _of(Target, {"mode": "all", "fallback": "base"}, None),
@@ -128,7 +134,9 @@ def tables() -> dict[str, Options]:
             _OURS,
         ),
         "QueueEventsProducerOptions": _of(QueueEventsProducerOptions, _HANDLE, _OURS),
-        "FlowOptions": _of(FlowOptions, {**_HANDLE, "timeout": flow._DEFAULT_TIMEOUT}, f"{_OURS} timeout"),
+        "FlowOptions": _of(
+            FlowOptions, {**_HANDLE, "fan_out": False, "timeout": flow._DEFAULT_TIMEOUT}, f"{_OURS} fan_out timeout"
+        ),
         "SchedulerOptions": _of(SchedulerOptions, {**_HANDLE, "timeout": scheduler._DEFAULT_TIMEOUT}, "timeout"),
         "RepeatOptions": _of(RepeatOptions, {"tz": "UTC", "immediately": False, "count": 0}, "dst"),
         "JobTemplate": _of(JobTemplate),

@@ -5,6 +5,7 @@
 ---         Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
 ---         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic). opts_json is an
 ---         object without jobId, which is added here for custom ids.
+---         [, "fan_out": wakes a worker per job, see fan_out]
 --- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
 ---         custom_ids "1" -> { 0-based positions whose id existed already }.
 ---         Every job takes a number from the counter, also one with a custom id.
@@ -24,7 +25,7 @@ local size = #ARGV
 local batch = ARGV[1] == 'batch' and ARGV[2]
 local first_run = batch and 3 or 1
 local from = first_run
-while from <= size do
+while from < size or from == size and ARGV[size] ~= 'fan_out' do
   local count, custom = tonumber(ARGV[from]), ARGV[from + 7]
   if not count or count < 1 or not tonumber(ARGV[from + 3]) or not tonumber(ARGV[from + 4])
     or not tonumber(ARGV[from + 5]) or not custom then
@@ -32,7 +33,10 @@ while from <= size do
   end
   from = from + 8 + count * (custom == '1' and 2 or 1)
 end
-if from ~= size + 1 then
+local fans_out = from == size
+if fans_out then
+  size = size - 1
+elseif from ~= size + 1 then
   return redis.error_reply('ERR add_jobs: the last run is cut short')
 end
 if size < first_run then
@@ -49,7 +53,7 @@ if batch then
 end
 
 -- Everything comes as an argument: each local of the script that a function names costs every call.
-local function add(P, ARGV, size, reply, added, places, counter)
+local function add(P, ARGV, size, reply, added, places, counter, fans_out)
   local target, blocked, settings = get_target(P)
   local events, format = P .. 'events', string.format
   local runnable, delayed = false, false
@@ -124,6 +128,16 @@ local function add(P, ARGV, size, reply, added, places, counter)
   call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
   if runnable then
     add_marker(P, blocked)
+    if fans_out then
+      --- @include fan_out
+      local ready = {}
+      for _, place in ipairs(places) do
+        for _, id in ipairs(place.scores and {} or place.ids) do -- not delayed jobs
+          ready[#ready + 1] = id
+        end
+      end
+      fan_out(P, blocked, ready)
+    end
   end
   if delayed then
     add_delay_marker(P)
@@ -135,7 +149,7 @@ end
 
 -- A call adds all its jobs or none: after an error the caller may add them again.
 local reply, added, places = {}, {}, {}
-local done, failed = pcall(add, P, ARGV, size, reply, added, places, counter)
+local done, failed = pcall(add, P, ARGV, size, reply, added, places, counter, fans_out)
 if not done then
   for i = #places, 1, -1 do
     undo_enter(places[i])

@@ -9,6 +9,7 @@
 ---         active); then per job `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added
 ---         here for custom ids.
 ---         A parent comes before its children and has no deduplication.
+---         [, "fan_out": wakes a worker per job, see fan_out]
 --- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job is used instead },
 ---         { those of these positions for which the given parent does not wait: the job has another parent or is
 ---         deduplicated } }. Or { code, position }, with nothing stored, about a parent that is not in this call: -5 it
@@ -27,6 +28,7 @@ local call = redis.call
 --- @include remove_job_keys
 --- @include read_parent
 --- @include release_parent_if_done
+--- @include note_ready
 
 local ARGV, format, find = ARGV, string.format, string.find
 local size, HEAD = #ARGV, 15
@@ -36,7 +38,7 @@ local runs, keys, made, refused, repeated = {}, {}, {}, {}, false
 local batch = ARGV[1] == 'batch' and ARGV[2]
 local done_key = ARGV[batch and 3 or 1]
 local at, position = batch and 4 or 2, 0
-while at <= size do
+while at < size or at == size and ARGV[size] ~= 'fan_out' do
   local count, ids, flags = tonumber(ARGV[at]), ARGV[at + 8], ARGV[at + 14]
   local run = {
     count = count, P = ARGV[at + 1], name = ARGV[at + 2], opts = ARGV[at + 3], timestamp = ARGV[at + 4],
@@ -73,6 +75,7 @@ while at <= size do
   runs[#runs + 1] = run
   position = position + count
 end
+local fans_out = at == size
 if #runs == 0 then
   return redis.error_reply('ERR add_linked_jobs: no jobs')
 end
@@ -169,6 +172,9 @@ local function place(run, queue, due, placed, placed_keys, replaced)
     places[#places + 1] = place_jobs(run.P, queue.target, placed, due, run.priority, run.lifo, replaced)
     queue.delayed = queue.delayed or due
     queue.runnable = queue.runnable or not due
+    for _, id in ipairs(fans_out and not due and placed or {}) do
+      note_ready(run.P, id)
+    end
   end
   if run.parent_key ~= '' then
     local dependencies = run.parent_key .. ':dependencies'
@@ -283,6 +289,10 @@ local function add()
   for _, run in ipairs(unsure_runs) do
     local parent = read_parent(run.parent_key, run.parent_json)
     release_parent_if_done(parent.P, parent.id, run.timestamp)
+  end
+  if fans_out then
+    --- @include fan_out_noted
+    fan_out_noted(ready)
   end
   if counter then -- last, so that a call which is undone is not counted
     counter.total = counter.total + #stored

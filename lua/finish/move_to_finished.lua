@@ -13,6 +13,8 @@
 ---           failed:    id, failed_reason, stacktrace_json, attempts
 ---         ats: the number of this start, for jobs that were claimed ahead and are stamped only now; "" = already
 ---         stamped.
+---         Last, optional: "fan_out"; then several parents that are released, and jobs that are promoted and not
+---         fetched, get the markers of fan_out.
 ---         plain_fields: the number of fields in each job's hash after its fetch, if the fetch found only the standard
 ---         fields and no earlier start; "" = not known. A job that still has this number is checked with one HLEN.
 --- Returns { { index, code, ... } of the refused jobs (0-based over all runs), limiter ttl ms, next due ms, hold
@@ -87,11 +89,17 @@ if batch.released > 0 and call('EXISTS', P .. 'stalled') == 1 then -- seldom: on
   call_many('SREM', P .. 'stalled', released_ids)
 end
 
+-- Wake: a worker per released parent.
+if batch.fans_out and batch.released_parents then
+  --- @include fan_out_noted
+  fan_out_noted(batch.released_parents)
+end
+
 -- Fetch: the next jobs.
 local reply, idle = { batch.refused }, true
 if batch.fetch_count > 0 and (batch.finished or jobs == 0) then
   idle = fetch_jobs(P, reply, settings, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], batch.fetch_count,
-    tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1', KEYS[2] and string.sub(KEYS[2], 1, -5))
+    tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1', batch.fans_out, KEYS[2] and string.sub(KEYS[2], 1, -5))
 else
   reply[2], reply[3], reply[4] = 0, 0, 0
 end

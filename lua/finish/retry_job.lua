@@ -1,6 +1,7 @@
 --- Retries a failed attempt at once: active -> wait or prioritized. Counts an attempt.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, id, token ("0" = no lock check), lifo, failed_reason, stacktrace_json (both "" = leave the fields)
+---         [, "fan_out" (see fan_out)]
 --- Returns 0, or -1 no such job, -2/-6 lock gone/not ours, -3 not active (lock deleted and fields written already)
 --- Events  waiting (prev=delayed) per promoted job, waiting (prev=active)
 local call = redis.call
@@ -19,7 +20,11 @@ if not tonumber(ARGV[1]) or not ARGV[6] then
   return redis.error_reply('ERR retry_job: malformed arguments')
 end
 local target, blocked = get_target(P)
-promote_delayed(P, ARGV[1], target, blocked)
+local promoted = promote_delayed(P, ARGV[1], target, blocked)
+if promoted and ARGV[7] then
+  --- @include fan_out
+  fan_out(P, blocked, { id, unpack(promoted) })
+end
 local code = check_active(P, id, token)
 if code ~= 0 and code ~= -3 then
   return code

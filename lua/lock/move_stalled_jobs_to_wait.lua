@@ -2,7 +2,7 @@
 -- next pass. For a job that was only claimed ahead and never started, no stall is counted.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), max_stalled_count, stalled_interval (ms), limit (recoveries per call),
---         continued (1 = continue a pass that had more)
+--         continued (1 = continue a pass that had more) [, "fan_out" (see fan_out)]
 -- Returns [more (0/1), stalled id...]; with more = 1 the rest stays in `stalled`, nothing is marked yet, and the
 --         caller calls again with continued = 1
 -- Events  per recovered job: waiting (jobId, prev=active), and stalled (jobId) if it had started
@@ -120,6 +120,10 @@ call_many('SREM', stalled_key, recovered)
 if #returned > 0 then
   local _, blocked = get_target(P)
   add_marker(P, blocked)
+  if ARGV[6] then
+    --- @include fan_out
+    fan_out(P, blocked, returned)
+  end
 end
 
 if more == 0 then

@@ -49,6 +49,7 @@ enum CallState {
 pub struct Adder {
     link: Link,
     keys: Keys,
+    fan_out: bool,
     in_flight: VecDeque<InFlightCall>,
     /// A first part has its reply: the script is loaded, so calls in flight keep their order.
     warm: bool,
@@ -57,8 +58,9 @@ pub struct Adder {
 }
 
 impl Adder {
-    pub(super) fn new(link: Link, keys: Keys) -> Self {
-        Adder { link, keys, in_flight: VecDeque::new(), warm: false, patience: None, added: AddedJobs::default() }
+    pub(super) fn new(link: Link, keys: Keys, fan_out: bool) -> Self {
+        let (in_flight, added) = (VecDeque::new(), AddedJobs::default());
+        Adder { link, keys, fan_out, in_flight, warm: false, patience: None, added }
     }
 
     /// With patience, parts that Redis refuses for want of memory are sent until it takes them.
@@ -96,7 +98,7 @@ impl Adder {
 
     async fn send(&mut self, chunk: Chunk<'_>) {
         let runs = chunk.runs();
-        let (call, retry) = add_jobs_call(&self.keys, &runs, chunk.batch_id());
+        let (call, retry) = add_jobs_call(&self.keys, &runs, chunk.batch_id(), self.fan_out);
         let sent = runs.iter().map(|run| SentRun {
             count: run.len(),
             ids: if run.custom_ids { run.jobs().map(|(id, _)| id.to_owned()).collect() } else { Vec::new() },

@@ -84,11 +84,11 @@ impl CoalescedCall {
         self.on_done.push(on_done);
     }
 
-    pub async fn send(self, link: &Link, keys: &Keys) {
+    pub async fn send(self, link: &Link, keys: &Keys, fan_out: bool) {
         // `has_room` keeps the batch within the size of one chunk.
         let Some(chunk) = self.batch.chunk_at(0) else { return };
         let runs = chunk.runs();
-        let added = match add_jobs(link, keys, &runs).await {
+        let added = match add_jobs(link, keys, &runs, fan_out).await {
             Ok(added) => added,
             Err(error) => return self.fail(&error),
         };

@@ -17,11 +17,13 @@ pub struct QueueOptions {
     pub skip_metas_update: bool,
     /// A queue of Bull's is not refused.
     pub allow_legacy: bool,
+    /// Calls that make several jobs ready wake a worker for each.
+    pub fan_out: bool,
 }
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        QueueOptions { max_len_events: 10_000, skip_metas_update: false, allow_legacy: false }
+        QueueOptions { max_len_events: 10_000, skip_metas_update: false, allow_legacy: false, fan_out: false }
     }
 }
 
@@ -30,7 +32,7 @@ pub struct QueueHandle {
     pub(super) link: Link,
     pub(super) bulk: Link,
     pub(super) keys: Keys,
-    options: QueueOptions,
+    pub(super) options: QueueOptions,
     checked: OnceCell<()>,
     meta_written: OnceCell<()>,
     registration: Option<Registration>,
@@ -63,6 +65,11 @@ impl QueueHandle {
     #[must_use]
     pub fn link(&self) -> &Link {
         &self.link
+    }
+
+    #[must_use]
+    pub fn options(&self) -> QueueOptions {
+        self.options
     }
 
     #[must_use]

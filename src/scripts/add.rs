@@ -28,13 +28,13 @@ pub enum AddedRun {
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost and some ids are automatic.
-pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>]) -> Result<Vec<AddedRun>> {
-    let (call, retry) = add_jobs_call(keys, runs, None);
+pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>], fan_out: bool) -> Result<Vec<AddedRun>> {
+    let (call, retry) = add_jobs_call(keys, runs, None, fan_out);
     read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
 }
 
 /// Builds the call of [`add_jobs`], so that it can outlive the runs. Redis counts the jobs that it adds under the batch id.
-pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str>) -> (Call, Retry) {
+pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str>, fan_out: bool) -> (Call, Retry) {
     let args: usize = runs.iter().map(|run| 8 + run.len() * (1 + usize::from(run.custom_ids))).sum();
     let bytes = runs.iter().map(|run| run.size() + run.name.len() + run.opts.len() + 64).sum();
     let mut call = Call::with_capacity(&lua::add::ADD_JOBS, keys, args + 2, bytes);
@@ -49,6 +49,7 @@ pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str
             call.arg(data);
         }
     }
+    call.fan_out(fan_out);
     let retry = if runs.iter().all(|run| run.custom_ids) { Retry::Safe } else { Retry::Never };
     (call, retry)
 }

@@ -64,6 +64,14 @@ impl Call {
         }
     }
 
+    /// Appends the word with which a script wakes a worker for each job that it makes ready; see `lua/include/queue/fan_out.lua`.
+    /// It is the last argument.
+    pub fn fan_out(&mut self, wanted: bool) {
+        if wanted {
+            self.arg("fan_out");
+        }
+    }
+
     fn load(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(self.script.source);

@@ -27,6 +27,8 @@ pub struct FetchPlan<'a> {
     /// Another queue whose rate limit counts, in the same slot.
     pub shared_limit: Option<&'a Keys>,
     pub worker_name: Option<&'a str>,
+    /// Wakes a worker for each promoted job that is not fetched.
+    pub fan_out: bool,
 }
 
 /// Why a worker must not claim jobs ahead, as a fetch reports it.
@@ -74,7 +76,8 @@ impl Fetched {
 /// # Errors
 /// [`crate::error::Error::OutcomeUnknown`] when the reply got lost.
 pub async fn move_to_active(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>) -> Result<Fetched> {
-    let call = fetch_call(&lua::fetch::MOVE_TO_ACTIVE, keys, now, plan);
+    let mut call = fetch_call(&lua::fetch::MOVE_TO_ACTIVE, keys, now, plan);
+    call.fan_out(plan.fan_out);
     let reply = eval(link, &call, Retry::Never).await?;
     Fetched::read(reply::array(reply)?.into_iter())
 }

@@ -112,6 +112,8 @@ pub struct FinishedBy<'a> {
     pub worker_name: Option<&'a str>,
     /// The run whose list gets the ids of the finished jobs.
     pub run: Option<&'a str>,
+    /// Wakes a worker for each parent that is released, and for each promoted job that is not fetched.
+    pub fan_out: bool,
 }
 
 /// Finishes jobs and fetches the next ones in the same call. Never sent twice.
@@ -155,6 +157,7 @@ pub async fn move_to_finished(
             };
         }
     }
+    call.fan_out(by.fan_out);
     let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
     let failures = read_failures(items.next().unwrap_or(Value::Nil))?;
     let fetched = Fetched::read(items.by_ref())?;

@@ -41,6 +41,8 @@ pub struct StalledPlan {
     pub stalled_interval: i64,
     /// Jobs per call; the others stay marked for the next call.
     pub limit: usize,
+    /// Wakes a worker for each job that was put back.
+    pub fan_out: bool,
 }
 
 /// Moves stalled jobs back to wait. Returns (whether to call again with `continued`, ids that were moved).
@@ -56,7 +58,7 @@ pub async fn move_stalled_jobs_to_wait(
 ) -> Result<(bool, Vec<String>)> {
     let mut call = Call::new(&lua::lock::MOVE_STALLED_JOBS_TO_WAIT, keys);
     call.arg(now).arg(plan.max_stalled_count).arg(plan.stalled_interval);
-    call.arg(plan.limit).arg(flag(continued));
+    call.arg(plan.limit).arg(flag(continued)).fan_out(plan.fan_out);
     let mut items = reply::array(eval(link, &call, Retry::Safe).await?)?.into_iter();
     let more = items.next().map_or(Ok(0), reply::integer)? == 1;
     Ok((more, items.map(reply::text).collect::<Result<_>>()?))

@@ -22,44 +22,55 @@ pub async fn pause(link: &Link, keys: &Keys) -> Result<()> {
     eval(link, &Call::new(&lua::manage::PAUSE, keys), Retry::Safe).await.map(drop)
 }
 
-/// Resumes the queue.
+/// Resumes the queue. `fan_out`: wakes a worker for each waiting job.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn resume(link: &Link, keys: &Keys) -> Result<()> {
-    eval(link, &Call::new(&lua::manage::RESUME, keys), Retry::Safe).await.map(drop)
+pub async fn resume(link: &Link, keys: &Keys, fan_out: bool) -> Result<()> {
+    let mut call = Call::new(&lua::manage::RESUME, keys);
+    call.fan_out(fan_out);
+    eval(link, &call, Retry::Safe).await.map(drop)
 }
 
-/// Moves up to `count` jobs of `state` that finished by `timestamp` back to wait. Returns whether more are left.
+/// Moves up to `count` jobs of `state` that finished by `timestamp` back to wait. Returns whether more are left. `fan_out`: wakes a
+/// worker for each.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn retry_jobs(link: &Link, keys: &Keys, state: &str, count: i64, timestamp: i64) -> Result<bool> {
+pub async fn retry_jobs(
+    link: &Link,
+    keys: &Keys,
+    state: &str,
+    count: i64,
+    timestamp: i64,
+    fan_out: bool,
+) -> Result<bool> {
     let mut call = Call::new(&lua::manage::RETRY_JOBS, keys);
-    call.arg(state).arg(count).arg(timestamp);
+    call.arg(state).arg(count).arg(timestamp).fan_out(fan_out);
     match reply::integer(eval(link, &call, Retry::Safe).await?)? {
         -3 => Err(Error::InvalidOption(format!("only completed or failed jobs can be retried, not {state}"))),
         more => Ok(more == 1),
     }
 }
 
-/// Moves up to `count` delayed jobs to wait. Returns whether more are left.
+/// Moves up to `count` delayed jobs to wait. Returns whether more are left. `fan_out`: wakes a worker for each.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64) -> Result<bool> {
+pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64, fan_out: bool) -> Result<bool> {
     let mut call = Call::new(&lua::manage::PROMOTE_JOBS, keys);
-    call.arg(count);
+    call.arg(count).fan_out(fan_out);
     Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
 }
 
-/// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many.
+/// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many. `fan_out`: wakes a worker for
+/// each.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn promote_due(link: &Link, keys: &Keys, now: i64, limit: i64) -> Result<i64> {
+pub async fn promote_due(link: &Link, keys: &Keys, now: i64, limit: i64, fan_out: bool) -> Result<i64> {
     let mut call = Call::new(&lua::manage::PROMOTE_DUE, keys);
-    call.arg(now).arg(limit);
+    call.arg(now).arg(limit).fan_out(fan_out);
     reply::integer(eval(link, &call, Retry::Safe).await?)
 }
 

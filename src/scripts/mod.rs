@@ -4,6 +4,7 @@ pub mod add;
 mod call;
 pub mod fetch;
 pub mod finish;
+pub mod hint;
 pub mod inspect;
 pub mod legacy;
 pub mod lock;

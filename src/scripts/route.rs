@@ -68,7 +68,7 @@ pub struct Scanned {
 /// [`crate::error::Error::OutcomeUnknown`] when the reply got lost.
 pub async fn scan_jobs(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>, scan: Scan<'_>) -> Result<Scanned> {
     let mut call = fetch_call(&lua::route::SCAN_JOBS, keys, now, plan);
-    call.arg(scan.depth).arg(scan.profile);
+    call.arg(scan.depth).arg(scan.profile).fan_out(plan.fan_out);
     let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
     let fetched = Fetched::read(items.by_ref())?;
     let unmatched = items.next().map_or(Ok(0), reply::integer)?;

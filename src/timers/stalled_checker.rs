@@ -24,6 +24,8 @@ pub struct StalledChecker {
     pub keys: Keys,
     pub max_stalled_count: i64,
     pub interval: Duration,
+    /// Wakes a worker for each job that was put back.
+    pub fan_out: bool,
     /// Passes that were skipped because the one before was still running.
     pub skipped: Arc<AtomicU64>,
 }
@@ -42,7 +44,9 @@ impl StalledChecker {
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
-            match pass(&self.link, &self.keys, self.max_stalled_count, self.interval, &mut stalled).await {
+            let passed =
+                pass(&self.link, &self.keys, self.max_stalled_count, self.interval, self.fan_out, &mut stalled).await;
+            match passed {
                 Ok(()) => {
                     outage.ends();
                     let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
@@ -81,10 +85,11 @@ pub async fn pass(
     keys: &Keys,
     max_stalled_count: i64,
     interval: Duration,
+    fan_out: bool,
     mut stalled: impl FnMut(Vec<String>),
 ) -> Result<()> {
     let stalled_interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
-    let plan = StalledPlan { max_stalled_count, stalled_interval, limit: LIMIT };
+    let plan = StalledPlan { max_stalled_count, stalled_interval, limit: LIMIT, fan_out };
     let mut continued = false;
     loop {
         let (more, ids) = move_stalled_jobs_to_wait(link, keys, now_ms(), plan, continued).await?;

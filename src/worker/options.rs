@@ -76,6 +76,8 @@ pub struct WorkerOptions {
     pub max_backoff_ms: Option<i64>,
     /// Bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out.
     pub max_error_size: usize,
+    /// Calls that make several jobs ready wake a worker for each.
+    pub fan_out: bool,
 }
 
 impl WorkerOptions {
@@ -86,6 +88,7 @@ impl WorkerOptions {
             metrics_max_points: self.metrics_max_points.unwrap_or(0),
             worker_name: self.worker_name.as_deref(),
             run: self.run.as_deref(),
+            fan_out: self.fan_out,
         }
     }
 }

@@ -1,6 +1,7 @@
 """Any number of random sequences, in parallel processes: ``python -m tests.interop.fuzz --sequences 20000 --seed 1 --workers 2``.
 
-``--play workers`` runs workers of both sides instead of calling single steps.
+``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are the same
+with the option ``fan_out`` of bullrush.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
@@ -28,9 +29,15 @@ ENOUGH_DIFFERENCES = 5
 #: What is compared with real BullMQ: single steps, the same steps by another BullMQ, or running workers.
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
+    "fan-out": lambda node, url: Player(manual_pair(node, url, "fuzz", fan_out=True)),
     "twins": lambda node, url: Player(twin_pair(node, url, "fuzz")),
-    "workers": lambda node, url: Player(worker_run_pair(node, url, "fuzz"), worker_run_sequences(), play_worker_runs),
+    "workers": lambda node, url: _worker_runs(node, url),
+    "fan-out-workers": lambda node, url: _worker_runs(node, url, fan_out=True),
 }
+
+
+def _worker_runs(node: NodeProcess, url: str, *, fan_out: bool = False) -> Player:
+    return Player(worker_run_pair(node, url, "fuzz", fan_out=fan_out), worker_run_sequences(), play_worker_runs)
 
 
 @dataclass

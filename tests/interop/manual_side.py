@@ -14,8 +14,8 @@ from .state import coarse_ttl
 class ManualSide(QueueSide):
     """Our queue and manual workers. The clock of this process stops; start it again afterwards."""
 
-    def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
-        super().__init__(url, queue, prefix)
+    def __init__(self, url: str, queue: str, prefix: str = "bull", *, fan_out: bool = False) -> None:
+        super().__init__(url, queue, prefix, fan_out=fan_out)
         self._workers: dict[str, Worker] = {}
 
     def set_clock(self, now: int) -> None:
@@ -25,7 +25,7 @@ class ManualSide(QueueSide):
         """Return the worker with these options (BullMQ's names)."""
         key = repr(options)
         if key not in self._workers:
-            settings = {"max_backoff": None, **snaked(options)}
+            settings = {"max_backoff": None, "fan_out": self._fan_out, **snaked(options)}
             self._workers[key] = Worker(self._name, url=self._url, prefix=self._prefix, **settings)
         return self._workers[key]
 

@@ -30,14 +30,15 @@ def refusals_as_results(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class QueueSide:
-    """Our queue and worker, on the real clock."""
+    """Our queue and worker, on the real clock. ``fan_out``: both set markers for several workers at once."""
 
-    def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
+    def __init__(self, url: str, queue: str, prefix: str = "bull", *, fan_out: bool = False) -> None:
         self._url = url
         self._name = queue
         self._prefix = prefix
-        self._queue = Queue(queue, url=url, prefix=prefix)
-        self._flows = FlowProducer(url=url, prefix=prefix)
+        self._fan_out = fan_out
+        self._queue = Queue(queue, url=url, prefix=prefix, fan_out=fan_out)
+        self._flows = FlowProducer(url=url, prefix=prefix, fan_out=fan_out)
         self._added: dict[str, Any] = {}
 
     def __getattribute__(self, name: str) -> Any:

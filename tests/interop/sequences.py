@@ -15,10 +15,10 @@ from .manual_side import ManualSide
 from .node_process import NodeProcess
 from .node_side import NodeSide
 from .pair import Pair, Sides, StateDiffers
-from .state import remove_state
+from .state import State, remove_state
 from .step_calls import StepCalls
 from .steps import QUEUES, Strategy, steps_of
-from .timeless import without_traces
+from .timeless import without_fan_out, without_traces
 from .worker_run import WorkerRunSide
 
 LONGEST = 40
@@ -50,20 +50,30 @@ def twin_pair(node: NodeProcess, url: str, queue: str) -> Pair:
     return _pair(node, url, queue, lambda db, prefix, name: NodeSide(node, db, prefix, name, words=True))
 
 
-def manual_pair(node: NodeProcess, url: str, queue: str) -> Pair:
-    """Return real BullMQ beside bullrush's public API. Our clock stays stopped."""
+def manual_pair(node: NodeProcess, url: str, queue: str, *, fan_out: bool = False) -> Pair:
+    """Return real BullMQ beside bullrush's public API. Our clock stays stopped.
+
+    With ``fan_out`` the markers that it adds are left out of the comparison, and nothing else.
+    """
     server = server_of(url)
 
     def make_side(db: int, prefix: str, name: str) -> ManualSide:
-        return ManualSide(f"{server}/{db}", name, prefix)
+        return ManualSide(f"{server}/{db}", name, prefix, fan_out=fan_out)
 
-    return _pair(node, url, queue, make_side, view=without_traces)
+    def view(state: State) -> State:
+        return without_traces(without_fan_out(state) if fan_out else state)
+
+    return _pair(node, url, queue, make_side, view=view)
 
 
-def worker_run_pair(node: NodeProcess, url: str, queue: str) -> Pair:
+def worker_run_pair(node: NodeProcess, url: str, queue: str, *, fan_out: bool = False) -> Pair:
     """Return real BullMQ beside bullrush's public API, whose workers run by themselves, on the real clock."""
     server = server_of(url)
-    return _pair(node, url, queue, lambda db, prefix, name: WorkerRunSide(f"{server}/{db}", name, prefix), clock=None)
+
+    def make_side(db: int, prefix: str, name: str) -> WorkerRunSide:
+        return WorkerRunSide(f"{server}/{db}", name, prefix, fan_out=fan_out)
+
+    return _pair(node, url, queue, make_side, clock=None)
 
 
 def _pair(node: NodeProcess, url: str, queue: str, make_side: MakeSide, **options: Any) -> Pair:

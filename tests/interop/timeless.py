@@ -60,6 +60,16 @@ def without_wake_ups(state: State) -> State:
     return {key: entry for key, entry in state.items() if not key.endswith("marker")}
 
 
+def without_fan_out(state: State) -> State:
+    """Drop the markers of a fan-out, which BullMQ does not set."""
+    rest = {
+        key: {**entry, "value": {member: score for member, score in entry["value"].items() if member[:2] != "w:"}}
+        for key, entry in state.items()
+        if key.endswith("marker")
+    }
+    return {key: rest.get(key, entry) for key, entry in state.items() if key not in rest or rest[key]["value"]}
+
+
 def without_traces(state: State) -> State:
     """Count stack traces: two languages have other texts for the same failure."""
 

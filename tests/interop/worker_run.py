@@ -58,15 +58,15 @@ def seen(job: Any) -> dict[str, Any]:
 class WorkerRunSide(QueueSide):
     """Our queue, and workers that run by themselves."""
 
-    def __init__(self, url: str, queue: str, prefix: str = "bull") -> None:
-        super().__init__(url, queue, prefix)
+    def __init__(self, url: str, queue: str, prefix: str = "bull", *, fan_out: bool = False) -> None:
+        super().__init__(url, queue, prefix, fan_out=fan_out)
         self._client = Redis.from_url(url, decode_responses=True)
 
     def run_worker(self, kind: str, delays: bool, **options: Any) -> Any:
         """Let a worker of one kind run until no job is left, with ``delays`` no delayed one either; return what it saw."""
         watch, handler = Watch(), Scripted(self._queue)
         settings = {"url": self._url, "prefix": self._prefix, "skip_stalled_check": True, "max_backoff": None}
-        settings |= snaked(options)
+        settings |= {"fan_out": self._fan_out} | snaked(options)
 
         def run(job: Any) -> Any:
             watch.started(job)

@@ -25,6 +25,7 @@ pub const PLAN: FetchPlan<'static> = FetchPlan {
     limiter: None,
     shared_limit: None,
     worker_name: Some("w"),
+    fan_out: false,
 };
 
 async fn filled(link: &Link, count: usize) {
@@ -99,7 +100,7 @@ async fn an_active_job_goes_back_in_three_ways() {
     filled(&link, 4).await;
     move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
     let failure = Some(Failure { reason: "boom", stack: b"[]" });
-    finish::retry_job(&link, &keys, 2, "1", "t:1", false, failure).await.unwrap();
+    finish::retry_job(&link, &keys, 2, "1", "t:1", false, failure, false).await.unwrap();
     finish::move_to_delayed(&link, &keys, 2, "2", "t:1", 5_000, false, failure).await.unwrap();
     let given_back = |id, token| GivenBack { id, token, score: None, before: Some([None; 3]) };
     let back = finish::give_back(&link, &keys, &[given_back("3", "t:1"), given_back("4", "wrong")]).await.unwrap();
@@ -108,7 +109,7 @@ async fn an_active_job_goes_back_in_three_ways() {
     assert!(matches!(back[1], Err(Error::Code { code: -6, .. })));
     assert_eq!(finish::move_to_wait(&link, &keys, None, "4", "t:1").await.unwrap(), 0);
     assert_eq!(inspect::get_counts(&link, &keys, &["wait", "delayed", "active"]).await.unwrap(), [3, 1, 0]);
-    let error = finish::retry_job(&link, &keys, 2, "1", "t:1", false, None).await.unwrap_err();
+    let error = finish::retry_job(&link, &keys, 2, "1", "t:1", false, None, false).await.unwrap_err();
     assert_eq!(error.to_string(), "Missing lock for job 1. retryJob");
 }
 
@@ -146,7 +147,7 @@ async fn locks_are_renewed_released_and_missed() {
     assert!(!release_lock(&link, &keys, "1", "t:1").await.unwrap());
     let lost = extend_locks(&link, &keys, 60_000, [("1", "t:1"), ("2", "t:1"), ("3", "x")]).await.unwrap();
     assert_eq!(lost, ["1", "3"]);
-    let plan = StalledPlan { max_stalled_count: 1, stalled_interval: 1, limit: 1_000 };
+    let plan = StalledPlan { max_stalled_count: 1, stalled_interval: 1, limit: 1_000, fan_out: false };
     move_stalled_jobs_to_wait(&link, &keys, 1, plan, false).await.unwrap();
     run(&link, "DEL bull:q:stalled-check").await;
     let recovered = move_stalled_jobs_to_wait(&link, &keys, 2, plan, false).await.unwrap();
@@ -165,7 +166,7 @@ async fn management_calls_reach_their_scripts() {
     manage::change_priority(&link, &keys, "1", 5, false).await.unwrap();
     assert_eq!(inspect::get_state(&link, &keys, "1").await.unwrap(), "prioritized");
     manage::pause(&link, &keys).await.unwrap();
-    manage::resume(&link, &keys).await.unwrap();
+    manage::resume(&link, &keys, false).await.unwrap();
     assert_eq!(inspect::get_ranges(&link, &keys, 0, -1, false, &["wait", "prioritized"]).await.unwrap(), ["2", "1"]);
     let error = manage::promote(&link, &keys, "1").await.unwrap_err();
     assert_eq!(error.to_string(), "Job 1 is not in the delayed state. promote");

@@ -15,13 +15,14 @@
 -- move_to_finished). No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A
 -- job that has stalled `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no
 -- other job (`alone`).
+-- `fans_out`: jobs that were promoted and not taken get the markers of fan_out.
 -- now, token, lock_duration are the caller's strings; `known` as for get_target. `shared`, if not nil, is the prefix of
 -- the queue whose rate limit counts. `scan`, if not nil, finds and takes other jobs than the next ones (see
 -- scan_waiting). Returns true if the queue is idle: no job was taken, no job is delayed, and no limit stopped the fetch.
 local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
-  slots, stalled_limit, alone, shared, scan)
+  slots, stalled_limit, alone, fans_out, shared, scan)
   local target, blocked, settings = get_target(P, known)
-  promote_delayed(P, now, target, blocked)
+  local promoted = promote_delayed(P, now, target, blocked)
 
   local head = #reply
   reply[head + 1], reply[head + 2], reply[head + 3] = 0, 0, 0
@@ -135,6 +136,11 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
       reply[head + 5] = scores
     end
     call('ZADD', P .. 'marker', '0', '0')
+    if fans_out and promoted and #promoted > taken then
+      --- @include fan_out
+      local _, full = get_target(P, settings)
+      fan_out(P, full, { unpack(promoted, taken + 1) })
+    end
   end
 
   if taken < found then

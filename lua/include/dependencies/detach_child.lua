@@ -5,6 +5,7 @@
 --- @include add_marker
 --- @include remove_job_keys
 --- @include remove_deduplication
+--- @include note_ready
 -- Removes a child from its parent. If it was the last child, a waiting parent goes back to its queue or, with `hard`
 -- and in the same queue, is removed as well. P is the prefix of the child's queue; parent_key and parent_json are the
 -- child's fields (read before its hash is deleted). The parent's delay and priority are ignored, as in BullMQ. Returns
@@ -36,6 +37,7 @@ local function detach_child(P, child_key, parent_key, parent_json, hard)
       call('ZREM', parent.P .. 'waiting-children', parent.id)
     end)
     add_marker(parent.P, blocked)
+    note_ready(parent.P, parent.id)
     if not hard then
       call('XADD', parent.P .. 'events', '*', 'event', 'waiting', 'jobId', parent.id, 'prev', 'waiting-children')
     end

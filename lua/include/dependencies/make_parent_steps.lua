@@ -1,10 +1,11 @@
--- Makes the functions that change the parent of a finished job: tell_parent and detach_child. Made once per call, when
--- needed.
+-- Makes the functions that change the parent of a finished job: tell_parent and detach_child; the third result are the
+-- parents that they release (see note_ready). Made once per call, when needed.
 local function make_parent_steps()
   --- @include read_parent
   --- @include release_parent_if_done
   --- @include fail_dependency
   --- @include detach_child
+  --- @include note_ready
   local function tell_parent(now, job_key, parent_key, parent_json, completed, value)
     local parent = read_parent(parent_key, parent_json)
     if not completed then
@@ -17,5 +18,5 @@ local function make_parent_steps()
       release_parent_if_done(parent.P, parent.id, now)
     end
   end
-  return tell_parent, detach_child
+  return tell_parent, detach_child, ready
 end

@@ -4,6 +4,7 @@
 --- @include add_delay_marker
 --- @include move_jobs
 --- @include priority_of
+--- @include note_ready
 -- Moves a parent out of the set `from` because its children are done or one has failed: to the front of its queue, to
 -- delayed if it has a delay, or among the prioritized.
 local function release_parent(P, id, now, from)
@@ -23,6 +24,7 @@ local function release_parent(P, id, now, from)
     add_delay_marker(P)
   else
     add_marker(P, blocked)
+    note_ready(P, id)
     call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'waiting-children')
   end
 end

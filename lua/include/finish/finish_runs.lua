@@ -67,7 +67,7 @@ local function finish_runs(P, batch, ARGV)
         if job[3] then
           if not tell_parent then
             --- @include make_parent_steps
-            tell_parent, detach_child = make_parent_steps()
+            tell_parent, detach_child, batch.released_parents = make_parent_steps()
           end
           local failed = try_step(batch, job[3], tell_parent, now, job_key, job[3], parent_json, completed, value)
           -- A denied command stops the call, which is made again: nobody else would tell the parent. Not if the job

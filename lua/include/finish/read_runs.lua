@@ -8,7 +8,7 @@ local function read_runs(P, ARGV)
   end
   local runs, ids, job_keys, lock_keys, child_keys, sets = {}, {}, {}, {}, {}, {}
   local first, jobs, keys = 13, 0, 0
-  while first <= size do
+  while first < size or first == size and ARGV[size] ~= 'fan_out' do
     local count, target, ats, value = tonumber(ARGV[first]), ARGV[first + 1], ARGV[first + 5], ARGV[first + 7]
     local completed, keep_count = target == 'completed', tonumber(ARGV[first + 3])
     local width = (target == 'failed' and 4 or value == '' and 2 or 1) + (ats == '' and 0 or 1)
@@ -50,5 +50,6 @@ local function read_runs(P, ARGV)
     first_event = false, -- the id of the first event about an outcome
     finished = false, -- whether any job has finished
     errors = {}, -- key, error, ... of other jobs
+    fans_out = first == size, -- whether jobs that become ready get the markers of fan_out
   }
 end

@@ -4,8 +4,9 @@
 --- @include move_jobs
 --- @include on_hash
 -- Moves the first `count` ids of a state's set, up to `max_score`, to the waiting list. Priorities are ignored.
+-- `fans_out`: with the markers of fan_out.
 -- Returns 1 if `count` ids were moved (there may be more), else 0.
-local function move_set_to_wait(P, state, max_score, count)
+local function move_set_to_wait(P, state, max_score, count, fans_out)
   local set_key = P .. state
   local ids = call('ZRANGEBYSCORE', set_key, 0, max_score, 'LIMIT', 0, count)
   if #ids == 0 then
@@ -19,6 +20,10 @@ local function move_set_to_wait(P, state, max_score, count)
     end
   end
   add_marker(P, blocked)
+  if fans_out then
+    --- @include fan_out
+    fan_out(P, blocked, ids)
+  end
   for first = 1, #ids, 1000 do
     local part = { unpack(ids, first, math.min(first + 999, #ids)) }
     move_jobs({ { ids = part, key = target, push = 'LPUSH' } }, function()

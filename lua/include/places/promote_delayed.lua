@@ -1,10 +1,11 @@
--- Moves delayed jobs that are due, at most `limit` (1000), to `target` or prioritized. Returns how many.
+-- Moves delayed jobs that are due, at most `limit` (1000), to `target` or prioritized. Returns their ids, or nil if there
+-- are none.
 local function promote_delayed(P, now, target, blocked, limit)
   local delayed = P .. 'delayed'
   local first = call('ZRANGE', delayed, '0', '0', 'WITHSCORES')[2]
   local last = (now + 1) * 4096 - 1
   if not first or tonumber(first) > last then
-    return 0
+    return
   end
   --- @include add_marker
   --- @include move_jobs
@@ -35,5 +36,5 @@ local function promote_delayed(P, now, target, blocked, limit)
   for _, id in ipairs(due) do
     call('XADD', P .. 'events', '*', 'event', 'waiting', 'jobId', id, 'prev', 'delayed')
   end
-  return #due
+  return due
 end

@@ -15,7 +15,7 @@ class CoreQueue:
     def __new__(
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, allow_legacy: bool = False, timeout_ms: int | None = ...,
-        target: CoreTarget | None = None,
+        target: CoreTarget | None = None, fan_out: bool = False,
     ) -> CoreQueue:  # fmt: skip
         """``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
 
@@ -117,6 +117,8 @@ class CoreQueue:
         """
     def remove_job_scheduler(self, id: str, oldest_stem: str | None = None) -> Pending[bool]: ...
     def rate_limit(self, expire_ms: int) -> Pending[None]: ...
+    def provide_wake_hint(self, count: int) -> Pending[int]: ...
+    def consume_wake_hint(self, want: int) -> Pending[int]: ...
     def set_global_concurrency(self, concurrency: int | None) -> Pending[int]:
         """Set the limit; None removes it. Returns how many settings were added or removed."""
     def set_global_rate_limit(self, limit: tuple[int, int] | None) -> Pending[int]:

@@ -20,6 +20,7 @@ class CoreWorkerOptions:
         metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
         run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
         run: str | None = None, allow_legacy: bool = False, notify: bool = False,
+        fan_out: bool = False,
     ) -> CoreWorkerOptions:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
 

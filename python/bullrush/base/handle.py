@@ -44,6 +44,7 @@ class _CoreSettings(TypedDict):
     max_len_events: int
     skip_metas_update: bool
     allow_legacy: bool
+    fan_out: bool
     timeout_ms: int | None
 
 
@@ -171,6 +172,7 @@ class Handle(Connected):
             "max_len_events": max_len_events,
             "skip_metas_update": skip_metas_update,
             "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
+            "fan_out": checks.boolean("fan_out", options.get("fan_out", False)),
             "timeout_ms": timeout_ms,
         }
         self._core: CoreQueue | None = None if url is None else self._new_core_queue()

@@ -44,6 +44,7 @@ class FlowOptions(TypedDict, total=False):
         url: the URL of Redis; see `QueueOptions`.
         prefix: the prefix of all keys; ``bull`` by default. A job of a flow may have another one.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
+        fan_out: True wakes one idle worker per job of a flow that may run at once; see `QueueOptions`.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
     """
@@ -51,6 +52,7 @@ class FlowOptions(TypedDict, total=False):
     url: str | None
     prefix: str
     allow_legacy: bool
+    fan_out: bool
     telemetry: Telemetry | None
     timeout: Duration | None
 
@@ -124,6 +126,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
         self._allow_legacy = checks.boolean("allow_legacy", options.get("allow_legacy", False))
+        self._fan_out = checks.boolean("fan_out", options.get("fan_out", False))
         self._options: FlowOptions = options
         self._queues: dict[tuple[str, str], _FlowQueue] = {}
 
@@ -308,6 +311,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
                 skip_metas_update=True,
                 allow_legacy=self._allow_legacy,
                 timeout_ms=self._timeout,
+                fan_out=self._fan_out,
             )
             queue = self._queues[prefix, name] = _FlowQueue(core, self._url, prefix, name)
         return queue

@@ -1,4 +1,4 @@
-"""Limits of a queue that hold for all its workers."""
+"""Limits of a queue that hold for all its workers, and how many of them wake."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bullrush.values.checks import Duration
 
 
 class QueueLimits(QueueHealthCalls[JobT]):
-    """The calls that set and remove limits."""
+    """The calls that set and remove limits, and those about wake hints."""
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
@@ -66,3 +66,30 @@ class QueueLimits(QueueHealthCalls[JobT]):
     async def remove_global_rate_limit(self) -> int:
         """Remove the global rate limit. Returns 2 (its ``max`` and ``duration``) if there was one, else 0."""
         return await reply(self.core.set_global_rate_limit(None))
+
+    @operation
+    async def provide_wake_hint(self, count: int) -> int:
+        """Let ``count`` more idle workers with ``notify=True`` wake. Returns how many may wake now: at most 1,024.
+
+        A `Queue` with ``notify=True`` does this by itself. The number is in the key ``ext:hint`` and is forgotten 60 s after
+        the last of these calls. One round trip.
+
+        Args:
+            count: how many more.
+
+        Raises:
+            RedisError: the key holds something else than a text.
+        """
+        return await reply(self.core.provide_wake_hint(checks.at_least(1)("count", count)))
+
+    @operation
+    async def consume_wake_hint(self, want: int = 1) -> int:
+        """Ask how many jobs an idle worker may wake for, and take them from the number that was provided.
+
+        Returns at most ``want``, and 0 if enough workers are awake. Returns 1 if no number is known: none was provided, it
+        was forgotten, or the key holds no number. Workers with ``notify=True`` do this by themselves. One round trip.
+
+        Args:
+            want: the most, such as the worker's free slots.
+        """
+        return await reply(self.core.consume_wake_hint(checks.at_least(1)("want", want)))

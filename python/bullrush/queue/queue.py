@@ -58,6 +58,8 @@ class QueueOptions(TypedDict, total=False):
         skip_metas_update: True does not write the queue's settings to Redis.
         allow_legacy: True uses a queue of Bull, BullMQ's predecessor, instead of raising `LegacyQueueError`; its jobs may be
             lost.
+        fan_out: True wakes one idle worker per job when a call makes several jobs ready, all at once and not one after
+            another; see the page about wake hints. For fleets that are idle most of the time.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
             `clean` makes several round trips.
@@ -69,6 +71,7 @@ class QueueOptions(TypedDict, total=False):
     streams: dict[Literal["events"], dict[Literal["max_len"], int]] | None
     skip_metas_update: bool
     allow_legacy: bool
+    fan_out: bool
     telemetry: Telemetry | None
     timeout: Duration | None
 

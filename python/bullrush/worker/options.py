@@ -130,6 +130,8 @@ class WorkerOptions(TypedDict, total=False):
         notify: True listens to messages of other programs, on one more connection per process: a job whose lock another
             worker took is cancelled at once, and not when its lock would be renewed. Messages are hints; nothing depends on them.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
+        fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are due,
+            stalled jobs, parents whose children are done; see `QueueOptions`.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
     """
 
@@ -166,6 +168,7 @@ class WorkerOptions(TypedDict, total=False):
     unknown: Literal["fail", "delay"]
     notify: bool
     allow_legacy: bool
+    fan_out: bool
     telemetry: Telemetry | None
 
 
@@ -215,6 +218,7 @@ class WorkerSettings:
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     notify: bool = _option(default=False, check=checks.boolean)
     allow_legacy: bool = _option(default=False, check=checks.boolean)
+    fan_out: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(check_callable, nullable=True))
     classify: Classifier | None = field(default=None, metadata=_rule(check_classifier, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
@@ -247,6 +251,7 @@ class WorkerSettings:
             run=self.run,
             allow_legacy=self.allow_legacy,
             notify=self.notify,
+            fan_out=self.fan_out,
         )
 
 

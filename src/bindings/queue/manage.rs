@@ -8,6 +8,7 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
+use crate::scripts::hint;
 use crate::scripts::manage::{self, RetryOptions};
 
 #[pymethods]
@@ -15,6 +16,18 @@ impl CoreQueue {
     fn rate_limit(&self, expire_ms: u64) -> Pending {
         self.start(move |queue| async move {
             queue.rate_limit(Duration::from_millis(expire_ms)).await.map(|()| Output::Nothing)
+        })
+    }
+
+    fn provide_wake_hint(&self, count: i64) -> Pending {
+        self.start(move |queue| async move {
+            hint::provide_wake_hint(queue.link(), queue.keys(), count).await.map(Output::Number)
+        })
+    }
+
+    fn consume_wake_hint(&self, want: i64) -> Pending {
+        self.start(move |queue| async move {
+            hint::consume_wake_hint(queue.link(), queue.keys(), want).await.map(Output::Number)
         })
     }
 
@@ -33,7 +46,9 @@ impl CoreQueue {
     }
 
     fn resume(&self) -> Pending {
-        self.write(|queue| async move { manage::resume(queue.link(), queue.keys()).await.map(|()| Output::Nothing) })
+        self.write(|queue| async move {
+            manage::resume(queue.link(), queue.keys(), queue.options().fan_out).await.map(|()| Output::Nothing)
+        })
     }
 
     fn update_data(&self, id: String, data: Vec<u8>) -> Pending {

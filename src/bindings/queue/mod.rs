@@ -98,7 +98,7 @@ impl CoreQueue {
 impl CoreQueue {
     #[new]
     #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
-        timeout_ms=Some(10_000), target=None))]
+        timeout_ms=Some(10_000), target=None, fan_out=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -110,6 +110,7 @@ impl CoreQueue {
         allow_legacy: bool,
         timeout_ms: Option<u64>,
         target: Option<Py<PyTarget>>,
+        fan_out: bool,
     ) -> PyResult<Self> {
         let base = keys(py, prefix, name)?;
         let route = target.filter(|target| !target.get().target.is_empty());
@@ -120,7 +121,7 @@ impl CoreQueue {
                 Some(target) => keys(py, prefix, &target.get().queue_of(name))?,
             },
             route: route.map(|target| (base, target)),
-            options: QueueOptions { max_len_events, skip_metas_update, allow_legacy },
+            options: QueueOptions { max_len_events, skip_metas_update, allow_legacy, fan_out },
             timeout: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),
         })

@@ -23,7 +23,7 @@ impl CoreWorkerOptions {
         max_stalled_count=1, max_started_attempts=None, limiter=None, share_rate_limit=false, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
-        allow_legacy=false, notify=false))]
+        allow_legacy=false, notify=false, fan_out=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -49,6 +49,7 @@ impl CoreWorkerOptions {
         run: Option<String>,
         allow_legacy: bool,
         notify: bool,
+        fan_out: bool,
     ) -> Self {
         let by_name = timeouts.unwrap_or_default().into_iter();
         Self(WorkerOptions {
@@ -80,6 +81,7 @@ impl CoreWorkerOptions {
             run: run.map(Into::into),
             allow_legacy,
             notify,
+            fan_out,
         })
     }
 

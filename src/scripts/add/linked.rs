@@ -85,7 +85,7 @@ pub struct AddedLinkedJobs {
 
 /// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue, where jobs are counted under the batch id.
 #[must_use]
-pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Option<&str>) -> LinkedCall {
+pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Option<&str>, fan_out: bool) -> LinkedCall {
     let bytes = jobs.iter().map(|job| job.id.len() + job.data.len() + 32).sum();
     let mut call = Call::with_capacity(&lua::add::ADD_LINKED_JOBS, keys, 2 * jobs.len() + 16, bytes);
     // An id that was made for this call exists in Redis only if the call was executed: that proves it. A call whose reply also had ids
@@ -116,6 +116,7 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Optio
             call.arg(job.data);
         }
     }
+    call.fan_out(fan_out);
     LinkedCall {
         call,
         retry,
@@ -212,7 +213,7 @@ mod tests {
 
     fn call(runs: &[LinkedRun<'_>]) -> LinkedCall {
         let jobs: Vec<LinkedJob<'_>> = runs.iter().map(|&run| LinkedJob { run, id: "x", data: b"1" }).collect();
-        add_linked_jobs_call(&Keys::new("bull", "q").unwrap(), &jobs, None)
+        add_linked_jobs_call(&Keys::new("bull", "q").unwrap(), &jobs, None, false)
     }
 
     fn at<'a>(queue: &'a str, parent: Option<&'a str>) -> LinkedRun<'a> {

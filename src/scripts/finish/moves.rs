@@ -19,10 +19,11 @@ fn add_failure(call: &mut Call, failure: Option<Failure<'_>>) {
     call.optional(failure.map(|failure| failure.stack));
 }
 
-/// Moves an active job back to wait, for its next attempt.
+/// Moves an active job back to wait, for its next attempt. `fan_out`: wakes a worker for each job that it promotes.
 ///
 /// # Errors
 /// [`crate::error::Error::Code`] -1, -2, -3, -6; [`crate::error::Error::OutcomeUnknown`].
+#[allow(clippy::too_many_arguments)]
 pub async fn retry_job(
     link: &Link,
     keys: &Keys,
@@ -31,10 +32,12 @@ pub async fn retry_job(
     token: &str,
     lifo: bool,
     failure: Option<Failure<'_>>,
+    fan_out: bool,
 ) -> Result<()> {
     let mut call = Call::new(&lua::finish::RETRY_JOB, keys);
     call.arg(now).arg(id).arg(token).arg(flag(lifo));
     add_failure(&mut call, failure);
+    call.fan_out(fan_out);
     let reply = eval(link, &call, Retry::Never).await?;
     reply::checked(reply, id, "retryJob", "active").map(drop)
 }

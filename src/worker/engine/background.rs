@@ -54,6 +54,7 @@ pub fn start(
             keys: keys.clone(),
             max_stalled_count: options.max_stalled_count,
             interval: options.stalled_interval,
+            fan_out: options.fan_out,
             skipped: state.stats.stalled_skipped.clone(),
         };
         let (reported, late, failed) = (state.clone(), state.clone(), state.clone());

@@ -9,6 +9,7 @@ use crate::clock::{self, now_ms};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::scripts::fetch::{move_to_active, recover_active, Fetched, Hold};
+use crate::scripts::hint::{is_fanned_out, sweep_markers};
 use crate::worker::lanes::Lane;
 use crate::worker::options::WorkerOptions;
 use crate::worker::sleep::millis;
@@ -39,8 +40,8 @@ impl Fetcher {
     pub fn request(&mut self, room: Room) -> FetchRequest {
         let token = format!("{}:{}", self.worker_id, self.next_token);
         self.next_token += 1;
-        self.popped = None;
-        FetchRequest { lane: self.lane.clone(), token: token.into(), room }
+        let fanned_out = self.popped.take().is_some_and(|(member, _)| is_fanned_out(&member));
+        FetchRequest { lane: self.lane.clone(), token: token.into(), room, fanned_out }
     }
 
     pub fn is_idle(&self) -> bool {
@@ -59,6 +60,11 @@ impl Fetcher {
     /// Note what a reply says about the next fetch.
     pub fn note(&mut self, fetched: Fetched, sent: SentFetch) -> FetchedBatch {
         self.idle = fetched.jobs.is_empty() && fetched.hold != Hold::Alone;
+        if self.idle && sent.request.fanned_out && fetched.limit_ttl == 0 {
+            let (link, lane) = (self.link.clone(), self.lane.clone());
+            // Best effort: a marker that is left wakes a worker for nothing.
+            tokio::spawn(async move { drop(sweep_markers(&link, &lane.keys).await) });
+        }
         self.due_at = (fetched.next_delayed > 0).then_some(fetched.next_delayed);
         FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false }
     }

@@ -29,6 +29,8 @@ pub struct FetchRequest {
     pub lane: Arc<Lane>,
     pub token: Arc<str>,
     pub room: Room,
+    /// One of several markers that were set at once has led to it.
+    pub fanned_out: bool,
 }
 
 /// A fetch as it was sent.
@@ -88,5 +90,6 @@ pub fn fetch_plan<'a>(worker: &'a WorkerOptions, request: &'a FetchRequest) -> F
         shared_limit: request.lane.shared_limit.as_ref(),
         limiter: worker.limiter.map(|limiter| (limiter.max, limiter.duration_ms)),
         worker_name: worker.worker_name.as_deref(),
+        fan_out: worker.fan_out,
     }
 }

@@ -68,7 +68,8 @@ impl Finisher {
                 Step::Retry { reason, stack, lifo } => {
                     let failure = finish::Failure { reason, stack: stack.as_bytes() };
                     next_run_at = now;
-                    let moved = finish::retry_job(link, keys, now, id, token, *lifo, Some(failure));
+                    let moved =
+                        finish::retry_job(link, keys, now, id, token, *lifo, Some(failure), self.state.options.fan_out);
                     moved.await.map(|()| next_run_at)
                 }
                 Step::Delay { reason, stack, delay } => {

@@ -62,7 +62,7 @@ impl Manual {
         let (id, token) = (&attempt.id, &attempt.token);
         let retry_in = match verdict {
             Verdict::RetryNow => {
-                finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed)).await?;
+                finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed), self.options.fan_out).await?;
                 0
             }
             Verdict::RetryIn(delay) => {

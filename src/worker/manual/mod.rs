@@ -52,7 +52,7 @@ impl Manual {
     /// A request for one job, to start now.
     fn single(&self, token: &Arc<str>) -> FetchRequest {
         let room = Room { count: 1, slots: 1, alone: false, decided: Instant::now() };
-        FetchRequest { lane: self.lane.clone(), token: token.clone(), room }
+        FetchRequest { lane: self.lane.clone(), token: token.clone(), room, fanned_out: false }
     }
 
     /// The fetch part of a call. Which jobs may run beside which others is left to the caller.
@@ -91,7 +91,8 @@ impl Manual {
         self.queue.ready().await?;
         let mut stalled = Vec::new();
         let (max, interval) = (self.options.max_stalled_count, self.options.stalled_interval);
-        stalled_checker::pass(self.link(), self.keys(), max, interval, |ids| stalled.extend(ids)).await?;
+        let fan_out = self.options.fan_out;
+        stalled_checker::pass(self.link(), self.keys(), max, interval, fan_out, |ids| stalled.extend(ids)).await?;
         Ok(stalled)
     }
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::{move_to_active, recover_active, Fetched};
 use crate::scripts::finish;
+use crate::scripts::hint::{is_fanned_out, sweep_markers};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
@@ -38,8 +39,13 @@ impl Manual {
         let deadline = Instant::now() + self.options.drain_delay;
         // The marker of a delayed job that was popped here: it must be put back.
         let mut popped = None;
+        let mut fanned_out = false;
         loop {
             let (limit_ttl, next_delayed, job) = self.fetch(&token).await?;
+            if std::mem::take(&mut fanned_out) && job.is_none() && limit_ttl == 0 {
+                // Best effort: a marker that is left wakes a worker for nothing.
+                let _ = sweep_markers(self.link(), self.keys()).await;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if job.is_some() || !block || left.is_zero() || *self.closed.borrow() || *given_up.borrow() {
                 self.put_back(popped).await;
@@ -49,6 +55,7 @@ impl Manual {
             if limit_ttl > 0 {
                 self.sleep(left.min(millis(limit_ttl)), given_up.clone()).await;
             } else if let Some(marker) = self.wait_for_marker(left.min(due), given_up.clone()).await? {
+                fanned_out = is_fanned_out(&marker.0);
                 popped = Some(marker).filter(|(_, score)| *score >= 1.0).or(popped);
             } else if *given_up.borrow() {
                 self.put_back(popped).await;
