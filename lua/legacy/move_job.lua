@@ -10,15 +10,8 @@
 --         -2 a job with the new id exists; -3 a worker holds the job; -4 there was no job, only its id, which is removed
 -- Events  added, then waiting or delayed; none for a finished job
 local call = redis.call
---- @include add_delay_marker
---- @include add_marker
---- @include attempt
---- @include get_target
---- @include max_len_events
---- @include move_jobs
+--- @include change_queue
 --- @include on_hash
---- @include ready_place
---- @include release_debounce
 local P, T = string.sub(KEYS[1], 1, -5), string.sub(KEYS[2], 1, -5)
 local from, id, new_id, other_id, place, counted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7]
 local score = ARGV[6] == '' and 0 or tonumber(ARGV[6])
@@ -78,50 +71,23 @@ if call('EXISTS', T .. new_id) == 1 then
   end
 end
 
-local new_key, waits = T .. new_id, place == 'wait' or place == 'front' or place == 'prioritized'
-local target, blocked, settings = get_target(T)
-local max_len = max_len_events(T, settings[5])
-local entry = { ids = { new_id }, key = T .. place, scores = { place == 'delayed' and due or ARGV[6] } }
-if waits then
-  entry = ready_place(T, new_id, score, place == 'front' and 'RPUSH' or 'LPUSH', target)
-  add_marker(T, blocked) -- first, since a marker without a job does no harm
-end
-local number = string.find(new_id, '^[1-9]%d*$') and #new_id < 16 and tonumber(new_id)
-if number and number > (tonumber(call('GET', T .. 'id') or 0) or 0) then
-  call('SET', T .. 'id', new_id)
-end
-attempt(function()
-  call('COPY', job_key, new_key)
-  if written > 0 then
-    call('HSET', new_key, unpack(ARGV, 11 + 2 * seen + deleted))
-  end
-  if deleted > 0 then
-    call('HDEL', new_key, unpack(ARGV, 11 + 2 * seen, 10 + 2 * seen + deleted))
-  end
-  call('COPY', job_key .. ':logs', new_key .. ':logs')
-  move_jobs({ entry }, leave)
-end, function()
-  call('UNLINK', new_key, new_key .. ':logs')
-end)
-
--- The job has moved. Traces that an error leaves here do no harm.
-release_debounce(P, id)
-call('UNLINK', job_key, job_key .. ':logs', job_key .. ':lock')
+local job = {
+  id = id, new_id = new_id, place = place, score = place == 'delayed' and due or score, leave = leave, parts = { ':logs' },
+  rewrite = function(new_key)
+    if written > 0 then
+      call('HSET', new_key, unpack(ARGV, 11 + 2 * seen + deleted))
+    end
+    if deleted > 0 then
+      call('HDEL', new_key, unpack(ARGV, 11 + 2 * seen, 10 + 2 * seen + deleted))
+    end
+  end,
+}
+change_queue(P, T, job)
 if kind == 'list' then
   redis.pcall('ZREM', P .. 'priority', id)
 end
 if counted ~= '' then
   call('HINCRBY', T .. 'ext:migration', counted, 1)
 end
-if waits or place == 'delayed' then
-  local events = T .. 'events'
-  call('XADD', events, '*', 'event', 'added', 'jobId', new_id, 'name', call('HGET', new_key, 'name') or '')
-  if waits then
-    call('XADD', events, 'MAXLEN', '~', max_len, '*', 'event', 'waiting', 'jobId', new_id)
-  else
-    local time = string.format('%.0f', math.floor(due / 4096))
-    call('XADD', events, 'MAXLEN', '~', max_len, '*', 'event', 'delayed', 'jobId', new_id, 'delay', time)
-    add_delay_marker(T)
-  end
-end
+announce_change(T, job)
 return { new_id, now[1] and 1 or 0 }

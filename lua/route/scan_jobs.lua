@@ -2,10 +2,10 @@
 --- other clients put into the queue itself.
 --- KEYS[1] <prefix>:<queue>:meta
 --- KEYS[2] optional: <prefix>:<queue>:meta of another queue whose rate limit counts
---- ARGV    those of move_to_active, then depth (how many of the next jobs are looked at, in `wait` and in `prioritized`),
----         profile (JSON: server, stack, capabilities, region) [, "fan_out" as there]
---- Returns { limiter ttl ms, next due ms, hold, jobs or nil, scores or nil, unmatched }: as move_to_active, and how many
----         jobs were looked at and left, since they are for other workers.
+--- ARGV    those of move_to_active, then depth (how many of the next jobs are looked at, in `wait` and in
+---         `prioritized`), profile (JSON: server, stack, capabilities, region) [, "fan_out" as there]
+--- Returns { limiter ttl ms, next due ms, hold, jobs or nil, scores or nil, unmatched }: as move_to_active, and how
+---         many jobs were looked at and left, since they are for other workers.
 --- Events  waiting (prev=delayed) per promoted job, active per job
 local call = redis.call
 --- @include fetch_jobs

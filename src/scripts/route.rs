@@ -1,7 +1,9 @@
 //! Routes of a queue, and fetches with a profile: `lua/route`.
 
+use redis::Value;
+
 use super::fetch::{fetch_call, FetchPlan, Fetched};
-use super::{eval, lua, Call};
+use super::{eval, eval_all, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::route::{NewFallback, Target};
@@ -73,4 +75,34 @@ pub async fn scan_jobs(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>,
     let fetched = Fetched::read(items.by_ref())?;
     let unmatched = items.next().map_or(Ok(0), reply::integer)?;
     Ok(Scanned { fetched, unmatched: usize::try_from(unmatched).unwrap_or(0) })
+}
+
+/// A waiting job of a route, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub id: String,
+    /// `wait`, `paused` or `prioritized`.
+    pub place: &'static str,
+    /// Its field `processedOn`; "" if it has never started.
+    pub processed_on: String,
+}
+
+/// Moves waiting jobs of a route to another queue in the same slot. Returns for each its id there; `None` if it has left its place
+/// or has run meanwhile.
+///
+/// # Errors
+/// What [`eval_all`] returns; one for each job that could not be moved.
+pub async fn move_job(link: &Link, route: &Keys, to: &Keys, jobs: &[Waiting]) -> Result<Vec<Result<Option<String>>>> {
+    let call = |job: &Waiting| {
+        let mut call = Call::on_both(&lua::route::MOVE_JOB, route, to);
+        call.arg(job.place).arg(&job.id).arg(&job.processed_on);
+        call
+    };
+    let calls: Vec<Call> = jobs.iter().map(call).collect();
+    let read = |moved: Value| match moved {
+        Value::Int(_) => Ok(None),
+        id => reply::text(id).map(Some),
+    };
+    let replies = eval_all(link, &calls, Retry::Safe).await?;
+    Ok(replies.into_iter().map(|reply| reply.and_then(read)).collect())
 }

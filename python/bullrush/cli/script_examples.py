@@ -106,6 +106,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/retry_jobs": ("failed", "1000", _NOW),
     "manage/update_data": (*_JOB, '{"user":8}'),
     "manage/update_progress": (*_JOB, "50"),
+    "route/move_job": ("wait", *_JOB, ""),
     "route/register_route": ("cap.gpu", '{"capabilities":["gpu"]}', *_NO_FIELDS),
     "route/scan_jobs": (_NOW, *_FETCH_ONE, "100", '{"capabilities":["gpu"]}'),
 }  # fmt: skip
