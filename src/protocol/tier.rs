@@ -12,6 +12,15 @@ pub enum Tier {
 }
 
 impl Tier {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Specific => "specific",
+            Self::Base => "base",
+        }
+    }
+
     /// How many turns a queue of this tier gets for each turn of a queue for every worker.
     #[must_use]
     pub fn weight(self) -> u32 {

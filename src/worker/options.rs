@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::protocol::{JobRecord, Keep};
+use crate::protocol::route::{queue_of, Profile};
+use crate::protocol::{JobRecord, Keep, Tier};
 use crate::scripts::finish::FinishedBy;
 use crate::worker::lanes::LaneSpec;
 
@@ -44,6 +45,8 @@ pub struct WorkerOptions {
     pub concurrency: usize,
     /// The queues to serve; empty: the one that the worker is made for. Others may be offered while it runs.
     pub lanes: Vec<LaneSpec>,
+    /// What the worker has, if it takes jobs of routes.
+    pub routing: Option<Routing>,
     /// Jobs claimed ahead; `None` adapts to the handler's speed, 0 is strict BullMQ.
     pub prefetch: Option<usize>,
     pub lock_duration: Duration,
@@ -78,6 +81,27 @@ pub struct WorkerOptions {
     pub max_error_size: usize,
     /// Calls that make several jobs ready wake a worker for each.
     pub fan_out: bool,
+}
+
+/// Which routes of its queue a worker serves.
+#[derive(Clone, Debug)]
+pub struct Routing {
+    pub profile: Profile,
+    /// Leave the jobs of the queue itself to others.
+    pub routes_only: bool,
+}
+
+impl Routing {
+    /// The queues that the worker can name without the registry: the base, and the routes with one criterion.
+    #[must_use]
+    pub fn lanes(&self, base: &str) -> Vec<LaneSpec> {
+        let own = (!self.routes_only).then(|| LaneSpec::new(base, Tier::Base));
+        let routes = self.profile.self_routes().into_iter().map(|target| {
+            let lane = LaneSpec::new(queue_of(base, &target.slug()), target.tier());
+            LaneSpec { registered: false, ..lane }
+        });
+        own.into_iter().chain(routes).collect()
+    }
 }
 
 impl WorkerOptions {

@@ -1,7 +1,8 @@
 //! Targets, profiles and the names of routes.
 
 use bullrush::error::Error;
-use bullrush::protocol::route::{queue_of, split_name, Fallback, Mode, Profile, RouteEntry, Target, Tier};
+use bullrush::protocol::route::{queue_of, split_name, Fallback, Mode, Profile, RouteEntry, Target};
+use bullrush::protocol::Tier;
 
 fn tokens(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()

@@ -43,7 +43,8 @@ class JobRecord:
 class NewJobs:
     """Many jobs to add. They are checked and encoded in one pass and share one buffer; their records get ids when they are added.
 
-    ``compile`` returns compiled options and a job id. ``prepare`` handles jobs that are not plain dicts of a name and JSON, and links.
+    ``compile`` returns compiled options and a job id. ``prepare`` handles jobs that are not plain dicts of a name and JSON, links, and
+    jobs with a target; a job for which it returns None is left out.
     """
 
     def __new__(
@@ -52,6 +53,8 @@ class NewJobs:
     def __len__(self) -> int: ...
     def names(self, most: int) -> list[str]:
         """Return the names of the first ``most`` jobs."""
+    def left_out(self) -> list[int]:
+        """Return the positions of the jobs that were left out."""
     def records(self) -> list[NewJobRecord]: ...
 
 @final

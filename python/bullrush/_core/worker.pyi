@@ -4,6 +4,7 @@ from typing import TypeAlias, final
 
 from .jobs import JobRecord
 from .pending import Pending
+from .route import CoreProfile
 
 @final
 class CoreWorkerOptions:
@@ -21,6 +22,7 @@ class CoreWorkerOptions:
         run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
         run: str | None = None, allow_legacy: bool = False, notify: bool = False,
         fan_out: bool = False,
+        profile: CoreProfile | None = None, routes_only: bool = False,
     ) -> CoreWorkerOptions:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
 

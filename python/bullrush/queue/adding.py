@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bullrush._core import AutoIds, NewJobs, RowPlan, now_ms
 from bullrush.base.operation import operation, reply
@@ -22,6 +22,11 @@ from bullrush.values.naming import check_known
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from bullrush._core import Pending
+
+#: A job that goes to a route, and the queue of that route.
+RoutedJob: TypeAlias = "tuple[QueueAdding[JobT], PreparedJob]"
 
 #: The most job names in the span of `Queue.add_bulk`.
 _MAX_NAMES: Final = 100
@@ -71,12 +76,11 @@ class QueueAdding(QueueGetters[JobT]):
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
             that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
         """
-        target = options.pop("target", None)
-        queue = self if target is None else self.route(target)
+        queue, given = self._queue_of(options) if "target" in options else (self, options)
         if self._telemetry is None:
-            job = await queue._add_one(name, data, options)
+            job = await queue._add_one(name, data, given)
         else:
-            job = await queue._add_traced(self._telemetry, name, data, options)
+            job = await queue._add_traced(self._telemetry, name, data, given)
         self.emit("waiting", job)
         return job
 
@@ -92,6 +96,7 @@ class QueueAdding(QueueGetters[JobT]):
 
         Raises:
             DataError, InvalidOptionError: one job is invalid; no job was added.
+            RouteLimitError, RouteCollisionError: the queue cannot have a route for one ``target``; no job was added.
             ParentNotFoundError, ParentReplacedError: the parent of one job is wrong; none of its part of 250 was added,
                 earlier parts were.
             ConnectionLostError, OutcomeUnknownError: some of the jobs may have been added.
@@ -99,32 +104,78 @@ class QueueAdding(QueueGetters[JobT]):
 
         Redis:
             ``add/add_jobs`` per 250 jobs; each job is stored atomically, the whole list is not. If a job has a parent
-            or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically.
+            or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically. Jobs with a ``target`` need
+            calls of their own for each route.
         """
+        routed: list[RoutedJob[JobT]] = []
         if self._telemetry is None:
-            return await self._add_many(self._new_jobs(jobs))
+            return await self._add_everywhere(self._new_jobs(jobs, routed), routed)
         with self.trace("addBulk", kind="producer") as span:
             traced = partial(self._with_context, self._telemetry.metadata())
-            new = self._new_jobs([{**_checked_job(job), "opts": traced(job.get("opts") or {})} for job in jobs])
-            span.set_attributes({"bullmq.job.bulk.names": new.names(_MAX_NAMES), "bullmq.job.bulk.count": len(new)})
-            return await self._add_many(new)
+            checked = [{**_checked_job(job), "opts": traced(job.get("opts") or {})} for job in jobs]
+            new = self._new_jobs(checked, routed)
+            names = [*new.names(_MAX_NAMES), *(job[0] for _, (job, _) in routed)][:_MAX_NAMES]
+            span.set_attributes({"bullmq.job.bulk.names": names, "bullmq.job.bulk.count": len(checked)})
+            return await self._add_everywhere(new, routed)
 
-    def _new_jobs(self, jobs: Iterable[Mapping[str, object]]) -> NewJobs:
-        return NewJobs(jobs, now_ms(), self._compiler.compile, self._prepared)
+    def _new_jobs(self, jobs: Iterable[Mapping[str, object]], routed: list[RoutedJob[JobT]]) -> NewJobs:
+        return NewJobs(jobs, now_ms(), self._compiler.compile, partial(self._prepared, routed))
 
-    def _prepared(self, job: NewJob, timestamp: int) -> PreparedJob:
-        """Return one of many jobs in the form that the core takes. All jobs are checked before any is sent."""
+    def _prepared(self, routed: list[RoutedJob[JobT]], job: NewJob, timestamp: int) -> PreparedJob | None:
+        """Return one of many jobs in the form that the core takes. All jobs are checked before any is sent.
+
+        None for a job of a route, which is appended to ``routed``.
+        """
         job = _checked_job(job)
-        return prepare(self._compiler, job.get("name"), job.get("data", NO_DATA), job.get("opts") or {}, timestamp)
+        queue, opts = self._queue_of(job.get("opts") or {})
+        prepared = prepare(queue._compiler, job.get("name"), job.get("data", NO_DATA), opts, timestamp)
+        if queue is self:
+            return prepared
+        routed.append((queue, prepared))
+        return None
+
+    def _queue_of(self, opts: Mapping[str, object]) -> tuple[QueueAdding[JobT], Mapping[str, object]]:
+        """Return the queue for a job with these options, and the options without the target."""
+        if not isinstance(opts, Mapping) or "target" not in opts:
+            return self, opts
+        others = {name: value for name, value in opts.items() if name != "target"}
+        target: Any = opts["target"]
+        return self if target is None else self.route(target), others
+
+    async def _add_everywhere(self, new: NewJobs, routed: list[RoutedJob[JobT]]) -> list[JobT]:
+        """Add jobs here and to routes. Returns all jobs in the order in which they were given."""
+        if not routed:
+            return await self._add_many(new)
+        by_route: dict[QueueAdding[JobT], list[PreparedJob]] = {}
+        for route, job in routed:
+            by_route.setdefault(route, []).append(job)
+        # A route that cannot be registered is told before any job is added.
+        for ready in [route.core.prepare() for route in by_route]:
+            await reply(ready)
+        adding = {
+            route: route._send(NewJobs(jobs, 0, route._compiler.compile, _as_prepared))
+            for route, jobs in by_route.items()
+        }
+        plain = iter(await self._add_many(new))
+        of_routes = {}
+        for route, (pending, jobs) in adding.items():
+            await reply(pending)
+            of_routes[route] = iter(jobs)
+        in_order = (next(of_routes[route]) for route, _ in routed)
+        left_out = set(new.left_out())
+        return [next(in_order if at in left_out else plain) for at in range(len(new) + len(routed))]
 
     async def _add_many(self, new: NewJobs) -> list[JobT]:
         if not new:
             return []
-        pending = self.core.add_jobs(new)
-        # While the server works.
-        jobs = [self._job(record) for record in new.records()]
+        pending, jobs = self._send(new)
         await reply(pending)
         return jobs
+
+    def _send(self, new: NewJobs) -> tuple[Pending[None], list[JobT]]:
+        pending = self.core.add_jobs(new)
+        # While the server works.
+        return pending, [self._job(record) for record in new.records()]
 
     async def _add_traced(self, telemetry: Telemetry, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
         with self.trace("add", f"{self._name}.{name}", kind="producer", attributes={"bullmq.job.name": name}) as span:
@@ -164,7 +215,7 @@ class QueueAdding(QueueGetters[JobT]):
             id_scope: instead of ``job_id``: ids are made from this text and the content of the row, independent of the
                 order of rows, so that rows added twice become one job. `bullrush.arrow.ArrowWriter` does the same over
                 many calls.
-            opts: the options of all jobs; see `JobOptions`.
+            opts: the options of all jobs; see `JobOptions`. With a ``target`` all go to that route.
 
         Returns:
             The ids in the order of the rows. Their attribute ``duplicates`` has the positions of ids that existed
@@ -198,15 +249,16 @@ class QueueAdding(QueueGetters[JobT]):
         id_scope: str | None,
         opts: Mapping[str, object],
     ) -> AddedIds:
+        queue, opts = self._queue_of(opts)
         plan = RowPlan(
-            RowOptions(self._compiler, opts, self.qualified_name),
+            RowOptions(queue._compiler, opts, queue.qualified_name),
             name=name,
             name_column=name_column,
             data=data,
             id_column=job_id,
             auto_ids=None if id_scope is None else AutoIds(id_scope),
         )
-        pending = self.core.add_arrow(source, plan, now_ms())
+        pending = queue.core.add_arrow(source, plan, now_ms())
         return AddedIds(*await reply(pending))
 
     async def _add_one(self, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
@@ -217,6 +269,10 @@ class QueueAdding(QueueGetters[JobT]):
             ids, _, _ = await reply(self.core.add_linked_jobs([(job, link)], whole=False))
             job_id = ids[0]
         return self._job(AddedRecord(job_id, job, link))
+
+
+def _as_prepared(prepared: PreparedJob, _: int) -> PreparedJob:
+    return prepared
 
 
 def _checked_job(job: NewJob) -> NewJob:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from bullrush._core import CoreWorker, JobRecord
+from bullrush._core import CoreWorker, JobRecord, route_base
 from bullrush.base.operation import operation, options_by_name, sleep
 from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
@@ -91,6 +91,11 @@ class WorkerCalls(MetricsCalls[JobT]):
         if (source := handlers.source) is not None:
             url, prefix = url or source.url, prefix if "prefix" in options else source.prefix
         super().__init__(queue_name if source is None else source.queue, url, prefix, options)  # type: ignore[arg-type]
+        base = route_base(self._name)
+        if base is not None and self._settings.profile is not None:
+            raise InvalidOptionError(
+                f"{self._name!r} is a route, which has no routes; give the base: Worker({base!r}, ..., profile=...)"
+            )
         handlers.wrap(self.traced)
         self._concurrency = self._settings.concurrency
         self._lock = threading.Lock()

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
-from bullrush._core import CoreWorkerOptions
+from bullrush._core import CoreProfile, CoreWorkerOptions
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
 from bullrush.job.source import BackoffStrategy
 from bullrush.retries import Classifier
+from bullrush.routing import Profile, check_profile
 from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.url import check_url
 from bullrush.values import checks
@@ -129,6 +130,9 @@ class WorkerOptions(TypedDict, total=False):
         run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
         notify: True listens to messages of other programs, on one more connection per process: a job whose lock another
             worker took is cancelled at once, and not when its lock would be renewed. Messages are hints; nothing depends on them.
+        profile: what this worker has; see `Profile`. It takes the jobs of the queue, and those with a ``target`` that
+            this matches, from all routes; it finds new routes within about 2 s.
+        routes_only: True takes only jobs with a ``target``, and leaves all others to other workers. It needs a ``profile``.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are due,
             stalled jobs, parents whose children are done; see `QueueOptions`.
@@ -167,6 +171,8 @@ class WorkerOptions(TypedDict, total=False):
     isolation: Literal["thread", "process"]
     unknown: Literal["fail", "delay"]
     notify: bool
+    profile: Profile | None
+    routes_only: bool
     allow_legacy: bool
     fan_out: bool
     telemetry: Telemetry | None
@@ -217,6 +223,8 @@ class WorkerSettings:
     run_retry_delay: int = _option(1_000, checks.positive_milliseconds)
     skip_lock_renewal: bool = _option(default=False, check=checks.boolean)
     notify: bool = _option(default=False, check=checks.boolean)
+    profile: CoreProfile | None = field(default=None, metadata=_rule(check_profile, nullable=True))
+    routes_only: bool = _option(default=False, check=checks.boolean)
     allow_legacy: bool = _option(default=False, check=checks.boolean)
     fan_out: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(check_callable, nullable=True))
@@ -252,6 +260,8 @@ class WorkerSettings:
             allow_legacy=self.allow_legacy,
             notify=self.notify,
             fan_out=self.fan_out,
+            profile=self.profile,
+            routes_only=self.routes_only,
         )
 
 
@@ -282,4 +292,6 @@ def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
     settings = WorkerSettings(**checked)
     if settings.batch_handler is None and settings.batch_size != 1:
         raise InvalidOptionError("batch_size needs a batch_handler")
+    if settings.routes_only and not (settings.profile and settings.profile.self_routes()):
+        raise InvalidOptionError("routes_only=True needs a profile, such as profile={'capabilities': ['gpu']}")
     return settings

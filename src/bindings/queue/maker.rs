@@ -45,15 +45,17 @@ pub(super) struct Maker<'a, 'py> {
     plain: Rc<Compiled>,
     reusable: bool,
     last: Option<(Bound<'py, PyAny>, Rc<Compiled>)>,
+    left_out: Vec<usize>,
 }
 
 impl<'a, 'py> Maker<'a, 'py> {
+    /// The jobs, and the positions of those that `prepare` left out.
     pub fn make(
         jobs: &Bound<'py, PyAny>,
         timestamp: i64,
         compile: &'a Bound<'py, PyAny>,
         prepare: &Bound<'py, PyAny>,
-    ) -> PyResult<Sent> {
+    ) -> PyResult<(Sent, Vec<usize>)> {
         let mut maker = Maker {
             sent: Sent::default(),
             timestamp,
@@ -63,6 +65,7 @@ impl<'a, 'py> Maker<'a, 'py> {
             // A generator may change the same options between two jobs.
             reusable: jobs.is_exact_instance_of::<PyList>(),
             last: None,
+            left_out: Vec::new(),
         };
         for job in jobs.try_iter()? {
             let job = job?;
@@ -70,7 +73,7 @@ impl<'a, 'py> Maker<'a, 'py> {
                 maker.push_prepared(&prepare.call1((job, timestamp))?)?;
             }
         }
-        Ok(maker.sent)
+        Ok((maker.sent, maker.left_out))
     }
 
     /// Appends a plain job; false, with nothing done, for a job that `prepare` has to handle.
@@ -92,7 +95,10 @@ impl<'a, 'py> Maker<'a, 'py> {
             return Ok(false);
         }
         let compiled = match opts {
-            Some(opts) if opts.is_truthy()? => self.compiled(opts)?,
+            Some(opts) if opts.is_truthy()? => match self.compiled(opts)? {
+                Some(compiled) => compiled,
+                None => return Ok(false),
+            },
             _ => self.plain.clone(),
         };
         if compiled.size_limit.is_some_and(|limit| data.len() as u64 > limit) {
@@ -112,16 +118,25 @@ impl<'a, 'py> Maker<'a, 'py> {
         Ok(true)
     }
 
-    fn compiled(&mut self, opts: Bound<'py, PyAny>) -> PyResult<Rc<Compiled>> {
+    /// `None` for the options of a job with a target, which goes to another queue.
+    fn compiled(&mut self, opts: Bound<'py, PyAny>) -> PyResult<Option<Rc<Compiled>>> {
         if let Some((_, compiled)) = self.last.as_ref().filter(|(last, _)| self.reusable && last.is(&opts)) {
-            return Ok(compiled.clone());
+            return Ok(Some(compiled.clone()));
+        }
+        match opts.cast::<PyDict>() {
+            Ok(known) if !known.contains(intern!(opts.py(), "target"))? => {}
+            _ => return Ok(None),
         }
         let compiled = Rc::new(Compiled::of(&self.compile.call1((&opts,))?)?);
         self.last = Some((opts, compiled.clone()));
-        Ok(compiled)
+        Ok(Some(compiled))
     }
 
     fn push_prepared(&mut self, prepared: &Bound<'py, PyAny>) -> PyResult<()> {
+        if prepared.is_none() {
+            self.left_out.push(self.sent.batch.len() + self.left_out.len());
+            return Ok(());
+        }
         let (job, link): (PyNewJob<'_>, Option<PyLink>) = prepared.extract()?;
         with_job(&job, |job| self.sent.push(job, link.map(Arc::new).as_ref()))
     }

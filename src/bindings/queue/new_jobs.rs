@@ -11,11 +11,12 @@ use super::sent::Sent;
 use crate::protocol::NewJob;
 
 #[pyclass(frozen, name = "NewJobs", module = "bullrush._core")]
-pub struct PyNewJobs(pub Arc<Sent>);
+pub struct PyNewJobs(pub Arc<Sent>, Vec<usize>);
 
 #[pymethods]
 impl PyNewJobs {
-    /// `compile` turns options into `CompiledOptions` and an id; `prepare` handles jobs that are not plain dicts of a name and JSON.
+    /// `compile` turns options into `CompiledOptions` and an id; `prepare` handles jobs that are not plain dicts of a name and JSON,
+    /// or have a target; `None` leaves a job out.
     #[new]
     fn new(
         jobs: &Bound<'_, PyAny>,
@@ -23,11 +24,16 @@ impl PyNewJobs {
         compile: &Bound<'_, PyAny>,
         prepare: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        Maker::make(jobs, timestamp, compile, prepare).map(|sent| Self(Arc::new(sent)))
+        Maker::make(jobs, timestamp, compile, prepare).map(|(sent, left_out)| Self(Arc::new(sent), left_out))
     }
 
     fn __len__(&self) -> usize {
         self.0.batch.len()
+    }
+
+    /// The positions of the jobs that `prepare` left out.
+    fn left_out(&self) -> Vec<usize> {
+        self.1.clone()
     }
 
     /// The names of the first jobs.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use super::super::route::PyProfile;
 use crate::protocol::Keep;
-use crate::worker::options::{Limiter, Timeouts, WorkerOptions};
+use crate::worker::options::{Limiter, Routing, Timeouts, WorkerOptions};
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreWorkerOptions(pub WorkerOptions);
@@ -23,7 +24,8 @@ impl CoreWorkerOptions {
         max_stalled_count=1, max_started_attempts=None, limiter=None, share_rate_limit=false, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
-        allow_legacy=false, notify=false, fan_out=false))]
+        allow_legacy=false, notify=false, fan_out=false, profile=None,
+        routes_only=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -50,11 +52,14 @@ impl CoreWorkerOptions {
         allow_legacy: bool,
         notify: bool,
         fan_out: bool,
+        profile: Option<&PyProfile>,
+        routes_only: bool,
     ) -> Self {
         let by_name = timeouts.unwrap_or_default().into_iter();
         Self(WorkerOptions {
             concurrency: 1,
             lanes: Vec::new(),
+            routing: profile.map(|profile| Routing { profile: profile.0.clone(), routes_only }),
             prefetch,
             lock_duration: Duration::from_millis(lock_duration),
             lock_renew_time: Duration::from_millis(lock_renew_time),

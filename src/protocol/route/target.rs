@@ -5,8 +5,8 @@ use std::fmt::Write;
 use ring::digest::{digest, SHA256};
 
 use super::token::{self, Wildcard};
-use super::Tier;
 use crate::error::Result;
+use crate::protocol::tier::Tier;
 
 const MAX_TOKENS: usize = 8;
 const MAX_CAPABILITIES: usize = 16;

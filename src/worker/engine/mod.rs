@@ -29,6 +29,7 @@ mod completion;
 mod fetching;
 mod ownership;
 mod prefetch;
+mod routes;
 mod shutdown;
 mod waiting;
 
@@ -146,6 +147,7 @@ impl Engine {
         }
         // Lock renewal ends last.
         self.tasks.shutdown().await;
+        routes::leave(&state, &self.link).await;
     }
 
     /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
@@ -165,6 +167,15 @@ impl Engine {
             },
             _ = closing.wait_for(|closing| *closing != Closing::No) => return,
             () = sleep_until(deadline) => return,
+        }
+        let mut routes = routes::registry(&self.state, &self.link);
+        tokio::select! {
+            () = routes::open(&self.state, routes.as_mut()) => {}
+            _ = closing.wait_for(|closing| *closing != Closing::No) => return,
+            () = sleep_until(deadline) => return,
+        }
+        if let Some(routes) = routes {
+            self.tasks.spawn(routes::watch(self.state.clone(), routes));
         }
         background::start(&mut self.tasks, &self.state, &self.link, &self.subscriber, &self.lane);
         self.state.emit(Event::Ready);

@@ -55,8 +55,9 @@ impl WorkerState {
     /// # Errors
     /// [`Error::QueueName`](crate::error::Error::QueueName): the name of a lane.
     pub fn new(options: WorkerOptions, keys: Keys) -> Result<Self> {
+        let routes = options.routing.as_ref().map(|routing| routing.lanes(keys.name())).unwrap_or_default();
         Ok(Self {
-            lanes: Lanes::new(&keys, &options.lanes, options.share_rate_limit)?,
+            lanes: Lanes::new(&keys, &[&options.lanes[..], &routes].concat(), options.share_rate_limit)?,
             keys,
             ready_queue: ReadyQueue::new(),
             outcomes: OutcomeQueue::default(),

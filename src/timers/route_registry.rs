@@ -1,0 +1,136 @@
+//! Finds the routes whose jobs a worker may run, and says in Redis what the worker has.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use redis::Cmd;
+use serde_json::Value;
+
+use crate::clock::now_ms;
+use crate::connection::{Link, Retry};
+use crate::error::Result;
+use crate::outage::Outage;
+use crate::protocol::route::{Profile, RouteEntry};
+use crate::protocol::{reply, Keys};
+
+/// How often a worker asks whether there are new routes.
+const PERIOD: Duration = Duration::from_secs(2);
+/// How often it writes its profile. Others take a worker for dead after three times this long.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How often it removes the profiles of workers that ended without doing so.
+const PRUNING: Duration = Duration::from_secs(300);
+/// The age at which a profile is removed.
+const LONG_DEAD_MS: i64 = 600_000;
+
+/// The registry of the routes of a queue, as one worker sees it.
+pub struct RouteRegistry {
+    link: Link,
+    keys: Keys,
+    profile: Profile,
+    /// Its field in the hash of profiles.
+    worker_id: String,
+    /// The version of the routes that were read last.
+    version: Option<String>,
+    /// Entries that were reported as strange.
+    strange: HashSet<(String, String)>,
+    written: Option<Instant>,
+    pruned: Option<Instant>,
+}
+
+impl RouteRegistry {
+    #[must_use]
+    pub fn new(link: Link, keys: Keys, profile: Profile, worker_id: String) -> Self {
+        let strange = HashSet::new();
+        RouteRegistry { link, keys, profile, worker_id, version: None, strange, written: None, pruned: None }
+    }
+
+    /// Run until dropped, after a first [`RouteRegistry::look`]. `found` gets each route that the profile matches, more than once; `failed` gets what to report.
+    pub async fn run(mut self, mut found: impl FnMut(RouteEntry), mut failed: impl FnMut(String)) {
+        let outage = Outage::default();
+        loop {
+            // Workers that started together must not ask at the same time.
+            tokio::time::sleep(PERIOD.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
+            match self.look(&mut found, &mut failed).await {
+                Ok(()) => outage.ends(),
+                Err(error) if outage.begins(&error) => failed(format!("could not look for routes: {error}")),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Read the routes if they have changed, and write the profile if it is time.
+    ///
+    /// # Errors
+    /// What [`Link::call`] returns.
+    pub async fn look(&mut self, found: &mut impl FnMut(RouteEntry), failed: &mut impl FnMut(String)) -> Result<()> {
+        let version = self.call(redis::cmd("GET").arg(self.keys.of("ext:rver"))).await?;
+        let version = (version != redis::Value::Nil).then(|| reply::text(version)).transpose()?;
+        if version.is_some() && version != self.version {
+            self.read(found, failed).await?;
+        }
+        self.version = version;
+        if self.written.is_none_or(|at| at.elapsed() >= HEARTBEAT) {
+            self.write_profile().await?;
+            self.written = Some(Instant::now());
+        }
+        if self.pruned.is_none_or(|at| at.elapsed() >= PRUNING) {
+            self.prune().await?;
+            self.pruned = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, found: &mut impl FnMut(RouteEntry), failed: &mut impl FnMut(String)) -> Result<()> {
+        let routes = reply::texts(self.call(redis::cmd("HGETALL").arg(self.keys.of("ext:routes"))).await?)?;
+        for pair in routes.chunks_exact(2) {
+            let (slug, json) = (&pair[0], &pair[1]);
+            match RouteEntry::parse(slug, json) {
+                Ok(entry) if entry.target.matches(&self.profile) => found(entry),
+                Ok(_) => {}
+                Err(error) => {
+                    if self.strange.insert((slug.clone(), json.clone())) {
+                        failed(format!(
+                            "skips route {slug:.100} of queue {}, which another version or program registered: {error}",
+                            self.keys.name()
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_profile(&self) -> Result<()> {
+        let entry = format!("{{\"profile\":{},\"ts\":{}}}", self.profile.canonical(), now_ms());
+        let key = self.keys.of("ext:workers");
+        self.call(redis::cmd("HSET").arg(key).arg(&self.worker_id).arg(entry)).await.map(drop)
+    }
+
+    async fn prune(&self) -> Result<()> {
+        let key = self.keys.of("ext:workers");
+        let workers = reply::texts(self.call(redis::cmd("HGETALL").arg(&key)).await?)?;
+        let dead = |pair: &&[String]| written_at(&pair[1]).is_none_or(|at| now_ms() - at > LONG_DEAD_MS);
+        let dead: Vec<&String> = workers.chunks_exact(2).filter(dead).map(|pair| &pair[0]).collect();
+        if !dead.is_empty() {
+            self.call(redis::cmd("HDEL").arg(key).arg(dead)).await?;
+        }
+        Ok(())
+    }
+
+    async fn call(&self, cmd: &Cmd) -> Result<redis::Value> {
+        self.link.call(cmd, Retry::Safe).await
+    }
+}
+
+/// Removes the profile of a worker that ends.
+///
+/// # Errors
+/// What [`Link::call`] returns.
+pub async fn remove_profile(link: &Link, keys: &Keys, worker_id: &str) -> Result<()> {
+    link.call(redis::cmd("HDEL").arg(keys.of("ext:workers")).arg(worker_id), Retry::Safe).await.map(drop)
+}
+
+/// When the profile was written, in ms; `None` if another program wrote it.
+fn written_at(entry: &str) -> Option<i64> {
+    serde_json::from_str::<Value>(entry).ok()?.get("ts")?.as_i64()
+}

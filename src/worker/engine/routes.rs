@@ -1,0 +1,43 @@
+//! The routes of the queue, for a worker with a profile.
+
+use std::sync::Arc;
+
+use super::MAX_WAIT;
+use crate::connection::Link;
+use crate::protocol::route::{queue_of, RouteEntry};
+use crate::timers::route_registry::{remove_profile, RouteRegistry};
+use crate::worker::lanes::LaneSpec;
+use crate::worker::state::WorkerState;
+
+/// The registry of routes; `None` for a worker that takes no jobs of routes.
+pub fn registry(state: &WorkerState, link: &Link) -> Option<RouteRegistry> {
+    let profile = state.options.routing.as_ref()?.profile.clone();
+    Some(RouteRegistry::new(link.clone(), state.keys.clone(), profile, state.options.worker_id.clone()))
+}
+
+/// Open lanes for the routes that exist, before the first fetch: a run must not end because its routes are not known yet.
+pub async fn open(state: &WorkerState, registry: Option<&mut RouteRegistry>) {
+    let Some(registry) = registry else { return };
+    if let Err(error) = registry.look(&mut |entry| offer(state, &entry), &mut |text| state.error(text)).await {
+        state.error(format!("could not look for routes: {error}"));
+    }
+}
+
+/// Open lanes for new routes until dropped.
+pub async fn watch(state: Arc<WorkerState>, registry: RouteRegistry) {
+    registry.run(|entry| offer(&state, &entry), |text| state.error(text)).await;
+}
+
+/// Tell other programs that the worker has ended. Without this they see it half a minute later.
+pub async fn leave(state: &WorkerState, link: &Link) {
+    if state.options.routing.is_some() {
+        let _ = tokio::time::timeout(MAX_WAIT, remove_profile(link, &state.keys, &state.options.worker_id)).await;
+    }
+}
+
+fn offer(state: &WorkerState, entry: &RouteEntry) {
+    let queue = queue_of(state.keys.name(), &entry.target.slug());
+    if let Err(error) = state.offer_lane(&LaneSpec::new(queue, entry.target.tier())) {
+        state.error(error.to_string());
+    }
+}
