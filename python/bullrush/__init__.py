@@ -17,6 +17,7 @@ from bullrush.worker import RunStats, Worker
 
 if TYPE_CHECKING:
     from bullrush.legacy import LegacyQueue
+    from bullrush.notifications import Notifications
     from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "JobScheduler",
     "LegacyQueue",
     "Middleware",
+    "Notifications",
     "Profile",
     "Queue",
     "QueueEvents",
@@ -51,10 +53,12 @@ __all__ = [
     "errors",
 ]
 
+_ROOMS = {"LegacyQueue": "bullrush.legacy", "Notifications": "bullrush.notifications"}
+
 
 def __getattr__(name: str) -> Any:
     """Import what not every program needs at its first use: others start sooner."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = importlib.import_module("bullrush.legacy" if name == "LegacyQueue" else "bullrush.tasks")
+    room = importlib.import_module(_ROOMS.get(name, "bullrush.tasks"))
     return getattr(room, name)

@@ -7,6 +7,7 @@ mod errors;
 mod events;
 mod last_resort;
 mod manual;
+mod notifications;
 mod output;
 mod pending;
 mod queue;
@@ -36,6 +37,8 @@ mod _core {
     use super::last_resort::exit_after_signals;
     #[pymodule_export]
     use super::manual::ManualWork;
+    #[pymodule_export]
+    use super::notifications::CoreNotifications;
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]

@@ -23,6 +23,7 @@ CLASSES = (
     "QueueEvents",
     "QueueEventsProducer",
     "LegacyQueue",
+    "Notifications",
 )
 RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
 OF_TASKS = ("Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
@@ -30,7 +31,7 @@ ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",
     "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
     "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "OutcomeUnknownError",
-    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "PermanentError", "QueueNameError", "QueuePausedError",
+    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "PermanentError", "QueueNameError", "QueuePausedError", "RouteCollisionError", "RouteLimitError",
     "RateLimitError", "RedisServerError", "RedisVersionError", "ResultCodeError", "RunExpiredError",
     "SchedulerCollisionError", "SchedulerJobError",
     "TooLargeError", "TransientError", "UnknownOptionError", "UnrecoverableError", "WaitingChildrenError", "WaitingError",
@@ -45,7 +46,7 @@ OPTIONAL = [
 ]
 PATHS = [
     *(f"bullrush.{name}" for name in (*CLASSES, *RAISED_BY_HANDLERS, "Event", "JobNode", "RunStats", "__version__")),
-    *(f"bullrush.{name}" for name in (*OF_TASKS, "current_job")),
+    *(f"bullrush.{name}" for name in (*OF_TASKS, "Profile", "Target", "current_job")),
     *(f"bullrush.aio.{name}" for name in (*CLASSES, "current_job", "queue_names")),
     *(f"bullrush.errors.{name}" for name in ERRORS),
 ]

@@ -19,6 +19,7 @@ from .jobs import NewJob as NewJob
 from .jobs import NewJobRecord as NewJobRecord
 from .jobs import NewJobs as NewJobs
 from .manual import ManualWork as ManualWork
+from .notifications import CoreNotifications as CoreNotifications
 from .pending import Completions as Completions
 from .pending import Pending as Pending
 from .queue import CoreQueue as CoreQueue

@@ -5,6 +5,7 @@ from typing import Any, final
 
 from .arrow import RowPlan
 from .jobs import JobRecord, Link, NewJob, NewJobs
+from .notifications import CoreNotifications
 from .pending import Pending
 from .route import CoreTarget
 
@@ -40,6 +41,8 @@ class CoreQueue:
         Returns the ids and the positions of those that existed. ``now`` is the time of the add in ms. All rows are
         encoded before this returns, and sent after it.
         """
+    def notifications(self) -> CoreNotifications:
+        """Return an object for messages about jobs of this queue."""
     def prepare(self) -> Pending[None]:
         """Connect, check the server and the queue, write ``meta``."""
     def redis_version(self) -> str | None:

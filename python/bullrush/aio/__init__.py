@@ -1,5 +1,6 @@
 """bullrush for asyncio: the same classes with the same arguments; calls are awaited."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from bullrush.aio.discovery import queue_names
@@ -13,12 +14,14 @@ from bullrush.aio.worker import Worker
 
 if TYPE_CHECKING:
     from bullrush.aio.legacy import LegacyQueue
+    from bullrush.aio.notifications import Notifications
 
 __all__ = [
     "FlowProducer",
     "Job",
     "JobScheduler",
     "LegacyQueue",
+    "Notifications",
     "Queue",
     "QueueEvents",
     "QueueEventsProducer",
@@ -27,11 +30,11 @@ __all__ = [
     "queue_names",
 ]
 
+_ROOMS = {"LegacyQueue": "bullrush.aio.legacy", "Notifications": "bullrush.aio.notifications"}
+
 
 def __getattr__(name: str) -> Any:
     """Import what not every program needs at its first use: others start sooner."""
-    if name != "LegacyQueue":
+    if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from bullrush.aio.legacy import LegacyQueue
-
-    return LegacyQueue
+    return getattr(importlib.import_module(_ROOMS[name]), name)

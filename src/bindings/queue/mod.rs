@@ -24,6 +24,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use super::endpoint::{endpoint, keys};
+use super::notifications::CoreNotifications;
 use super::output::Output;
 use super::pending::Pending;
 use super::route::PyTarget;
@@ -129,6 +130,11 @@ impl CoreQueue {
 
     fn redis_version(&self) -> Option<String> {
         self.handle().link().server().map(|server| server.version)
+    }
+
+    /// For messages about jobs of this queue.
+    fn notifications(&self) -> CoreNotifications {
+        CoreNotifications::open(self.endpoint.clone(), self.keys.prefix().to_owned())
     }
 
     fn prepare(&self) -> Pending {

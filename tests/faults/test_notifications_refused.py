@@ -1,0 +1,83 @@
+"""Listening where Redis cannot be reached, refuses it, or has no room for a connection."""
+
+import pytest
+from redis import Redis
+
+from bullrush import Notifications, errors
+from bullrush.embedded import EmbeddedRedis
+from bullrush.notifications import notifications as calls
+from tests.faults.proxy import Proxy
+from tests.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "_TIMEOUT_MS", 500)
+
+
+def test_a_user_without_the_channel_gets_an_error_and_may_get_the_right_later(
+    own_redis: Redis, server: EmbeddedRedis
+) -> None:
+    own_redis.acl_setuser("deaf", enabled=True, passwords=["+s3cret"], keys=["*"], commands=["+@all"], reset_channels=True)
+    heard: list[int] = []
+    with Notifications(server.url.replace("//", "//deaf:s3cret@")) as notifications:
+        for _ in range(2):
+            with pytest.raises(errors.RedisServerError, match="NOPERM") as refused:
+                notifications.listen("sched", "a", lambda: heard.append(1))
+            assert "s3cret" not in str(refused.value)
+        own_redis.execute_command("ACL", "SETUSER", "deaf", "&bull:ext:sched")
+        notifications.listen("sched", "a", lambda: heard.append(2))
+        with pytest.raises(errors.RedisServerError, match="NOPERM"):
+            notifications.listen("owls", "a", lambda: heard.append(3))
+        assert notifications.publish("sched", "a") == 1
+        wait_until(lambda: heard == [2])
+        with pytest.raises(errors.RedisServerError, match="NOPERM"):
+            notifications.publish("owls", "a")
+
+
+def test_a_server_without_room_for_a_connection_is_an_error(own_redis: Redis, server: EmbeddedRedis) -> None:
+    own_redis.config_set("maxclients", 1)
+    with Notifications(server.url) as notifications:
+        with pytest.raises(errors.ConnectionLostError):
+            notifications.listen("sched", "a", print)
+        own_redis.config_set("maxclients", 100)
+        heard: list[str] = []
+        wait_until(lambda: listens(notifications, heard))
+        own_redis.publish("bull:ext:sched", "a")
+        wait_until(lambda: heard == ["a"])
+
+
+def listens(notifications: Notifications, heard: list[str]) -> bool:
+    try:
+        notifications.listen("sched", "a", heard.append)
+    except errors.ConnectionLostError:
+        return False
+    return True
+
+
+def test_every_cut_leads_to_one_call(own_redis: Redis, proxy: Proxy) -> None:
+    calls = 0
+
+    def look() -> None:
+        nonlocal calls
+        calls += 1
+
+    with Notifications(proxy.url) as notifications:
+        notifications.listen("sched", "a", look)
+        for cuts in range(1, 4):
+            proxy.cut()
+            wait_until(lambda cuts=cuts: calls == cuts)
+        proxy.swallow(on=True)
+        own_redis.publish("bull:ext:sched", "a")
+        proxy.reset()
+        proxy.swallow(on=False)
+        proxy.cut()
+        wait_until(lambda: calls == 4)
+
+
+def test_a_wrong_password_is_an_error(own_redis: Redis, server: EmbeddedRedis) -> None:
+    own_redis.acl_setuser("me", enabled=True, passwords=["+right"], keys=["*"], commands=["+@all"], channels=["*"])
+    with Notifications(server.url.replace("//", "//me:s3cret@")) as notifications:
+        with pytest.raises(errors.RedisServerError, match="WRONGPASS") as refused:
+            notifications.listen("sched", "a", print)
+        assert "s3cret" not in str(refused.value)
