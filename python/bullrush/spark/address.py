@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,10 @@ class Address:
         if twins := [server for server in servers if servers.count(server) > 1]:
             raise InvalidOptionError(f"The server {twins[0]} is in urls twice")
         return addresses
+
+    def at(self, name: str) -> Address:
+        """Return the address of another queue beside this one, such as a route of it."""
+        return replace(self, name=name)
 
     @property
     def server(self) -> str:

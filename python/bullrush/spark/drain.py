@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import DrainError, InvalidOptionError, QueuePausedError
+from bullrush.routing import Profile
 from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop, worker_options
 from bullrush.spark.draining.questions import ask, look
 from bullrush.spark.draining.rounds import Rounds, seeds
-from bullrush.spark.draining.run_rows import WORKER, RunRows
+from bullrush.spark.draining.run_rows import QUEUE, WORKER, Piece, RunRows, divided
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.reading.columns import arrow_schema, parse_schema
 from bullrush.spark.reason import reason_of
-from bullrush.spark.results import SCHEMA, JobResult
+from bullrush.spark.results import JOB_COLUMNS, PROFILE
+from bullrush.spark.routing.unmatched import check_matched
 from bullrush.spark.rows.frame import check_session
 from bullrush.spark.servers import divided_workers, of_each_server
 from bullrush.values import checks
@@ -53,6 +56,7 @@ def drain(
     data: bool = False,
     results: Literal["redis", "tasks"] = "redis",
     paused: Literal["error", "wait"] = "error",
+    profile: Profile | Callable[[], Profile] | None = None,
     **options: Any,
 ) -> DataFrame:
     """Run the jobs of a queue on the executors, wait for the end, and return the results.
@@ -98,6 +102,10 @@ def drain(
             what a task that died had collected is lost, and all of it when the executors have gone. Use this if jobs
             are removed when they finish.
         paused: ``error``: a paused queue is an error, before and during the call. ``wait``: the workers wait.
+        profile: what the workers have, as for `Worker`: they also run the jobs of the routes that match. A dict for all
+            workers; or a function without arguments, which each task calls: with
+            ``TaskContext.get().resources()`` it finds the GPUs that Spark gave to the task. ``until="drained"`` then
+            waits for all routes, also for those that no worker matches; give ``max_seconds``.
         options: more options of `Worker`: ``batch_handler``, ``batch_size`` (1,000 for an `arrow_handler`),
             ``lock_duration``, ``limiter``... With ``run`` the run has this name; calls at the same time need different
             ones, since each returns the jobs of both.
@@ -105,7 +113,8 @@ def drain(
     Returns:
         One row per finished job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then the columns
         of ``returns``. ``ms`` is the time from the start of the last attempt to its stored result; with ``tasks`` it is
-        the time in the handler.
+        the time in the handler. With ``profile`` the column ``queue``, after ``ms``, is the queue of the job: the base
+        or a route. Ids are per queue.
 
     Raises:
         InvalidOptionError: an option is wrong, none of ``until``, ``max_jobs`` and ``max_seconds`` is given, there is
@@ -114,7 +123,7 @@ def drain(
         QueueNameError: the queue's name cannot be used.
         QueuePausedError: the queue is paused.
         ConnectionLostError, RedisServerError: the driver cannot use Redis.
-        DrainError: the tasks failed. With ``results="redis"`` it has the name of the run, whose results are in Redis.
+        DrainError: the tasks failed; or ``max_seconds`` was over while jobs waited in routes that no worker matches. With ``results="redis"`` it has the name of the run, whose results are in Redis.
 
     Redis:
         The results: per 5,000 jobs one LRANGE, and per job one HMGET in pipelines.
@@ -127,7 +136,7 @@ def drain(
     checks.boolean("data", data)
     check_choice("results", results, ("redis", "tasks"))
     check_choice("paused", paused, ("error", "wait"))
-    options = worker_options({"concurrency": concurrency, **options})
+    options = worker_options({"concurrency": concurrency, **options}, profile)
     if results == "redis":
         check_results_stay(options)
         if "name" in options:
@@ -135,56 +144,78 @@ def drain(
     elif data:
         raise InvalidOptionError("data=True needs results='redis'")
     check_worker("drain", addresses[0], handler, options)
-    typed = None if returns is None else _typed_columns(spark, returns, data)
+    routes = profile is not None
+    own = [*JOB_COLUMNS, *([QUEUE] if routes else []), *(["data"] if data else [])]
+    typed = None if returns is None else _typed_columns(spark, returns, own)
 
     run = options.pop("run", None) or uuid.uuid4().hex[:16] if results == "redis" else ""
     shares = [workers] if urls is None else divided_workers(spark, workers, len(addresses))
-    starts = []
+    starts: list[dict[str, int]] = []
     for place, address in enumerate(addresses):
         with NamingServer(addresses, place):
-            start, is_paused = ask(spark, address, look, run)
-            if is_paused and paused == "error":
-                raise QueuePausedError(f"queue {queue!r} is paused: resume it, or give paused='wait'")
-        if is_paused:
-            _log.info("drain of %s waits: the queue is paused", queue)
+            start, paused_name = ask(spark, address, look, run, routes)
+            if paused_name and paused == "error":
+                raise QueuePausedError(f"queue {paused_name!r} is paused: resume it, or give paused='wait'")
+        if paused_name:
+            _log.info("drain of %s waits: the queue is paused", paused_name)
         starts.append(start)
 
     def drained(address: Address, place: int) -> DataFrame:
         if results == "tasks":
-            collector = PartitionWorker(address, handler, options, stop)
-            # Computed now and cut from its lineage, so that no action on the result runs the workers again.
-            try:
-                rows = seeds(spark, shares[place]).mapInArrow(collector, SCHEMA).localCheckpoint(eager=True)
-            except Exception as error:  # of Spark, about its tasks
-                raise DrainError(f"the tasks on queue {queue!r} failed: {reason_of(error)}") from error
+            rows = _computed(
+                spark, PartitionWorker(address, handler, options, stop, tells_profile=routes), shares[place]
+            )
             return _with_json_columns(rows, returns, typed) if returns and typed else rows
         waits = paused == "wait"
         rounds = Rounds(spark, RunWorker(address, handler, options, stop, run, waits=waits), shares[place])
         rounds.run()
-        start, (end, _) = starts[place], ask(spark, address, look, run)
-        count = max(0, end - start)
+        ends, _ = ask(spark, address, look, run, routes)
+        pieces = [Piece(name, starts[place].get(name, 0), end) for name, end in ends.items()]
+        count = sum(max(0, piece.stop - piece.start) for piece in pieces)
         parts = max(1, min(math.ceil(count / _SMALLEST_PART), max(rounds.tasks, math.ceil(count / _PART))))
-        schema = _plain_columns(data)
+        read = divided(pieces, math.ceil(count / parts))
+        schema = _plain_columns(own)
         columns, more = arrow_schema(schema), arrow_schema(typed) if typed else None
-        reader = RunRows(address, run, start, start + count, parts, columns, more)
+        reader = RunRows(address, run, read, columns, more)
         for column in typed or ():
             schema.add(column)
-        return spark.range(0, parts, 1, parts).mapInArrow(reader, schema)
+        return spark.range(0, len(read), 1, len(read)).mapInArrow(reader, schema)
 
     return drained(addresses[0], 0) if urls is None else of_each_server(addresses, drained)
 
 
-def _plain_columns(data: bool) -> StructType:
+def _computed(spark: SparkSession, work: PartitionWorker, workers: int | None) -> DataFrame:
+    """Run the workers, and return the results that their tasks collected.
+
+    Raises:
+        DrainError: the tasks failed, or jobs of routes that none of them matches were left when the time was over.
+    """
+    address, stop = work.address, work.stop
+    began = time.monotonic()
+    # Computed now and cut from its lineage, so that no action on the result runs the workers again.
+    try:
+        rows = seeds(spark, workers).mapInArrow(work, work.schema).localCheckpoint(eager=True)
+    except Exception as error:  # of Spark, about its tasks
+        raise DrainError(f"the tasks on queue {address.name!r} failed: {reason_of(error)}") from error
+    if not work.has_routes:
+        return rows
+    limit = stop["max_seconds"]
+    if limit is not None and stop["until"] == "drained" and time.monotonic() - began >= limit:
+        profiles = rows.filter(f"state = '{PROFILE}'").select("error").distinct().collect()
+        check_matched(spark, address, stop["horizon"], [row.error for row in profiles], "")
+    return rows.filter(f"state <> '{PROFILE}'")
+
+
+def _plain_columns(names: Sequence[str]) -> StructType:
     from pyspark.sql import types as t
 
-    columns = t.StructType([t.StructField(name, t.StringType()) for name in JobResult._fields[:5]])
-    columns.add("attempts", t.LongType()).add("ms", t.DoubleType())
-    return columns.add("data", t.StringType()) if data else columns
+    kinds = {"attempts": t.LongType(), "ms": t.DoubleType()}
+    return t.StructType([t.StructField(name, kinds.get(name, t.StringType())) for name in names])
 
 
-def _typed_columns(spark: SparkSession, returns: str | StructType, data: bool) -> StructType:
+def _typed_columns(spark: SparkSession, returns: str | StructType, names: Sequence[str]) -> StructType:
     typed = parse_schema(spark, returns, "returns")
-    own = {name.lower(): name for name in (*JobResult._fields, WORKER, *(["data"] if data else []))}
+    own = {name.lower(): name for name in (*names, WORKER)}
     for name in typed.names:
         if name.lower() in own:
             raise InvalidOptionError(

@@ -16,6 +16,7 @@ from bullrush.errors import (
 )
 from bullrush.spark import JobResult, drain, enqueue, progress, worker
 from bullrush.spark.address import Address
+from bullrush.spark.results import JOB_COLUMNS
 
 pytestmark = pytest.mark.spark
 
@@ -28,7 +29,7 @@ def test_executors_work_the_queue_and_the_results_are_a_frame(
 
     enqueue(spark.range(1000), queue.name, url=redis_url, name="square")
     results = drain(spark, queue.name, square, url=redis_url, workers=2, returns="square long, label string")
-    assert results.columns == [*JobResult._fields, "square", "label"]
+    assert results.columns == [*JOB_COLUMNS, "square", "label"]
     rows = results.collect()
     assert {(row.name, row.state, row.attempts, row.error) for row in rows} == {("square", "completed", 1, None)}
     assert sorted(row.square for row in rows) == [n * n for n in range(1000)]
@@ -97,7 +98,7 @@ def test_the_worker_of_a_partition_also_serves_rdds(spark: SparkSession, queue: 
 
 def test_an_empty_queue_gives_an_empty_frame(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     results = drain(spark, queue.name, lambda job: None, url=redis_url)
-    assert results.columns == list(JobResult._fields)
+    assert results.columns == list(JOB_COLUMNS)
     assert results.count() == 0
 
 
@@ -111,7 +112,7 @@ def test_rows_have_the_data_and_nested_results_and_removed_jobs(
 
     returns = "point struct<x int>, tags array<string>, at timestamp"
     rows = drain(spark, queue.name, nested, url=redis_url, data=True, returns=returns).collect()
-    assert list(rows[0].asDict()) == [*JobResult._fields, "data", "point", "tags", "at"]
+    assert list(rows[0].asDict()) == [*JOB_COLUMNS, "data", "point", "tags", "at"]
     found = {
         row.jobId: (row.state, row.data, row.point and row.point.x, row.tags, row.at and row.at.year) for row in rows
     }

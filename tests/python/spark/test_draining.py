@@ -26,7 +26,7 @@ from bullrush.spark.draining.arguments import check_results_stay, check_worker, 
 from bullrush.spark.draining.held_jobs import held_jobs, release_jobs, still_held
 from bullrush.spark.draining.pickling import check_can_be_sent
 from bullrush.spark.draining.questions import _Asked, look
-from bullrush.spark.draining.run_rows import RunRows
+from bullrush.spark.draining.run_rows import Piece, RunRows, divided
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.reason import reason_of
 from tests.waiting import wait_until
@@ -51,7 +51,9 @@ def drained(
 
 def test_a_task_yields_only_counts_and_the_rows_are_read_from_redis(queue: Queue, address: Address) -> None:
     queue.add_bulk([{"name": "n", "data": n, "opts": {"remove_on_complete": n == 5}} for n in range(20)])
-    assert drained(address, lambda job: job.data * 2) == [{"completed": 20, "failed": 0, "retried": 0, "paused": False}]
+    assert drained(address, lambda job: job.data * 2) == [
+        {"completed": 20, "failed": 0, "retried": 0, "paused": None, "profile": None}
+    ]
     for _ in range(2):
         batches = [batch for part in range(3) for batch in rows_of(address, stop=20, parts=3, part=part)]
         rows = pa.Table.from_batches(batches).to_pylist()
@@ -64,7 +66,8 @@ def test_a_task_yields_only_counts_and_the_rows_are_read_from_redis(queue: Queue
 
 def rows_of(address: Address, stop: int, parts: int = 1, part: int = 0) -> list[pa.RecordBatch]:
     numbers = pa.RecordBatch.from_pydict({"id": [part]})
-    return list(RunRows(address, "r", 0, stop, parts, COLUMNS, None)(iter([numbers])))
+    pieces = divided([Piece(address.name, 0, stop)], -(-stop // parts))
+    return list(RunRows(address, "r", pieces, COLUMNS, None)(iter([numbers])))
 
 
 NESTED = pa.schema(
@@ -87,7 +90,7 @@ def test_jobs_that_others_ran_later_or_that_took_an_id_again_are_no_results_of_t
     queue.remove("j3")
     queue.get_job("j4").retry("completed")  # waits, and this run ran it last
     numbers = pa.RecordBatch.from_pydict({"id": [0]})
-    read = RunRows(address, "r", 0, 5, 1, COLUMNS, NESTED)(iter([numbers]))
+    read = RunRows(address, "r", [[Piece(address.name, 0, 5)]], COLUMNS, NESTED)(iter([numbers]))
     rows = {row["jobId"]: row for row in pa.Table.from_batches(list(read)).to_pylist()}
     assert {job_id: row["state"] for job_id, row in rows.items()} == {
         "j0": "completed", "j1": "removed", "j2": "removed", "j3": "removed", "j4": "waiting"
@@ -144,7 +147,7 @@ def test_a_task_ends_although_a_handler_hangs_and_its_job_goes_back_to_the_queue
     try:
         (row,) = drained(address, lambda job: job.data == 2 and gate.wait(60), options=options, max_seconds=0.3)
         assert not gate.is_set()
-        assert row == {"completed": 3, "failed": 0, "retried": 0, "paused": False}
+        assert row == {"completed": 3, "failed": 0, "retried": 0, "paused": None, "profile": None}
         assert still_held(address, "r") == ["3"]
         assert release_jobs(address, "r", 1, 20) == 1
         assert queue.get_ranges(["wait"]) == ["3"]
@@ -312,7 +315,7 @@ def test_a_question_that_fails_in_a_task_is_answered_with_its_error(address: Add
         asked = _Asked(address, look, ("r",))
         return json.loads(next(asked(iter([SEED]))).column(0)[0].as_py())
 
-    assert answer(address) == [[0, False], None, []]
+    assert answer(address) == [[{address.name: 0}, None], None, []]
     missing = Address("q", f"file:{tmp_path}/none", "bull")
     _, error, (text,) = answer(missing)
     assert error == "InvalidOptionError" and "none" in text
@@ -341,5 +344,5 @@ def test_redis_that_cannot_be_used_is_an_error_of_the_driver(queue: Queue, redis
     with pytest.raises(ConnectionLostError):
         look(Address("q", f"unix://{tmp_path}/no.sock", "bull"), "r")
     queue.pause()
-    assert look(Address(queue.name, redis_url, "bull"), "r") == (0, True)
+    assert look(Address(queue.name, redis_url, "bull"), "r") == ({queue.name: 0}, queue.name)
     assert issubclass(QueuePausedError, Exception)

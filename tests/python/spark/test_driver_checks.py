@@ -150,6 +150,6 @@ def test_an_arrow_handler_is_a_batch_handler_and_gets_big_batches() -> None:
         worker("q", handler)
     with pytest.raises(InvalidOptionError, match="give it as batch_handler="):
         check_worker("drain", Address("q", "redis://127.0.0.1:1", "bull"), handler, {})
-    assert worker_options({"batch_handler": handler}) == {"batch_handler": handler, "batch_size": 1_000}
-    assert worker_options({"batch_handler": handler, "batch_size": 7})["batch_size"] == 7
-    assert worker_options({"batch_handler": len}) == {"batch_handler": len}
+    assert worker_options({"batch_handler": handler}, None) == {"batch_handler": handler, "batch_size": 1_000}
+    assert worker_options({"batch_handler": handler, "batch_size": 7}, None)["batch_size"] == 7
+    assert worker_options({"batch_handler": len}, None) == {"batch_handler": len}

@@ -15,7 +15,7 @@ from bullrush.errors import ConnectionLostError, InvalidOptionError
 from bullrush.spark import JobResult, worker
 from bullrush.spark.address import Address
 from bullrush.spark.draining.outbox import Outbox
-from bullrush.spark.results import to_batch
+from bullrush.spark.results import JOB_COLUMNS, to_batch
 from bullrush.values.naming import RESERVED_IDS
 from tests.waiting import wait_until
 
@@ -38,7 +38,7 @@ def test_batches_return_batches(queue: Queue, redis_url: str) -> None:
     seed = pa.RecordBatch.from_pydict({"id": [1]})
     batches = list(worker(queue.name, lambda job: job.data["n"], url=redis_url)(iter([seed])))
     table = pa.Table.from_batches(batches)
-    assert table.column_names == list(JobResult._fields)
+    assert table.column_names == list(JOB_COLUMNS)
     assert sorted(map(int, table["result"].to_pylist())) == list(range(20))
 
 

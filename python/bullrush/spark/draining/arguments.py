@@ -8,6 +8,7 @@ from typing import Any, Final
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
 from bullrush.spark.draining.pickling import check_can_be_sent
+from bullrush.spark.routing.profiles import on_driver, with_profile
 from bullrush.spark.tasks.arrow_handler import ArrowHandler
 from bullrush.values import checks
 from bullrush.worker.worker import Worker
@@ -58,7 +59,7 @@ def check_worker(what: str, address: Address, handler: Callable[[Any], Any] | No
         raise InvalidOptionError(f"{what} runs its workers in tasks: leave autorun out")
     if isinstance(handler, ArrowHandler):
         raise InvalidOptionError("An arrow_handler gets many jobs at once: give it as batch_handler=")
-    Worker(address.name, handler, prefix=address.prefix, **options)
+    Worker(address.name, handler, prefix=address.prefix, **on_driver(options))
     if handler is None and options.get("batch_handler") is None:
         raise InvalidOptionError(f"{what} needs a handler or a batch_handler")
     if handler is not None:
@@ -68,11 +69,14 @@ def check_worker(what: str, address: Address, handler: Callable[[Any], Any] | No
             check_can_be_sent(name, options[name])
 
 
-def worker_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the workers. Batches of an Arrow handler have up to 1,000 jobs by default, and not 1."""
-    if isinstance(options.get("batch_handler"), ArrowHandler):
-        return {"batch_size": _ARROW_BATCH, **options}
-    return dict(options)
+def worker_options(options: Mapping[str, Any], profile: object) -> dict[str, Any]:
+    """Return the options of the workers. Batches of an Arrow handler have up to 1,000 jobs by default, and not 1.
+
+    Raises:
+        InvalidOptionError: the profile is no dict and no function, or cannot be sent to the executors.
+    """
+    arrow = isinstance(options.get("batch_handler"), ArrowHandler)
+    return with_profile({"batch_size": _ARROW_BATCH, **options} if arrow else dict(options), profile)
 
 
 def check_results_stay(options: Mapping[str, Any]) -> None:

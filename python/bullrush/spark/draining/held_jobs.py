@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bullrush.queue.queue import Queue
 from bullrush.spark.address import Address
+from bullrush.spark.routing.queues import queues_of
 from bullrush.worker.worker import Worker
 
 #: Active ids per call. Parts overlap, since jobs leave the list between two calls.
@@ -37,13 +38,19 @@ def held_jobs(queue: Queue, run: str) -> dict[str, float]:
         start += _WINDOW - _OVERLAP
 
 
-def still_held(address: Address, run: str) -> list[str]:
-    """Return the ids of the active jobs of a run."""
-    with address.open() as queue:
-        return list(held_jobs(queue, run))
+def still_held(address: Address, run: str, routes: bool = False) -> list[str]:
+    """Return the ids of the active jobs of a run. Those in routes, if asked for, have the queue before them."""
+    with address.open() as base:
+        return [
+            job_id if name == address.name else f"{name}:{job_id}"
+            for name in queues_of(base, routes)
+            for job_id in held_jobs(address.at(name).open(), run)
+        ]
 
 
-def release_jobs(address: Address, run: str, max_stalled_count: int, seconds: float | None) -> int | None:
+def release_jobs(
+    address: Address, run: str, max_stalled_count: int, seconds: float | None, routes: bool = False
+) -> int | None:
     """Wait until no active job belongs to a run whose tasks have ended.
 
     A worker that Spark kills may go on for some seconds and finish its jobs. The others return to the queue when their
@@ -54,12 +61,25 @@ def release_jobs(address: Address, run: str, max_stalled_count: int, seconds: fl
         run: the run.
         max_stalled_count: the option of the run's workers.
         seconds: when to give up; None is never.
+        routes: the run also has jobs of the routes of the queue.
 
     Returns:
         How many jobs went back to the queue: they were active and are not finished. None if some still are active in
         the end.
     """
     ends = None if seconds is None else time.monotonic() + seconds
+    with address.open() as base:
+        released = 0
+        for name in queues_of(base, routes):
+            count = _release_jobs_of(address.at(name), run, max_stalled_count, ends)
+            if count is None:
+                return None
+            released += count
+        return released
+
+
+def _release_jobs_of(address: Address, run: str, max_stalled_count: int, ends: float | None) -> int | None:
+    """Do it for one queue, until ``ends`` on the monotonic clock."""
     found: set[str] = set()
     with (
         address.open() as queue,

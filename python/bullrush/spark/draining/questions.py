@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bullrush import errors
 from bullrush.spark.address import Address
+from bullrush.spark.routing.queues import queues_of
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
+
+    from bullrush.queue.queue import Queue
 
 
 def ask(spark: SparkSession, address: Address, question: Callable[..., Any], *arguments: object) -> Any:
@@ -32,8 +35,13 @@ def ask(spark: SparkSession, address: Address, question: Callable[..., Any], *ar
     return answer
 
 
-def look(address: Address, run: str) -> tuple[int, bool]:
-    """Return how many jobs the list of a run has, and whether the queue is paused.
+def look(address: Address, run: str, routes: bool = False) -> tuple[dict[str, int], str | None]:
+    """Return how many jobs the list of a run has, and which queue is paused, if one is.
+
+    Args:
+        address: the queue.
+        run: the run.
+        routes: look at the routes of the queue, too.
 
     Raises:
         ConnectionLostError, RedisServerError: Redis cannot be used.
@@ -41,8 +49,19 @@ def look(address: Address, run: str) -> tuple[int, bool]:
     with address.open_on_driver() as queue:
         # A script: a user without the right to run any would let the workers wait for it.
         queue.get_job_counts("waiting")
-        (length,) = queue.core.commands([["LLEN", queue.to_key(f"ext:run-{run}")]]).wait()
-        return length, queue.is_paused()
+        names = queues_of(queue, routes)
+        lengths = queue.core.commands([["LLEN", f"{address.prefix}:{name}:ext:run-{run}"] for name in names]).wait()
+        return dict(zip(names, lengths, strict=True)), paused_queue(queue, address.prefix, names)
+
+
+def paused_queue(queue: Queue, prefix: str, names: Sequence[str]) -> str | None:
+    """Return the first of some queues that is paused: the base, or routes of it.
+
+    Redis:
+        One HEXISTS per queue, in one pipeline.
+    """
+    paused = queue.core.commands([["HEXISTS", f"{prefix}:{name}:meta", "paused"] for name in names]).wait()
+    return next((name for name, is_paused in zip(names, paused, strict=True) if is_paused), None)
 
 
 @dataclass(frozen=True)

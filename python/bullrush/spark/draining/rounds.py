@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from bullrush.spark.draining.held_jobs import release_jobs, still_held
 from bullrush.spark.draining.questions import ask
 from bullrush.spark.draining.run_worker import STATS, RunWorker
 from bullrush.spark.reason import reason_of
+from bullrush.spark.routing.unmatched import check_matched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,23 +62,25 @@ class Rounds:
         limit = worker.stop["max_seconds"]
         ends = None if limit is None else time.monotonic() + limit
         most_stalls = worker.options.get("max_stalled_count", _MAX_STALLED)
+        profiles: set[str] = set()
         number = 1
         while True:
             done = seeds(self.spark, workers).mapInArrow(worker, STATS).collect()
             self.tasks = self.tasks or len(done)
-            if any(row.paused for row in done):
+            profiles |= {row.profile for row in done if row.profile}
+            if paused := next((row.paused for row in done if row.paused), None):
                 raise QueuePausedError(
-                    f"queue {worker.address.name!r} was paused while run {worker.run} drained it. The jobs that it "
+                    f"queue {paused!r} was paused while run {worker.run} drained it. The jobs that it "
                     "finished are in Redis; resume the queue and drain it again, or give paused='wait'"
                 )
             left = None if ends is None else ends - time.monotonic()
             if left is not None and left <= 0:
-                self._warn_of_held()
+                self._end_in_time(profiles)
                 return
-            released = ask(self.spark, worker.address, release_jobs, worker.run, most_stalls, left)
+            released = ask(self.spark, worker.address, release_jobs, worker.run, most_stalls, left, worker.has_routes)
             left = None if ends is None else ends - time.monotonic()
-            if released is None:
-                self._warn_of_held()
+            if released is None or (left is not None and left <= 0):
+                self._end_in_time(profiles)
             if not released or (left is not None and left <= 0):
                 return
             number += 1
@@ -89,10 +93,20 @@ class Rounds:
             )
             worker, workers = self._next(released, left)
 
+    def _end_in_time(self, profiles: Iterable[str]) -> None:
+        """Tell what is left when the time is over.
+
+        Raises:
+            DrainError: jobs wait in routes that no worker matches.
+        """
+        self._warn_of_held()
+        if self.worker.has_routes and self.worker.stop["until"] == "drained":
+            check_matched(self.spark, self.worker.address, self.worker.stop["horizon"], profiles, self.worker.run)
+
     def _warn_of_held(self) -> None:
         """Name the jobs that still were active when the time was over."""
         address, run = self.worker.address, self.worker.run
-        if held := ask(self.spark, address, still_held, run):
+        if held := ask(self.spark, address, still_held, run, self.worker.has_routes):
             more = f" and {len(held) - _NAMED:,} more" if len(held) > _NAMED else ""
             _log.warning(
                 "drain of %s, run %s: jobs were still active when max_seconds was over: %s%s. They go back to the queue "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.arrow import ArrowReader
 from bullrush.errors import RunExpiredError
@@ -16,6 +16,32 @@ if TYPE_CHECKING:
 
 #: The column with the name of the worker that ran a job last, which begins with its run.
 WORKER: Final = "processedBy"
+#: The column with the queue of a job: the base, or a route.
+QUEUE: Final = "queue"
+
+
+class Piece(NamedTuple):
+    """Some of the jobs of a run in one queue: the name of the queue, their first place in its list, and the place after the last."""
+
+    queue: str
+    start: int
+    stop: int
+
+
+def divided(pieces: Iterable[Piece], size: int) -> list[list[Piece]]:
+    """Divide pieces into parts with ``size`` jobs each; the last part may have fewer."""
+    parts: list[list[Piece]] = [[]]
+    room = size
+    for queue, start, stop in pieces:
+        while start < stop:
+            if not room:
+                parts.append([])
+                room = size
+            end = min(stop, start + room)
+            parts[-1].append(Piece(queue, start, end))
+            room -= end - start
+            start = end
+    return parts
 
 
 @dataclass(frozen=True)
@@ -27,18 +53,14 @@ class RunRows:
     Attributes:
         address: the queue.
         run: the run.
-        start: the place in the run's list of the first job.
-        stop: the place after the last job.
-        parts: how many parts of about the same size there are.
-        columns: the columns to read.
+        parts: the parts, see `divided`.
+        columns: the columns to read; `QUEUE` is the name of the job's queue.
         returns: more columns, from the fields of the results; None for none.
     """
 
     address: Address
     run: str
-    start: int
-    stop: int
-    parts: int
+    parts: Sequence[Sequence[Piece]]
     columns: pyarrow.Schema
     returns: pyarrow.Schema | None
 
@@ -52,25 +74,36 @@ class RunRows:
 
         # An empty batch first, since Spark needs the columns even if there is no job.
         yield _empty([*self.columns, *(self.returns or ())])
-        columns = self.columns.append(pa.field(WORKER, pa.string()))
-        with few_reservations(), self.address.open() as queue:
+        read = [field for field in self.columns if field.name != QUEUE]
+        columns = pa.schema([*read, pa.field(WORKER, pa.string())])
+        with few_reservations():
             for batch in batches:
                 for part in batch.column(0).to_pylist():
-                    yield from self._read(ArrowReader(queue, columns, returns=self.returns), part)
+                    for piece in self.parts[part]:
+                        with self.address.at(piece.queue).open() as queue:
+                            yield from self._read(ArrowReader(queue, columns, returns=self.returns), piece)
 
-    def _read(self, reader: ArrowReader, part: int) -> Iterator[pyarrow.RecordBatch]:
-        count = self.stop - self.start
-        start, stop = (self.start + count * number // self.parts for number in (part, part + 1))
-        missing = stop - start
-        for rows in reader.run(self.run, start, stop):
+    def _read(self, reader: ArrowReader, piece: Piece) -> Iterator[pyarrow.RecordBatch]:
+        missing = piece.stop - piece.start
+        for rows in reader.run(self.run, piece.start, piece.stop):
             missing -= rows.num_rows
-            yield self._of_run(rows)
+            yield self._with_queue(self._of_run(rows), piece.queue)
         if missing:
+            count = sum(stop - start for part in self.parts for _, start, stop in part)
             raise RunExpiredError(
                 f"{missing:,} of the {count:,} results are gone: the list of the run {self.run} in queue "
-                f"{self.address.name!r} was removed, or it was older than 7 days. Write results that you need longer to "
+                f"{piece.queue!r} was removed, or it was older than 7 days. Write results that you need longer to "
                 "a table, or cache them"
             )
+
+    def _with_queue(self, rows: pyarrow.RecordBatch, queue: str) -> pyarrow.RecordBatch:
+        """Return the rows with the name of their queue, if that is a column."""
+        if QUEUE not in self.columns.names:
+            return rows
+        import pyarrow as pa
+
+        place = self.columns.names.index(QUEUE)
+        return rows.add_column(place, pa.field(QUEUE, pa.string()), pa.array([queue] * rows.num_rows, pa.string()))
 
     def _of_run(self, rows: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         """Return the rows without the column of the workers; those of other workers as removed jobs."""

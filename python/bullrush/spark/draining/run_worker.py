@@ -7,19 +7,24 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from bullrush.errors import ConnectionLostError
 from bullrush.queue.queue import Queue
 from bullrush.spark.address import Address
 from bullrush.spark.draining.deadline import ends_in_time
+from bullrush.spark.draining.questions import paused_queue
 from bullrush.spark.draining.small_memory import few_reservations
+from bullrush.spark.routing.profiles import in_task
+from bullrush.spark.routing.queues import queues_of
 from bullrush.worker.running.run import RunStats
 from bullrush.worker.worker import Worker
 
 if TYPE_CHECKING:
     import pyarrow
 
-#: The row of each task, as a Spark schema.
-STATS: Final = "completed long, failed long, retried long, paused boolean"
+#: The row of each task, as a Spark schema; `profile` is JSON.
+STATS: Final = "completed long, failed long, retried long, paused string, profile string"
 
 #: Seconds between two signs of life: Spark may be set to end a silent Python process.
 _BEAT: Final = 5.0
@@ -57,35 +62,49 @@ class RunWorker:
                 yield from self._work()
 
     def _work(self) -> Iterator[pyarrow.RecordBatch]:
-        nothing = _row(0, 0, 0, False).slice(0, 0)
+        nothing = _row(0, 0, 0, None, None).slice(0, 0)
+        options = in_task(self.options)
         yield nothing
         with self.address.open() as queue:
             queue.wait_until_ready()  # fails if Redis cannot be reached; a worker would wait for it without limit
-            worker = self._worker()
+            worker = self._worker(options)
             ended: list[RunStats | BaseException] = []
             running = threading.Thread(target=_run, args=(worker, self.stop, ended), name="bullrush-run")
             running.start()
-            paused = 0
+            beats, paused = 0, None
             with ends_in_time(worker, self.stop, self.options):
                 try:
-                    while running.is_alive() and paused < _PAUSED_BEATS:
+                    while running.is_alive() and beats < _PAUSED_BEATS:
                         running.join(self.beat)
                         yield nothing
-                        paused = paused + 1 if running.is_alive() and not self.waits and _is_paused(queue) else 0
+                        paused = self._paused(queue) if running.is_alive() and not self.waits else None
+                        beats = beats + 1 if paused else 0
                 finally:
                     worker.close()
                     running.join()
         if isinstance(ended[0], BaseException):
             raise ended[0]
         stats = ended[0]
-        yield _row(stats.completed, stats.failed, stats.retried, paused >= _PAUSED_BEATS)
+        profile = orjson.dumps(options["profile"]).decode() if self.has_routes else None
+        yield _row(stats.completed, stats.failed, stats.retried, paused if beats >= _PAUSED_BEATS else None, profile)
 
-    def _worker(self) -> Worker:
+    @property
+    def has_routes(self) -> bool:
+        """Whether the worker serves routes of the queue, too."""
+        return "profile" in self.options
+
+    def _paused(self, queue: Queue) -> str | None:
+        try:
+            return paused_queue(queue, self.address.prefix, queues_of(queue, self.has_routes))
+        except ConnectionLostError:  # the worker waits for Redis as well
+            return None
+
+    def _worker(self, options: dict[str, Any]) -> Worker:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         name = f"{self.run}.{context.taskAttemptId() if context else 0}"
-        options = {**self.options, "name": name, "run": self.run}
+        options = {**options, "name": name, "run": self.run}
         return Worker(
             self.address.name,
             self.handler,
@@ -102,16 +121,10 @@ def _run(worker: Worker, stop: dict[str, Any], ended: list[RunStats | BaseExcept
         ended.append(error)
 
 
-def _is_paused(queue: Queue) -> bool:
-    try:
-        return queue.is_paused()
-    except ConnectionLostError:  # the worker waits for Redis as well
-        return False
-
-
-def _row(completed: int, failed: int, retried: int, paused: bool) -> pyarrow.RecordBatch:
+def _row(completed: int, failed: int, retried: int, paused: str | None, profile: str | None) -> pyarrow.RecordBatch:
     import pyarrow as pa
 
     names = ("completed", "failed", "retried")
     numbers = [pa.array([number], pa.int64()) for number in (completed, failed, retried)]
-    return pa.RecordBatch.from_arrays([*numbers, pa.array([paused], pa.bool_())], [*names, "paused"])
+    texts = [pa.array([text], pa.string()) for text in (paused, profile)]
+    return pa.RecordBatch.from_arrays([*numbers, *texts], [*names, "paused", "profile"])

@@ -17,11 +17,12 @@ class Stopwatch:
     """Wraps handlers, and keeps the time of the last attempt of each job until `take`."""
 
     def __init__(self) -> None:
-        self._times: dict[str, float] = {}
+        #: By queue and id: ids are per queue, and a worker may serve several.
+        self._times: dict[tuple[str, str], float] = {}
 
-    def take(self, job_id: str) -> float:
+    def take(self, job: JobCalls) -> float:
         """Return the time of a job's last attempt in ms; 0 if its handler was not called."""
-        return self._times.pop(job_id, 0.0)
+        return self._times.pop((job.queue_name, job.id), 0.0)
 
     def around(self, handler: Callable[..., Any]) -> Callable[..., Any]:
         """Return the handler with time measurement. Each job of a batch gets an equal part of the time."""
@@ -49,7 +50,7 @@ class Stopwatch:
 
     def _note(self, given: JobCalls | Sequence[JobCalls], ms: float) -> None:
         if isinstance(given, JobCalls):
-            self._times[given.id] = ms
+            self._times[given.queue_name, given.id] = ms
         else:
             for job in given:
-                self._times[job.id] = ms / len(given)
+                self._times[job.queue_name, job.id] = ms / len(given)
