@@ -73,6 +73,11 @@ impl PyJobRecord {
     }
 
     #[getter]
+    fn queue_name(&self) -> Option<&str> {
+        self.held_job().map(|job| job.lane.queue())
+    }
+
+    #[getter]
     fn cancelled(&self) -> bool {
         self.held_job().is_some_and(|job| job.lease.is_lost() || job.lease.cancel_reason().is_some())
     }

@@ -79,9 +79,19 @@ impl BlockingLink {
     /// # Errors
     /// See [`BlockingLink::wait`].
     pub async fn wait_marker(&mut self, key: &str, timeout: Duration) -> Result<Option<(String, f64)>> {
+        let popped = self.wait_markers(&[key], timeout).await?;
+        Ok(popped.map(|(_, member, score)| (member, score)))
+    }
+
+    /// Waits for a marker of several queues, the first one preferred, and returns its key, member and score; `None`
+    /// after `timeout`.
+    ///
+    /// # Errors
+    /// See [`BlockingLink::wait`]. The server refuses all keys if it refuses one.
+    pub async fn wait_markers(&mut self, keys: &[&str], timeout: Duration) -> Result<Option<(String, String, f64)>> {
         let timeout = timeout.max(SHORTEST);
         let mut cmd = redis::cmd("BZPOPMIN");
-        cmd.arg(key).arg(format!("{:.3}", timeout.as_secs_f64()));
+        cmd.arg(keys).arg(format!("{:.3}", timeout.as_secs_f64()));
         read_marker(self.wait(&cmd, timeout).await?)
     }
 
@@ -126,14 +136,14 @@ impl BlockingLink {
 }
 
 /// Reads `[key, member, score]` or nil.
-fn read_marker(value: Value) -> Result<Option<(String, f64)>> {
-    let mut items = reply::array(value)?.into_iter().skip(1);
-    let (Some(member), Some(score)) = (items.next(), items.next()) else {
+fn read_marker(value: Value) -> Result<Option<(String, String, f64)>> {
+    let mut items = reply::array(value)?.into_iter();
+    let (Some(key), Some(member), Some(score)) = (items.next(), items.next(), items.next()) else {
         return Ok(None);
     };
     let score = match score {
         Value::Double(score) => score,
         other => reply::text(other)?.parse().unwrap_or(0.0),
     };
-    Ok(Some((reply::text(member)?, score)))
+    Ok(Some((reply::text(key)?, reply::text(member)?, score)))
 }

@@ -119,6 +119,10 @@ impl HeldLocks {
         locks.get_key_value(id).map(|(id, lock)| (id.clone(), lock.token.clone()))
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// The ids of all held jobs.
     pub fn ids(&self) -> Vec<String> {
         self.0.lock().keys().map(|id| (**id).to_owned()).collect()
@@ -151,13 +155,19 @@ impl HeldLocks {
 
     /// Note the result of a renewal that was sent `at` that moment; the locks that were refused are lost.
     ///
-    /// Returns the ids of the lost locks that were not known to be lost.
-    pub fn renewed<'a>(&self, locks: &'a [(Arc<str>, Arc<str>)], refused: &[String], at: Instant) -> Vec<&'a str> {
+    /// Returns the (id, token) of the lost locks that were not known to be lost.
+    pub fn renewed<'a>(
+        &self,
+        locks: &'a [(Arc<str>, Arc<str>)],
+        refused: &[String],
+        at: Instant,
+    ) -> Vec<&'a (Arc<str>, Arc<str>)> {
         let mut held = self.0.lock();
         let mut lost = Vec::new();
-        for (id, token) in locks {
+        for held_lock in locks {
+            let (id, token) = held_lock;
             if refused.iter().any(|refused| **refused == **id) {
-                lost.extend(Self::take(&mut held, id, token).filter(|lock| lock.lease.lose()).map(|_| &**id));
+                lost.extend(Self::take(&mut held, id, token).filter(|lock| lock.lease.lose()).map(|_| held_lock));
             } else if let Some(lock) = held.get(id).filter(|lock| lock.token == *token) {
                 *lock.lease.renewed.lock() = at;
             }

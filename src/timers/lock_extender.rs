@@ -25,8 +25,9 @@ pub struct LockExtender {
 }
 
 impl LockExtender {
-    /// Run until dropped. `lost` gets the id of every lost lock and how that was noticed, `failed` the text of every other error.
-    pub async fn run(self, mut lost: impl FnMut(&str, Loss), mut failed: impl FnMut(String)) {
+    /// Run until dropped. `lost` gets the id and the token of every lost lock and how that was noticed, `failed` the text of
+    /// every other error.
+    pub async fn run(self, mut lost: impl FnMut(&str, &Arc<str>, Loss), mut failed: impl FnMut(String)) {
         let period = (self.renew_time / 2).max(Duration::from_millis(1));
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,7 +44,9 @@ impl LockExtender {
                 match tokio::time::timeout(period, renewal).await.unwrap_or_else(late) {
                     Ok(refused) => {
                         outage.ends();
-                        self.locks.renewed(chunk, &refused, sent).into_iter().for_each(|id| lost(id, Loss::Renewal));
+                        for (id, token) in self.locks.renewed(chunk, &refused, sent) {
+                            lost(id, token, Loss::Renewal);
+                        }
                     }
                     // The locks stay due and are tried again at the next tick.
                     Err(error) if outage.begins(&error) => failed(format!("could not renew locks: {error}")),
@@ -52,7 +55,7 @@ impl LockExtender {
             }
             for (id, token) in self.locks.older_than(self.lock_duration) {
                 if self.locks.lose(&id, &token) {
-                    lost(&id, Loss::Expired);
+                    lost(&id, &token, Loss::Expired);
                 }
             }
         }

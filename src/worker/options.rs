@@ -47,6 +47,8 @@ pub struct WorkerOptions {
     pub lanes: Vec<LaneSpec>,
     /// What the worker has, if it takes jobs of routes.
     pub routing: Option<Routing>,
+    /// Serve a lane only while those of better tiers have no jobs.
+    pub strict: bool,
     /// Jobs claimed ahead; `None` adapts to the handler's speed, 0 is strict BullMQ.
     pub prefetch: Option<usize>,
     pub lock_duration: Duration,
@@ -105,6 +107,12 @@ impl Routing {
 }
 
 impl WorkerOptions {
+    /// Whether the worker may serve other queues than the one that it is made for.
+    #[must_use]
+    pub fn has_lanes(&self) -> bool {
+        !self.lanes.is_empty() || self.routing.is_some()
+    }
+
     /// What each finish call says about this worker.
     #[must_use]
     pub fn finished_by(&self) -> FinishedBy<'_> {

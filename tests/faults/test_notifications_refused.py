@@ -18,7 +18,9 @@ def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_user_without_the_channel_gets_an_error_and_may_get_the_right_later(
     own_redis: Redis, server: EmbeddedRedis
 ) -> None:
-    own_redis.acl_setuser("deaf", enabled=True, passwords=["+s3cret"], keys=["*"], commands=["+@all"], reset_channels=True)
+    own_redis.acl_setuser(
+        "deaf", enabled=True, passwords=["+s3cret"], keys=["*"], commands=["+@all"], reset_channels=True
+    )
     heard: list[int] = []
     with Notifications(server.url.replace("//", "//deaf:s3cret@")) as notifications:
         for _ in range(2):

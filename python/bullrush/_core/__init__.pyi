@@ -26,6 +26,7 @@ from .queue import CoreQueue as CoreQueue
 from .route import CoreProfile as CoreProfile
 from .route import CoreTarget as CoreTarget
 from .watch import ConnectionWatch as ConnectionWatch
+from .worker import CoreLane as CoreLane
 from .worker import CoreWorker as CoreWorker
 from .worker import CoreWorkerOptions as CoreWorkerOptions
 from .worker import WorkerEvent as WorkerEvent

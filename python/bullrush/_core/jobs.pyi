@@ -26,6 +26,9 @@ class JobRecord:
     def token(self) -> str | None:
         """The lock token, for a job that a worker of this process holds."""
     @property
+    def queue_name(self) -> str | None:
+        """The queue, for a job that a worker of this process holds."""
+    @property
     def cancelled(self) -> bool:
         """True once the lock is proven lost, the worker's close deadline has passed, or the job was cancelled."""
     @property

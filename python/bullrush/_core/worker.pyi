@@ -6,6 +6,10 @@ from .jobs import JobRecord
 from .pending import Pending
 from .route import CoreProfile
 
+#: A queue that a worker serves: name, tier ("server", "specific" or "base"), weight, whether it is known to be used (timers may create keys of
+#: it), and the most of its jobs at a time.
+CoreLane: TypeAlias = tuple[str, str, int, bool, int | None]
+
 @final
 class CoreWorkerOptions:
     """The options of a worker, for `CoreWorker` and `ManualWork`."""
@@ -23,12 +27,16 @@ class CoreWorkerOptions:
         run: str | None = None, allow_legacy: bool = False, notify: bool = False,
         fan_out: bool = False,
         profile: CoreProfile | None = None, routes_only: bool = False,
+        lanes: list[CoreLane] | None = None, strict: bool = False,
     ) -> CoreWorkerOptions:  # fmt: skip
-        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour)."""
+        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour).
+
+        ``lanes``: the queues to serve; without any, the worker's own.
+        """
 
 #: One event of a worker: (kind, record or None, text, numbers, stack traces (JSON), ``details``, class of an error that the core made).
 #: Kinds: "completed" (text = returnvalue JSON, numbers = finished on, 0), "failed" (for good; text = reason, numbers = finished on, 0),
-#: "retried" (numbers = delay, time of the next run), "refused" (will fail without being run), "stalled" and "scheduler_repaired" and "lock_lost" (text = id), "drained",
+#: "retried" (numbers = delay, time of the next run), "refused" (will fail without being run), "scheduler_repaired" (text = id), "stalled" (text = queue, a colon, id), "lock_lost" (text = token, a space, id), "drained",
 #: "error" (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "dropped"
 #: (text = how many events nobody took), "evicts" (text = policy), "checks_skipped" (text = percent), "closed".
 WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, tuple[int, int], bytes | None, object, str | None]
@@ -83,8 +91,8 @@ class CoreWorker:
     def set_concurrency(self, concurrency: int) -> None: ...
     def pause(self) -> None:
         """Stop fetching; jobs that no handler has started go back to the queue."""
-    def limit(self, ms: int) -> None:
-        """Fetch nothing for ``ms``; jobs that no handler has started go back to the queue."""
+    def limit(self, ms: int, queue: str) -> None:
+        """Fetch nothing of a queue for ``ms``; its jobs that no handler has started go back."""
     def record_start(self, record: JobRecord) -> Pending[None] | None:
         """Write the start of a job that was claimed ahead and has started. None: it is written already, as for the first jobs of a fetch."""
     def resume(self) -> None: ...

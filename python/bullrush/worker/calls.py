@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -16,6 +16,8 @@ from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.handlers.given import given_handlers
+from bullrush.worker.lanes.lane import Lane
+from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import log_close, log_start, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.monitoring.prometheus import MetricsCalls
@@ -102,6 +104,11 @@ class WorkerCalls(MetricsCalls[JobT]):
         self._runs = 0
         self._paused = False
         self._run: WorkerRun | None = None
+        self._lanes: tuple[Lane, ...] = ()
+
+    def serve(self, lanes: Sequence[Lane]) -> None:
+        """Internal: serve these queues from the next run on, instead of the worker's own."""
+        self._lanes = tuple(lanes)
 
     def _begin(
         self, until: Until | None, max_jobs: int | None, max_seconds: float | timedelta | None, horizon: Duration
@@ -120,6 +127,8 @@ class WorkerCalls(MetricsCalls[JobT]):
             if self._run is not None and not self._run.finished:
                 self._run.core.stats()  # in a forked child this raises an error that says so
                 raise RuntimeError("Worker is already running.")
+            if self._lanes or self._settings.profile is not None:
+                self.sources = LaneSources(self._url, self)
             core = self._new_core()
             self._runs += 1
             self._outage = frozenset()
@@ -149,7 +158,7 @@ class WorkerCalls(MetricsCalls[JobT]):
             self._url,
             self._prefix,
             self._name,
-            self._settings.core_options(self._handlers.timeouts),
+            self._settings.core_options(self._handlers.timeouts, [lane.as_core() for lane in self._lanes]),
             # Tokens are counted from 1 in each run, so each run needs its own id.
             worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
             concurrency=self._concurrency * self._settings.batch_size,
@@ -170,9 +179,9 @@ class WorkerCalls(MetricsCalls[JobT]):
     def _new_runner(self, core: CoreWorker) -> Runner:
         return new_runner(self, self._url, core, self._handlers, self._concurrency, self._loop_runner)
 
-    def _stop_fetching(self, time: int) -> None:
+    def _stop_fetching(self, time: int, queue: str) -> None:
         if (run := self._current) is not None:
-            run.core.limit(time)
+            run.core.limit(time, queue)
 
     def record_start(self, record: Record) -> Pending[None] | None:
         """Internal: write the start of a job that was claimed ahead to Redis; None if that is not needed."""
@@ -183,7 +192,7 @@ class WorkerCalls(MetricsCalls[JobT]):
         if (run := self._current) is not None:
             run.core.report_outcomes(wanted)
 
-    def _cancel(self, job_id: str, token: str | None) -> None:
+    def _cancel(self, job_id: str, token: str) -> None:
         if self._run is not None:
             self._run.runner.cancel(job_id, token)
 

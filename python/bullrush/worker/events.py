@@ -12,6 +12,7 @@ from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.url import address
 from bullrush.values.encoding import JSON, decode
+from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import LOG, log_failed, log_retrying
 from bullrush.worker.tracing import trace_failure
 
@@ -46,6 +47,9 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     _events = EVENTS
     #: Why a run cannot reach Redis, as logged: the codes of Redis' errors, or "" for no answer; empty while it can.
     _outage: frozenset[str] = frozenset()
+
+    #: Internal: where the jobs come from, if the worker serves several queues.
+    sources: LaneSources | None = None
 
     #: The class of the jobs that listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -100,9 +104,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         if record is not None:
             self._report_job(record, event)
         elif kind == "stalled":
-            fields = {"job_id": text, "queue": self.name}
-            LOG.warning("Job %s had stalled: its worker stopped renewing its lock", text, extra=fields)
-            emit(kind, text)
+            queue, _, job_id = text.partition(":")
+            fields = {"job_id": job_id, "queue": queue}
+            LOG.warning("Job %s had stalled: its worker stopped renewing its lock", job_id, extra=fields)
+            emit(kind, job_id)
         elif kind == "cancelled":
             token, _, job_id = text.partition(" ")
             self._cancel(job_id, token)
@@ -110,10 +115,11 @@ class WorkerEvents(JobHandle, Generic[JobT]):
             LOG.warning("Job scheduler %s had no next job: it was made again", text)
             emit(kind, text)
         elif kind == "lock_lost":
-            lost = JobLockMissingError(f"could not renew lock for job {text}")
+            token, _, job_id = text.partition(" ")
+            lost = JobLockMissingError(f"could not renew lock for job {job_id}")
             LOG.warning("%s", lost)
-            self._cancel(text, None)
-            emit("lock_renewal_failed", [text])
+            self._cancel(job_id, token)
+            emit("lock_renewal_failed", [job_id])
             emit("error", lost)
         elif kind == "error":
             LOG.error("%r: %s", self, text)
@@ -164,7 +170,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         # Without details no handler got the job.
         job, error = details if isinstance(details, tuple) else (details, None)
         if job is None:
-            job = self._job_type(record, self)
+            job = self._job_type(record, self if self.sources is None else self.sources.of(record))
         if kind == "refused":
             self._emit_for_job("active", job)
         elif kind == "completed":
@@ -179,10 +185,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
                 log_failed(job, text, error, stacktrace)
             reported = of_class(class_name or JobFailedError.__name__, text) if error is None else error
             if self._telemetry is not None:
-                trace_failure(self._telemetry, self.name, job, reported, text, number if kind == "retried" else None)
+                trace_failure(self._telemetry, job, reported, text, number if kind == "retried" else None)
             self._emit_for_job("failed", job, reported)
             if kind == "retried":
                 self._emit_for_job("retrying", job, reported, next_run_at)
 
-    def _cancel(self, job_id: str, token: str | None) -> None:
-        """Stop the handler of a job. If a token is given, only a handler that runs under it."""
+    def _cancel(self, job_id: str, token: str) -> None:
+        """Stop the handler of the job that was taken under this token."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
+from bullrush.job.context import RUNNING
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
 from bullrush.retries import Classifier
@@ -115,17 +116,20 @@ class ManualCalls(WorkerEvents[JobT]):
     async def rate_limit(self, expire_time: Duration) -> None:
         """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for this many ms.
 
-        A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later.
+        A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later. In a worker of several
+        queues it limits the queue of its job.
 
         Args:
             expire_time: how long, in ms.
         """
         time = checks.milliseconds("expire_time", expire_time)
-        await reply(self.core.rate_limit(time))
-        self._stop_fetching(time)
+        running = RUNNING.get()
+        queue = None if running is None or self.sources is None else self.sources.of_running(running)
+        await reply((queue or self).core.rate_limit(time))
+        self._stop_fetching(time, (queue or self).name)
 
-    def _stop_fetching(self, time: int) -> None:
-        """Start no handler for this number of ms."""
+    def _stop_fetching(self, time: int, queue: str) -> None:
+        """Start no handler of a queue for this number of ms."""
 
     @operation
     async def delay(self, milliseconds: Duration = 0, abort: Abort | None = None) -> None:

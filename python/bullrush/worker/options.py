@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict
 
 from bullrush._core import CoreProfile, CoreWorkerOptions
 from bullrush.errors import InvalidOptionError
@@ -30,6 +30,9 @@ from bullrush.worker.option_checks import (
     check_run,
     one_of,
 )
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreLane
 
 #: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain
 #: function gets a `Job`, a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
@@ -136,6 +139,8 @@ class WorkerOptions(TypedDict, total=False):
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are due,
             stalled jobs, parents whose children are done; see `QueueOptions`.
+        strict: with a profile: True serves a route only while no better one has jobs: first those for this very
+            server, then specific ones, then the queue itself. By default they share the turns 4 to 2 to 1.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
     """
 
@@ -175,6 +180,7 @@ class WorkerOptions(TypedDict, total=False):
     routes_only: bool
     allow_legacy: bool
     fan_out: bool
+    strict: bool
     telemetry: Telemetry | None
 
 
@@ -227,12 +233,15 @@ class WorkerSettings:
     routes_only: bool = _option(default=False, check=checks.boolean)
     allow_legacy: bool = _option(default=False, check=checks.boolean)
     fan_out: bool = _option(default=False, check=checks.boolean)
+    strict: bool = _option(default=False, check=checks.boolean)
     backoff_strategy: BackoffStrategy | None = field(default=None, metadata=_rule(check_callable, nullable=True))
     classify: Classifier | None = field(default=None, metadata=_rule(check_classifier, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
-    def core_options(self, timeouts: dict[str, int] | None = None) -> CoreWorkerOptions:
-        """Return the options in the form that the core takes, with the timeouts of jobs by name."""
+    def core_options(
+        self, timeouts: dict[str, int] | None = None, lanes: list[CoreLane] | None = None
+    ) -> CoreWorkerOptions:
+        """Return the options in the form that the core takes, with the timeouts of jobs by name, and the queues to serve."""
         return CoreWorkerOptions(
             # A job claimed ahead needs a call when it starts, and handler processes make no calls of the worker.
             prefetch=0 if self.isolation == "process" else self.prefetch,
@@ -262,6 +271,8 @@ class WorkerSettings:
             fan_out=self.fan_out,
             profile=self.profile,
             routes_only=self.routes_only,
+            lanes=lanes,
+            strict=self.strict,
         )
 
 

@@ -30,9 +30,7 @@ class TracedHandler:
     def __init__(self, telemetry: Telemetry, worker: _Worker, worker_name: str | None) -> None:
         self._telemetry = telemetry
         self._worker = worker
-        self._span_name = f"process {worker.name}"
         self._attributes: dict[str, Any] = {
-            "bullmq.queue.name": worker.name,
             "bullmq.queue.operation": "process",
             **({"bullmq.worker.name": worker_name} if worker_name else {}),
         }
@@ -60,6 +58,7 @@ class TracedHandler:
     def _one(self, job: JobCalls) -> Iterator[Span]:
         moved: BaseException | None = None
         attributes = {
+            "bullmq.queue.name": job.queue_name,
             **self._attributes,
             "bullmq.worker.id": self._worker.id,
             "bullmq.job.id": job.id,
@@ -67,7 +66,7 @@ class TracedHandler:
             "bullmq.job.attempts.made": job.attempts_made,
             "bullmq.job.processed.timestamp": job.processed_on or now_ms(),
         }
-        with self._telemetry.span(self._span_name, "consumer", attributes, parent=_origin(job)) as span:
+        with self._telemetry.span(f"process {job.queue_name}", "consumer", attributes, parent=_origin(job)) as span:
             try:
                 yield span
             except BaseException as error:
@@ -85,30 +84,30 @@ class TracedHandler:
     def _batch(self, jobs: Sequence[JobCalls]) -> Iterator[Span]:
         """Open one span for all jobs, with links to their producers, since a span has only one parent."""
         attributes = {
+            "bullmq.queue.name": self._worker.name,
             **self._attributes,
             "bullmq.worker.id": self._worker.id,
             "bullmq.job.bulk.count": len(jobs),
             "bullmq.job.ids": [job.id for job in jobs],
         }
         origins = [origin for job in jobs if (origin := _origin(job))]
-        with self._telemetry.span(self._span_name, "consumer", attributes, parent="", links=origins) as span:
+        with self._telemetry.span(
+            f"process {self._worker.name}", "consumer", attributes, parent="", links=origins
+        ) as span:
             yield span
 
 
-def trace_failure(
-    telemetry: Telemetry, queue: str, job: JobCalls, error: BaseException, reason: str, delay: int | None
-) -> None:
+def trace_failure(telemetry: Telemetry, job: JobCalls, error: BaseException, reason: str, delay: int | None) -> None:
     """Open and close a span that says what became of a failed attempt, in the trace of the job's producer.
 
     Args:
         telemetry: the tracer.
-        queue: the name of the queue.
         job: the job after the attempt.
         error: the error of the attempt, also one that no handler raised, such as a stalled job's.
         reason: the reason that Redis stores.
         delay: ms until the next attempt; None if the job has failed for good.
     """
-    operation = "fail" if delay is None else "retry"
+    queue, operation = job.queue_name, "fail" if delay is None else "retry"
     attributes = {
         "bullmq.queue.name": queue,
         "bullmq.queue.operation": operation,

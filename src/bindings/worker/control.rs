@@ -41,8 +41,8 @@ impl CoreWorker {
         Ok(())
     }
 
-    fn limit(&self, ms: i64) -> PyResult<()> {
-        self.shared()?.limit(ms);
+    fn limit(&self, ms: i64, queue: &str) -> PyResult<()> {
+        self.shared()?.limit(ms, queue);
         Ok(())
     }
 

@@ -51,12 +51,12 @@ fn describe(event: Event) -> WorkerEvent {
             return outcome("retried", job, reason, (delay, next_run_at), Some(stacktrace), details);
         }
         Event::Refused { job } => return outcome("refused", job, String::new(), (0, 0), None, Details::default()),
-        Event::Stalled { id } => ("stalled", id),
+        Event::Stalled { id, queue } => ("stalled", format!("{queue}:{id}")),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
         Event::Drained => ("drained", String::new()),
         Event::Error { text } => ("error", text),
         Event::Cancelled { id, token } => ("cancelled", format!("{token} {id}")),
-        Event::LockLost { id } => ("lock_lost", id),
+        Event::LockLost { id, token } => ("lock_lost", format!("{token} {id}")),
         Event::Ready => ("ready", String::new()),
         Event::Reconnecting { text } => ("reconnecting", text),
         Event::Connected => ("connected", String::new()),

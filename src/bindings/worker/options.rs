@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::super::route::PyProfile;
-use crate::protocol::Keep;
+use crate::protocol::{Keep, Tier};
+use crate::worker::lanes::LaneSpec;
 use crate::worker::options::{Limiter, Routing, Timeouts, WorkerOptions};
 
 #[pyclass(frozen, module = "bullrush._core")]
@@ -15,6 +17,19 @@ pub struct CoreWorkerOptions(pub WorkerOptions);
 
 fn keep(rule: Option<(i64, Option<i64>)>) -> Option<Keep> {
     rule.map(|(count, age)| Keep { count, age })
+}
+
+/// Queue, tier, weight, whether it is known to be used, and the most of its jobs at a time.
+type GivenLane = (String, String, u32, bool, Option<usize>);
+
+fn lane((queue, tier, weight, registered, concurrency): GivenLane) -> PyResult<LaneSpec> {
+    let tier = match &*tier {
+        "server" => Tier::Server,
+        "specific" => Tier::Specific,
+        "base" => Tier::Base,
+        other => return Err(PyValueError::new_err(format!("a tier is server, specific or base, not {other:?}"))),
+    };
+    Ok(LaneSpec { queue, tier, weight, registered, concurrency })
 }
 
 #[pymethods]
@@ -25,7 +40,7 @@ impl CoreWorkerOptions {
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
         allow_legacy=false, notify=false, fan_out=false, profile=None,
-        routes_only=false))]
+        routes_only=false, lanes=None, strict=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -54,12 +69,15 @@ impl CoreWorkerOptions {
         fan_out: bool,
         profile: Option<&PyProfile>,
         routes_only: bool,
-    ) -> Self {
+        lanes: Option<Vec<GivenLane>>,
+        strict: bool,
+    ) -> PyResult<Self> {
         let by_name = timeouts.unwrap_or_default().into_iter();
-        Self(WorkerOptions {
+        Ok(Self(WorkerOptions {
             concurrency: 1,
-            lanes: Vec::new(),
             routing: profile.map(|profile| Routing { profile: profile.0.clone(), routes_only }),
+            lanes: lanes.unwrap_or_default().into_iter().map(lane).collect::<PyResult<_>>()?,
+            strict,
             prefetch,
             lock_duration: Duration::from_millis(lock_duration),
             lock_renew_time: Duration::from_millis(lock_renew_time),
@@ -87,7 +105,7 @@ impl CoreWorkerOptions {
             allow_legacy,
             notify,
             fan_out,
-        })
+        }))
     }
 
     fn __repr__(&self) -> String {

@@ -24,26 +24,35 @@ pub fn watch_connection(state: &Arc<WorkerState>, link: &Link) -> JoinSet<()> {
     tasks
 }
 
-/// Start all other tasks.
-pub fn start(
+/// Start the tasks that serve all lanes.
+pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link) {
+    tasks.spawn(report_eviction(state.clone(), link.clone()));
+    tasks.spawn(watch_deadlines(state.clone()));
+    tasks.spawn(watch_cancellations(state.clone(), link.clone()));
+    let ramped = state.clone();
+    tasks.spawn(async move { ramped.ready_queue.ramp().await });
+}
+
+/// Start the timers of a lane.
+pub fn start_lane(
     tasks: &mut JoinSet<()>,
     state: &Arc<WorkerState>,
     link: &Link,
     subscriber: &Subscriber,
     lane: &Arc<Lane>,
 ) {
-    let (keys, locks) = (&lane.keys, &lane.locks);
-    let options = &state.options;
+    let (keys, options) = (&lane.keys, &state.options);
     if !options.skip_lock_renewal {
         let extender = LockExtender {
             link: link.clone(),
             keys: keys.clone(),
-            locks: locks.clone(),
+            locks: lane.locks.clone(),
             lock_duration: options.lock_duration,
             renew_time: options.lock_renew_time,
         };
-        let (lost, failed) = (state.clone(), state.clone());
-        tasks.spawn(extender.run(move |id, how| lost.lock_lost(id, how), move |text| failed.error(text)));
+        let (reported, failed) = (state.clone(), state.clone());
+        let lost = move |id: &str, token: &Arc<str>, how| reported.lock_lost(id, token, how);
+        tasks.spawn(extender.run(lost, move |text| failed.error(text)));
     }
     if options.notify {
         tasks.spawn(watch_ownership(state.clone(), link.clone(), lane.clone(), subscriber.clone()));
@@ -58,21 +67,18 @@ pub fn start(
             skipped: state.stats.stalled_skipped.clone(),
         };
         let (reported, late, failed) = (state.clone(), state.clone(), state.clone());
+        let queue: Arc<str> = keys.name().into();
         tasks.spawn(checker.run(
-            move |ids| ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id })),
+            move |ids| ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id, queue: queue.clone() })),
             move |percent| late.emit(Event::ChecksSkipped { percent }),
             move |text| failed.error(text),
         ));
     }
     tasks.spawn(report_settings(state.clone(), link.clone(), keys.clone()));
-    tasks.spawn(watch_deadlines(state.clone()));
-    tasks.spawn(watch_cancellations(state.clone(), link.clone(), keys.clone()));
     let watchdog =
         SchedulerWatchdog { link: link.clone(), keys: keys.clone(), repaired: state.stats.schedulers_repaired.clone() };
     let (reported, failed) = (state.clone(), state.clone());
     tasks.spawn(watchdog.run(move |id| reported.emit(Event::SchedulerRepaired { id }), move |text| failed.error(text)));
-    let ramped = state.clone();
-    tasks.spawn(async move { ramped.ready_queue.ramp().await });
 }
 
 /// Fail jobs at their deadline.
@@ -88,12 +94,15 @@ async fn watch_deadlines(state: Arc<WorkerState>) {
     }
 }
 
-/// Report once per run which of the queue's settings have no effect, and whether Redis may delete keys when its memory
-/// is full. Failed calls are ignored.
+/// Report once per run which settings of a queue have no effect. Failed calls are ignored.
 async fn report_settings(state: Arc<WorkerState>, link: Link, keys: Keys) {
     for text in ignored_settings(&link, &keys).await.unwrap_or_default() {
         state.error(text);
     }
+}
+
+/// Report once per run that Redis may delete keys when its memory is full. A failed call is ignored.
+async fn report_eviction(state: Arc<WorkerState>, link: Link) {
     if let Ok(Some(policy)) = evicting_policy(&link).await {
         state.emit(Event::Evicts { policy });
     }

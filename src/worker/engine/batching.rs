@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use crate::worker::fetch::{FetchRequest, Room};
 use crate::worker::limits;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::Closing;
@@ -44,12 +45,55 @@ impl Engine {
         self.gathering_since.is_some()
     }
 
-    /// Send outcomes; the same call fetches jobs for the slots that become free.
+    /// Send outcomes; the same call fetches jobs for the slots that become free, if it is the turn of their queue.
     pub(super) fn send(&mut self, outcomes: Vec<Outcome>) {
-        let room = self.room(outcomes.len());
-        let fetch = (room.count > 0).then(|| self.fetcher.request(room));
-        self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
-        self.in_flight.start(outcomes, fetch);
+        let leaving = outcomes.len();
+        let mut groups = self.by_lane(outcomes);
+        for (position, outcomes) in &groups {
+            self.lanes[*position].leaving += outcomes.len();
+        }
+        let room = self.room(leaving);
+        let mut fetching = match &groups[..] {
+            _ if room.count == 0 => None,
+            [(0, _)] if !self.has_several_lanes() => Some(0),
+            // If no queue is known to have jobs, the fetch costs nobody a turn.
+            groups => {
+                self.next_turn().or_else(|| groups.iter().map(|(at, _)| *at).find(|at| self.lanes[*at].is_open()))
+            }
+        };
+        if let Some(position) = fetching.filter(|at| groups.iter().all(|(position, _)| position != at)) {
+            groups.push((position, Vec::new()));
+        }
+        for (position, outcomes) in groups {
+            let fetch = fetching.take_if(|at| *at == position).map(|at| self.request(at, room));
+            self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
+            self.in_flight.start(self.lanes[position].finisher.clone(), outcomes, fetch);
+        }
+    }
+
+    /// The outcomes by the position of their lane.
+    fn by_lane(&self, outcomes: Vec<Outcome>) -> Vec<(usize, Vec<Outcome>)> {
+        if !self.has_several_lanes() {
+            return vec![(0, outcomes)];
+        }
+        let mut groups: Vec<(usize, Vec<Outcome>)> = Vec::new();
+        for outcome in outcomes {
+            let position = outcome.job().lane.position;
+            match groups.iter_mut().find(|(at, _)| *at == position) {
+                Some((_, group)) => group.push(outcome),
+                None => groups.push((position, vec![outcome])),
+            }
+        }
+        groups
+    }
+
+    /// A fetch from a lane.
+    pub(super) fn request(&mut self, position: usize, room: Room) -> FetchRequest {
+        let state = &mut self.lanes[position];
+        let fanned_out = state.outlook.fetching();
+        let room = state.room(room);
+        state.coming += room.count;
+        self.fetcher.request(&state.lane, room, fanned_out)
     }
 
     /// Send jobs back to their places, but only when no fetch is in flight: only then is their order known.
@@ -57,8 +101,16 @@ impl Engine {
         if self.in_flight.coming() == 0 {
             let returning = self.state.outcomes.take_returning();
             if !returning.is_empty() {
-                self.in_flight.start(returning, None);
+                self.send_without_fetch(returning);
             }
+        }
+    }
+
+    pub(super) fn send_without_fetch(&mut self, outcomes: Vec<Outcome>) {
+        for (position, outcomes) in self.by_lane(outcomes) {
+            let state = &mut self.lanes[position];
+            state.leaving += outcomes.len();
+            self.in_flight.start(state.finisher.clone(), outcomes, None);
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::lane_state::LaneState;
 use super::Engine;
 use crate::worker::fetch::Room;
+use crate::worker::state::Closing;
 
 impl Engine {
     /// How many jobs the next fetch may bring, if that many of the jobs in hand leave with it, beside those in flight.
@@ -17,12 +19,13 @@ impl Engine {
         let coming = self.in_flight.coming();
         let taken = self.in_hand.saturating_sub(leaving + self.in_flight.leaving()) + coming + overdue;
         room.alone = taken == 0 || self.alone_until().is_some_and(|at| at <= Instant::now());
-        let waits = state.is_held_up()
-            || self.lane.is_limited()
+        let waits = state.lifecycle.closing() != Closing::No
+            || state.is_held_up()
+            || !self.lanes.iter().any(LaneState::is_open)
             || self.is_fetch_paused()
             || state.outcomes.count_returning() > 0
             || (self.alone_since.is_some() && !room.alone)
-            || !self.lost_replies.is_empty();
+            || self.lost_reply_of().is_some();
         if waits {
             return room;
         }
@@ -45,13 +48,5 @@ impl Engine {
     /// the queue.
     pub(super) fn alone_until(&self) -> Option<Instant> {
         self.alone_since.map(|since| since + self.state.options.lock_duration)
-    }
-
-    pub(super) fn count_in_hand(&mut self, count: usize) {
-        self.in_hand = count;
-        if count == 0 {
-            self.alone_since = None;
-        }
-        self.state.stats.in_hand.store(count, Ordering::Relaxed);
     }
 }

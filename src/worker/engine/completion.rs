@@ -7,6 +7,7 @@ use super::admission::Admitted;
 use super::Engine;
 use crate::error::Error;
 use crate::scripts::fetch::{Fetched, Hold};
+use crate::scripts::hint::sweep_markers;
 use crate::timers::held_locks::Loss;
 use crate::worker::fetch::{FetchedBatch, SentFetch};
 use crate::worker::finish::{CompletedCall, NextFetch, Settled, Settlement};
@@ -15,7 +16,10 @@ use crate::worker::outcome::Outcome;
 
 impl Engine {
     /// Process a completed finish call.
-    pub(super) fn complete(&mut self, CompletedCall { round_trip, .. }: CompletedCall) {
+    pub(super) fn complete(&mut self, CompletedCall { lane: position, leaving, round_trip, fetch }: CompletedCall) {
+        let state = &mut self.lanes[position];
+        state.leaving -= leaving;
+        state.coming -= fetch.map_or(0, |fetch| fetch.room.count);
         // The fetch of this call did not see jobs that went back to the queue in the same round trip. And there was no
         // fetch if all outcomes were refused.
         let went_back =
@@ -23,8 +27,9 @@ impl Engine {
         let look_again = round_trip.settled.iter().any(went_back);
         let is_over = |settled: &&Settled| !matches!(settled.settlement, Settlement::Replaced(..));
         let over = || round_trip.settled.iter().filter(is_over).map(|Settled { job, .. }| (job.id(), &*job.token));
-        self.lane.locks.remove(over());
-        self.count_in_hand(self.in_hand.saturating_sub(over().count()));
+        state.lane.locks.remove(over());
+        let in_hand = state.in_hand.saturating_sub(over().count());
+        self.count_in_hand(position, in_hand);
         if round_trip.forbids_claims {
             self.forbid_claims(true);
         }
@@ -33,25 +38,42 @@ impl Engine {
         }
         match round_trip.fetch {
             NextFetch::Arrived(fetched, sent) => self.arrive(fetched, sent),
-            NextFetch::Unknown(sent) => self.lost_replies.push(sent),
+            NextFetch::Unknown(sent) => self.lanes[position].lost_replies.push(sent),
+            NextFetch::Refused(error, sent) => self.fetch_failed(&error, sent),
             NextFetch::None => {}
         }
         if look_again {
-            self.fetcher.look_again();
+            self.lanes[position].outlook.look_again();
         }
     }
 
     /// Take in the jobs of a fetch, and what the reply says about the next one.
     pub(super) fn arrive(&mut self, fetched: Fetched, sent: SentFetch) {
         self.state.stats.answered.note();
+        self.fetch_outage.ends();
         self.forbid_claims(fetched.hold == Hold::Ahead);
+        let position = sent.request.lane.position;
         if fetched.hold == Hold::Alone {
             self.alone_since.get_or_insert_with(Instant::now);
+            self.alone_lane = Some(position);
+        } else {
+            self.alone_lane.take_if(|alone| *alone == position);
         }
-        let (lane, limit_ttl) = (sent.request.lane.clone(), fetched.limit_ttl);
-        let batch = self.fetcher.note(fetched, sent);
-        self.receive(batch);
-        lane.limit_for(limit_ttl);
+        let limit_ttl = fetched.limit_ttl;
+        let state = &mut self.lanes[position];
+        state.accept(self.state.options.run_retry_delay);
+        state.outlook.note_reply(&fetched);
+        if state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
+            let (link, lane) = (self.link.clone(), state.lane.clone());
+            // Best effort: a marker that is left wakes a worker for nothing.
+            tokio::spawn(async move { drop(sweep_markers(&link, &lane.keys).await) });
+        }
+        self.receive(FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false });
+        if limit_ttl > 0 {
+            let state = &mut self.lanes[position];
+            state.lane.limit_for(limit_ttl);
+            state.outlook.look_again(); // as soon as the limit is over
+        }
     }
 
     /// Count a settled job and tell listeners.
@@ -99,12 +121,16 @@ impl Engine {
     }
 
     pub(super) fn receive(&mut self, batch: FetchedBatch) {
-        let nothing = batch.jobs.is_empty();
+        let (position, nothing) = (batch.sent.request.lane.position, batch.jobs.is_empty());
         if !nothing {
             self.state.stats.claimed.note();
+            if self.lanes[position].lane.register() {
+                self.start_timers(position);
+            }
         }
         self.prefetch.observe(&batch.jobs);
-        if nothing && self.fetcher.is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
+        let is_idle = || self.lanes.iter().all(|state| state.outlook.is_idle());
+        if nothing && is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.state.emit(Event::Drained);
         }
         // Before handlers get the jobs, so that `is_running` of a paused worker is true from the start.
@@ -112,7 +138,7 @@ impl Engine {
         let Admitted { count, alone } = self.admission.admit(batch, &mut self.tasks);
         self.fetched += count as u64;
         self.state.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
-        self.count_in_hand(self.in_hand + count);
+        self.count_in_hand(position, self.lanes[position].in_hand + count);
         if alone {
             self.alone_since = Some(Instant::now());
         }

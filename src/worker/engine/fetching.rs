@@ -10,13 +10,13 @@ use crate::worker::sleep::sleep_until;
 use crate::worker::state::Closing;
 
 impl Engine {
-    pub(super) async fn fetch(&mut self) {
+    pub(super) async fn fetch(&mut self, position: usize) {
         let room = self.room(0);
         if room.count == 0 {
             return; // a pause or a limit has come since the engine decided to fetch
         }
         self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
-        let sent = SentFetch::now(self.fetcher.request(room));
+        let sent = SentFetch::now(self.request(position, room));
         let (mut closing, deadline) = (self.state.lifecycle.watch(), self.deadline);
         // A server that does not answer must not keep the worker from ending. The jobs it gave are found by the token.
         let end = async {
@@ -30,24 +30,33 @@ impl Engine {
             fetched = self.fetcher.fetch(&self.state.options, &sent) => fetched,
             () = end => Err(Error::OutcomeUnknown("the worker ended before the server answered".to_owned())),
         };
+        self.lanes[position].coming -= sent.request.room.count;
         match fetched {
-            Ok(fetched) => {
-                self.fetch_outage.ends();
-                self.arrive(fetched, sent);
-            }
-            Err(Error::OutcomeUnknown(_)) => self.lost_replies.push(sent),
-            // The next turn waits for a connection.
-            Err(Error::ConnectionLost(_)) => {}
-            Err(error) => {
-                self.pause_fetching("could not fetch", &error);
-                // The script may have stopped half-way.
-                self.lost_replies.push(sent);
-            }
+            Ok(fetched) => self.arrive(fetched, sent),
+            Err(error) => self.fetch_failed(&error, sent),
         }
     }
 
+    pub(super) fn fetch_failed(&mut self, error: &Error, sent: SentFetch) {
+        let position = sent.request.lane.position;
+        match error {
+            Error::OutcomeUnknown(_) => {}
+            // The next turn waits for a connection.
+            Error::ConnectionLost(_) => return,
+            error if error.is_passing() || !self.has_several_lanes() => self.pause_fetching("could not fetch", error),
+            error => self.refuse_lane(position, error),
+        }
+        // The script may have stopped half-way.
+        self.lanes[position].lost_replies.push(sent);
+    }
+
+    /// A lane with a fetch whose reply got lost, if its jobs can be looked for now.
+    pub(super) fn lost_reply_of(&self) -> Option<usize> {
+        self.lanes.iter().position(|state| !state.lost_replies.is_empty() && state.refused_until().is_none())
+    }
+
     /// Report an error, if it is a new one, and fetch nothing for a while.
-    fn pause_fetching(&mut self, what: &str, error: &Error) {
+    pub(super) fn pause_fetching(&mut self, what: &str, error: &Error) {
         if self.fetch_outage.begins(error) {
             self.state.error(format!("{what}: {error}"));
         }
@@ -60,14 +69,19 @@ impl Engine {
 
     /// Find the jobs of a fetch whose reply got lost.
     pub(super) async fn recover(&mut self, sent: SentFetch) {
+        let position = sent.request.lane.position;
         match self.fetcher.recover(sent.clone()).await {
-            Ok(batch) => self.receive(batch),
+            Ok(batch) => {
+                self.lanes[position].outlook.look_again();
+                self.receive(batch);
+            }
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
                 if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
                     self.pause_fetching("could not recover a fetch", &error);
                 }
-                self.lost_replies.push(sent);
+                self.lanes[position].lost_replies.push(sent);
             }
+            Err(error) if self.has_several_lanes() => self.refuse_lane(position, &error),
             Err(error) => self.state.error(format!("could not recover a fetch: {error}")),
         }
     }

@@ -18,6 +18,15 @@
 //!    their own (`finish/moves.rs`).
 //! 8. Reported. The engine counts the settled jobs, forgets their locks and tells listeners (`engine/completion.rs`,
 //!    `listeners/backlog.rs`).
+//!
+//! A worker serves one lane per queue (`lanes/mod.rs`), most workers a single one. With several lanes:
+//!
+//! - A turn is one fetch, alone or with a finish call. `engine/turn_taking.rs` gives the turns, opens lanes that were
+//!   offered and starts their timers, and leaves out lanes that Redis refuses.
+//! - Outcomes are grouped by lane, with one finish call each (`engine/batching.rs`). A call fetches only if the next turn is
+//!   that of its own lane; a fetch from another lane goes beside it.
+//! - One BZPOPMIN waits for the markers of all lanes (`engine/markers.rs`, `fetch/outlook.rs`).
+//! - All slots share one count, and nothing is claimed ahead.
 
 mod admission;
 mod background;
@@ -26,11 +35,15 @@ mod cancellations;
 mod capacity;
 mod claims;
 mod completion;
+mod ending;
 mod fetching;
+mod lane_state;
+mod markers;
 mod ownership;
 mod prefetch;
 mod routes;
 mod shutdown;
+mod turn_taking;
 mod waiting;
 
 use std::sync::Arc;
@@ -40,19 +53,18 @@ use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
 use self::admission::Admission;
+use self::lane_state::LaneState;
 use self::prefetch::Prefetch;
-use super::fetch::{Fetcher, MarkerWaiter, SentFetch};
-use super::finish::{Finisher, InFlight};
-use super::lanes::Lane;
+use super::fetch::{Fetcher, MarkerWaiter};
+use super::finish::InFlight;
+use super::lanes::Turns;
 use super::listeners::Event;
 use super::options::RunLimits;
 use super::sleep::sleep_until;
 use super::state::{Closing, WorkerState};
 use crate::connection::{BlockingLink, Link, Subscriber};
-use crate::error::Result;
 use crate::outage::Outage;
 use crate::protocol::Keys;
-use crate::queue::{QueueHandle, QueueOptions};
 use crate::spin_wait::SpinWait;
 
 /// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
@@ -61,30 +73,29 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Start a worker's engine on the current runtime.
 pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscriber: Subscriber, limits: RunLimits) {
     let keys = state.keys.clone();
-    let lane = state.lanes.all().swap_remove(0);
     let tasks = background::watch_connection(&state, &link);
-    let waiter = MarkerWaiter::start(blocking, keys.marker().to_owned());
     let fetch_link = link.with_connect_timeout(Some(MAX_WAIT));
     let engine = Engine {
-        fetcher: Fetcher::new(fetch_link.clone(), lane.clone(), waiter, state.options.worker_id.clone()),
-        in_flight: InFlight::new(Finisher {
-            link: link.clone(),
-            lane: lane.clone(),
-            state: state.clone(),
-            outage: Outage::default(),
-        }),
+        waiter: MarkerWaiter::new(blocking),
+        fetcher: Fetcher::new(fetch_link.clone(), state.options.worker_id.clone()),
+        in_flight: InFlight::default(),
+        lanes: Vec::new(),
+        lane_changes: None,
+        turns: Turns::default(),
+        alone_lane: None,
+        looked_at: 0,
+        watched_from: 0,
+        undrained: None,
         admission: Admission { state: state.clone(), link: link.clone() },
         prefetch: Prefetch::new(state.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
         state: state.clone(),
-        lane,
         link,
         subscriber,
         fetch_link,
         keys,
         limits,
         tasks,
-        lost_replies: Vec::new(),
         fetch_paused_until: None,
         fetch_outage: Outage::default(),
         stamp_outage: Arc::default(),
@@ -115,12 +126,14 @@ struct Engine {
     deadline: Option<Instant>,
     prefetch: Prefetch,
     fetcher: Fetcher,
+    waiter: MarkerWaiter,
     in_flight: InFlight,
     admission: Admission,
-    lane: Arc<Lane>,
+    lanes: Vec<LaneState>,
+    /// The changes of the worker's lanes that this engine has seen.
+    lane_changes: Option<usize>,
+    turns: Turns,
     tasks: JoinSet<()>,
-    /// Fetches whose reply got lost.
-    lost_replies: Vec<SentFetch>,
     /// The server refused a fetch: the next one is sent after this moment.
     fetch_paused_until: Option<Instant>,
     fetch_outage: Outage,
@@ -128,6 +141,14 @@ struct Engine {
     spin_wait: SpinWait,
     /// A job must run alone: it runs, or waits until nothing else is in hand.
     alone_since: Option<Instant>,
+    /// The lane whose next job must run alone: it has the next turn.
+    alone_lane: Option<usize>,
+    /// The lane that was looked at last although nothing said that it has jobs.
+    looked_at: usize,
+    /// Where the next wait for markers begins.
+    watched_from: usize,
+    /// A queue that was not drained at the last look.
+    undrained: Option<Keys>,
     /// Outcomes wait for others, to go in the same call.
     gathering_since: Option<Instant>,
     fetched: u64,
@@ -142,19 +163,12 @@ impl Engine {
         tokio::select! {
             biased;
             // First, so that nothing more is sent. It also ends a wait for a server that does not answer.
-            () = state.lifecycle.end_demanded() => self.lane.locks.lose_all(),
+            () = state.lifecycle.end_demanded() => self.lanes.iter().for_each(|state| state.lane.locks.lose_all()),
             () = async { self.work().await; self.shut_down().await } => {}
         }
         // Lock renewal ends last.
         self.tasks.shutdown().await;
         routes::leave(&state, &self.link).await;
-    }
-
-    /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
-    async fn check(&mut self) -> Result<()> {
-        let allow_legacy = self.state.options.allow_legacy;
-        let options = QueueOptions { skip_metas_update: true, allow_legacy, ..QueueOptions::default() };
-        QueueHandle::new(self.link.clone(), self.link.clone(), self.keys.clone(), options).ready().await
     }
 
     /// Work until asked to close or until the run's end is reached.
@@ -177,11 +191,13 @@ impl Engine {
         if let Some(routes) = routes {
             self.tasks.spawn(routes::watch(self.state.clone(), routes));
         }
-        background::start(&mut self.tasks, &self.state, &self.link, &self.subscriber, &self.lane);
+        background::start(&mut self.tasks, &self.state, &self.link);
         self.state.emit(Event::Ready);
         while self.state.lifecycle.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
+            self.open_lanes();
+            self.check_lanes().await;
             let room = self.room(0).count;
-            self.fetcher.check_marker(room > 0).await;
+            self.check_markers(room > 0).await;
             self.return_jobs();
             let outcomes = self.take_outcomes();
             if outcomes.is_empty() && self.is_gathering() {
@@ -194,10 +210,10 @@ impl Engine {
                 // The next turn sees what has happened meanwhile.
             } else if self.is_fetch_paused() {
                 self.wait(0).await;
-            } else if let Some(sent) = self.lost_replies.pop() {
+            } else if let Some(sent) = self.lost_reply_of().and_then(|lane| self.lanes[lane].lost_replies.pop()) {
                 self.recover(sent).await;
-            } else if room > 0 && !self.fetcher.is_idle() {
-                self.fetch().await;
+            } else if let Some(lane) = (room > 0).then(|| self.next_turn()).flatten() {
+                self.fetch(lane).await;
             } else if self.in_hand == 0 && self.has_ended().await {
                 return;
             } else {

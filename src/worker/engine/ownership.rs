@@ -67,7 +67,7 @@ async fn check(state: &WorkerState, link: &Link, lane: &Lane, held: &[(Arc<str>,
             owner => reply::text(owner)? == **token,
         };
         if !is_ours && lane.locks.lose(id, token) {
-            state.lock_lost(id, Loss::Message);
+            state.lock_lost(id, token, Loss::Message);
         }
     }
     Ok(())

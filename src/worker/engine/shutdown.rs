@@ -16,13 +16,14 @@ impl Engine {
         while let Some(completed) = self.next_completed().await {
             self.complete(completed);
         }
-        self.fetcher.stop().await;
-        for sent in std::mem::take(&mut self.lost_replies) {
+        self.stop_waiting().await;
+        let lost = self.lanes.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies));
+        for sent in lost.collect::<Vec<_>>() {
             if tokio::time::timeout(MAX_WAIT, self.recover(sent.clone())).await.is_err() {
-                self.lost_replies.push(sent);
+                self.lanes[sent.request.lane.position].lost_replies.push(sent);
             }
         }
-        if !self.lost_replies.is_empty() {
+        if self.lanes.iter().any(|state| !state.lost_replies.is_empty()) {
             let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
             self.state.error(text.to_owned());
         }
@@ -32,7 +33,7 @@ impl Engine {
             self.return_jobs();
             let outcomes = self.state.outcomes.take(1, limits::JOBS, limits::OUTCOME_BYTES);
             if !outcomes.is_empty() {
-                self.in_flight.start(outcomes, None);
+                self.send_without_fetch(outcomes);
             }
             if let Some(completed) = self.next_completed().await {
                 self.complete(completed);
@@ -64,9 +65,14 @@ impl Engine {
             }
             let outcomes = &self.state.outcomes;
             let settled = self.in_flight.leaving() + outcomes.count() + outcomes.count_returning();
-            if self.in_hand <= settled && self.lane.locks.are_older_than(self.state.options.lock_duration) {
+            if self.in_hand <= settled && self.are_locks_expired() {
                 return None;
             }
         }
+    }
+
+    fn are_locks_expired(&self) -> bool {
+        let duration = self.state.options.lock_duration;
+        self.lanes.iter().all(|state| state.lane.locks.are_older_than(duration))
     }
 }

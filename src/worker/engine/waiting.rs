@@ -1,6 +1,5 @@
 //! How the engine waits when there is nothing to do, and when a run ends by itself.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -8,11 +7,10 @@ use futures_util::FutureExt;
 use super::batching::GATHER_TIME;
 use super::claims::CLAIM_CHECK;
 use super::Engine;
-use crate::clock::now_ms;
+use crate::clock;
 use crate::error::Error;
-use crate::scripts;
 use crate::worker::options::Until;
-use crate::worker::sleep::{jittered, sleep_until};
+use crate::worker::sleep::{sleep_for, sleep_until};
 use crate::worker::state::Closing;
 
 /// How often a run that ends by itself checks whether its end is reached.
@@ -35,15 +33,21 @@ impl Engine {
             (_, true) => CLAIM_CHECK,
             _ => END_CHECK,
         };
-        let limited_until = self.lane.limited_until.load(Ordering::Relaxed);
+        let change = self.next_change(room > 0);
+        let moves = clock::moves();
+        if room > 0 && !self.waiter.is_waiting() {
+            self.watch().into_iter().for_each(|watch| self.waiter.start_waiting(watch));
+        }
         let alone_until = self.alone_until().filter(|at| Instant::now() < *at);
         tokio::select! {
             Some(completed) = self.in_flight.next() => self.complete(completed),
             () = self.state.wake.notified() => {}
-            () = self.fetcher.wait_for_jobs(jittered(self.state.options.drain_delay), limited_until, room > 0) => {}
+            popped = self.waiter.popped(), if room > 0 => self.note_popped(popped),
+            () = sleep_for(change) => self.look_again_if_due(),
+            () = clock::moved(moves), if change.is_some() || room > 0 => self.look_again(),
             () = tokio::time::sleep(tick), if ends_by_itself || has_claims || gathering => {
                 if ends_by_itself && room > 0 {
-                    self.fetcher.look_again();
+                    self.look_in_turn();
                 }
             }
             () = sleep_until(self.fetch_paused_until.filter(|until| Instant::now() < *until)) => {}
@@ -85,22 +89,6 @@ impl Engine {
             ready = self.fetch_link.ready() => !matches!(ready, Err(Error::ConnectionLost(_))),
             () = self.state.wake.notified() => false,
             () = sleep_until(self.deadline) => false,
-        }
-    }
-
-    /// Whether a run that ends by itself has nothing left to do. Called only with nothing in hand.
-    pub(super) async fn has_ended(&mut self) -> bool {
-        if self.limits.max_jobs.is_some_and(|max| self.fetched >= max) {
-            return true;
-        }
-        match self.limits.until {
-            Until::Closed => false,
-            Until::Empty => self.fetcher.is_idle() && self.lane.limited_until.load(Ordering::Relaxed) <= now_ms(),
-            Until::Drained => {
-                let ended =
-                    scripts::inspect::is_drained(&self.fetch_link, &self.keys, now_ms(), self.limits.horizon_ms);
-                ended.await.unwrap_or(false)
-            }
         }
     }
 }

@@ -1,31 +1,49 @@
-//! Waits for the queue's marker, in a task beside the engine.
+//! Waits for the markers of the worker's queues, in a task beside the engine.
 //!
-//! A pending BZPOPMIN is never cancelled: the server may already have popped the marker. So it runs in a task of its
+//! A pending BZPOPMIN is never cancelled: the server may already have popped a marker. So it runs in a task of its
 //! own, and the engine reads the result when it has time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use crate::connection::BlockingLink;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::worker::lanes::Lane;
 
-/// Pause after a wait that failed, so that a broken server does not get too many calls.
+/// Pause after a wait that failed, so that a broken server does not get too many calls. If the server refuses every
+/// wait, the pause becomes longer and longer.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The result of a wait: a popped marker (member, score), or nothing within the time.
-pub type Popped = Result<Option<(String, f64)>>;
+/// What to wait for.
+pub struct Watch {
+    pub lanes: Vec<Arc<Lane>>,
+    pub timeout: Duration,
+}
+
+/// A marker that was popped.
+pub struct Marker {
+    /// The position of the lane that it belongs to.
+    pub lane: usize,
+    pub member: String,
+    pub score: f64,
+}
+
+/// The result of a wait: a popped marker, or nothing within the time.
+pub type Popped = Result<Option<Marker>>;
 
 pub struct MarkerWaiter {
-    requests: mpsc::Sender<Duration>,
+    requests: mpsc::Sender<Watch>,
     results: mpsc::Receiver<Popped>,
     waiting: bool,
 }
 
 impl MarkerWaiter {
     /// Start the task; it ends, and its socket closes, when this value is dropped.
-    pub fn start(mut link: BlockingLink, marker: String) -> Self {
-        let (requests, mut requested) = mpsc::channel::<Duration>(1);
+    pub fn new(mut link: BlockingLink) -> Self {
+        let (requests, mut requested) = mpsc::channel::<Watch>(1);
         let (sender, results) = mpsc::channel(1);
         tokio::spawn(async move {
             // At once, although a busy worker does not wait: other programs list workers by this connection.
@@ -33,14 +51,19 @@ impl MarkerWaiter {
                 _ = link.connect() => {}
                 () = sender.closed() => return,
             }
-            while let Some(timeout) = requested.recv().await {
+            let mut pause = AFTER_ERROR;
+            while let Some(watch) = requested.recv().await {
                 let popped = tokio::select! {
-                    popped = link.wait_marker(&marker, timeout) => popped,
+                    popped = wait(&mut link, &watch) => popped,
                     () = sender.closed() => return,
                 };
                 if popped.is_err() {
-                    tokio::time::sleep(AFTER_ERROR).await;
+                    tokio::time::sleep(pause).await;
                 }
+                pause = match popped {
+                    Err(Error::Server { .. }) if watch.lanes.len() > 1 => (pause * 2).min(LONGEST_PAUSE),
+                    _ => AFTER_ERROR,
+                };
                 if sender.send(popped).await.is_err() {
                     return;
                 }
@@ -49,11 +72,19 @@ impl MarkerWaiter {
         Self { requests, results, waiting: false }
     }
 
-    /// Wait for the marker, or continue the pending wait. Safe to cancel.
-    pub async fn wait(&mut self, timeout: Duration) -> Popped {
+    pub fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    /// Start to wait, unless a wait is pending.
+    pub fn start_waiting(&mut self, watch: Watch) {
         if !self.waiting {
-            self.waiting = self.requests.try_send(timeout).is_ok();
+            self.waiting = self.requests.try_send(watch).is_ok();
         }
+    }
+
+    /// Wait for the end of the pending wait; forever if there is none. Safe to cancel.
+    pub async fn popped(&mut self) -> Popped {
         match self.results.recv().await {
             Some(popped) => {
                 self.waiting = false;
@@ -75,4 +106,11 @@ impl MarkerWaiter {
         self.waiting = false;
         Some(popped)
     }
+}
+
+async fn wait(link: &mut BlockingLink, watch: &Watch) -> Popped {
+    let keys: Vec<&str> = watch.lanes.iter().map(|lane| lane.keys.marker()).collect();
+    let Some((key, member, score)) = link.wait_markers(&keys, watch.timeout).await? else { return Ok(None) };
+    let lane = watch.lanes.iter().find(|lane| lane.keys.marker() == key);
+    Ok(lane.map(|lane| Marker { lane: lane.position, member, score }))
 }

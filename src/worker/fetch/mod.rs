@@ -2,10 +2,12 @@
 
 mod fetcher;
 mod marker_waiter;
+mod outlook;
 mod request;
 mod starts;
 
-pub use fetcher::Fetcher;
-pub use marker_waiter::MarkerWaiter;
+pub use fetcher::{fetch, Fetcher};
+pub use marker_waiter::{Marker, MarkerWaiter, Popped, Watch};
+pub use outlook::Outlook;
 pub use request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
 pub use starts::stamp_jobs;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::outage::Outage;
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::finish::{self, FinishReply, Refusal};
-use crate::worker::fetch::{fetch_plan, FetchRequest, SentFetch};
+use crate::worker::fetch::{self, fetch_plan, FetchRequest, SentFetch};
 use crate::worker::lanes::Lane;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::WorkerState;
@@ -27,6 +27,8 @@ pub enum NextFetch {
     Arrived(Fetched, SentFetch),
     /// The reply got lost, or the call stopped half-way: its jobs are found by the token.
     Unknown(SentFetch),
+    /// The server did not accept it.
+    Refused(Error, SentFetch),
 }
 
 /// The result of one round trip.
@@ -63,7 +65,10 @@ impl Finisher {
         let Plan { finishing, moving, returning } = plan(&self.state.options, outcomes);
         // In this order: a job whose handler has limited the queue runs again before those that were claimed after it.
         let going_back = async { (self.give_back(&returning).await, self.move_jobs(&moving).await) };
-        let (result, (returned, moved)) = join(self.finish(&finishing, fetch), going_back).await;
+        let (mut result, (returned, moved)) = join(self.finish(&finishing, fetch), going_back).await;
+        if let Some(request) = fetch.filter(|_| finishing.is_empty() && self.state.lanes.are_several()) {
+            result.fetch = self.fetch(request.clone()).await;
+        }
 
         let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
         settled.extend(returning.into_iter().zip(returned).map(|(job, returned)| {
@@ -84,6 +89,16 @@ impl Finisher {
         RoundTrip { settled, fetch: result.fetch, forbids_claims: result.forbids_claims }
     }
 
+    /// Fetch without an outcome to send: the turn of this lane came with outcomes of others.
+    async fn fetch(&self, request: FetchRequest) -> NextFetch {
+        let sent = SentFetch::now(request);
+        match fetch::fetch(&self.link, &self.state.options, &sent).await {
+            Ok(fetched) => NextFetch::Arrived(fetched, sent),
+            Err(Error::OutcomeUnknown(_)) => NextFetch::Unknown(sent),
+            Err(error) => NextFetch::Refused(error, sent),
+        }
+    }
+
     async fn finish(&self, jobs: &[Finishing], fetch: Option<&FetchRequest>) -> FinishResult {
         let mut result = FinishResult {
             refused: Vec::new(),
@@ -93,7 +108,7 @@ impl Finisher {
             repeated: false,
         };
         if jobs.is_empty() {
-            // The engine fetches by itself in its next turn.
+            // The fetch follows: the engine's own in its next turn, or that of a worker of several queues.
             return result;
         }
         let mut fetch = fetch.map(|request| SentFetch::now(request.clone()));

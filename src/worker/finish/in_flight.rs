@@ -14,24 +14,24 @@ use crate::worker::outcome::Outcome;
 const MOST: usize = 2;
 
 /// The calls in flight. They complete in the order in which they started.
+#[derive(Default)]
 pub struct InFlight {
-    finisher: Arc<Finisher>,
-    calls: FuturesOrdered<BoxFuture<'static, (usize, CompletedCall)>>,
+    calls: FuturesOrdered<BoxFuture<'static, CompletedCall>>,
     leaving: usize,
     coming: usize,
 }
 
 /// A call that is complete, and the fetch that went with it.
 pub struct CompletedCall {
+    /// The position of the lane of its jobs.
+    pub lane: usize,
+    /// How many jobs it was to finish or move.
+    pub leaving: usize,
     pub round_trip: RoundTrip,
     pub fetch: Option<FetchRequest>,
 }
 
 impl InFlight {
-    pub fn new(finisher: Finisher) -> Self {
-        Self { finisher: Arc::new(finisher), calls: FuturesOrdered::new(), leaving: 0, coming: 0 }
-    }
-
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -55,21 +55,21 @@ impl InFlight {
         }
     }
 
-    pub fn start(&mut self, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
+    /// Send the outcomes of jobs of one queue, and a fetch of that queue.
+    pub fn start(&mut self, finisher: Arc<Finisher>, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
         let leaving = outcomes.len();
         self.leaving += leaving;
         self.coming += fetch.as_ref().map_or(0, |fetch| fetch.room.count);
-        let finisher = self.finisher.clone();
         self.calls.push_back(Box::pin(async move {
             let round_trip = finisher.settle(outcomes, fetch.as_ref()).await;
-            (leaving, CompletedCall { round_trip, fetch })
+            CompletedCall { lane: finisher.lane.position, leaving, round_trip, fetch }
         }));
     }
 
     /// Wait for the next call to complete; `None` at once if there is no call. Safe to cancel.
     pub async fn next(&mut self) -> Option<CompletedCall> {
-        let (leaving, completed) = self.calls.next().await?;
-        self.leaving -= leaving;
+        let completed = self.calls.next().await?;
+        self.leaving -= completed.leaving;
         self.coming -= completed.fetch.as_ref().map_or(0, |fetch| fetch.room.count);
         Some(completed)
     }

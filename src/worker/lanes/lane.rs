@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::spec::LaneSpec;
 use crate::clock::now_ms;
@@ -78,6 +78,13 @@ impl Lane {
         if ms > 0 {
             self.limited_until.fetch_max(now_ms().saturating_add(ms), Ordering::Relaxed);
         }
+    }
+
+    /// How long nothing may be fetched here, at that time (ms since the epoch).
+    #[must_use]
+    pub fn limited_for(&self, now: i64) -> Option<Duration> {
+        let left = self.limited_until.load(Ordering::Relaxed) - now;
+        u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_millis)
     }
 
     /// Whether nothing may be fetched here now.

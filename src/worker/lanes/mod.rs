@@ -6,7 +6,9 @@
 mod lane;
 mod open_lanes;
 mod spec;
+mod turns;
 
 pub use lane::Lane;
 pub use open_lanes::Lanes;
 pub use spec::LaneSpec;
+pub use turns::Turns;

@@ -1,6 +1,6 @@
 //! The lanes of a worker, as its tasks share them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::lane::Lane;
@@ -13,6 +13,7 @@ pub struct Lanes {
     all: Mutex<Vec<Arc<Lane>>>,
     /// The queue whose rate limit counts for all lanes.
     shared_limit: Option<Keys>,
+    several: AtomicBool,
     /// Counts the lanes, and those that turned out to be in use.
     changes: AtomicUsize,
 }
@@ -25,7 +26,8 @@ impl Lanes {
     /// [`Error::QueueName`](crate::error::Error::QueueName).
     pub fn new(keys: &Keys, specs: &[LaneSpec], shares_limit: bool) -> Result<Self> {
         let shared_limit = shares_limit.then(|| keys.clone());
-        let lanes = Self { all: Mutex::default(), shared_limit, changes: AtomicUsize::new(0) };
+        let lanes =
+            Self { all: Mutex::default(), shared_limit, several: AtomicBool::new(false), changes: AtomicUsize::new(0) };
         for spec in specs {
             lanes.offer(keys.prefix(), spec)?;
         }
@@ -47,6 +49,7 @@ impl Lanes {
             None => {
                 let position = all.len();
                 all.push(Arc::new(Lane::new(keys, spec, position, self.shared_limit.clone())));
+                self.several.store(position > 0, Ordering::Release);
                 true
             }
         };
@@ -60,14 +63,15 @@ impl Lanes {
         self.all.lock().clone()
     }
 
+    /// Whether there is more than one lane.
+    #[must_use]
+    pub fn are_several(&self) -> bool {
+        self.several.load(Ordering::Acquire)
+    }
+
     /// A number that grows with each change.
     #[must_use]
     pub fn changes(&self) -> usize {
         self.changes.load(Ordering::Acquire)
-    }
-
-    /// Apply `find` to the lanes, until it returns something.
-    pub fn find<T>(&self, find: impl FnMut(&Arc<Lane>) -> Option<T>) -> Option<T> {
-        self.all.lock().iter().find_map(find)
     }
 }

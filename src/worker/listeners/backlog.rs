@@ -151,7 +151,7 @@ mod tests {
     fn a_required_event_is_never_dropped() {
         let backlog = Backlog::default();
         (0..MAX_NOTICES).for_each(|number| backlog.push(notice(number)));
-        backlog.push(Event::LockLost { id: "7".to_owned() });
+        backlog.push(Event::LockLost { id: "7".to_owned(), token: "t".into() });
         for _ in 0..MAX_NOTICES {
             assert!(matches!(next(&backlog), Some(Event::Error { .. })));
         }

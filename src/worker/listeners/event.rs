@@ -37,6 +37,7 @@ pub enum Event {
     },
     Stalled {
         id: String,
+        queue: Arc<str>,
     },
     /// A job scheduler that had no next job has one again.
     SchedulerRepaired {
@@ -48,6 +49,7 @@ pub enum Event {
     },
     LockLost {
         id: String,
+        token: Arc<str>,
     },
     /// The handler of the job should stop.
     Cancelled {

@@ -9,6 +9,7 @@ mod submit;
 mod take;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -86,12 +87,12 @@ impl WorkerState {
         Ok(())
     }
 
-    /// Fetch nothing for that many ms, and start no job that was fetched up to now.
-    pub fn limit(&self, ms: i64) {
-        for lane in self.lanes.all() {
+    /// Fetch nothing of a queue for that many ms, and start no job of it that was fetched up to now.
+    pub fn limit(&self, ms: i64, queue: &str) {
+        for lane in self.lanes.all().into_iter().filter(|lane| lane.queue() == queue) {
             lane.limit_for(ms);
+            self.give_back(self.ready_queue.withdraw_from(&lane));
         }
-        self.give_back_unstarted();
         self.wake.notify_one();
     }
 
@@ -105,9 +106,9 @@ impl WorkerState {
     }
 
     /// The lock of a job is lost: count it and let its handler stop.
-    pub fn lock_lost(&self, id: &str, how: Loss) {
+    pub fn lock_lost(&self, id: &str, token: &Arc<str>, how: Loss) {
         self.stats.lost(how);
-        self.emit(Event::LockLost { id: id.to_owned() });
+        self.emit(Event::LockLost { id: id.to_owned(), token: token.clone() });
     }
 
     /// Emit an error event.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::WorkerState;
 use crate::worker::held::HeldJob;
+use crate::worker::lanes::Lane;
 use crate::worker::listeners::{Details, Event};
 use crate::worker::outcome::{Failure, Outcome};
 
@@ -59,7 +60,12 @@ impl WorkerState {
 
     /// Tell the handler of a job to stop; its outcome still counts. False: the job is not in hand (under this token).
     pub fn cancel(&self, id: &str, token: Option<&str>, reason: &str) -> bool {
-        let cancelled = self.lanes.find(|lane| lane.locks.cancel(id, token, reason));
+        self.lanes.all().iter().any(|lane| self.cancel_in(lane, id, token, reason))
+    }
+
+    /// The same for a job of one queue.
+    pub fn cancel_in(&self, lane: &Lane, id: &str, token: Option<&str>, reason: &str) -> bool {
+        let cancelled = lane.locks.cancel(id, token, reason);
         if let Some(token) = cancelled.clone() {
             self.emit(Event::Cancelled { id: id.to_owned(), token });
         }

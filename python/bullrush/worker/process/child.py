@@ -33,7 +33,6 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 class ProcessSetup:
     """The configuration of a handler process. ``function`` is the pickled handler."""
 
-    queue_name: str
     url: str
     prefix: str
     function: bytes
@@ -45,6 +44,7 @@ class SentJob(NamedTuple):
 
     id: str
     token: str | None
+    queue_name: str
     fields: Mapping[str, bytes]
 
 
@@ -64,8 +64,8 @@ class JobRunResult(NamedTuple):
     changes: Changes
 
 
-#: The progress of a job, as it is sent back: the job's id, what the handler has changed so far, and the progress.
-Progress: TypeAlias = tuple[str, Changes, JSON]
+#: The progress of a job, as it is sent back: the job's id and token, what the handler has changed so far, and the progress.
+Progress: TypeAlias = tuple[str, str | None, Changes, JSON]
 
 
 class _SentRecord(GivenRecord):
@@ -117,8 +117,13 @@ def _follow_parent() -> None:
 
 def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], list[JobRunResult]]:
     handlers = pickle.loads(setup.function)
-    queue = Queue(setup.queue_name, url=setup.url, prefix=setup.prefix, skip_metas_update=True, allow_legacy=True)
-    queue.on("progress", lambda job, progress: pipe.send((job.id, job.changes, progress)))
+
+    @functools.cache
+    def queue_of(name: str) -> Queue:
+        queue = Queue(name, url=setup.url, prefix=setup.prefix, skip_metas_update=True, allow_legacy=True)
+        queue.on("progress", lambda job, progress: pipe.send((job.id, job.token, job.changes, progress)))
+        return queue
+
     calls = {
         name: _blocking(handler if setup.batched else of_job(handler)) for name, handler in _by_name(handlers).items()
     }
@@ -126,7 +131,9 @@ def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], 
     def run(sent: list[SentJob]) -> list[JobRunResult]:
         records = [_SentRecord(job) for job in sent]
         job_type, call = calls.get(records[0].name) or calls[None]
-        jobs: Sequence[Any] = [job_type(record, queue) for record in records]
+        jobs: Sequence[Any] = [
+            job_type(record, queue_of(job.queue_name)) for record, job in zip(records, sent, strict=True)
+        ]
         if not setup.batched:
             RUNNING.set(jobs[0])
         try:

@@ -116,9 +116,11 @@ class HandlerProcess:
                 self._running = set()
         return [JobCancelledError(job.cancel_reason) if job.cancel_reason else crash for job in jobs]
 
-    def _report_progress(self, jobs: list[JobCalls], job_id: str, changes: Changes, progress: JSON) -> None:
+    def _report_progress(
+        self, jobs: list[JobCalls], job_id: str, token: str | None, changes: Changes, progress: JSON
+    ) -> None:
         for job in jobs:
-            if job.id == job_id:
+            if (job.id, job.token) == (job_id, token):
                 job.apply_changes(changes)
                 if self._source.on_progress is not None:
                     self._source.on_progress(job, progress)
@@ -242,7 +244,7 @@ class ProcessRunner(ThreadRunner):
         self._children.replace_dead()
         return end
 
-    def cancel(self, job_id: str, token: str | None) -> None:
+    def cancel(self, job_id: str, token: str) -> None:
         """Kill the process of a job; the process of a batch only if all its jobs are cancelled."""
         self._children.kill(job_id, token)
 
@@ -270,7 +272,7 @@ def _signals_blocked() -> Iterator[None]:
 
 def _sent(job: JobCalls) -> SentJob:
     record: JobRecord = job.record  # type: ignore[assignment]
-    return SentJob(job.id, job.token, record.fields())
+    return SentJob(job.id, job.token, job.queue_name, record.fields())
 
 
 def _value(ran: JobRunResult, job: JobCalls) -> Any:

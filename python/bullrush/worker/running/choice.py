@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from bullrush.job.job import AsyncJob, Job
+from bullrush.job.job import AsyncJob, Job, JobT
 from bullrush.job.source import Source
 from bullrush.worker.handlers.given import Handlers
 from bullrush.worker.processor import Observer, Processor
@@ -15,8 +15,11 @@ from bullrush.worker.running.runner import Runner
 from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreWorker
+    from bullrush._core import CoreWorker, JobRecord
+    from bullrush.worker.lanes.sources import LaneSources
     from bullrush.worker.options import WorkerSettings
+
+    _JobType: TypeAlias = Callable[[JobRecord, Source], JobT]
 
 
 class _Worker(Observer, Source, Protocol):
@@ -24,6 +27,8 @@ class _Worker(Observer, Source, Protocol):
 
     @property
     def settings(self) -> WorkerSettings: ...
+    @property
+    def sources(self) -> LaneSources | None: ...
     def traced(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
 
 
@@ -39,15 +44,17 @@ def new_runner(
     settings = worker.settings
     batched, size, name = settings.batch_handler is not None, settings.batch_size, f"bullrush-{worker.name}"
 
+    plain_job, async_job = _job_types(worker.sources)
+
     def on_threads(function: Callable[..., Any]) -> Any:
-        calls: Processor[Job] = Processor(core, function, Job, worker, worker)
+        calls: Processor[Job] = Processor(core, function, plain_job, worker, worker)
         return calls.run_batch if batched else calls.run_each
 
     if settings.isolation == "process":
         from bullrush.worker.process.child import ProcessSetup
         from bullrush.worker.process.runner import HandlerProcesses, ProcessRunner
 
-        setup = ProcessSetup(worker.name, url, worker.prefix, handlers.pickled, batched)
+        setup = ProcessSetup(url, worker.prefix, handlers.pickled, batched)
         children = HandlerProcesses(setup, worker)
         run: Callable[..., Any] = children.run_many if batched else children.run_one
         if handlers.dispatch is not None:
@@ -56,7 +63,7 @@ def new_runner(
     if handlers.coroutine is None:
         assert handlers.plain is not None
         return ThreadRunner(core, on_threads(handlers.plain), slots, size, name)
-    tasks: Processor[AsyncJob] = Processor(core, handlers.coroutine, AsyncJob, worker, worker)
+    tasks: Processor[AsyncJob] = Processor(core, handlers.coroutine, async_job, worker, worker)
     runner = on_loop(core, tasks.run_batch_async if batched else tasks.run_one_async, slots, size)
     if handlers.plain is not None:
         runner.plain = PlainCalls(core, on_threads(handlers.plain), slots, name)
@@ -65,3 +72,8 @@ def new_runner(
         source = handlers.source
         runner.lifespan = lambda: source.arunning(worker)
     return runner
+
+
+def _job_types(sources: LaneSources | None) -> tuple[_JobType[Job], _JobType[AsyncJob]]:
+    """Return what makes the jobs of plain and of coroutine functions."""
+    return (Job, AsyncJob) if sources is None else (sources.job_type(Job), sources.job_type(AsyncJob))

@@ -85,7 +85,7 @@ class LoopRunner:
             self.plain.resize(slots)
         self._on_loop(self._fill)
 
-    def cancel(self, job_id: str, token: str | None) -> None:
+    def cancel(self, job_id: str, token: str) -> None:
         """Cancel the task of a job; the task of a batch only if all its jobs are cancelled."""
         self._on_loop(self._cancel, job_id, token)
 
@@ -187,7 +187,7 @@ class LoopRunner:
             self._filling = True
             self._loop.call_soon(self._fill)
 
-    def _cancel(self, job_id: str, token: str | None) -> None:
+    def _cancel(self, job_id: str, token: str) -> None:
         for task, records in list(self._tasks.items()):
             here = any(record.id == job_id and token in {None, record.token} for record in records)
             if here and all(record.cancelled for record in records) and not was_cancelled(task):

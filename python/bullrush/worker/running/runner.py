@@ -27,7 +27,7 @@ class Runner(Protocol):
     def resize(self, slots: int) -> None:
         """Set how many jobs, or batches, run at the same time."""
 
-    def cancel(self, job_id: str, token: str | None) -> None:
+    def cancel(self, job_id: str, token: str) -> None:
         """Stop the handler of a job, if it can be stopped. If a token is given, only a handler that runs under it."""
 
     def cancel_all(self) -> None:

@@ -58,7 +58,7 @@ class ThreadRunner:
                     raise
                 self._threads.append(thread)
 
-    def cancel(self, job_id: str, token: str | None) -> None:
+    def cancel(self, job_id: str, token: str) -> None:
         """Do nothing: a thread cannot be stopped. The handler sees ``job.cancelled``."""
 
     def cancel_all(self) -> None:

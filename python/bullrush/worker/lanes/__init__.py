@@ -1,0 +1,1 @@
+"""The queues that a worker serves beside its own: one lane each."""

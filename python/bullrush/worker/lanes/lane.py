@@ -1,0 +1,32 @@
+"""What a worker is told of a queue that it serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreLane
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A queue that a worker serves.
+
+    Attributes:
+        queue: the queue's name.
+        weight: how many turns it gets for each turn of a queue of weight 1, while both have jobs.
+        concurrency: at most that many of its jobs at a time; None: as many as the worker runs.
+        tier: how exactly the queue is meant for this worker. With ``strict`` better tiers come first.
+        registered: somebody uses the queue; until then the worker creates no keys of it.
+    """
+
+    queue: str
+    weight: int = 1
+    concurrency: int | None = None
+    tier: Literal["server", "specific", "base"] = "base"
+    registered: bool = True
+
+    def as_core(self) -> CoreLane:
+        """Return the lane in the form that the core takes."""
+        return self.queue, self.tier, self.weight, self.registered, self.concurrency

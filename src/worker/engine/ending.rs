@@ -1,0 +1,59 @@
+//! When a run ends by itself.
+
+use futures_util::future::join_all;
+
+use super::Engine;
+use crate::clock::now_ms;
+use crate::connection::Retry;
+use crate::error::Result;
+use crate::protocol::route::queue_of;
+use crate::protocol::{reply, Keys};
+use crate::scripts::inspect::is_drained;
+use crate::worker::options::Until;
+
+impl Engine {
+    /// Whether a run that ends by itself has nothing left to do. Called only with nothing in hand.
+    pub(super) async fn has_ended(&mut self) -> bool {
+        if self.limits.max_jobs.is_some_and(|max| self.fetched >= max) {
+            return true;
+        }
+        match self.limits.until {
+            Until::Closed => false,
+            Until::Empty => self.lanes.iter().all(|state| {
+                let is_empty = state.outlook.is_idle() && state.lane.limited_for(now_ms()).is_none();
+                is_empty || state.refused_until().is_some()
+            }),
+            Until::Drained => self.is_drained().await.unwrap_or(false),
+        }
+    }
+
+    /// Whether the queues of all lanes are drained, and if they are routes, all registered routes of the same queue:
+    /// another worker may have stopped before it was done with one.
+    async fn is_drained(&mut self) -> Result<bool> {
+        let (link, horizon) = (self.fetch_link.clone(), self.limits.horizon_ms);
+        if let Some(keys) = self.undrained.clone() {
+            if !is_drained(&link, &keys, now_ms(), horizon).await? {
+                return Ok(false);
+            }
+        }
+        let mut queues: Vec<Keys> = self.lanes.iter().map(|state| state.lane.keys.clone()).collect();
+        if self.state.options.routing.is_some() {
+            let mut read = redis::cmd("HKEYS");
+            read.arg(self.keys.of("ext:routes"));
+            for slug in reply::texts(link.call(&read, Retry::Safe).await?)? {
+                queues.extend(Keys::new(self.keys.prefix(), &queue_of(self.keys.name(), &slug)));
+            }
+            queues.push(self.keys.clone());
+            queues.sort_unstable_by(|one, other| one.name().cmp(other.name()));
+            queues.dedup();
+        }
+        let drained = join_all(queues.iter().map(|keys| is_drained(&link, keys, now_ms(), horizon))).await;
+        for (keys, drained) in queues.into_iter().zip(drained) {
+            if !drained? {
+                self.undrained = Some(keys);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

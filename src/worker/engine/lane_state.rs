@@ -1,0 +1,90 @@
+//! What the engine knows of a lane.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::outage::Outage;
+use crate::worker::fetch::{Outlook, Room, SentFetch};
+use crate::worker::finish::Finisher;
+use crate::worker::lanes::Lane;
+
+/// The longest time for which a queue is left out that Redis refuses.
+const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
+
+pub struct LaneState {
+    pub lane: Arc<Lane>,
+    pub outlook: Outlook,
+    pub finisher: Arc<Finisher>,
+    /// Fetches whose reply got lost.
+    pub lost_replies: Vec<SentFetch>,
+    pub in_hand: usize,
+    /// How many jobs the calls that are in flight, or about to be sent, finish or move, and how many they fetch at most.
+    pub leaving: usize,
+    pub coming: usize,
+    /// It was checked that the queue can be used.
+    pub checked: bool,
+    /// The tasks beside the engine's loop run.
+    pub timers_started: bool,
+    outage: Outage,
+    /// Redis refuses the keys of this queue: it is left out until then, the next time for so long.
+    refused_until: Option<Instant>,
+    next_refusal: Duration,
+}
+
+impl LaneState {
+    pub fn new(lane: Arc<Lane>, finisher: Finisher, refusal: Duration) -> Self {
+        Self {
+            lane,
+            outlook: Outlook::default(),
+            finisher: Arc::new(finisher),
+            lost_replies: Vec::new(),
+            in_hand: 0,
+            leaving: 0,
+            coming: 0,
+            checked: false,
+            timers_started: false,
+            outage: Outage::default(),
+            refused_until: None,
+            next_refusal: refusal,
+        }
+    }
+
+    /// Whether it may be used, and jobs may be fetched now if there are any and the worker has room for them.
+    pub fn is_open(&self) -> bool {
+        self.checked && self.refused_until().is_none() && !self.lane.is_limited() && self.own_room() > 0
+    }
+
+    /// How many more jobs of this queue there may be.
+    fn own_room(&self) -> usize {
+        let taken = self.in_hand.saturating_sub(self.leaving) + self.coming;
+        self.lane.concurrency.map_or(usize::MAX, |most| most.saturating_sub(taken))
+    }
+
+    /// The part of the room of the worker that this queue may fill.
+    pub fn room(&self, room: Room) -> Room {
+        let most = self.own_room();
+        Room { count: room.count.min(most), slots: room.slots.min(most), ..room }
+    }
+
+    /// Redis refuses the keys of this queue: leave it out for a while, each time for longer. True if the error is to be
+    /// reported.
+    pub fn refuse(&mut self, error: &Error) -> bool {
+        self.refused_until = Some(Instant::now() + self.next_refusal);
+        self.next_refusal = (self.next_refusal * 2).min(LONGEST_REFUSAL);
+        self.outlook.look_again();
+        self.outage.begins(error)
+    }
+
+    /// Redis accepts the keys of this queue.
+    pub fn accept(&mut self, refusal: Duration) {
+        if self.refused_until.take().is_some() {
+            self.outage.ends();
+            self.next_refusal = refusal;
+        }
+    }
+
+    pub fn refused_until(&self) -> Option<Instant> {
+        self.refused_until.filter(|until| Instant::now() < *until)
+    }
+}

@@ -1,0 +1,103 @@
+//! The markers of the lanes: which are waited for, and what becomes of one that was popped.
+
+use std::time::{Duration, Instant};
+
+use super::lane_state::LaneState;
+use super::Engine;
+use crate::clock::now_ms;
+use crate::worker::fetch::{Popped, Watch};
+use crate::worker::sleep::{jittered, millis};
+
+/// Longest sleep while rate limited: the limit may be removed by hand.
+const LONGEST_LIMIT: Duration = Duration::from_secs(30);
+/// Markers per wait. With more lanes, the waits take turns and are shorter.
+const MOST_MARKERS: usize = 64;
+/// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile is
+/// not waited for yet.
+const LONGEST_WAIT: Duration = Duration::from_millis(1800);
+
+impl Engine {
+    /// Check for a marker that was popped while the engine was busy, and put those back that are of no use here.
+    pub(super) async fn check_markers(&mut self, can_fetch: bool) {
+        if let Some(popped) = self.waiter.poll() {
+            self.note_popped(popped);
+        }
+        for state in &mut self.lanes {
+            if state.outlook.has_popped() && !(can_fetch && state.is_open()) {
+                if let Some(marker) = state.outlook.take_popped() {
+                    self.fetcher.put_back(&state.lane, marker).await;
+                }
+            }
+        }
+    }
+
+    /// Stop waiting for jobs.
+    pub(super) async fn stop_waiting(&mut self) {
+        if let Some(popped) = self.waiter.stop() {
+            self.note_popped(popped);
+        }
+        self.check_markers(false).await;
+    }
+
+    pub(super) fn note_popped(&mut self, popped: Popped) {
+        match popped {
+            Ok(Some(marker)) => {
+                if let Some(state) = self.lanes.get_mut(marker.lane) {
+                    state.outlook.note_marker(marker);
+                }
+            }
+            Ok(None) => self.look_in_turn(),
+            // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
+            Err(_) => self.look_again(),
+        }
+    }
+
+    /// Look for jobs in one lane although nothing says that there are any: nothing may depend on a marker.
+    pub(super) fn look_in_turn(&mut self) {
+        self.looked_at = (self.looked_at + 1) % self.lanes.len().max(1);
+        if let Some(state) = self.lanes.get_mut(self.looked_at) {
+            state.outlook.look_again();
+        }
+    }
+
+    /// What to wait for next: the lanes that may be served. `None`: there is no such lane.
+    ///
+    /// BZPOPMIN prefers the first key, so the order changes with each wait, within each tier. A pending wait does not
+    /// change: it goes on for at most [`LONGEST_WAIT`] if there may be other lanes.
+    pub(super) fn watch(&mut self) -> Option<Watch> {
+        let count = self.lanes.len();
+        let from = self.watched_from % count.max(1);
+        self.watched_from = from + if count > MOST_MARKERS { MOST_MARKERS } else { 1 };
+        let open = |position: usize| Some(&self.lanes[position]).filter(|state| state.is_open());
+        let mut lanes: Vec<_> = (from..count).chain(0..from).filter_map(open).map(|state| state.lane.clone()).collect();
+        let waits = lanes.len().div_ceil(MOST_MARKERS);
+        lanes.truncate(MOST_MARKERS);
+        lanes.sort_by_key(|lane| lane.tier);
+        let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };
+        let timeout = self.state.options.drain_delay / u32::try_from(waits.max(1)).unwrap_or(1);
+        (!lanes.is_empty()).then_some(Watch { lanes, timeout: jittered(timeout.min(most)) })
+    }
+
+    /// How long until a lane may be served again, or a job of one that is served is due.
+    pub(super) fn next_change(&self, may_fetch: bool) -> Option<Duration> {
+        let (now, now_ms) = (Instant::now(), now_ms());
+        let change = |state: &LaneState| {
+            let limited = state.lane.limited_for(now_ms).map(|time| time.min(LONGEST_LIMIT));
+            let refused = state.refused_until().map(|until| until - now);
+            let due = || state.outlook.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));
+            limited.max(refused).or_else(due)
+        };
+        self.lanes.iter().filter_map(change).min()
+    }
+
+    /// There may be jobs again, wherever they are.
+    pub(super) fn look_again(&mut self) {
+        self.lanes.iter_mut().for_each(|state| state.outlook.look_again());
+    }
+
+    /// The time of a change has come.
+    pub(super) fn look_again_if_due(&mut self) {
+        let now = now_ms();
+        self.lanes.iter_mut().for_each(|state| state.outlook.look_again_if_due(now));
+    }
+}

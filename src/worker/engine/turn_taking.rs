@@ -1,0 +1,130 @@
+//! Which lanes there are, and whose turn it is.
+
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+
+use super::lane_state::LaneState;
+use super::{background, Engine};
+use crate::connection::Link;
+use crate::error::{Error, Result};
+use crate::outage::Outage;
+use crate::protocol::keys::hash_tag;
+use crate::protocol::Keys;
+use crate::queue::{QueueHandle, QueueOptions};
+use crate::worker::finish::Finisher;
+
+impl Engine {
+    /// Open the lanes that were offered, and start the timers of those that are in use.
+    pub(super) fn open_lanes(&mut self) {
+        let changes = self.state.lanes.changes();
+        if self.lane_changes.replace(changes) == Some(changes) {
+            return;
+        }
+        for lane in self.state.lanes.all().into_iter().skip(self.lanes.len()) {
+            let finisher = Finisher {
+                link: self.link.clone(),
+                lane: lane.clone(),
+                state: self.state.clone(),
+                outage: Outage::default(),
+            };
+            self.lanes.push(LaneState::new(lane, finisher, self.state.options.run_retry_delay));
+        }
+        if self.has_several_lanes() {
+            // Nothing is claimed ahead any more.
+            self.state.give_back(self.state.ready_queue.withdraw_claims());
+        }
+        (0..self.lanes.len()).for_each(|position| self.start_timers(position));
+    }
+
+    /// Start the timers of a lane, if its queue is known to be used: a timer may create keys.
+    pub(super) fn start_timers(&mut self, position: usize) {
+        let state = &mut self.lanes[position];
+        if state.lane.is_registered() && !std::mem::replace(&mut state.timers_started, true) {
+            background::start_lane(&mut self.tasks, &self.state, &self.link, &self.subscriber, &state.lane);
+        }
+    }
+
+    pub(super) fn has_several_lanes(&self) -> bool {
+        self.lanes.len() > 1
+    }
+
+    /// The lane whose turn it is to fetch, if any lane that may fetch can have jobs. It has then taken its turn.
+    pub(super) fn next_turn(&mut self) -> Option<usize> {
+        let may_have_jobs = |state: &LaneState| !state.outlook.is_idle() && state.is_open();
+        if !self.has_several_lanes() {
+            return self.lanes.first().filter(|state| may_have_jobs(state)).map(|_| 0);
+        }
+        if let Some(position) = self.alone_lane.filter(|position| self.lanes[*position].is_open()) {
+            return Some(position);
+        }
+        let waiting = self.lanes.iter().enumerate().filter(|(_, state)| may_have_jobs(state));
+        let mut waiting: Vec<_> = waiting.map(|(position, state)| (position, state.lane.weight)).collect();
+        if self.state.options.strict {
+            let first = waiting.iter().map(|(position, _)| self.lanes[*position].lane.tier).min();
+            waiting.retain(|(position, _)| Some(self.lanes[*position].lane.tier) == first);
+        }
+        self.turns.next(&waiting)
+    }
+
+    /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
+    pub(super) async fn check(&mut self) -> Result<()> {
+        if self.state.options.has_lanes()
+            && self.link.ready().await?.cluster
+            && hash_tag(&format!("{}:", self.keys.prefix())).is_none()
+        {
+            let prefix = self.keys.prefix();
+            return Err(Error::QueueName(format!(
+                "Redis runs as a cluster, so a worker of several queues needs a prefix with a hash tag: use prefix \
+                 \"{{{prefix}}}\""
+            )));
+        }
+        self.queue(&self.link, &self.keys).ready().await?;
+        self.open_lanes();
+        self.lanes.iter_mut().filter(|state| state.lane.keys == self.keys).for_each(|state| state.checked = true);
+        Ok(())
+    }
+
+    fn queue(&self, link: &Link, keys: &Keys) -> QueueHandle {
+        let allow_legacy = self.state.options.allow_legacy;
+        let options = QueueOptions { skip_metas_update: true, allow_legacy, ..QueueOptions::default() };
+        QueueHandle::new(link.clone(), link.clone(), keys.clone(), options)
+    }
+
+    /// Check the queues of lanes that were not checked yet. One that cannot be used is left out for a while.
+    pub(super) async fn check_lanes(&mut self) {
+        let is_new = |state: &&LaneState| !state.checked && state.refused_until().is_none();
+        let new: Vec<_> = self.lanes.iter().filter(is_new).map(|state| state.lane.clone()).collect();
+        if new.is_empty() || !self.link.is_connected() {
+            return;
+        }
+        let queues: Vec<_> = new.iter().map(|lane| self.queue(&self.fetch_link, &lane.keys)).collect();
+        let checked = join_all(queues.iter().map(QueueHandle::ready)).await;
+        for (lane, checked) in new.into_iter().zip(checked) {
+            match checked {
+                Ok(()) => self.lanes[lane.position].checked = true,
+                Err(Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) => {}
+                Err(error) => self.refuse_lane(lane.position, &error),
+            }
+        }
+    }
+
+    /// Leave a lane out for a while; the others go on.
+    pub(super) fn refuse_lane(&mut self, position: usize, error: &Error) {
+        let state = &mut self.lanes[position];
+        if state.refuse(error) {
+            let queue = state.lane.queue();
+            self.state.error(format!("queue {queue} is left out for now, the others are served: {error}"));
+        }
+    }
+
+    /// Count the jobs of a lane, and of all lanes.
+    pub(super) fn count_in_hand(&mut self, position: usize, count: usize) {
+        let before = std::mem::replace(&mut self.lanes[position].in_hand, count);
+        self.in_hand = self.in_hand.saturating_sub(before) + count;
+        if self.in_hand == 0 {
+            self.alone_since = None;
+        }
+        self.state.stats.in_hand.store(self.in_hand, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,101 @@
+"""Queues that one worker serves share its turns fairly."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bullrush import Job, Queue
+from bullrush.worker.lanes.lane import Lane
+
+LOADS = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 24)), min_size=2, max_size=5)
+
+
+def fill(queue: Queue, count: int) -> None:
+    if count:
+        queue.add_bulk([{"name": "n"} for _ in range(count)])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(loads=LOADS, later=LOADS)
+def test_each_queue_with_jobs_gets_a_turn_within_the_sum_of_the_weights(
+    queues: Any, serve: Any, loads: list[tuple[int, int]], later: list[tuple[int, int]]
+) -> None:
+    """Some queues have jobs from the start; others get theirs while the worker runs, in the handler of a job."""
+    made = queues(len(loads))
+    left = [count for _, count in loads]
+    arrivals = [(position, count) for position, (_, count) in enumerate(later[: len(made)]) if count]
+    waited = [0] * len(made)
+    longest = [0] * len(made)
+
+    def handler(job: Job) -> None:
+        at = next(position for position, queue in enumerate(made) if queue.name == job.queue_name)
+        # As the worker saw it when it chose: jobs that came since the last choice do not count yet.
+        total = sum(weight for (weight, _), count in zip(loads, left, strict=True) if count)
+        for position, count in enumerate(left):
+            waited[position] = 0 if position == at or not count else waited[position] + 1
+            longest[position] = max(longest[position], total) if waited[position] else 0
+            assert waited[position] <= longest[position], (position, waited, total)
+        left[at] -= 1
+        if arrivals:
+            position, count = arrivals.pop()
+            # The marker of a queue that was empty reaches the worker after this turn, so it waits from the next one on.
+            fill(made[position], count)
+            left[position] += count
+            waited[position] = min(waited[position], 0)
+
+    for queue, (_, count) in zip(made, loads, strict=True):
+        fill(queue, count)
+    lanes = [Lane(queue.name, weight=weight) for queue, (weight, _) in zip(made, loads, strict=True)]
+    errors: list[BaseException] = []
+    worker = serve(handler, lanes, start=False, concurrency=1)
+    worker.on("failed", lambda _job, error: errors.append(error))
+    worker.run(until="drained")
+    assert errors == []
+    assert left == [0] * len(made)
+
+
+def test_the_turns_of_queues_with_jobs_are_in_proportion_to_their_weights(queues: Any, serve: Any) -> None:
+    made = queues(3)
+    for queue in made:
+        fill(queue, 40)
+    order: list[str] = []
+    lanes = [Lane(queue.name, weight=weight) for queue, weight in zip(made, (4, 2, 1), strict=True)]
+    worker = serve(lambda job: order.append(job.queue_name), lanes, start=False)
+    worker.run(until="empty")
+    assert [order[:35].count(queue.name) for queue in made] == [20, 10, 5]
+    assert len(order) == 120
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_strict_worker_serves_better_tiers_first(queues: Any, serve: Any, strict: bool) -> None:
+    base, specific, server = made = queues(3)
+    for queue in made:
+        fill(queue, 20)
+    order: list[str] = []
+    lanes = [Lane(base.name), Lane(specific.name, tier="specific"), Lane(server.name, tier="server")]
+    worker = serve(lambda job: order.append(job.queue_name), lanes, start=False, strict=strict)
+    worker.run(until="empty")
+    best_first = [server.name] * 20 + [specific.name] * 20 + [base.name] * 20
+    assert (order == best_first) == strict
+    assert sorted(order) == sorted(best_first)
+
+
+def test_a_lane_has_no_more_jobs_at_a_time_than_allowed(queues: Any, serve: Any) -> None:
+    few, many = queues(2)
+    fill(few, 30)
+    fill(many, 30)
+    running: list[str] = []
+    most = {few.name: 0, many.name: 0}
+
+    async def handler(job: Any) -> None:
+        running.append(job.queue_name)
+        most[job.queue_name] = max(most[job.queue_name], running.count(job.queue_name))
+        assert await job.get_state() == "active"
+        running.remove(job.queue_name)
+
+    worker = serve(handler, [Lane(few.name, concurrency=2), Lane(many.name)], start=False, concurrency=10)
+    done = worker.run(until="empty")
+    assert (done.completed, most[few.name]) == (60, 2)
+    assert most[many.name] > 2
