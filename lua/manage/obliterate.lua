@@ -45,6 +45,9 @@ end
 for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta', 'marker' }) do
   call('DEL', P .. name)
 end
+for _, name in ipairs({ 'routes', 'rver', 'workers' }) do
+  call('DEL', P .. 'ext:' .. name)
+end
 for _, state in ipairs({ 'completed', 'failed' }) do
   call('DEL', P .. 'metrics:' .. state, P .. 'metrics:' .. state .. ':data')
 end

@@ -37,7 +37,11 @@ if not known and call('HEXISTS', KEYS[1], 'paused') == 1 and call('HEXISTS', KEY
   call('HSET', KEYS[2], 'paused', 1)
   call('XADD', R .. 'events', '*', 'event', 'paused')
 end
--- Workers read the registry again when this number changes: it must not be the step that is missing.
-call('INCR', P .. 'ext:rver')
+-- Workers read the registry again when this number changes: it must not be the step that is missing. It begins with the time, so
+-- that a registry which is removed and made again never has a number that a worker knows.
+if call('INCR', P .. 'ext:rver') == 1 then
+  local time = call('TIME')
+  call('SET', P .. 'ext:rver', string.format('%.0f', time[1] * 1000000 + time[2]))
+end
 call('HSET', routes_key, slug, entry)
 return { 1 }

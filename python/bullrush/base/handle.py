@@ -40,7 +40,9 @@ _KEY_TYPES: Final = (
 )
 
 
-class _CoreSettings(TypedDict):
+class CoreSettings(TypedDict):
+    """How a handle makes its compiled side."""
+
     max_len_events: int
     skip_metas_update: bool
     allow_legacy: bool
@@ -168,7 +170,7 @@ class Handle(Connected):
     ) -> None:
         self._name = check_queue_name(name)
         super().__init__(url, prefix, options)
-        self._core_settings: _CoreSettings = {
+        self._core_settings: CoreSettings = {
             "max_len_events": max_len_events,
             "skip_metas_update": skip_metas_update,
             "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),

@@ -12,6 +12,7 @@ from bullrush.errors import DataError, InvalidOptionError, QueueNameError
 from bullrush.job.adding.new_job import prepare
 from bullrush.job.option_compiler import JOB_OPTIONS, Link, OptionCompiler
 from bullrush.job.options import JobOptions
+from bullrush.routing.target import route_of
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
@@ -35,7 +36,7 @@ class Flow(TypedDict, total=False):
 
     Attributes:
         name: the job's name; required.
-        queue_name: the queue of the job; required.
+        queue_name: the queue of the job; required. With a ``target`` in ``opts`` the job goes to that route of it.
         data: any JSON value; ``{}`` by default.
         prefix: the prefix of the queue's keys; that of the flow producer by default.
         opts: see `bullrush.job.options.JobOptions`. Only the root may have ``parent``, and only jobs without children
@@ -73,12 +74,14 @@ class PlannedJob(NamedTuple):
         job: the job in the form that the core takes.
         link: its parent and its children.
         parent: the position of its parent in the list of planned jobs, None for a root.
+        route: the base of its queue and the target, if the queue is a route.
     """
 
     address: tuple[str, str]
     job: _core.NewJob
     link: Link
     parent: int | None
+    route: tuple[str, _core.CoreTarget] | None = None
 
 
 class Compilers(dict[str, OptionCompiler]):
@@ -187,8 +190,14 @@ def _planned(
     flow: Flow, parent_index: int | None, planned: list[PlannedJob], prefix: str, compilers: Compilers, timestamp: int
 ) -> PlannedJob:
     name, queue = flow.get("name"), check_queue_name(flow.get("queue_name"))
-    address = check_prefix(flow.get("prefix", prefix)), queue
     options: Mapping[str, Any] = flow.get("opts") or {}
+    compiler, route = compilers[queue], None
+    if isinstance(options, Mapping) and "target" in options:
+        target, options = options["target"], {key: value for key, value in options.items() if key != "target"}
+        route = None if target is None else route_of(queue, target)
+    if route is not None:
+        queue = route[1].queue_of(queue)
+    address = check_prefix(flow.get("prefix", prefix)), queue
     if parent_index is not None:
         if options.get("parent") is not None:
             raise InvalidOptionError(
@@ -196,15 +205,14 @@ def _planned(
             )
         parent = planned[parent_index]
         options = {**options, "parent": {"id": parent.job[3], "queue": ":".join(parent.address)}}
-    job, link = prepare(compilers[queue], name, flow.get("data", NO_DATA), options, timestamp)
+    job, link = prepare(compiler, name, flow.get("data", NO_DATA), options, timestamp)
     link, made, is_parent = link or Link(), job[3] is None, bool(flow.get("children"))
     if is_parent and link.deduplication:
         raise InvalidOptionError("Deduplication options cannot be used on flow nodes with children")
     if made:
         job = (*job[:3], str(uuid.uuid4()), *job[4:])
-    return PlannedJob(
-        address, job, link._replace(queue=f"{address[0]}:{queue}:", made=made, is_parent=is_parent), parent_index
-    )
+    link = link._replace(queue=f"{address[0]}:{queue}:", made=made, is_parent=is_parent)
+    return PlannedJob(address, job, link, parent_index, route)
 
 
 def _children(flow: Flow) -> list[Flow]:

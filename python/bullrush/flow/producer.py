@@ -14,6 +14,7 @@ from bullrush.base.outages import ReportsOutages
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import AddedRecord, GivenRecord
+from bullrush.routing.target import route_key
 from bullrush.telemetry.protocol import Telemetry
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -86,6 +87,7 @@ class _FlowQueue:
     url: str
     prefix: str
     name: str
+    is_route: bool
     checked: bool = False
     on_progress: ProgressListener | None = None
     backoff_strategy: None = None
@@ -128,7 +130,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         self._allow_legacy = checks.boolean("allow_legacy", options.get("allow_legacy", False))
         self._fan_out = checks.boolean("fan_out", options.get("fan_out", False))
         self._options: FlowOptions = options
-        self._queues: dict[tuple[str, str], _FlowQueue] = {}
+        self._queues: dict[tuple[object, ...], _FlowQueue] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self._shown_url}>"
@@ -261,7 +263,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
 
     def _address(self, key: str, near: str) -> tuple[str, str, str]:
         """Split a job's key into prefix, queue and id. Prefixes and ids may have colons, queue names have none."""
-        known = {self._prefix, near, *(prefix for prefix, _ in self._queues)}
+        known = {self._prefix, near, *(queue.prefix for queue in list(self._queues.values()))}
         prefix = max(
             (prefix for prefix in known if key.startswith(f"{prefix}:")), key=len, default=key.partition(":")[0]
         )
@@ -277,20 +279,21 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         planned = plan(flows, self._prefix, compilers(queues_options), now_ms(), spans)
         if not planned:
             return []
-        queues = {address: self._queue(*address) for address in dict.fromkeys(job.address for job in planned)}
-        for queue in queues.values():
+        queues = [self._queue(*job.address, job.route) for job in planned]
+        for queue in dict.fromkeys(queues):
             if not queue.checked:
                 await reply(queue.core.prepare())
-                queue.checked = True
+                # A route is registered again from time to time.
+                queue.checked = not queue.is_route
         sent: list[tuple[_core.NewJob, _core.Link]] = [(job.job, job.link) for job in planned]
-        ids, left_out, unattached = await reply(queues[planned[0].address].core.add_linked_jobs(sent, whole=True))
+        ids, left_out, unattached = await reply(queues[0].core.add_linked_jobs(sent, whole=True))
         alone, old = set(unattached), set(left_out)
         nodes: list[JobNode[JobT]] = []
         roots: list[JobNode[JobT]] = []
-        for job, job_id in zip(planned, ids, strict=True):
+        for job, queue, job_id in zip(planned, queues, ids, strict=True):
             record = AddedRecord(job_id, job.job, job.link)
             place = len(nodes)
-            node = JobNode(self._job(record, queues[job.address]), attached=place not in alone, added=place not in old)
+            node = JobNode(self._job(record, queue), attached=place not in alone, added=place not in old)
             (roots if job.parent is None else nodes[job.parent].children).append(node)
             nodes.append(node)
         return roots
@@ -299,21 +302,24 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         super()._forget_url()
         self._queues.clear()
 
-    def _queue(self, prefix: str, name: str) -> _FlowQueue:
+    def _queue(self, prefix: str, name: str, route: tuple[str, _core.CoreTarget] | None = None) -> _FlowQueue:
         if self._closing:
             raise self._closed_error()
-        queue = self._queues.get((prefix, name))
+        base, target = route or (name, None)
+        key = (prefix, name, target and route_key(target))
+        queue = self._queues.get(key)
         if queue is None:
             core = CoreQueue(
                 self._url,
                 prefix,
-                name,
+                base,
                 skip_metas_update=True,
                 allow_legacy=self._allow_legacy,
                 timeout_ms=self._timeout,
                 fan_out=self._fan_out,
+                target=target,
             )
-            queue = self._queues[prefix, name] = _FlowQueue(core, self._url, prefix, name)
+            queue = self._queues[key] = _FlowQueue(core, self._url, prefix, name, is_route=target is not None)
         return queue
 
     def _job(self, record: Record, queue: _FlowQueue) -> JobT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bullrush._core import AutoIds, NewJobs, RowPlan, now_ms
 from bullrush.base.operation import operation, reply
@@ -76,7 +76,7 @@ class QueueAdding(QueueGetters[JobT]):
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
             that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
         """
-        queue, given = self._queue_of(options) if "target" in options else (self, options)
+        queue, given = self._of_target(options)
         if self._telemetry is None:
             job = await queue._add_one(name, data, given)
         else:
@@ -127,20 +127,12 @@ class QueueAdding(QueueGetters[JobT]):
         None for a job of a route, which is appended to ``routed``.
         """
         job = _checked_job(job)
-        queue, opts = self._queue_of(job.get("opts") or {})
+        queue, opts = self._of_target(job.get("opts") or {})
         prepared = prepare(queue._compiler, job.get("name"), job.get("data", NO_DATA), opts, timestamp)
         if queue is self:
             return prepared
         routed.append((queue, prepared))
         return None
-
-    def _queue_of(self, opts: Mapping[str, object]) -> tuple[QueueAdding[JobT], Mapping[str, object]]:
-        """Return the queue for a job with these options, and the options without the target."""
-        if not isinstance(opts, Mapping) or "target" not in opts:
-            return self, opts
-        others = {name: value for name, value in opts.items() if name != "target"}
-        target: Any = opts["target"]
-        return self if target is None else self.route(target), others
 
     async def _add_everywhere(self, new: NewJobs, routed: list[RoutedJob[JobT]]) -> list[JobT]:
         """Add jobs here and to routes. Returns all jobs in the order in which they were given."""
@@ -249,7 +241,7 @@ class QueueAdding(QueueGetters[JobT]):
         id_scope: str | None,
         opts: Mapping[str, object],
     ) -> AddedIds:
-        queue, opts = self._queue_of(opts)
+        queue, opts = self._of_target(opts)
         plan = RowPlan(
             RowOptions(queue._compiler, opts, queue.qualified_name),
             name=name,

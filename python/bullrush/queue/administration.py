@@ -6,12 +6,13 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.job.calls.changes import encode_progress
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
 from bullrush.queue.limits import QueueLimits
 from bullrush.queue.orphans import listed_ids, next_candidates
+from bullrush.queue.routing.routes import replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -33,17 +34,23 @@ class QueueAdministration(QueueLimits[JobT]):
 
     @operation
     async def pause(self) -> None:
-        """Pause the queue for all workers: they finish their running jobs and take no more."""
+        """Pause the queue for all workers: they finish their running jobs and take no more.
+
+        Its routes are paused, too: first the queue, then each route. After an error call it again for the others. A
+        route that is registered later begins paused.
+        """
         await self._pause()
 
     async def _pause(self) -> None:
         await reply(self.core.pause())
+        await replies([route.pause() for route in await self._route_cores()])
         self.emit("paused")
 
     @operation
     async def resume(self) -> None:
-        """Resume a paused queue for all workers."""
+        """Resume a paused queue for all workers: first the queue, then its routes."""
         await reply(self.core.resume())
+        await replies([route.resume() for route in await self._route_cores()])
         self.emit("resumed")
 
     @operation
@@ -143,7 +150,7 @@ class QueueAdministration(QueueLimits[JobT]):
 
         Active jobs continue.
 
-        The next job of each job scheduler stays. There are no events.
+        The next job of each job scheduler stays. There are no events. The same is done on all routes of the queue.
 
         Args:
             delayed: True also removes delayed jobs.
@@ -152,6 +159,7 @@ class QueueAdministration(QueueLimits[JobT]):
             ``manage/drain``, up to 250 jobs per call.
         """
         await reply(self.core.drain(delayed))
+        await replies([route.drain(delayed) for route in await self._route_cores()])
 
     @operation
     async def clean(self, grace: Duration, limit: int, type: CleanableState = "completed") -> list[str]:
@@ -184,18 +192,26 @@ class QueueAdministration(QueueLimits[JobT]):
 
     @operation
     async def obliterate(self, *, force: bool = False, count: int = _DEFAULT_COUNT) -> None:
-        """Pause the queue and remove it from Redis, with all its jobs.
+        """Pause the queue and remove it from Redis, with all its jobs and all its routes.
 
         Args:
             force: also if jobs are active.
             count: how many jobs per script call.
 
         Raises:
-            BullrushError: jobs are active and ``force`` is not set; the queue stays paused.
+            BullrushError: jobs are active and ``force`` is not set; nothing was removed, and the queue stays paused.
         """
         most = checks.at_least(1)("count", count)
         await self._pause()
+        routes = await self._route_cores()
+        if routes and not force:
+            active = await replies([core.get_counts(["active"]) for core in (self.core, *routes)])
+            if any(map(sum, active)):
+                raise BullrushError("Cannot obliterate queue with active jobs")
+        # The queue goes last, with the registry: after an error the rest can be found.
+        await replies([route.obliterate(force, most) for route in routes])
         await reply(self.core.obliterate(force, most))
+        self._forget_registrations()
 
     @operation
     async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import JobCalls, JobT
-from bullrush.queue.routing.routes import QueueRoutes
+from bullrush.queue.routing.routes import QueueRoutes, replies
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
 from bullrush.values.naming import check_given_id, nearest
@@ -157,15 +157,20 @@ class QueueGetters(QueueRoutes, Generic[JobT]):
         return await self._jobs(["failed"], start, end, asc=False)
 
     @operation
-    async def get_job_counts(self, *types: str) -> dict[str, int]:
+    async def get_job_counts(self, *types: str, routes: bool = False) -> dict[str, int]:
         """Return the number of jobs per state: of the given states, or of all.
 
         ``waiting`` also adds ``paused`` to the result.
 
         Args:
             *types: the states; all by default.
+            routes: True adds the jobs of all routes of the queue.
         """
-        return await self._counts(types)
+        counts = await self._counts(types)
+        if checks.boolean("routes", routes):
+            for of_route in await replies([core.get_counts(_keys(list(counts))) for core in await self._route_cores()]):
+                counts = {state: counts[state] + more for state, more in zip(counts, of_route, strict=True)}
+        return counts
 
     @operation
     async def get_job_count_by_types(self, *types: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypedDict
 
 from bullrush.base.operation import operation, reply
@@ -45,37 +45,43 @@ class QueueMonitoring(QueueGetters[JobT]):
 
     @operation
     async def get_workers(self) -> list[dict[str, str]]:
-        """Return the connected workers of the queue, from all programs and languages.
+        """Return the connected workers of the queue and of its routes, from all programs and languages.
 
-        Each has the fields of Redis' CLIENT LIST. ``name`` is the queue's name. ``rawname`` is the name of the
+        A worker with a profile is a worker of the queue. Each has the fields of Redis' CLIENT LIST. ``name`` is the
+        queue's name. ``rawname`` is the name of the
         connection; it ends in ``:w:<name>`` if the worker has a name.
         """
-        return await self._clients(("", ":w:"))
+        return await self._workers()
 
     @operation
     async def get_workers_count(self) -> int:
-        """Return the number of connected workers."""
-        return len(await self._clients(("", ":w:")))
+        """Return the number of connected workers of the queue and of its routes."""
+        return len(await self._workers())
+
+    async def _workers(self) -> list[dict[str, str]]:
+        return await self._clients(("", ":w:"), [self.name, *await self._registered()])
 
     @operation
     async def get_queue_events(self) -> list[dict[str, str]]:
         """Return the connections that read the queue's events (`QueueEvents`); see `get_workers`."""
-        return await self._clients((":qe",))
+        return await self._clients((":qe",), [self.name])
 
-    async def _clients(self, endings: tuple[str, ...]) -> list[dict[str, str]]:
+    async def _clients(self, endings: tuple[str, ...], queues: list[str]) -> list[dict[str, str]]:
         try:
             listed: bytes = await self._command("CLIENT", "LIST")
         except RedisServerError as error:
             if "unknown" not in str(error).lower():
                 raise
             return [{"name": "GCP does not support client list"}]
-        base = f"{self.prefix}:{base64.b64encode(self.name.encode()).decode()}"
+        bases = {f"{self.prefix}:{base64.b64encode(queue.encode()).decode()}": queue for queue in queues}
         clients = []
         for line in listed.decode(errors="replace").splitlines():
             client = {key: value for key, _, value in (part.partition("=") for part in line.split(" "))}
             name = client.get("name", "")
-            if any(name == base + end or (end == ":w:" and name.startswith(base + end)) for end in endings):
-                clients.append({**client, "name": self.name, "rawname": name})
+            for queue in (bases.get(base) for base in _beginnings(name, endings)):
+                if queue is not None:
+                    clients.append({**client, "name": queue, "rawname": name})
+                    break
         return clients
 
     @operation
@@ -190,6 +196,15 @@ class QueueMonitoring(QueueGetters[JobT]):
         if type not in {"processed", "pending"}:
             raise InvalidOptionError(f"type must be 'processed' or 'pending', not {type!r}")
         return await dependency_page(self.core, self.to_key(parent_id), type, start, end)
+
+
+def _beginnings(name: str, endings: tuple[str, ...]) -> Iterator[str]:
+    """Return what may be before one of these endings in the name of a connection; after ``:w:`` comes the worker's name."""
+    for end in endings:
+        if end == ":w:":
+            yield from (name[: found.start()] for found in re.finditer(end, name))
+        elif name.endswith(end):
+            yield name[: len(name) - len(end)]
 
 
 def prometheus_labels(queue: str, labels: Mapping[str, object] | None) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypedDict
 
-from bullrush._core import CoreTarget
+from bullrush._core import CoreTarget, route_base
 from bullrush.errors import InvalidOptionError
 from bullrush.routing.tokens import read_server, read_tokens
 from bullrush.values import checks
@@ -79,6 +79,41 @@ def check_target(name: str, value: object) -> CoreTarget:
     if target.fallback is not None and target.fallback.slug == target.slug:
         raise InvalidOptionError(f"{name}.fallback must be another target")
     return target
+
+
+def route_key(target: CoreTarget) -> tuple[object, ...]:
+    """Return what two targets have in common that need no registration of their own: the target, and its fallback."""
+    fallback = target.fallback
+    return target.canonical, target.fallback_after, fallback and fallback.canonical
+
+
+def check_base(queue: str) -> str:
+    """Return the name of a queue that can have routes.
+
+    Args:
+        queue: the name of the queue.
+
+    Raises:
+        InvalidOptionError: it is the name of a route.
+    """
+    base = route_base(queue)
+    if base is not None:
+        raise InvalidOptionError(f"{queue!r} is a route, which has no routes: take the route of its base, {base!r}")
+    return queue
+
+
+def route_of(queue: str, target: object) -> tuple[str, CoreTarget] | None:
+    """Return the base and the checked target of a job; None for a target without any criterion.
+
+    Args:
+        queue: the queue of the job.
+        target: a `Target`.
+
+    Raises:
+        InvalidOptionError: the target is wrong, or the queue is a route itself.
+    """
+    checked = check_target("target", target)
+    return (check_base(queue), checked) if checked.slug else None
 
 
 def _check_fallback(name: str, value: object) -> CoreTarget:

@@ -10,11 +10,11 @@ import orjson
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
-from bullrush.job.handle import JobHandle
 from bullrush.job.job import Job, JobCalls, JobT
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.job.options import JobOptions
 from bullrush.job.record import AddedRecord
+from bullrush.job.routes import RoutedHandle
 from bullrush.scheduler.options import (
     JobTemplate,
     RepeatOptions,
@@ -97,7 +97,7 @@ class ScheduledRecord(AddedRecord):
         return self.scheduler_id.encode() if field == "rjk" else super().get(field)
 
 
-class SchedulerCalls(JobHandle, Generic[JobT]):
+class SchedulerCalls(RoutedHandle, Generic[JobT]):
     """The calls about job schedulers that `Queue` and `JobScheduler` have in common."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]
@@ -115,7 +115,8 @@ class SchedulerCalls(JobHandle, Generic[JobT]):
         Args:
             scheduler_id: the scheduler's id; at most three colons.
             repeat: when to make jobs; see `RepeatOptions`.
-            template: which jobs to make; see `JobTemplate`.
+            template: which jobs to make; see `JobTemplate`. With a ``target`` in ``opts`` the scheduler belongs to that
+                route: ``Queue.route(target)`` has the calls to read and remove it.
 
         Returns:
             The next job; None if there is none: the limit is reached, or the pattern has no time before ``end_date``.
@@ -133,19 +134,20 @@ class SchedulerCalls(JobHandle, Generic[JobT]):
         name = check_job_name(wanted.get("name", scheduler_id))
         data = wanted.get("data")
         encoded = b"{}" if data is None else encode(data, "template.data")
-        opts = self._compiler.template(wanted.get("opts") or {})
+        queue, own = self._of_target(wanted.get("opts") or {})
+        opts = queue._compiler.template(own)
         repeat_json = orjson.dumps(rule.stored)
         given = (scheduler_id, repeat_json, rule.immediately, name, encoded, opts)
         if self._telemetry is None:
-            scheduled = await reply(self.core.upsert_job_scheduler(*given))
+            scheduled = await reply(queue.core.upsert_job_scheduler(*given))
         else:
             attributes = {"bullmq.job.scheduler.id": scheduler_id}
-            with self.trace("add", f"{self.name}.{name}", kind="producer", attributes=attributes) as span:
+            with queue.trace("add", f"{queue.name}.{name}", kind="producer", attributes=attributes) as span:
                 job_telemetry = of_many_jobs(
                     self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry")
                 )
                 metadata = orjson.dumps(job_telemetry["metadata"])
-                scheduled = await reply(self.core.upsert_job_scheduler(*given, metadata))
+                scheduled = await reply(queue.core.upsert_job_scheduler(*given, metadata))
                 if scheduled is not None:
                     span.set_attributes({"bullmq.job.id": scheduled[0]})
         if scheduled is None:
@@ -153,7 +155,7 @@ class SchedulerCalls(JobHandle, Generic[JobT]):
         job_id, timestamp, delay, priority, job_opts = scheduled
         record = ScheduledRecord(job_id, (name, encoded, job_opts, job_id, timestamp, delay, priority, False))
         record.scheduler_id = scheduler_id
-        return self._job_type(record, self)  # type: ignore[return-value]
+        return self._job_type(record, queue)  # type: ignore[return-value]
 
     @operation
     async def get_job_schedulers(self, start: int = 0, end: int = -1, asc: bool = False) -> list[SchedulerJson]:
@@ -242,6 +244,7 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
             InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, SCHEDULER_OPTIONS, type(self).__name__)
+        self._options, self._routes = options, {}
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         super().__init__(
             name,

@@ -144,6 +144,15 @@ def check_queue_name(name: object) -> str:
     return name
 
 
+def is_queue_name(name: str) -> bool:
+    """Return whether a text can be the name of a queue."""
+    try:
+        check_queue_name(name)
+    except QueueNameError:
+        return False
+    return True
+
+
 def check_prefix(prefix: object) -> str:
     """Return the prefix of a queue's keys.
 

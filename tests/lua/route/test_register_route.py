@@ -21,9 +21,20 @@ def register(client, queue, new_queue, run_both):
 
 def test_a_new_route_is_written_and_the_version_grows(register, queue, dump):
     assert register() == [1]
-    assert dump(queue) == {"ext:routes": {"cap.gpu": GPU}, "ext:rver": "1"}
+    state = dump(queue)
+    version = int(state.pop("ext:rver"))
+    assert state == {"ext:routes": {"cap.gpu": GPU}}
     assert register("reg.eu", '{"region":["eu"]}') == [1]
-    assert dump(queue)["ext:rver"] == "2"
+    assert int(dump(queue)["ext:rver"]) == version + 1
+
+
+def test_a_registry_that_is_made_again_has_another_version(register, queue, client):
+    versions = set()
+    for _ in range(10):
+        register()
+        versions.add(client.get(f"bull:{queue}:ext:rver"))
+        client.delete(f"bull:{queue}:ext:rver", f"bull:{queue}:ext:routes")
+    assert len(versions) == 10
 
 
 def test_a_known_route_changes_nothing(register, queue, dump):
@@ -53,10 +64,12 @@ def test_a_queue_has_256_routes(register, queue, client, dump):
 
 def test_a_fallback_is_set_kept_changed_and_removed(register, queue, client):
     def entry():
-        return client.hget(f"bull:{queue}:ext:routes", "cap.gpu"), int(client.get(f"bull:{queue}:ext:rver"))
+        version = int(client.get(f"bull:{queue}:ext:rver"))
+        return client.hget(f"bull:{queue}:ext:routes", "cap.gpu"), version - first + 1
 
     with_base = GPU[:-1] + ',"fallback":"base","fallback_after":500}'
     register(after="500", fallback='"base"')
+    first = int(client.get(f"bull:{queue}:ext:rver"))
     assert entry() == (with_base, 1)
     register()
     assert entry() == (with_base, 1)

@@ -1,75 +1,48 @@
-"""The routes of a queue."""
+"""The registered routes of a queue, for calls that are for all of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from bullrush._core import CoreQueue, CoreTarget, route_base
-from bullrush.errors import InvalidOptionError
-from bullrush.job.handle import JobHandle
-from bullrush.routing.target import Target, check_target
+from bullrush._core import CoreQueue
+from bullrush.base.operation import reply
+from bullrush.errors import BullrushError
+from bullrush.job.routes import RoutedHandle
+from bullrush.values.naming import is_queue_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable
 
-    from typing_extensions import Self
+    from bullrush._core import Pending
+    from bullrush.base.handle import CoreSettings
+
+T = TypeVar("T")
 
 
-class QueueRoutes(JobHandle):
-    """The calls about the routes of a queue, and a queue that is a route."""
+class QueueRoutes(RoutedHandle):
+    """A queue that speaks for its routes."""
 
-    _options: Mapping[str, object]
-    #: The name of the base queue and the target, of a queue that `route` returned.
-    _route: tuple[str, Target] | None = None
-    _target: CoreTarget | None = None
-    _routes: dict[tuple[object, ...], Self]
+    async def _registered(self) -> list[str]:
+        """Return the names of the routes that are registered with this queue."""
+        [flat] = await reply(self.core.commands([["HGETALL", self.to_key("ext:routes")]]))
+        names = [f"{self._name}~{slug.decode(errors='replace')}" for slug in flat[::2]]
+        return [name for name in sorted(names) if is_queue_name(name)]
 
-    def route(self, target: Target) -> Self:
-        """Return the queue of the jobs with this target. Only workers whose profile matches take jobs from it.
+    async def _route_cores(self) -> list[CoreQueue]:
+        """Return the registered routes. A call on these goes to all of them at the same time."""
+        settings: CoreSettings = {**self._core_settings, "skip_metas_update": True}
+        return [CoreQueue(self._url, self._prefix, name, **settings) for name in await self._registered()]
 
-        It is a queue of its own, named ``<queue>~<slug>``: it has its own custom ids, deduplication ids, job schedulers,
-        limits and events. The first job that is added registers it with this queue, so that workers find it.
 
-        Args:
-            target: what the jobs need; see `Target`. Without any criterion the result is this queue.
-
-        Raises:
-            InvalidOptionError: the target is invalid, or this queue is a route itself.
-        """
-        checked = check_target("target", target)
-        if not checked.slug:
-            return self
-        base = route_base(self._name)
-        if base is not None:
-            raise InvalidOptionError(
-                f"{self._name!r} is a route, which has no routes: take the route of {type(self).__name__}({base!r})"
-            )
-        if self._closing:
-            raise self._closed_error()
-        fallback = checked.fallback
-        key = (checked.canonical, checked.fallback_after, fallback and fallback.canonical)
-        known = self._routes.get(key)
-        # Two threads may both make one: the first one stays.
-        return self._routes.setdefault(key, self._new_route(target, checked)) if known is None else known
-
-    def _new_route(self, target: Target, checked: CoreTarget) -> Self:
-        new: Callable[..., Self] = type(self)
-        queue = new(checked.queue_of(self._name), **self._options)
-        queue._become_route(self._name, target, checked)
-        return queue
-
-    def _become_route(self, base: str, target: Target, checked: CoreTarget) -> None:
-        self._route, self._target = (base, target), checked
-        self._core = None
-
-    def _new_core_queue(self) -> CoreQueue:
-        if self._route is None:
-            return super()._new_core_queue()
-        base, _ = self._route
-        return CoreQueue(self._url, self._prefix, base, **self._core_settings, target=self._target)
-
-    def _shut_down(self) -> None:
-        super()._shut_down()
-        for route in self._routes.values():
-            route._shut_down()
-        self._routes.clear()
+async def replies(pending: Iterable[Pending[T]]) -> list[T]:
+    """Return the results of several calls that run already. An error is raised when all of them have ended."""
+    results: list[T] = []
+    failure: BullrushError | None = None
+    for one in pending:
+        try:
+            results.append(await reply(one))
+        except BullrushError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return results

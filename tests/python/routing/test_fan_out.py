@@ -1,0 +1,119 @@
+"""Calls of a queue that are for its routes as well."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Worker, aio
+from bullrush.errors import BullrushError, RedisServerError
+from tests.waiting import wait_until
+
+GPU: Any = {"capabilities": ["gpu"]}
+EU: Any = {"region": ["eu"]}
+
+
+@pytest.fixture
+def routed(queue: Queue) -> Queue:
+    """Return a queue with a job at the base and two routes."""
+    queue.add_bulk([{"name": "a", "opts": {"target": target}} for target in (None, GPU, EU, EU)])
+    return queue
+
+
+def test_a_queue_is_paused_and_resumed_with_its_routes(routed: Queue) -> None:
+    heard: list[str] = []
+    routed.on("paused", lambda: heard.append("paused"))
+    routed.on("resumed", lambda: heard.append("resumed"))
+    parts = (routed, routed.route(GPU), routed.route(EU))
+    routed.pause()
+    assert [part.is_paused() for part in parts] == [True] * 3
+    assert routed.route(EU).get_job_counts("paused") == {"paused": 2}
+    routed.pause()
+    routed.resume()
+    assert [part.is_paused() for part in parts] == [False] * 3
+    assert heard == ["paused", "paused", "resumed"]
+
+
+def test_a_route_is_paused_alone(routed: Queue) -> None:
+    routed.route(GPU).pause()
+    assert [routed.is_paused(), routed.route(GPU).is_paused(), routed.route(EU).is_paused()] == [False, True, False]
+
+
+def test_a_route_that_is_refused_does_not_keep_the_others_from_being_paused(routed: Queue, redis: Redis) -> None:
+    redis.rename(f"bull:{routed.name}~cap.gpu:wait", f"bull:{routed.name}~cap.gpu:old")
+    redis.set(f"bull:{routed.name}~cap.gpu:paused", "text")
+    with pytest.raises((RedisServerError, BullrushError)):
+        routed.pause()
+    assert routed.route(EU).is_paused()
+    redis.delete(f"bull:{routed.name}~cap.gpu:paused")
+    routed.pause()
+    assert routed.route(GPU).is_paused()
+
+
+def test_counts_include_the_routes_if_asked(routed: Queue) -> None:
+    assert routed.get_job_counts("waiting", "active") == {"waiting": 1, "active": 0, "paused": 0}
+    assert routed.get_job_counts("waiting", "active", routes=True) == {"waiting": 4, "active": 0, "paused": 0}
+    assert routed.get_job_counts(routes=True)["waiting"] == 4
+    assert routed.route(EU).get_job_counts("waiting", routes=True)["waiting"] == 2
+
+
+def test_a_queue_is_drained_with_its_routes(routed: Queue) -> None:
+    routed.add("later", target=GPU, delay=60_000)
+    routed.drain()
+    assert routed.get_job_counts("waiting", "delayed", routes=True) == {"waiting": 0, "delayed": 1, "paused": 0}
+    routed.drain(delayed=True)
+    assert routed.get_job_counts("delayed", routes=True) == {"delayed": 0}
+
+
+def test_a_queue_is_removed_with_its_routes_and_their_registry(routed: Queue, redis: Redis) -> None:
+    redis.hset(f"bull:{routed.name}:ext:workers", "old", "{}")
+    routed.obliterate()
+    assert list(redis.scan_iter(f"bull:{routed.name}[:~]*")) == []
+    routed.add("a", target=GPU)
+    assert redis.hkeys(f"bull:{routed.name}:ext:routes") == ["cap.gpu"]
+
+
+def test_nothing_is_removed_while_a_job_of_a_route_is_active(routed: Queue, redis: Redis) -> None:
+    taken = Worker(routed.route(GPU).name, url=routed.opts["url"])
+    job = taken.get_next_job("token")
+    assert job is not None
+    with pytest.raises(BullrushError, match="Cannot obliterate queue with active jobs"):
+        routed.obliterate()
+    assert routed.get_job_counts("paused", "active", routes=True) == {"paused": 3, "active": 1}
+    routed.obliterate(force=True)
+    assert list(redis.scan_iter(f"bull:{routed.name}[:~]*")) == []
+    taken.close()
+
+
+def test_workers_of_routes_are_workers_of_the_queue(routed: Queue, worker: Any) -> None:
+    route = routed.route(GPU).name
+    one = worker(lambda job: None, name="base", autorun=True)
+    two = Worker(route, lambda job: None, url=routed.opts["url"], name="route", autorun=True)
+    try:
+        wait_until(lambda: routed.get_workers_count() == 2)
+        found = {client["name"]: client["rawname"].rpartition(":")[2] for client in routed.get_workers()}
+        assert found == {routed.name: "base", route: "route"}
+        assert [client["name"] for client in routed.route(GPU).get_workers()] == [route]
+    finally:
+        one.close()
+        two.close()
+
+
+def test_an_entry_whose_name_is_no_queue_is_skipped(routed: Queue, redis: Redis) -> None:
+    redis.hset(f"bull:{routed.name}:ext:routes", mapping={"a:b": "{}", "": "{}", "\n": "{}"})
+    routed.pause()
+    assert routed.route(GPU).is_paused()
+
+
+def test_coroutines_pause_and_count_with_routes(redis_url: str, queue_name: str) -> None:
+    async def use() -> None:
+        async with aio.Queue(queue_name, url=redis_url) as queue:
+            await queue.add_bulk([{"name": "a", "opts": {"target": GPU}}, {"name": "b"}])
+            await queue.pause()
+            assert await queue.route(GPU).is_paused()
+            assert await queue.get_job_counts("paused", routes=True) == {"paused": 2}
+            await queue.obliterate()
+            assert await queue.get_job_counts("paused", routes=True) == {"paused": 0}
+
+    asyncio.run(use())
