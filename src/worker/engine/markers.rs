@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::lane_state::LaneState;
 use super::Engine;
 use crate::clock::now_ms;
+use crate::connection::Retry;
 use crate::worker::fetch::{Popped, Watch};
 use crate::worker::sleep::{jittered, millis};
 
@@ -12,6 +13,8 @@ use crate::worker::sleep::{jittered, millis};
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 /// Markers per wait. With more lanes, the waits take turns and are shorter.
 const MOST_MARKERS: usize = 64;
+/// How often a worker looks at the markers of its queues that had no jobs, while it waits for none.
+const GLANCE: Duration = Duration::from_millis(500);
 /// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile is
 /// not waited for yet.
 const LONGEST_WAIT: Duration = Duration::from_millis(1800);
@@ -49,6 +52,34 @@ impl Engine {
             Ok(None) => self.look_in_turn(),
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
             Err(_) => self.look_again(),
+        }
+    }
+
+    /// See whether queues that had no jobs have some now. A worker that is never idle waits for no marker, and the jobs of
+    /// one queue must not hide those of the others.
+    pub(super) async fn glance(&mut self) {
+        if !self.has_several_lanes() || self.waiter.is_waiting() || self.glanced.elapsed() < GLANCE {
+            return;
+        }
+        self.glanced = Instant::now();
+        let idle = self.lanes.iter().filter(|state| state.outlook.is_idle() && state.is_open());
+        let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();
+        let now = now_ms();
+        let counts = idle.iter().map(|lane| {
+            let mut count = redis::cmd("ZCOUNT");
+            count.arg(lane.keys.marker()).arg("-inf").arg(now);
+            count
+        });
+        let counts: Vec<_> = counts.collect();
+        if counts.is_empty() {
+            return;
+        }
+        let Ok(counts) = self.fetch_link.pipeline(&counts, Retry::Look).await else { return };
+        for (lane, count) in idle.into_iter().zip(counts) {
+            // An error as well: a fetch tells what is wrong.
+            if count != Ok(redis::Value::Int(0)) {
+                self.lanes[lane.position].outlook.look_again();
+            }
         }
     }
 

@@ -85,6 +85,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         alone_lane: None,
         looked_at: 0,
         watched_from: 0,
+        glanced: Instant::now(),
         undrained: None,
         admission: Admission { state: state.clone(), link: link.clone() },
         prefetch: Prefetch::new(state.clone()),
@@ -145,6 +146,8 @@ struct Engine {
     alone_lane: Option<usize>,
     /// The lane that was looked at last although nothing said that it has jobs.
     looked_at: usize,
+    /// When the markers of queues without jobs were looked at while the worker waited for none.
+    glanced: Instant,
     /// Where the next wait for markers begins.
     watched_from: usize,
     /// A queue that was not drained at the last look.
@@ -198,6 +201,7 @@ impl Engine {
             self.check_lanes().await;
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
+            self.glance().await;
             self.return_jobs();
             let outcomes = self.take_outcomes();
             if outcomes.is_empty() && self.is_gathering() {

@@ -55,6 +55,7 @@ impl Engine {
         if !self.has_several_lanes() {
             return self.lanes.first().filter(|state| may_have_jobs(state)).map(|_| 0);
         }
+        self.look_again_if_due();
         if let Some(position) = self.alone_lane.filter(|position| self.lanes[*position].is_open()) {
             return Some(position);
         }
