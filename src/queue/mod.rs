@@ -12,6 +12,7 @@ mod patience;
 #[cfg(feature = "arrow")]
 pub mod read;
 mod registration;
+pub mod routes;
 pub mod schedulers;
 mod settings;
 mod sweep;

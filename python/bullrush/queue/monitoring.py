@@ -214,7 +214,7 @@ def prometheus_labels(queue: str, labels: Mapping[str, object] | None) -> tuple[
         InvalidOptionError: a label has a name that Prometheus does not allow.
     """
     for name in labels or {}:
-        if not _LABEL.fullmatch(name) or name in {"queue", "state", "reason", "le"}:
+        if not _LABEL.fullmatch(name) or name in {"queue", "state", "reason", "route", "le"}:
             raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
     further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
     return f'queue="{_escaped(queue)}"', further

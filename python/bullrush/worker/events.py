@@ -29,6 +29,7 @@ EVENTS: Final = {
     "retrying": "(job, error, next_run_at)",
     "stalled": "(job_id)",
     "scheduler_repaired": "(scheduler_id)",
+    "route_unmatched": "(route, waiting)",
     "drained": "()",
     "paused": "()",
     "resumed": "()",
@@ -99,7 +100,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         if event is None:
             self._listeners.expire()
             return
-        kind, record, text, *_ = event
+        kind, record, text, numbers, *_ = event
         emit = self.emit
         if record is not None:
             self._report_job(record, event)
@@ -114,6 +115,19 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         elif kind == "scheduler_repaired":
             LOG.warning("Job scheduler %s had no next job: it was made again", text)
             emit(kind, text)
+        elif kind == "route_unmatched":
+            waiting, age = numbers
+            LOG.warning(
+                "No worker takes the jobs of route %r: %s wait, the oldest for %s s. Start a worker whose profile matches, or "
+                "give the target a fallback",
+                text,
+                waiting,
+                age // 1000,
+                extra={"queue": self.name},
+            )
+            emit(kind, text, waiting)
+        elif kind == "rerouted":
+            LOG.info("%s", text, extra={"queue": self.name})
         elif kind == "lock_lost":
             token, _, job_id = text.partition(" ")
             lost = JobLockMissingError(f"could not renew lock for job {job_id}")

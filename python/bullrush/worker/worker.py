@@ -40,8 +40,8 @@ class Worker(BlockingContext, WorkerCalls[Job]):
     Events and the arguments of their listeners (see `on`): ``ready()``, ``active(job)``, ``progress(job, progress)``,
     ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``retrying(job, error, next_run_at)`` after
     it if the job runs again (ms since 1970), ``stalled(job_id)``, ``drained()``,
-    ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``lock_renewal_failed(job_ids)``,
-    ``error(error)``, ``closing()``, ``closed()``.
+    ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``route_unmatched(route, waiting)``,
+    ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``.
 
     Listeners run on the thread that runs the worker; those of ``active`` and ``progress`` run on the thread of the
     handler. They get the job with the changes that its handler made.

@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
+use crate::clock::now_ms;
+use crate::queue::routes::route_status;
 use crate::scripts::inspect;
 
 #[pymethods]
@@ -42,6 +44,19 @@ impl CoreQueue {
         self.start(move |queue| async move {
             let (rows, count) = queue.get_job_logs(&id, start, end, asc).await?;
             Ok(Output::Logs(rows, count))
+        })
+    }
+
+    fn route_status(&self) -> Pending {
+        self.start(|queue| async move {
+            let now = now_ms();
+            let routes = route_status(queue.link(), queue.keys(), now).await?;
+            let rows = routes.iter().map(|route| {
+                let age = route.oldest_age(now).map_or_else(|| "null".to_owned(), |age| age.to_string());
+                let (name, target) = (serde_json::json!(route.keys.name()), route.entry.to_json());
+                format!("[{name},{target},{},{age},{}]", route.waiting, route.workers)
+            });
+            Ok(Output::Text(format!("[{}]", rows.collect::<Vec<_>>().join(","))))
         })
     }
 

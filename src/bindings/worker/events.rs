@@ -51,6 +51,10 @@ fn describe(event: Event) -> WorkerEvent {
             return outcome("retried", job, reason, (delay, next_run_at), Some(stacktrace), details);
         }
         Event::Refused { job } => return outcome("refused", job, String::new(), (0, 0), None, Details::default()),
+        Event::RouteUnmatched { route, waiting, age } => {
+            return ("route_unmatched", None, route, (waiting, age), None, None, None);
+        }
+        Event::Rerouted { text } => ("rerouted", text),
         Event::Stalled { id, queue } => ("stalled", format!("{queue}:{id}")),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
         Event::Drained => ("drained", String::new()),

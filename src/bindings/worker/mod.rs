@@ -5,7 +5,7 @@ mod events;
 mod jobs;
 mod options;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,6 +123,10 @@ impl CoreWorker {
         dict.set_item("answer_age", ms(stats.answered.age()))?;
         dict.set_item("claim_age", ms(stats.claimed.age()))?;
         Ok(dict)
+    }
+
+    fn unmatched_routes(&self) -> PyResult<BTreeMap<String, i64>> {
+        Ok(self.shared()?.stats.unmatched.lock().clone())
     }
 
     fn histograms(&self) -> PyResult<HashMap<&'static str, (Vec<u64>, f64)>> {

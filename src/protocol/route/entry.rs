@@ -43,6 +43,18 @@ impl Fallback {
 }
 
 impl RouteEntry {
+    /// As the registry has it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let target = self.target.canonical();
+        match (&self.fallback, target.strip_suffix('}')) {
+            (Some(fallback), Some(opened)) => {
+                format!("{opened},\"fallback\":{},\"fallback_after\":{}}}", fallback.to_json(), fallback.after)
+            }
+            _ => target,
+        }
+    }
+
     /// Reads an entry of the registry.
     ///
     /// # Errors

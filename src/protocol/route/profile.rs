@@ -1,5 +1,7 @@
 //! What a worker has.
 
+use serde_json::Value;
+
 use super::target::{Mode, Target};
 use super::token::{self, Wildcard};
 use crate::error::Result;
@@ -31,6 +33,20 @@ impl Profile {
         let sorted = |name: &str, tokens| token::sorted(&format!("profile.{name}"), tokens, None, Wildcard::Refused);
         let (stack, region) = (sorted("stack", stack)?, sorted("region", region)?);
         Ok(Profile { server, stack, capabilities: sorted("capabilities", capabilities)?, region })
+    }
+
+    /// Reads a profile that [`Profile::canonical`] wrote; `None` if something else did.
+    #[must_use]
+    pub fn from_json(profile: &Value) -> Option<Self> {
+        let server = match profile.get("server") {
+            None => None,
+            Some(server) => Some(server.as_str()?.to_owned()),
+        };
+        let tokens = |name: &str| match profile.get(name) {
+            None => Some(Vec::new()),
+            Some(tokens) => tokens.as_array()?.iter().map(|token| Some(token.as_str()?.to_owned())).collect(),
+        };
+        Profile::new(server, tokens("stack")?, tokens("capabilities")?, tokens("region")?).ok()
     }
 
     /// The targets with one criterion that it matches, the server first. Their routes need no registration: a worker knows their names.

@@ -193,6 +193,7 @@ impl Engine {
         }
         if let Some(routes) = routes {
             self.tasks.spawn(routes::watch(self.state.clone(), routes));
+            self.tasks.spawn(routes::keep(self.state.clone(), self.link.clone()));
         }
         background::start(&mut self.tasks, &self.state, &self.link);
         self.state.emit(Event::Ready);

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::MAX_WAIT;
+use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::protocol::route::{queue_of, RouteEntry};
+use crate::timers::route_keeper::{self, RouteKeeper, RouteNews};
 use crate::timers::route_registry::{remove_profile, RouteRegistry};
 use crate::worker::lanes::LaneSpec;
+use crate::worker::listeners::Event;
 use crate::worker::state::WorkerState;
 
 /// The registry of routes; `None` for a worker that takes no jobs of routes.
@@ -28,10 +31,33 @@ pub async fn watch(state: Arc<WorkerState>, registry: RouteRegistry) {
     registry.run(|entry| offer(&state, &entry), |text| state.error(text)).await;
 }
 
+/// Look after the routes until dropped.
+pub async fn keep(state: Arc<WorkerState>, link: Link) {
+    let keeper = RouteKeeper {
+        link,
+        keys: state.keys.clone(),
+        worker_id: state.options.worker_id.clone(),
+        unmatched: state.stats.unmatched.clone(),
+    };
+    let news = |news: RouteNews| {
+        state.emit(match news {
+            RouteNews::Unmatched(route) => Event::RouteUnmatched {
+                route: route.keys.name().to_owned(),
+                waiting: route.waiting,
+                age: route.oldest_age(now_ms()).unwrap_or(0),
+            },
+            RouteNews::Rerouted(rerouted) => Event::Rerouted { text: rerouted.to_string() },
+        });
+    };
+    keeper.run(news, |text| state.error(text)).await;
+}
+
 /// Tell other programs that the worker has ended. Without this they see it half a minute later.
 pub async fn leave(state: &WorkerState, link: &Link) {
     if state.options.routing.is_some() {
-        let _ = tokio::time::timeout(MAX_WAIT, remove_profile(link, &state.keys, &state.options.worker_id)).await;
+        let (keys, id) = (&state.keys, &state.options.worker_id);
+        let left = async { tokio::join!(remove_profile(link, keys, id), route_keeper::release(link, keys, id)) };
+        let _ = tokio::time::timeout(MAX_WAIT, left).await;
     }
 }
 

@@ -43,6 +43,18 @@ pub enum Event {
     SchedulerRepaired {
         id: String,
     },
+    /// No live worker matches a route whose jobs wait.
+    RouteUnmatched {
+        /// The name of the route's queue.
+        route: String,
+        waiting: i64,
+        /// For how many ms the oldest of them has waited.
+        age: i64,
+    },
+    /// Jobs have left a route by its fallback.
+    Rerouted {
+        text: String,
+    },
     Drained,
     Error {
         text: String,

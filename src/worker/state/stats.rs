@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use crate::timers::held_locks::Loss;
+use crate::timers::route_keeper::Unmatched;
 
 #[derive(Default)]
 pub struct Stats {
@@ -17,6 +18,8 @@ pub struct Stats {
     pub calls: AtomicU64,
     pub stalled_skipped: Arc<AtomicU64>,
     pub schedulers_repaired: Arc<AtomicU64>,
+    /// The jobs of routes without a worker, if this worker looks after the routes.
+    pub unmatched: Unmatched,
     pub in_hand: AtomicUsize,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,

@@ -61,6 +61,10 @@ class MetricsCalls(HealthCalls[JobT], Generic[JobT]):
         }
         for name, (value, text) in gauges.items():
             lines += [*_titles(name, text, "gauge"), f"{name}{{{given}}} {value}"]
+        unmatched = "bullmq_route_unmatched"
+        lines += _titles(unmatched, "Jobs that wait in routes without a worker, told by one of the workers", "gauge")
+        routes = run.core.unmatched_routes() if run else {}
+        lines += [f'{unmatched}{{{given}, route="{slug}"}} {waiting}' for slug, waiting in routes.items()]
         limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]
         found = run.core.histograms() if run else {}
         for name, (key, text) in _HISTOGRAMS.items():

@@ -1,0 +1,7 @@
+//! The routes of a queue: what waits in them, and what becomes of jobs that no worker takes.
+
+mod fallback;
+mod status;
+
+pub use fallback::{fall_back, Rerouted};
+pub use status::{route_status, RouteStatus};

@@ -1,0 +1,135 @@
+//! What waits in the routes of a queue, and how many workers may take it.
+
+use redis::{Cmd, Value};
+
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
+use crate::protocol::route::{queue_of, Profile, RouteEntry};
+use crate::protocol::{due, reply, Keys};
+
+/// The profile of a worker that is older than this is that of a dead one.
+const LIVE_MS: i64 = 30_000;
+/// How many routes are asked about per round trip.
+const PAGE: usize = 32;
+/// Commands per route.
+const READS: usize = 8;
+
+/// A route of a queue.
+#[derive(Clone, Debug)]
+pub struct RouteStatus {
+    pub entry: RouteEntry,
+    pub keys: Keys,
+    /// How many jobs may run: those in wait, paused and prioritized, and delayed ones that are due.
+    pub waiting: i64,
+    /// How many of them are still delayed: a worker of this route would have promoted them.
+    pub due: i64,
+    /// Since when the oldest of them may run, ms since the epoch.
+    pub since: Option<i64>,
+    /// How many live workers have a profile that matches.
+    pub workers: usize,
+}
+
+impl RouteStatus {
+    /// For how many ms the oldest job has waited.
+    #[must_use]
+    pub fn oldest_age(&self, now: i64) -> Option<i64> {
+        self.since.map(|since| (now - since).max(0))
+    }
+}
+
+/// Reads the registry and looks into each route. Entries that cannot be read are left out.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns, and the server's error about a key.
+pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<RouteStatus>> {
+    let hashes = ["ext:routes", "ext:workers"].map(|name| command("HGETALL", &[&base.of(name)]));
+    let mut replies = link.pipeline(&hashes, Retry::Safe).await?.into_iter();
+    let mut next = || reply::texts(replies.next().unwrap_or(Err(Error::Closed))?);
+    let (routes, workers) = (next()?, next()?);
+    let profiles: Vec<Profile> = workers.chunks_exact(2).filter_map(|pair| live_profile(&pair[1], now)).collect();
+    let mut found = Vec::new();
+    for pair in routes.chunks_exact(2) {
+        let Ok(entry) = RouteEntry::parse(&pair[0], &pair[1]) else { continue };
+        let keys = Keys::new(base.prefix(), &queue_of(base.name(), &pair[0]))?;
+        let workers = profiles.iter().filter(|profile| entry.target.matches(profile)).count();
+        found.push(RouteStatus { entry, keys, waiting: 0, due: 0, since: None, workers });
+    }
+    for routes in found.chunks_mut(PAGE) {
+        look(link, routes, now).await?;
+    }
+    found.sort_unstable_by(|one, other| one.keys.name().cmp(other.keys.name()));
+    Ok(found)
+}
+
+async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
+    let last = ((now + 1) * 4096 - 1).to_string();
+    let reads: Vec<Cmd> = routes.iter().flat_map(|route| reads(&route.keys, &last)).collect();
+    let replies: Result<Vec<Value>> = link.pipeline(&reads, Retry::Safe).await?.into_iter().collect();
+    let mut replies = replies?.into_iter();
+    let mut oldest: Vec<(usize, Cmd)> = Vec::new();
+    for (at, route) in routes.iter_mut().enumerate() {
+        let mut next = || replies.next().unwrap_or(Value::Nil);
+        let counts = [next(), next(), next(), next()].map(|count| reply::integer(count).unwrap_or(0));
+        (route.waiting, route.due) = (counts.iter().sum(), counts[3]);
+        for first in [next(), next(), next()] {
+            let id = match first {
+                Value::Array(mut ids) => ids.pop(),
+                Value::Nil => None,
+                id => Some(id),
+            };
+            if let Some(id) = id {
+                oldest.push((
+                    at,
+                    command("HMGET", &[&route.keys.job(&reply::text(id)?), "timestamp", "processedOn", "opts"]),
+                ));
+            }
+        }
+        let delayed = reply::texts(next())?;
+        if let (true, Some(score)) = (route.due > 0, delayed.get(1)) {
+            route.since = score.parse::<f64>().ok().map(|score| (score / 4096.0) as i64);
+        }
+    }
+    let commands: Vec<Cmd> = oldest.iter().map(|(_, read)| read.clone()).collect();
+    let found = link.pipeline(&commands, Retry::Safe).await?;
+    for ((at, _), fields) in oldest.iter().zip(found) {
+        let Ok(since) = due_since(fields?) else { continue };
+        let known = &mut routes[*at].since;
+        *known = Some(known.map_or(since, |known| known.min(since)));
+    }
+    Ok(())
+}
+
+fn reads(keys: &Keys, last: &str) -> [Cmd; READS] {
+    let [wait, paused, prioritized, delayed] = ["wait", "paused", "prioritized", "delayed"].map(|name| keys.of(name));
+    [
+        command("LLEN", &[&wait]),
+        command("LLEN", &[&paused]),
+        command("ZCARD", &[&prioritized]),
+        command("ZCOUNT", &[&delayed, "-inf", last]),
+        command("LINDEX", &[&wait, "-1"]),
+        command("LINDEX", &[&paused, "-1"]),
+        command("ZRANGE", &[&prioritized, "0", "0"]),
+        command("ZRANGE", &[&delayed, "0", "0", "WITHSCORES"]),
+    ]
+}
+
+/// Since when a job may run, by its `timestamp`, `processedOn` and `opts`.
+pub(super) fn due_since(fields: Value) -> Result<i64> {
+    let mut fields = reply::array(fields)?.into_iter();
+    let mut text = || fields.next().filter(|field| *field != Value::Nil).map(reply::text).transpose();
+    let (added, started, opts) = (text()?, text()?, text()?);
+    Ok(due::since(added.as_deref(), started.as_deref(), opts.as_deref()))
+}
+
+pub(super) fn command(name: &str, args: &[&str]) -> Cmd {
+    let mut command = redis::cmd(name);
+    command.arg(args);
+    command
+}
+
+/// The profile in an entry of `ext:workers`; `None` if it is too old, or if something else wrote it.
+fn live_profile(entry: &str, now: i64) -> Option<Profile> {
+    let entry: serde_json::Value = serde_json::from_str(entry).ok()?;
+    let is_live = now - entry.get("ts")?.as_i64()? <= LIVE_MS;
+    is_live.then(|| Profile::from_json(entry.get("profile")?)).flatten()
+}

@@ -1,0 +1,115 @@
+//! Looks after the routes of a queue: says which have jobs that no worker takes, and applies their fallbacks.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::now_ms;
+use crate::connection::{Link, Retry};
+use crate::error::Result;
+use crate::lock::Mutex;
+use crate::outage::Outage;
+use crate::protocol::{reply, Keys};
+use crate::queue::routes::{fall_back, route_status, Rerouted, RouteStatus};
+
+const INTERVAL: Duration = Duration::from_secs(30);
+/// One worker at a time looks after the routes of a queue. It stays the one until it has missed two turns.
+const LEASE_MS: i64 = 75_000;
+/// The age of the oldest job of a route without workers from which on it is reported.
+const UNMATCHED_MS: i64 = 60_000;
+
+/// How many jobs wait in routes without a worker, by slug.
+pub type Unmatched = Arc<Mutex<BTreeMap<String, i64>>>;
+
+/// What is to be told.
+#[derive(Clone, Debug)]
+pub enum RouteNews {
+    /// No live worker matches a route whose jobs wait.
+    Unmatched(Box<RouteStatus>),
+    Rerouted(Rerouted),
+}
+
+pub struct RouteKeeper {
+    pub link: Link,
+    /// Of the base queue.
+    pub keys: Keys,
+    pub worker_id: String,
+    pub unmatched: Unmatched,
+}
+
+impl RouteKeeper {
+    /// Run until dropped: one pass at once, then one every 30 s.
+    pub async fn run(self, mut news: impl FnMut(RouteNews), mut failed: impl FnMut(String)) {
+        let (mut reported, outage) = (HashSet::new(), Outage::default());
+        loop {
+            match self.pass(&mut reported, &mut news, &mut failed).await {
+                Ok(()) => outage.ends(),
+                Err(error) if outage.begins(&error) => failed(format!("could not look after the routes: {error}")),
+                Err(_) => {}
+            }
+            tokio::time::sleep(INTERVAL.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
+        }
+    }
+
+    async fn pass(
+        &self,
+        reported: &mut HashSet<String>,
+        news: &mut impl FnMut(RouteNews),
+        failed: &mut impl FnMut(String),
+    ) -> Result<()> {
+        if !self.leads().await? {
+            self.unmatched.lock().clear();
+            reported.clear();
+            return Ok(());
+        }
+        let now = now_ms();
+        let routes = route_status(&self.link, &self.keys, now).await?;
+        let unmatched = || routes.iter().filter(|route| route.waiting > 0 && route.workers == 0);
+        *self.unmatched.lock() = unmatched().map(|route| (route.entry.target.slug(), route.waiting)).collect();
+        reported.retain(|slug| unmatched().any(|route| route.entry.target.slug() == *slug));
+        for route in unmatched() {
+            let is_old = route.oldest_age(now).is_some_and(|age| age >= UNMATCHED_MS);
+            if is_old && reported.insert(route.entry.target.slug()) {
+                news(RouteNews::Unmatched(Box::new(route.clone())));
+            }
+        }
+        for route in &routes {
+            if let Some(rerouted) = fall_back(&self.link, &self.keys, route, now, failed).await? {
+                news(RouteNews::Rerouted(rerouted));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this worker looks after the routes.
+    async fn leads(&self) -> Result<bool> {
+        let key = self.keys.of("ext:routewd");
+        let mut take = redis::cmd("SET");
+        take.arg(&key).arg(&self.worker_id).arg("NX").arg("PX").arg(LEASE_MS);
+        if self.link.call(&take, Retry::Safe).await? != redis::Value::Nil {
+            return Ok(true);
+        }
+        if holds(&self.link, &key, &self.worker_id).await? {
+            self.link.call(redis::cmd("PEXPIRE").arg(&key).arg(LEASE_MS), Retry::Safe).await?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+async fn holds(link: &Link, key: &str, worker_id: &str) -> Result<bool> {
+    let holder = link.call(redis::cmd("GET").arg(key), Retry::Safe).await?;
+    Ok(reply::text(holder).is_ok_and(|holder| holder == worker_id))
+}
+
+/// Lets another worker look after the routes at once, if it was this one.
+///
+/// # Errors
+/// What [`Link::call`] returns.
+pub async fn release(link: &Link, keys: &Keys, worker_id: &str) -> Result<()> {
+    let key = keys.of("ext:routewd");
+    if holds(link, &key, worker_id).await? {
+        link.call(redis::cmd("DEL").arg(key), Retry::Safe).await?;
+    }
+    Ok(())
+}
