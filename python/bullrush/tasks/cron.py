@@ -52,6 +52,10 @@ def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
         InvalidOptionError: it needs arguments, or its name, its options or the rule are wrong.
     """
     check_scheduler_id(task.name)
+    if task.opts.get("target") is not None:
+        raise InvalidOptionError(
+            "A cron task has no target: let it enqueue another task, which has one; or use Queue.upsert_job_scheduler()"
+        )
     check_repeat(rule.repeat)
     if cron_next(rule.pattern, checks.text("tz", rule.tz), now_ms()) is None:
         raise InvalidOptionError(f"pattern {rule.pattern!r} never fires")

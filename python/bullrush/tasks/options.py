@@ -9,6 +9,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.retries import Classifier
+from bullrush.routing.target import check_target
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.naming import check_known
@@ -75,7 +76,9 @@ def job_options(options: Mapping[str, Any], defaults: JobOptions) -> JobOptions:
     for name in _OF_RUNS & options.keys():
         raise InvalidOptionError(f"{name} is not an option of a job: the worker decides it. Give it to @task()")
     merged: JobOptions = {**defaults, **options}  # type: ignore[typeddict-item]
-    OptionCompiler().compile(merged)
+    OptionCompiler().compile({name: value for name, value in merged.items() if name != "target"})
+    if merged.get("target") is not None:
+        check_target("target", merged["target"])
     return merged
 
 

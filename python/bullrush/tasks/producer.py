@@ -15,6 +15,10 @@ from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_prefix, check_queue_name
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from bullrush._core import CoreTarget
+    from bullrush.routing.target import Target
     from bullrush.telemetry.protocol import Telemetry
 
 _DEFAULT_TIMEOUT: Final = 10_000
@@ -30,6 +34,11 @@ class TaskQueue(Queue):
 
     _job_type = TaskJob
     decode_result: DecodeResult
+
+    def _new_route(self, target: Target, checked: CoreTarget) -> Self:
+        route = super()._new_route(target, checked)
+        route.decode_result = self.decode_result
+        return route
 
 
 class TaskProducer:
@@ -84,11 +93,12 @@ class TaskProducer:
         added: Any = await QueueAdding.add_bulk.steps(self.handle(timeout), jobs)
         return added  # type: ignore[no-any-return]
 
-    async def get_job(self, job_id: str, name: str) -> TaskJob[Any] | None:
+    async def get_job(self, job_id: str, name: str, target: Target | None) -> TaskJob[Any] | None:
         """Return the job with this id and this name, None if there is none. It is an operation."""
         if self.eager:  # no job is stored
             return None
-        job: Any = await QueueGetters.get_job.steps(self.handle(), job_id)
+        queue = self.handle() if target is None else self.handle().route(target)
+        job: Any = await QueueGetters.get_job.steps(queue, job_id)
         return job if job is not None and job.name == name else None
 
     def close(self) -> None:

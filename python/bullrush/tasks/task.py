@@ -120,6 +120,8 @@ class Task(Generic[P, R]):
     def get_job(self, job_id: str) -> TaskJob[R] | None:
         """Return the job of this task with this id, such as one that another request enqueued. `aget_job` is awaited.
 
+        Jobs with a ``target`` have ids of their own: ``task.using(target=...).get_job(id)`` finds them.
+
         Args:
             job_id: the id of the job.
 
@@ -129,7 +131,7 @@ class Task(Generic[P, R]):
         Raises:
             ConnectionLostError: Redis could not be reached.
         """
-        return run_blocking(self._producer.get_job(job_id, self.name))
+        return run_blocking(self._producer.get_job(job_id, self.name, self.opts.get("target")))
 
     async def aget_job(self, job_id: str) -> TaskJob[R] | None:
         """Return the job of this task with this id; see `get_job`.
@@ -137,7 +139,7 @@ class Task(Generic[P, R]):
         Args:
             job_id: the id of the job.
         """
-        return await run_async(self._producer.get_job(job_id, self.name))
+        return await run_async(self._producer.get_job(job_id, self.name, self.opts.get("target")))
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> NewTask[R]:
         """Return the task with its arguments, for `enqueue_many`, flows and job schedulers. Nothing is written.

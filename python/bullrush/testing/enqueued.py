@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal, overload
 
 from bullrush.base.handle import Handle
+from bullrush.base.operation import run_blocking
 from bullrush.job.job import Job
 from bullrush.queue.queue import Queue
 from bullrush.tasks import Tasks
@@ -25,7 +26,8 @@ def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None
     """Assert that a job waits in a queue, and return the oldest one that fits.
 
     Counted are the jobs in the states ``waiting``, ``paused``, ``prioritized``, ``delayed`` (also those of job schedulers, and
-    retries after a backoff) and ``waiting-children``. Those that are active, completed or failed are not.
+    retries after a backoff) and ``waiting-children``, in the queue and in its routes. Those that are active, completed or
+    failed are not.
 
     Args:
         queue: a `Queue`, the name of one, or tasks.
@@ -55,8 +57,10 @@ def _times(number: int) -> str:
 
 
 def _waiting(queue: Any) -> list[Job]:
-    """Return the jobs that wait, the oldest ones first."""
-    return Queue(_name(queue), **place(queue)).get_jobs(list(_STATES), 0, _MOST, asc=True)
+    """Return the jobs that wait, of each queue the oldest ones first: the queue itself, then its routes."""
+    base = Queue(_name(queue), **place(queue))
+    queues = [base, *(Queue(name, **place(queue)) for name in run_blocking(base._registered()))]
+    return [job for one in queues for job in one.get_jobs(list(_STATES), 0, _MOST, asc=True)]
 
 
 def _name(queue: Any) -> str:

@@ -179,7 +179,8 @@ def make_job(
         InvalidOptionError: an option is wrong.
         DataError: the data is not JSON.
     """
-    new, _ = prepare(OptionCompiler(), name, {} if data is None else data, dict(opts or {}), now_ms())
+    stored_opts = {option: value for option, value in (opts or {}).items() if option != "target"}
+    new, _ = prepare(OptionCompiler(), name, {} if data is None else data, stored_opts, now_ms())
     _, encoded, stored, _, timestamp, delay, priority, _ = new
     fields = {
         "name": name,

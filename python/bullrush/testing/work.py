@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def work(queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]) -> RunStats:
     """Run the jobs that are in a queue now, and those that they add, until there is nothing to take.
 
-    Jobs that are not due yet stay; move a `Clock` to run them.
+    Jobs that are not due yet stay; move a `Clock` to run them. Jobs with a ``target`` need a worker that matches:
+    ``work(queue, handler, profile={"capabilities": ["gpu"]})``.
 
     Args:
         queue: a `Queue`, the name of one, or tasks.
