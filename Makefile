@@ -143,9 +143,12 @@ denied: $(VENV)/.built $(VENV)/.dev  ## Redis denies scripts and workers one com
 	@$(PYTEST) -n $(WORKERS) tests/lua/denied tests/faults/test_commands_denied.py $(ARGS)
 
 FLEET_JOBS ?= 12000
-fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens
+ROUTE_JOBS ?= 100000
+fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens, then 100,000 over 40 routes
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet with every kind of fault)
 	@FLEET_JOBS=$(FLEET_JOBS) $(PYTEST) tests/interop/test_fleet_faults.py
+	$(call say,$(ROUTE_JOBS) jobs over 40 routes whose workers are killed)
+	@ROUTE_JOBS=$(ROUTE_JOBS) $(PYTEST) tests/interop/test_route_fleet.py
 
 kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
 	$(call say,Killed migrators)

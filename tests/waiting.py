@@ -8,13 +8,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], T], what: str = "", seconds: float = 30) -> T:
+def wait_until(condition: Callable[[], T], what: str = "", seconds: float = 30, pause: float = 0.005) -> T:
     """Return the first true result of a condition.
 
     Args:
-        condition: Called every 5 ms.
+        condition: Called every 5 ms, or after another pause.
         what: What is awaited, for the error; by default the source of the condition.
         seconds: How long to wait.
+        pause: Seconds between two calls, for a condition that costs the server much.
 
     Raises:
         AssertionError: There was none in time; the text has what was awaited and the last result.
@@ -23,7 +24,7 @@ def wait_until(condition: Callable[[], T], what: str = "", seconds: float = 30) 
     while not (result := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what or _source(condition)}\nlast result: {result!r}")
-        time.sleep(0.005)
+        time.sleep(pause)
     return result
 
 

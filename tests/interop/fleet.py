@@ -44,17 +44,21 @@ class Fleet:
 
     def start(self, kind: str) -> None:
         """Start one process of a kind."""
+        self._start(kind, kind, self.queues)
+
+    def _start(self, name: str, kind: str, queues: list[str], **more: Any) -> None:
+        """Start one process of a kind for some queues, known by a name, with more options."""
         self.started += 1
-        ledger = self.folder / f"{self.started}-{kind}.ledger"
+        ledger = self.folder / f"{self.started}-{name}.ledger"
         ledger.touch()
         node = kind in NODE_KINDS
         limits = {"lockDuration": LOCK_MS, "stalledInterval": STALLED_INTERVAL_MS, "maxStalledCount": 10}
-        options = {"concurrency": CONCURRENCY, "name": kind, **limits}
-        settings = json.dumps({"queues": self.queues, **(options if node else snaked(options))})
+        options = {"concurrency": CONCURRENCY, "name": name, **limits}
+        settings = json.dumps({"queues": queues, **(options if node else snaked(options)), **more})
         program = ["node", "node/fleet_worker.js"] if node else [sys.executable, "-u", "fleet_worker.py"]
         command = [*program, kind, self.urls.get(kind, self.url), str(ledger), settings]
         with open(ledger.with_suffix(".log"), "wb") as log:
-            self.processes[kind].append(subprocess.Popen(command, cwd=HERE, stdout=log, stderr=log))
+            self.processes[name].append(subprocess.Popen(command, cwd=HERE, stdout=log, stderr=log))
 
     def kill(self, kind: str) -> None:
         """End the oldest process of a kind as a crash would."""

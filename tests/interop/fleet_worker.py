@@ -1,6 +1,6 @@
 """Workers of ours in their own process, which tests kill; node/fleet_worker.js is the same for real BullMQ.
 
-usage: fleet_worker.py <sync|aio> <redis url> <ledger file> <JSON: {queues, concurrency, lock_duration, ...}>
+usage: fleet_worker.py <sync|aio> <redis url> <ledger file> <JSON: {queues, concurrency, lock_duration, profile, ...}>
 """
 
 import asyncio
@@ -33,13 +33,13 @@ class UnreadableError(Exception):
         raise RuntimeError(f"no {name}")
 
 
-def outcome_of(job: Any, queue: str, url: str) -> Outcome:
+def outcome_of(job: Any, url: str) -> Outcome:
     """Do what the job's data says, except its sleep."""
     data = job.data
     if data.get("exits") and job.attempts_started == 1:
         os._exit(CRASHED)
     if data.get("forks"):
-        look_from_a_fork(queue, url)
+        look_from_a_fork(job.queue_name, url)
     if data.get("unreadable"):
         raise UnreadableError
     if data.get("hopeless"):
@@ -65,15 +65,12 @@ def look_from_a_fork(queue: str, url: str) -> None:
 def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
     """Run one worker per queue, with plain functions on threads."""
 
-    def work(job: Any, queue: str) -> Outcome:
-        os.write(ledger, f"{queue}:{job.id}\n".encode())
+    def work(job: Any) -> Outcome:
+        os.write(ledger, f"{job.queue_name}:{job.id}\n".encode())
         time.sleep(job.data.get("ms", 0) / 1000)
-        return outcome_of(job, queue, url)
+        return outcome_of(job, url)
 
-    def handler_of(queue: str) -> Any:
-        return lambda job: work(job, queue)
-
-    workers = [Worker(queue, handler_of(queue), url=url, autorun=True, **options) for queue in queues]
+    workers = [Worker(queue, work, url=url, autorun=True, **options) for queue in queues]
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     stopped.wait()
@@ -84,15 +81,12 @@ def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any
 async def run_tasks(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
     """Run one worker per queue, with coroutine functions on this loop."""
 
-    def handler_of(queue: str) -> Any:
-        async def work(job: Any) -> Outcome:
-            os.write(ledger, f"{queue}:{job.id}\n".encode())
-            await asyncio.sleep(job.data.get("ms", 0) / 1000)
-            return outcome_of(job, queue, url)
+    async def work(job: Any) -> Outcome:
+        os.write(ledger, f"{job.queue_name}:{job.id}\n".encode())
+        await asyncio.sleep(job.data.get("ms", 0) / 1000)
+        return outcome_of(job, url)
 
-        return work
-
-    workers = [aio.Worker(queue, handler_of(queue), url=url, autorun=True, **options) for queue in queues]
+    workers = [aio.Worker(queue, work, url=url, autorun=True, **options) for queue in queues]
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     await stopped.wait()

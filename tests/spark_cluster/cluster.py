@@ -46,6 +46,8 @@ DRAIN: dict[str, Any] = {
     "stalled_interval": 1_000,
     "returns": "n long",
 }
+#: An environment variable of the second worker, which its executors inherit.
+GPU = "CLUSTER_GPU"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -67,7 +69,8 @@ class Cluster:
             self.master = self._started("master", r"Starting Spark master at (spark://\S+)", HOSTS[0])
             for number, host in enumerate(HOSTS):
                 place = ("-c", "1", "-m", "1g", "-d", str(self._folder / f"work-{number}"), self.master)
-                self._started(f"worker-{number}", "(Successfully registered with master)", host, *place)
+                more = {GPU: "1"} if number == 1 else {}
+                self._started(f"worker-{number}", "(Successfully registered with master)", host, *place, **more)
         except BaseException:
             self.stop()
             raise
@@ -122,6 +125,10 @@ class Cluster:
             lambda process: "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()),
         )
 
+    def gpu_executors(self) -> list[psutil.Process]:
+        """Return the JVM of the executor on the second worker."""
+        return _matching(self.executors(), lambda process: GPU in process.environ())
+
     def python_workers(self) -> list[psutil.Process]:
         """Return the processes in which tasks run Python: what the daemons of the executors forked."""
         executors = self.executors()
@@ -131,7 +138,7 @@ class Cluster:
             lambda process: "pyspark.daemon" in " ".join(process.cmdline()) and process.ppid() not in daemons,
         )
 
-    def _started(self, name: str, sign: str, host: str, *arguments: str) -> str:
+    def _started(self, name: str, sign: str, host: str, *arguments: str, **variables: str) -> str:
         """Start a daemon at free ports, wait until its log has a sign, and return what it says."""
         home = Path(pyspark.__file__).parent
         kind = name.partition("-")[0]
@@ -151,7 +158,13 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "200m"},
+                env={
+                    **os.environ,
+                    "SPARK_HOME": str(home),
+                    "SPARK_LOCAL_IP": host,
+                    "SPARK_DAEMON_MEMORY": "200m",
+                    **variables,
+                },
                 preexec_fn=_own_group_that_ends_with_this_process,
             )
         self._daemons.append(daemon)
