@@ -31,12 +31,12 @@ impl QueueHandle {
         let queue = self.clone();
         Some(async move {
             match queue.writable().await {
-                Ok(()) => call.send(&queue.link, &queue.keys, queue.options.fan_out).await,
+                Ok(()) => call.send(&queue.link, &queue.keys, queue.options.wake).await,
                 Err(error) => call.fail(&error),
             }
             while let Some(next) = if alone { None } else { queue.single.next() } {
                 let link = queue.link.after_waiting(next.waited());
-                next.send(&link, &queue.keys, queue.options.fan_out).await;
+                next.send(&link, &queue.keys, queue.options.wake).await;
             }
         })
     }
@@ -60,7 +60,7 @@ impl QueueHandle {
         self.writable().await?;
         // Only batches of more than one call use the bulk link.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
-        let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.fan_out).with_patience(patience);
+        let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).with_patience(patience);
         adder.add(batch).await?;
         adder.finish().await
     }
@@ -71,6 +71,6 @@ impl QueueHandle {
     /// See [`QueueHandle::ready`].
     pub async fn adder(&self) -> Result<Adder> {
         self.writable().await?;
-        Ok(Adder::new(self.bulk.clone(), self.keys.clone(), self.options.fan_out))
+        Ok(Adder::new(self.bulk.clone(), self.keys.clone(), self.options.wake))
     }
 }

@@ -13,8 +13,8 @@ use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::protocol::batch::{Chunk, MAX_JOBS};
 use crate::protocol::{JobBatch, Keys};
-use crate::scripts::add::{add_jobs_call, read_added, AddedRun};
-use crate::scripts::eval;
+use crate::scripts::add::{add_jobs_call, read_added, ready_jobs, AddedRun};
+use crate::scripts::hint::{eval_and_wake, Wake};
 
 /// Calls in flight: enough to keep the server busy while the next part is written.
 const MAX_IN_FLIGHT: usize = 6;
@@ -49,7 +49,7 @@ enum CallState {
 pub struct Adder {
     link: Link,
     keys: Keys,
-    fan_out: bool,
+    wake: Wake,
     in_flight: VecDeque<InFlightCall>,
     /// A first part has its reply: the script is loaded, so calls in flight keep their order.
     warm: bool,
@@ -58,9 +58,9 @@ pub struct Adder {
 }
 
 impl Adder {
-    pub(super) fn new(link: Link, keys: Keys, fan_out: bool) -> Self {
+    pub(super) fn new(link: Link, keys: Keys, wake: Wake) -> Self {
         let (in_flight, added) = (VecDeque::new(), AddedJobs::default());
-        Adder { link, keys, fan_out, in_flight, warm: false, patience: None, added }
+        Adder { link, keys, wake, in_flight, warm: false, patience: None, added }
     }
 
     /// With patience, parts that Redis refuses for want of memory are sent until it takes them.
@@ -98,17 +98,17 @@ impl Adder {
 
     async fn send(&mut self, chunk: Chunk<'_>) {
         let runs = chunk.runs();
-        let (call, retry) = add_jobs_call(&self.keys, &runs, chunk.batch_id(), self.fan_out);
+        let (call, retry) = add_jobs_call(&self.keys, &runs, chunk.batch_id(), self.wake.fan_out);
+        let hint = self.wake.hint(&self.keys, ready_jobs(&runs));
         let sent = runs.iter().map(|run| SentRun {
             count: run.len(),
             ids: if run.custom_ids { run.jobs().map(|(id, _)| id.to_owned()).collect() } else { Vec::new() },
         });
         let runs = sent.collect();
         let (link, patience) = (self.link.clone(), self.patience.clone());
-        let state =
-            CallState::Running(Box::pin(
-                async move { patiently(patience.as_deref(), || eval(&link, &call, retry)).await },
-            ));
+        let state = CallState::Running(Box::pin(async move {
+            patiently(patience.as_deref(), || eval_and_wake(&link, &call, retry, hint.as_ref())).await
+        }));
         self.in_flight.push_back(InFlightCall { state, runs });
         self.poll_all().await;
     }

@@ -11,6 +11,7 @@ use crate::lock::Mutex;
 use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, Keys, NewJob};
 use crate::scripts::add::{add_jobs, AddedRun};
+use crate::scripts::hint::Wake;
 
 /// Gets the job's id, or the error.
 pub type OnDone = Box<dyn FnOnce(Result<String>) + Send>;
@@ -84,11 +85,11 @@ impl CoalescedCall {
         self.on_done.push(on_done);
     }
 
-    pub async fn send(self, link: &Link, keys: &Keys, fan_out: bool) {
+    pub async fn send(self, link: &Link, keys: &Keys, wake: Wake) {
         // `has_room` keeps the batch within the size of one chunk.
         let Some(chunk) = self.batch.chunk_at(0) else { return };
         let runs = chunk.runs();
-        let added = match add_jobs(link, keys, &runs, fan_out).await {
+        let added = match add_jobs(link, keys, &runs, wake).await {
             Ok(added) => added,
             Err(error) => return self.fail(&error),
         };

@@ -9,6 +9,7 @@ use super::registration::Registration;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
+use crate::scripts::hint::Wake;
 
 /// What a queue handle checks at its first call, and what it writes to `meta` when it first adds or changes something.
 #[derive(Clone, Copy, Debug)]
@@ -17,13 +18,13 @@ pub struct QueueOptions {
     pub skip_metas_update: bool,
     /// A queue of Bull's is not refused.
     pub allow_legacy: bool,
-    /// Calls that make several jobs ready wake a worker for each.
-    pub fan_out: bool,
+    /// How calls that make jobs ready wake idle workers.
+    pub wake: Wake,
 }
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        QueueOptions { max_len_events: 10_000, skip_metas_update: false, allow_legacy: false, fan_out: false }
+        QueueOptions { max_len_events: 10_000, skip_metas_update: false, allow_legacy: false, wake: Wake::default() }
     }
 }
 

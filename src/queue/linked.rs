@@ -28,7 +28,8 @@ impl QueueHandle {
         }
         let mut added = AddedLinkedJobs::default();
         for call in &calls {
-            let linked = patiently(patience.as_deref(), || add_linked_jobs(link, call)).await;
+            let linked =
+                patiently(patience.as_deref(), || add_linked_jobs(link, &self.keys, call, self.options.wake)).await;
             let linked = linked.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;
             let first = added.ids.len();
             added.left_out.extend(linked.left_out.into_iter().map(|position| first + position));

@@ -18,7 +18,7 @@ impl QueueHandle {
     /// See [`QueueHandle::get_job`].
     pub async fn retry_all(&self, state: &str, count: i64, timestamp: i64) -> Result<()> {
         self.writable().await?;
-        while manage::retry_jobs(&self.link, &self.keys, state, count, timestamp, self.options.fan_out).await? {}
+        while manage::retry_jobs(&self.link, &self.keys, state, count, timestamp, self.options.wake.fan_out).await? {}
         Ok(())
     }
 
@@ -28,7 +28,7 @@ impl QueueHandle {
     /// See [`QueueHandle::get_job`].
     pub async fn promote_all(&self, count: i64) -> Result<()> {
         self.writable().await?;
-        while manage::promote_jobs(&self.link, &self.keys, count, self.options.fan_out).await? {}
+        while manage::promote_jobs(&self.link, &self.keys, count, self.options.wake.fan_out).await? {}
         Ok(())
     }
 
@@ -41,7 +41,7 @@ impl QueueHandle {
         let mut moved = 0;
         while moved < limit {
             let most = (limit - moved).min(MOST_PROMOTED);
-            let count = manage::promote_due(&self.link, &self.keys, now_ms(), most, self.options.fan_out).await?;
+            let count = manage::promote_due(&self.link, &self.keys, now_ms(), most, self.options.wake.fan_out).await?;
             moved += count;
             if count < most {
                 break;

@@ -9,6 +9,7 @@ pub use linked::{
     Parent,
 };
 
+use super::hint::{eval_and_wake, Wake};
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -28,9 +29,16 @@ pub enum AddedRun {
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost and some ids are automatic.
-pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>], fan_out: bool) -> Result<Vec<AddedRun>> {
-    let (call, retry) = add_jobs_call(keys, runs, None, fan_out);
-    read_added(eval(link, &call, retry).await?, runs.iter().map(|run| run.custom_ids))
+pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>], wake: Wake) -> Result<Vec<AddedRun>> {
+    let (call, retry) = add_jobs_call(keys, runs, None, wake.fan_out);
+    let hint = wake.hint(keys, ready_jobs(runs));
+    let reply = eval_and_wake(link, &call, retry, hint.as_ref()).await?;
+    read_added(reply, runs.iter().map(|run| run.custom_ids))
+}
+
+/// How many of these jobs may run now.
+pub(crate) fn ready_jobs(runs: &[Run<'_>]) -> usize {
+    runs.iter().filter(|run| run.delay <= 0).map(Run::len).sum()
 }
 
 /// Builds the call of [`add_jobs`], so that it can outlive the runs. Redis counts the jobs that it adds under the batch id.

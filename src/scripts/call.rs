@@ -11,7 +11,7 @@ use crate::protocol::Keys;
 #[derive(Clone)]
 pub struct Call {
     script: &'static Script,
-    cmd: Cmd,
+    pub(super) cmd: Cmd,
 }
 
 impl Call {
@@ -72,7 +72,7 @@ impl Call {
         }
     }
 
-    fn load(&self) -> Cmd {
+    pub(super) fn load(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(self.script.source);
         load
@@ -84,7 +84,7 @@ impl Call {
     }
 }
 
-fn is_missing_script(error: &Error) -> bool {
+pub(super) fn is_missing_script(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if code == "NOSCRIPT")
 }
 

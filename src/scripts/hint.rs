@@ -1,9 +1,12 @@
 //! Hints that wake workers: `lua/hint`.
 
+use redis::{Cmd, Value};
+
+use super::call::is_missing_script;
 use super::{eval, lua, Call};
 use crate::connection::{Link, Retry};
-use crate::error::Result;
-use crate::protocol::{reply, Keys};
+use crate::error::{Error, Result};
+use crate::protocol::{reply, Channel, Keys};
 
 /// Whether a member of the marker is one of a fan-out.
 #[must_use]
@@ -37,4 +40,80 @@ pub async fn consume_wake_hint(link: &Link, keys: &Keys, want: i64) -> Result<i6
     let mut call = Call::new(&lua::hint::CONSUME_WAKE_HINT, keys);
     call.arg(want);
     reply::integer(eval(link, &call, Retry::Never).await?)
+}
+
+/// How an add wakes idle workers, besides the marker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wake {
+    /// By a marker per job.
+    pub fan_out: bool,
+    /// By a [`WakeHint`].
+    pub notify: bool,
+}
+
+impl Wake {
+    /// The hint about `count` new jobs that may run now, if there is to be one.
+    #[must_use]
+    pub fn hint(self, keys: &Keys, count: usize) -> Option<WakeHint> {
+        (self.notify && count > 0).then(|| WakeHint::new(keys, count))
+    }
+}
+
+/// Tells idle workers that jobs wait: their number, then a message to all who listen. The number is there before the message.
+pub struct WakeHint {
+    provide: Call,
+    publish: Cmd,
+}
+
+impl WakeHint {
+    /// `count` jobs of this queue may run now.
+    #[must_use]
+    pub fn new(keys: &Keys, count: usize) -> Self {
+        let mut provide = Call::new(&lua::hint::PROVIDE_WAKE_HINT, keys);
+        provide.arg(count.max(1));
+        let mut publish = redis::cmd("PUBLISH");
+        publish.arg(Channel::Sched.of(keys.prefix())).arg(keys.name());
+        WakeHint { provide, publish }
+    }
+
+    /// Sends it. A failure is only logged: workers also look for themselves.
+    pub async fn send(&self, link: &Link) {
+        let commands = [self.provide.load(), self.provide.cmd.clone(), self.publish.clone()];
+        match link.pipeline(&commands, Retry::Never).await {
+            Ok(replies) => log_failures(replies.iter()),
+            Err(error) => log_failure(&error),
+        }
+    }
+}
+
+/// As [`eval`]. What tells workers about the jobs of the call goes behind it in the same pipeline.
+///
+/// # Errors
+/// What [`eval`] returns. A failure to tell workers is only logged.
+pub async fn eval_and_wake(link: &Link, call: &Call, retry: Retry, hint: Option<&WakeHint>) -> Result<Value> {
+    let Some(hint) = hint else { return eval(link, call, retry).await };
+    let commands = [call.cmd.clone(), hint.provide.cmd.clone(), hint.publish.clone()];
+    let mut replies = link.pipeline(&commands, retry).await?.into_iter();
+    let mut reply = replies.next().unwrap_or(Err(Error::Closed));
+    let told: Vec<Result<Value>> = replies.collect();
+    log_failures(told.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));
+    let provides = !told.first().is_some_and(|provided| provided.as_ref().is_err_and(is_missing_script));
+    let too_early = reply.as_ref().is_err_and(is_missing_script);
+    if too_early {
+        reply = eval(link, call, retry).await;
+    }
+    if reply.is_ok() && !provides {
+        hint.send(link).await;
+    } else if reply.is_ok() && too_early {
+        log_failures([link.call(&hint.publish, Retry::Safe).await].iter());
+    }
+    reply
+}
+
+fn log_failures<'a>(replies: impl Iterator<Item = &'a Result<Value>>) {
+    replies.filter_map(|reply| reply.as_ref().err()).take(1).for_each(log_failure);
+}
+
+fn log_failure(error: &Error) {
+    tracing::debug!(%error, "could not tell workers about new jobs");
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::protocol::route::{queue_of, Profile};
 use crate::protocol::{JobRecord, Keep, Tier};
 use crate::scripts::finish::FinishedBy;
+use crate::scripts::hint::Wake;
 use crate::worker::lanes::LaneSpec;
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
@@ -111,6 +112,12 @@ impl WorkerOptions {
     #[must_use]
     pub fn has_lanes(&self) -> bool {
         !self.lanes.is_empty() || self.routing.is_some()
+    }
+
+    /// How calls of this worker that make jobs ready wake others.
+    #[must_use]
+    pub fn wake(&self) -> Wake {
+        Wake { fan_out: self.fan_out, notify: self.notify }
     }
 
     /// What each finish call says about this worker.

@@ -16,7 +16,7 @@ class CoreQueue:
     def __new__(
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, allow_legacy: bool = False, timeout_ms: int | None = ...,
-        target: CoreTarget | None = None, fan_out: bool = False,
+        target: CoreTarget | None = None, fan_out: bool = False, notify: bool = False,
     ) -> CoreQueue:  # fmt: skip
         """``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
 

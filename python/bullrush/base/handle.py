@@ -47,6 +47,7 @@ class CoreSettings(TypedDict):
     skip_metas_update: bool
     allow_legacy: bool
     fan_out: bool
+    notify: bool
     timeout_ms: int | None
 
 
@@ -175,6 +176,7 @@ class Handle(Connected):
             "skip_metas_update": skip_metas_update,
             "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
             "fan_out": checks.boolean("fan_out", options.get("fan_out", False)),
+            "notify": checks.boolean("notify", options.get("notify", False)),
             "timeout_ms": timeout_ms,
         }
         self._core: CoreQueue | None = None if url is None else self._new_core_queue()

@@ -60,6 +60,8 @@ class QueueOptions(TypedDict, total=False):
             lost.
         fan_out: True wakes one idle worker per job when a call makes several jobs ready, all at once and not one after
             another; see the page about wake hints. For fleets that are idle most of the time.
+        notify: True sends a message after each call that adds jobs which may run at once, so that workers with
+            ``notify=True`` wake, as many as there are jobs. It goes in the same round trip, and its failure is only logged.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
             `clean` makes several round trips.
@@ -72,6 +74,7 @@ class QueueOptions(TypedDict, total=False):
     skip_metas_update: bool
     allow_legacy: bool
     fan_out: bool
+    notify: bool
     telemetry: Telemetry | None
     timeout: Duration | None
 

@@ -132,7 +132,8 @@ class WorkerOptions(TypedDict, total=False):
         settings: ``{"backoff_strategy": ...}``, as in BullMQ.
         run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
         notify: True listens to messages of other programs, on one more connection per process: a job whose lock another
-            worker took is cancelled at once, and not when its lock would be renewed. Messages are hints; nothing depends on them.
+            worker took is cancelled at once, and not when its lock would be renewed; and the worker wakes for jobs of a
+            `Queue` with ``notify=True``. Messages are hints; nothing depends on them.
         profile: what this worker has; see `Profile`. It takes the jobs of the queue, and those with a ``target`` that
             this matches, from all routes; it finds new routes within about 2 s.
         routes_only: True takes only jobs with a ``target``, and leaves all others to other workers. It needs a ``profile``.

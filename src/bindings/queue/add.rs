@@ -84,7 +84,7 @@ impl CoreQueue {
         let mut rest = jobs;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(if whole { rest.len() } else { fitting(rest) });
-            calls.push(add_linked_jobs_call(&self.keys, part, batch_id, self.options.fan_out));
+            calls.push(add_linked_jobs_call(&self.keys, part, batch_id, self.options.wake.fan_out));
             rest = after;
         }
         calls

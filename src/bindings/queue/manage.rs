@@ -47,7 +47,7 @@ impl CoreQueue {
 
     fn resume(&self) -> Pending {
         self.write(|queue| async move {
-            manage::resume(queue.link(), queue.keys(), queue.options().fan_out).await.map(|()| Output::Nothing)
+            manage::resume(queue.link(), queue.keys(), queue.options().wake.fan_out).await.map(|()| Output::Nothing)
         })
     }
 

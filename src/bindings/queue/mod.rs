@@ -34,6 +34,7 @@ use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions, Registration};
+use crate::scripts::hint::Wake;
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreQueue {
@@ -99,7 +100,7 @@ impl CoreQueue {
 impl CoreQueue {
     #[new]
     #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
-        timeout_ms=Some(10_000), target=None, fan_out=false))]
+        timeout_ms=Some(10_000), target=None, fan_out=false, notify=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -112,6 +113,7 @@ impl CoreQueue {
         timeout_ms: Option<u64>,
         target: Option<Py<PyTarget>>,
         fan_out: bool,
+        notify: bool,
     ) -> PyResult<Self> {
         let base = keys(py, prefix, name)?;
         let route = target.filter(|target| !target.get().target.is_empty());
@@ -122,7 +124,7 @@ impl CoreQueue {
                 Some(target) => keys(py, prefix, &target.get().queue_of(name))?,
             },
             route: route.map(|target| (base, target)),
-            options: QueueOptions { max_len_events, skip_metas_update, allow_legacy, fan_out },
+            options: QueueOptions { max_len_events, skip_metas_update, allow_legacy, wake: Wake { fan_out, notify } },
             timeout: timeout_ms.map(Duration::from_millis),
             handle: Mutex::new(None),
         })

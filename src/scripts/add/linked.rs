@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use redis::Value;
 
-use super::super::{eval, flag, lua, Call};
+use super::super::hint::{eval_and_wake, Wake};
+use super::super::{flag, lua, Call};
 use super::count_as;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -53,6 +54,12 @@ pub struct LinkedRun<'a> {
     pub deduplication: Option<Deduplication<'a>>,
 }
 
+impl LinkedRun<'_> {
+    fn is_ready_in(&self, queue: &str) -> bool {
+        self.queue == queue && self.delay <= 0 && !self.is_parent
+    }
+}
+
 /// One job to add. `id` is unused when the counter gives it.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkedJob<'a> {
@@ -68,6 +75,8 @@ pub struct LinkedCall {
     ids: Vec<String>,
     parents: Vec<String>,
     queues: BTreeSet<String>,
+    /// How many jobs of the first job's queue may run now.
+    ready: usize,
     /// The error if a job of it would be due too late.
     due: Result<()>,
 }
@@ -122,19 +131,21 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Optio
         retry,
         ids: jobs.iter().map(|job| job.id.to_owned()).collect(),
         parents: jobs.iter().map(|job| job.run.parent.map_or("", |parent| parent.key).to_owned()).collect(),
+        ready: jobs.iter().filter(|job| job.run.is_ready_in(keys.base())).count(),
         queues: jobs.iter().map(|job| job.run.queue.to_owned()).collect(),
         due: jobs.iter().try_for_each(|job| due::check_delay(job.run.timestamp, job.run.delay)),
     }
 }
 
-/// Adds all jobs of a call, or none if a parent outside of it does not allow it. If the reply gets lost it is sent again only if
+/// Adds all jobs of a call, whose first job has these keys, or none if a parent outside of it does not allow it. If the reply gets lost it is sent again only if
 /// Redis can prove whether it was executed.
 ///
 /// # Errors
 /// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
 /// [`Error::OutcomeUnknown`] when the reply got lost and nothing proves whether it was executed.
-pub async fn add_linked_jobs(link: &Link, jobs: &LinkedCall) -> Result<AddedLinkedJobs> {
-    let Value::Array(parts) = eval(link, &jobs.call, jobs.retry).await? else {
+pub async fn add_linked_jobs(link: &Link, keys: &Keys, jobs: &LinkedCall, wake: Wake) -> Result<AddedLinkedJobs> {
+    let hint = wake.hint(keys, jobs.ready);
+    let Value::Array(parts) = eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref()).await? else {
         return Ok(AddedLinkedJobs { ids: jobs.ids.clone(), ..AddedLinkedJobs::default() });
     };
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::cancellations::watch_cancellations;
-use super::ownership::watch_ownership;
+use super::messages::{watch_ownership, watch_wake_hints};
 use crate::connection::{Link, LinkState, Subscriber};
 use crate::protocol::Keys;
 use crate::queue::{evicting_policy, ignored_settings};
@@ -56,6 +56,7 @@ pub fn start_lane(
     }
     if options.notify {
         tasks.spawn(watch_ownership(state.clone(), link.clone(), lane.clone(), subscriber.clone()));
+        tasks.spawn(watch_wake_hints(state.clone(), link.clone(), lane.clone(), subscriber.clone()));
     }
     if !options.skip_stalled_check {
         let checker = StalledChecker {
@@ -67,9 +68,16 @@ pub fn start_lane(
             skipped: state.stats.stalled_skipped.clone(),
         };
         let (reported, late, failed) = (state.clone(), state.clone(), state.clone());
+        let (told, wake, counted) = (link.clone(), options.wake(), keys.clone());
         let queue: Arc<str> = keys.name().into();
         tasks.spawn(checker.run(
-            move |ids| ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id, queue: queue.clone() })),
+            move |ids| {
+                if let Some(hint) = wake.hint(&counted, ids.len()) {
+                    let told = told.clone();
+                    tokio::spawn(async move { hint.send(&told).await });
+                }
+                ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id, queue: queue.clone() }));
+            },
             move |percent| late.emit(Event::ChecksSkipped { percent }),
             move |text| failed.error(text),
         ));

@@ -91,6 +91,13 @@ impl Engine {
         }
     }
 
+    /// There may be jobs again in the lanes of which a message said so.
+    pub(super) fn look_where_hinted(&mut self) {
+        if self.state.options.notify {
+            self.lanes.iter_mut().filter(|state| state.lane.take_hint()).for_each(|state| state.outlook.look_again());
+        }
+    }
+
     /// What to wait for next: the lanes that may be served. `None`: there is no such lane.
     ///
     /// BZPOPMIN prefers the first key, so the order changes with each wait, within each tier. A pending wait does not

@@ -39,7 +39,7 @@ mod ending;
 mod fetching;
 mod lane_state;
 mod markers;
-mod ownership;
+mod messages;
 mod prefetch;
 mod routes;
 mod shutdown;
@@ -200,6 +200,7 @@ impl Engine {
         while self.state.lifecycle.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
             self.open_lanes();
             self.check_lanes().await;
+            self.look_where_hinted();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
             self.glance().await;

@@ -29,6 +29,8 @@ pub struct Lane {
     /// Jobs of fetches that were decided before this moment must not start any more.
     withdrawn_at: Mutex<Option<Instant>>,
     registered: AtomicBool,
+    /// A message says that jobs wait here.
+    hinted: AtomicBool,
 }
 
 impl Lane {
@@ -46,6 +48,7 @@ impl Lane {
             limiting: AtomicUsize::new(0),
             withdrawn_at: Mutex::default(),
             registered: AtomicBool::new(spec.registered),
+            hinted: AtomicBool::new(false),
         }
     }
 
@@ -71,6 +74,16 @@ impl Lane {
     /// Somebody uses the queue. True for the first caller.
     pub fn register(&self) -> bool {
         !self.registered.swap(true, Ordering::AcqRel)
+    }
+
+    /// Jobs wait here: look for them in the next turn.
+    pub fn hint(&self) {
+        self.hinted.store(true, Ordering::Release);
+    }
+
+    /// Whether jobs wait here according to a message since the last call.
+    pub fn take_hint(&self) -> bool {
+        self.hinted.load(Ordering::Relaxed) && self.hinted.swap(false, Ordering::AcqRel)
     }
 
     /// Fetch nothing here for that many ms.

@@ -101,6 +101,14 @@ impl WorkerState {
         self.paused.load(Ordering::Relaxed) || self.backlog.is_long()
     }
 
+    /// How many more jobs could run now.
+    pub fn idle_slots(&self) -> usize {
+        if self.is_held_up() || self.lifecycle.closing() != Closing::No {
+            return 0;
+        }
+        self.concurrency.load(Ordering::Relaxed).saturating_sub(self.stats.in_hand.load(Ordering::Relaxed))
+    }
+
     pub fn emit(&self, event: Event) {
         self.backlog.push(event);
     }
