@@ -68,7 +68,7 @@ def test_the_page_has_every_environment_variable() -> None:
 def test_an_option_is_stored_under_the_name_on_the_page(
     redis: Redis, redis_url: str, queue_name: str, option: str
 ) -> None:
-    assert GIVEN.keys() | {"parent", "target"} == JobOptions.__annotations__.keys()
+    assert GIVEN.keys() | {"parent", "target", "wake"} == JobOptions.__annotations__.keys()
     with Queue(queue_name, url=redis_url) as queue:
         job = queue.add("n", **{option: GIVEN[option]})
         stored = orjson.loads(redis.hget(queue.to_key(job.id), "opts"))

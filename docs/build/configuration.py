@@ -118,7 +118,7 @@ def tables() -> dict[str, Options]:
             },
             f"{_OURS} fan_out notify timeout",
         ),
-        "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all")}, "target"),
+        "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all"), "wake": False}, "target wake"),
         "Target": _of(Target, {"mode": "all", "fallback": "base"}, None),
         "Profile": _of(Profile, ours=None),
         "BackoffOptions": _of(BackoffOptions, {"delay": 0, "jitter": 0}),

@@ -154,6 +154,14 @@ class ClosedError(BullrushError):
     default_message = "Connection is closed."
 
 
+class JobWaitTimeoutError(TimeoutError):
+    """A job did not finish while somebody waited for it. ``state`` is where it was at the end; see `Job.get_state`."""
+
+    def __init__(self, message: str, state: str = "unknown") -> None:
+        super().__init__(message)
+        self.state = state
+
+
 class QueuePausedError(BullrushError):
     """The queue is paused, so no worker takes its jobs."""
 

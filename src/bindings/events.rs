@@ -1,6 +1,5 @@
 //! The event stream: batches of entries, and the ends of single jobs.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,29 +12,33 @@ use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::Endpoint;
-use crate::events::{Feed, Listening, Message, Reader};
+use crate::events::{Feed, Listening, Message, OwnedFeed, Reader};
 use crate::protocol::Keys;
+
+/// How long one read of a shared reader lasts.
+const SHARED_BLOCK: Duration = Duration::from_secs(10);
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreEvents {
-    feed: OwnedByProcess<Arc<Feed>>,
+    owned: OwnedByProcess<Arc<OwnedFeed>>,
     endpoint: Arc<Endpoint>,
     keys: Keys,
     block: Duration,
-    started: AtomicBool,
 }
 
 impl CoreEvents {
-    fn feed(&self) -> PyResult<&Arc<Feed>> {
-        self.feed.get().ok_or_else(inherited)
+    /// The reader of this queue that all callers of this process share.
+    pub fn shared(endpoint: Arc<Endpoint>, keys: Keys) -> Self {
+        let owned = Core::current().feeds.get(&endpoint, &keys);
+        Self { owned: OwnedByProcess::new(owned), endpoint, keys, block: SHARED_BLOCK }
     }
-}
 
-impl Drop for CoreEvents {
-    fn drop(&mut self) {
-        if let Some(feed) = self.feed.get() {
-            feed.stop();
-        }
+    fn owned(&self) -> PyResult<&Arc<OwnedFeed>> {
+        self.owned.get().ok_or_else(inherited)
+    }
+
+    fn feed(&self) -> PyResult<&Arc<Feed>> {
+        self.owned().map(|owned| &owned.feed)
     }
 }
 
@@ -52,17 +55,17 @@ impl CoreEvents {
         blocking_timeout: u64,
     ) -> PyResult<Self> {
         Ok(Self {
-            feed: OwnedByProcess::new(Arc::new(Feed::new(last_event_id))),
+            owned: OwnedByProcess::new(OwnedFeed::new(last_event_id)),
             endpoint: endpoint(py, url)?,
             keys: keys(py, prefix, name)?,
             block: Duration::from_millis(blocking_timeout),
-            started: AtomicBool::new(false),
         })
     }
 
     fn start(&self) -> PyResult<()> {
-        let feed = self.feed()?.clone();
-        if !self.started.swap(true, Ordering::AcqRel) {
+        let owned = self.owned()?;
+        if owned.starts() {
+            let feed = owned.feed.clone();
             let name = format!("{}:qe", client_name(&self.keys, None));
             let reader = Reader::new(self.endpoint.clone(), name, &self.keys, self.block);
             Core::current().spawn(async move { feed.run(reader).await });
@@ -85,8 +88,8 @@ impl CoreEvents {
     }
 
     fn close(&self) {
-        if let Some(feed) = self.feed.get() {
-            feed.stop();
+        if let Some(owned) = self.owned.get() {
+            owned.feed.stop();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::connection::Pool;
+use crate::events::SharedFeeds;
 use crate::scripts;
 use crate::spin_wait::SpinWait;
 
@@ -13,6 +14,8 @@ pub struct Core {
     pid: u32,
     handle: tokio::runtime::Handle,
     pub pool: Pool,
+    /// The readers of event streams that callers share.
+    pub feeds: SharedFeeds,
     /// For threads that wait for a call.
     pub spin_wait: SpinWait,
 }
@@ -53,7 +56,13 @@ impl Core {
             .stack_size(1 << 20)
             .spawn(move || runtime.block_on(std::future::pending::<()>()))
             .expect("the runtime needs a thread");
-        Core { pid, handle, pool: Pool::with_scripts(scripts::hot()), spin_wait: SpinWait::default() }
+        Core {
+            pid,
+            handle,
+            pool: Pool::with_scripts(scripts::hot()),
+            feeds: SharedFeeds::default(),
+            spin_wait: SpinWait::default(),
+        }
     }
 
     pub fn spawn<F>(&self, future: F) -> tokio::task::JoinHandle<F::Output>

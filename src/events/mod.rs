@@ -2,6 +2,7 @@
 
 mod feed;
 mod listening;
+mod owned_feed;
 mod reader;
 mod recent;
 mod state;
@@ -9,6 +10,7 @@ mod waiting;
 
 pub use feed::Feed;
 pub use listening::Listening;
+pub use owned_feed::{OwnedFeed, SharedFeeds};
 pub use reader::{Entry, Reader};
 pub use recent::JobEnd;
 pub use state::Message;

@@ -56,6 +56,8 @@ pub struct JobOptions {
     pub remove_on_fail: Option<Keep>,
     pub stack_trace_limit: Option<usize>,
     pub keep_logs: Option<i64>,
+    /// Publish a message when the job has finished.
+    pub wake: bool,
     /// The `repeat` member of a scheduler's job, as it is.
     pub repeat: Option<Map<String, Value>>,
 }
@@ -83,6 +85,7 @@ impl JobOptions {
             remove_on_fail: Keep::from_option(object.get("removeOnFail")),
             stack_trace_limit: number("stackTraceLimit").and_then(|limit| usize::try_from(limit).ok()),
             keep_logs: number("kl"),
+            wake: object.get("wake").and_then(Value::as_bool).unwrap_or(false),
             repeat: match object.remove("repeat") {
                 Some(Value::Object(repeat)) => Some(repeat),
                 _ => None,

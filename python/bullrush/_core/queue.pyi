@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from .arrow import RowPlan
+from .events import CoreEvents
 from .jobs import JobRecord, Link, NewJob, NewJobs
 from .notifications import CoreNotifications
 from .pending import Pending
@@ -41,6 +42,8 @@ class CoreQueue:
         Returns the ids and the positions of those that existed. ``now`` is the time of the add in ms. All rows are
         encoded before this returns, and sent after it.
         """
+    def events(self) -> CoreEvents:
+        """Return the event stream of this queue, which all callers of this process share."""
     def notifications(self) -> CoreNotifications:
         """Return an object for messages about jobs of this queue."""
     def prepare(self) -> Pending[None]:

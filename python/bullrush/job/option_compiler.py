@@ -36,6 +36,7 @@ STORED_OPTIONS: Final[dict[str, tuple[str, Check]]] = {
     "size_limit": ("sizeLimit", checks.at_least(0)),
     "stack_trace_limit": ("stackTraceLimit", checks.at_least(0)),
     "timestamp": ("timestamp", checks.at_least(0)),
+    "wake": ("wake", checks.boolean),
 }
 _TELEMETRY: Final = {"metadata": "tm", "omit_context": "omc"}
 JOB_OPTIONS: Final = frozenset([*STORED_OPTIONS, "job_id", "target", "telemetry"])

@@ -107,6 +107,7 @@ class JobOptions(TypedDict, total=False):
         target: what the worker must have; see `Target`. The job goes to ``Queue.route(target)``, a queue of its own.
         telemetry: the trace that the job belongs to; ``{"omit_context": True}`` starts a new one.
         timestamp: when the job was added, in ms since 1970; now by default.
+        wake: when the job has finished, its worker publishes a message, for ``wait_until_finished(via="notify")``.
     """
 
     attempts: int | None
@@ -130,6 +131,7 @@ class JobOptions(TypedDict, total=False):
     target: Target | None
     telemetry: JobTelemetry | None
     timestamp: int | None
+    wake: bool | None
 
 
 class NewJob(TypedDict, total=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
 from bullrush.base.operation import run_async
 from bullrush.job.calls.wait_until_finished import JobResultWait
@@ -28,12 +28,19 @@ class TaskJob(Job[Any, R], Generic[R]):
 
     __slots__ = ()
 
-    def result(self, timeout: Duration | None = None, *, queue_events: QueueEventsCalls | None = None) -> R:
+    def result(
+        self,
+        timeout: Duration | None = None,
+        *,
+        queue_events: QueueEventsCalls | None = None,
+        via: Literal["notify", "events", "poll"] | None = None,
+    ) -> R:
         """Wait until the job is completed and return what the function returned.
 
         Args:
             timeout: the longest wait in ms; None waits without limit.
             queue_events: sees the end at once; see `Job.wait_until_finished`.
+            via: what tells of the end; see `Job.wait_until_finished`.
 
         Raises:
             JobFailedError: the job failed for good; the message is its reason.
@@ -41,16 +48,24 @@ class TaskJob(Job[Any, R], Generic[R]):
             TimeoutError: the job did not finish in time. It is not stopped.
             DataError: what is stored is not a result of this task.
         """
-        return self._decoded(self.wait_until_finished(queue_events, timeout))
+        return self._decoded(self.wait_until_finished(queue_events, timeout, via=via))
 
-    async def aresult(self, timeout: Duration | None = None, *, queue_events: QueueEventsCalls | None = None) -> R:
+    async def aresult(
+        self,
+        timeout: Duration | None = None,
+        *,
+        queue_events: QueueEventsCalls | None = None,
+        via: Literal["notify", "events", "poll"] | None = None,
+    ) -> R:
         """Await the result; see `result`.
 
         Args:
             timeout: see `result`.
             queue_events: see `result`.
+            via: see `result`.
         """
-        return self._decoded(await run_async(JobResultWait.wait_until_finished.steps(self, queue_events, timeout)))
+        waiting = JobResultWait.wait_until_finished.steps(self, queue_events, timeout, via=via)
+        return self._decoded(await run_async(waiting))
 
     def _decoded(self, value: JSON) -> R:
         return cast("R", cast("ResultReader", self._source).decode_result(self.name, value))

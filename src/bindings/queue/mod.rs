@@ -24,6 +24,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use super::endpoint::{endpoint, keys};
+use super::events::CoreEvents;
 use super::notifications::CoreNotifications;
 use super::output::Output;
 use super::pending::Pending;
@@ -137,6 +138,11 @@ impl CoreQueue {
     /// For messages about jobs of this queue.
     fn notifications(&self) -> CoreNotifications {
         CoreNotifications::open(self.endpoint.clone(), self.keys.prefix().to_owned())
+    }
+
+    /// The event stream of this queue, read once for all callers of this process.
+    fn events(&self) -> CoreEvents {
+        CoreEvents::shared(self.endpoint.clone(), self.keys.clone())
     }
 
     fn prepare(&self) -> Pending {

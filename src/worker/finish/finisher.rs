@@ -11,6 +11,7 @@ use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::outage::Outage;
+use crate::protocol::Channel;
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::finish::{self, FinishReply, Refusal};
 use crate::worker::fetch::{self, fetch_plan, FetchRequest, SentFetch};
@@ -76,7 +77,8 @@ impl Finisher {
             Settled { job, settlement }
         }));
         let mut errors = result.refused.into_iter().peekable();
-        for (index, Finishing { job, outcome, .. }) in finishing.into_iter().enumerate() {
+        let mut messages = Vec::new();
+        for (index, Finishing { job, outcome, wake, .. }) in finishing.into_iter().enumerate() {
             let error = errors.next_if(|(at, _)| *at == index).map(|(_, error)| error);
             let settlement = match error {
                 Some(error) if !(result.repeated && self.was_finished(&error, &job).await) => {
@@ -84,7 +86,15 @@ impl Finisher {
                 }
                 _ => accepted(outcome, result.now),
             };
+            if wake && matches!(settlement, Settlement::Completed { .. } | Settlement::Failed { .. }) {
+                messages.push(format!("{}:{}", job.lane.queue(), job.id()));
+            }
             settled.push(Settled { job, settlement });
+        }
+        if !messages.is_empty() {
+            let (link, channel) = (self.link.clone(), Channel::Chainc.of(self.state.keys.prefix()));
+            // Nothing waits for it.
+            tokio::spawn(async move { link.publish_hints(&channel, messages).await });
         }
         RoundTrip { settled, fetch: result.fetch, forbids_claims: result.forbids_claims }
     }

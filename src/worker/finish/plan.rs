@@ -16,6 +16,8 @@ pub struct Finishing {
     pub job: Arc<HeldJob>,
     keep: Keep,
     pub outcome: finish::JobResult,
+    /// Publish a message when the job has finished.
+    pub wake: bool,
 }
 
 /// A job that moves to another state.
@@ -33,8 +35,8 @@ pub enum Step {
 }
 
 impl Finishing {
-    fn new(job: Arc<HeldJob>, keep: Option<Keep>, outcome: finish::JobResult) -> Self {
-        Self { job, keep: keep.unwrap_or(Keep::ALL), outcome }
+    fn new(job: Arc<HeldJob>, options: &JobOptions, keep: Option<Keep>, outcome: finish::JobResult) -> Self {
+        Self { job, keep: keep.unwrap_or(Keep::ALL), outcome, wake: options.wake }
     }
 
     pub fn finished(&self) -> Finished<'_> {
@@ -77,7 +79,7 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
             Outcome::Completed { job, value } => {
                 let options = JobOptions::parse(job.record.opts());
                 let keep = options.remove_on_complete.or(worker.remove_on_complete);
-                finishing.push(Finishing::new(job, keep, finish::JobResult::Completed { value }));
+                finishing.push(Finishing::new(job, &options, keep, finish::JobResult::Completed { value }));
             }
             Outcome::Failed { job, failure } => {
                 let options = JobOptions::parse(job.record.opts());
@@ -93,6 +95,7 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
                         let keep = options.remove_on_fail.or(worker.remove_on_fail);
                         finishing.push(Finishing::new(
                             job,
+                            &options,
                             keep,
                             finish::JobResult::Failed { reason, stack, attempts },
                         ));

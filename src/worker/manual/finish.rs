@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Manual;
 use crate::clock::now_ms;
 use crate::error::Result;
-use crate::protocol::{JobOptions, Keep};
+use crate::protocol::{Channel, JobOptions, Keep};
 use crate::scripts::finish::{self, Finished};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::outcome::Failure;
@@ -90,7 +90,7 @@ impl Manual {
     ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
         let (sent, now) = (Instant::now(), now_ms());
-        let Attempt { id, token, .. } = attempt;
+        let Attempt { id, token, options, .. } = attempt;
         let keep = keep.unwrap_or(Keep::ALL);
         let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
         let request = self.single(&token);
@@ -101,6 +101,11 @@ impl Manual {
             return Err(refusal.error(&id));
         }
         self.lane.locks.remove([(&*id, &*token)]);
+        if options.wake {
+            let (link, keys) = (self.link().clone(), self.keys().clone());
+            let message = format!("{}:{id}", keys.name());
+            tokio::spawn(async move { link.publish_hints(&Channel::Chainc.of(keys.prefix()), [message]).await });
+        }
         self.hold(reply.fetched.jobs.pop(), &token, sent, Claim::Stamped(now)).await
     }
 }

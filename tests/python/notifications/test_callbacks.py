@@ -116,8 +116,8 @@ def test_a_forked_child_listens_anew_and_the_parent_goes_on(redis_url: str, queu
 import os, threading
 from bullrush import Notifications
 notifications = Notifications({redis_url!r}, {queue_name!r})
-calls = []
-stop = notifications.listen("sched", "a", lambda: calls.append(os.getpid()))
+calls, mine = [], threading.Event()
+stop = notifications.listen("sched", "a", lambda: [calls.append(os.getpid()), mine.set()])
 def check():
     called = threading.Event()
     notifications.listen("sched", "b", called.set)
@@ -130,10 +130,8 @@ if (child := os.fork()) == 0:
     os._exit(0 if calls == [] else 1)
 assert os.waitpid(child, 0)[1] == 0
 check()
-called = threading.Event()
-notifications.listen("sched", "a", called.set)
 notifications.publish("sched", "a")
-assert called.wait(20)
+assert mine.wait(20)
 notifications.close()
 assert calls == [os.getpid()], calls
 """

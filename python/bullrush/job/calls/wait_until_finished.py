@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final, Literal
 
-from bullrush.base.operation import operation, reply, sleep
-from bullrush.errors import InvalidOptionError, JobFailedError, from_code
+from bullrush.base.operation import operation, reply
+from bullrush.errors import InvalidOptionError, JobFailedError, JobWaitTimeoutError, from_code
 from bullrush.events.queue_events import QueueEventsCalls
+from bullrush.job.calls.end_signals import End, EndSignal, FollowedEvents, Polls, WakeMessages
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, decode
 
-if TYPE_CHECKING:
-    from bullrush._core import Pending
-
-_FIRST_POLL: Final = 0.005
-_LONGEST_POLL: Final = 0.5
-#: How often the job is read while events are followed, in case an event gets lost.
-_RECHECK_MS: Final = 5_000
-#: How long to wait for the last event of a job that no longer exists.
-_LAST_EVENT_MS: Final = 500
-_CONNECT_MS: Final = 10_000
-
-#: How a job ended: ``completed`` and its result as JSON, or ``failed`` and its reason.
-_End = tuple[str, str]
+_WAYS: Final = ("notify", "events", "poll")
 
 
 class JobResultWait(JobFields):
@@ -35,7 +24,11 @@ class JobResultWait(JobFields):
 
     @operation
     async def wait_until_finished(
-        self, queue_events: QueueEventsCalls | None = None, timeout: Duration | None = None
+        self,
+        queue_events: QueueEventsCalls | None = None,
+        timeout: Duration | None = None,
+        *,
+        via: Literal["notify", "events", "poll"] | None = None,
     ) -> JSON:
         """Wait until the job is completed and return its result.
 
@@ -43,48 +36,61 @@ class JobResultWait(JobFields):
             queue_events: a `QueueEvents` of the job's queue; many waits can share it. With it the end is seen at once,
                 also that of a job that is removed when it finishes. Without it the job is polled.
             timeout: the longest wait in ms; None waits without limit.
+            via: what tells of the end. ``events``: the queue's events, read once per process and queue if no
+                ``queue_events`` are given. ``notify``: a message of the worker, for jobs with the option ``wake``; one connection
+                per process serves all waits for jobs of all queues. ``poll``: nothing. By default ``events`` with ``queue_events``,
+                else ``poll``.
 
         Raises:
             JobFailedError: the job failed for good; the message is its reason.
             JobNotFoundError: the job is gone.
-            TimeoutError: the job did not finish in time. It is not stopped.
+            JobWaitTimeoutError: the job did not finish in time. It is not stopped. The error, a `TimeoutError`, has its ``state``.
             ClosedError: ``queue_events`` was closed.
+            InvalidOptionError: ``queue_events`` are of another queue, or do not go with ``via``.
 
         Redis:
-            Four plain commands in one round trip per poll. With ``queue_events`` one poll before the event and one
-            after it, and one every 5 s. Without it the time between two polls grows from 5 ms to 500 ms.
+            Four plain commands in one round trip per poll. With ``events`` and ``notify`` one poll before the end and one
+            after it, and one every 5 s plus or minus 10 %, since events and messages may get lost, and workers of Node
+            publish no messages. With ``poll`` the time between two polls grows from 5 ms to 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
         deadline = float("inf") if limit is None else time.monotonic() + limit / 1000
+        signal = self._end_signal(queue_events, via)
+        await signal.follow()
+        try:
+            from_event: End | None = None
+            while True:
+                # Follow first, then poll: an end in between is seen by one of the two.
+                begun = signal.begin(max(0.0, deadline - time.monotonic()))
+                exists, end = await self._poll()
+                if not exists:
+                    end = from_event or await signal.last()
+                    if end is None or end[0] == "removed":
+                        raise from_code(
+                            -1,
+                            f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not exist. "
+                            "It was removed, or remove_on_complete or remove_on_fail removed it when it finished",
+                        )
+                if end is not None:
+                    return self._result(*end)
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise await self._late(limit)
+                from_event = await signal.next(begun, left)
+        finally:
+            signal.stop()
+
+    def _end_signal(self, queue_events: QueueEventsCalls | None, via: str | None) -> EndSignal:
+        if via is not None and via not in _WAYS:
+            raise InvalidOptionError(f"via must be 'notify', 'events' or 'poll', not {via!r}")
         if queue_events is not None:
             self._check_follows(queue_events)
-            await reply(queue_events.following(_CONNECT_MS))
-        from_event: _End | None = None
-        interval = _FIRST_POLL
-        while True:
-            # Follow events first, then poll: an end in between is seen by one of the two.
-            event = self._end_event(queue_events, deadline)
-            exists, end = await self._poll()
-            if not exists:
-                end = from_event if from_event or queue_events is None else await self._last_event(queue_events)
-                if end is None or end[0] == "removed":
-                    raise from_code(
-                        -1,
-                        f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not exist. "
-                        "It was removed, or remove_on_complete or remove_on_fail removed it when it finished",
-                    )
-            if end is not None:
-                return self._result(*end)
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(
-                    f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
-                )
-            if event is None:
-                await sleep(min(interval, left))
-                interval = min(interval * 1.5, _LONGEST_POLL)
-            else:
-                from_event = await reply(event)
+            if via not in {None, "events"}:
+                raise InvalidOptionError(f"queue_events go with via='events', not with via={via!r}")
+        core = self._source.core
+        if queue_events is not None or via == "events":
+            return FollowedEvents(self.id, core, queue_events)
+        return WakeMessages(core, f"{self.queue_name}:{self.id}") if via == "notify" else Polls()
 
     def _check_follows(self, queue_events: object) -> None:
         if not isinstance(queue_events, QueueEventsCalls):
@@ -96,16 +102,14 @@ class JobResultWait(JobFields):
                 f"{queue_events!r} follows {queue_events.qualified_name}, the job is in {self.queue_qualified_name}"
             )
 
-    def _end_event(self, queue_events: QueueEventsCalls | None, deadline: float) -> Pending[_End | None] | None:
-        if queue_events is None:
-            return None
-        left = max(0, round((deadline - time.monotonic()) * 1000)) if deadline < float("inf") else _RECHECK_MS
-        return queue_events.outcome(self.id, min(left, _RECHECK_MS))
+    async def _late(self, limit: int | None) -> JobWaitTimeoutError:
+        """Return the error of a wait whose time is over."""
+        return JobWaitTimeoutError(
+            f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})",
+            await reply(self._source.core.get_state(self.id)),
+        )
 
-    async def _last_event(self, queue_events: QueueEventsCalls) -> _End | None:
-        return await reply(queue_events.outcome(self.id, _LAST_EVENT_MS, late=True))
-
-    async def _poll(self) -> tuple[bool, _End | None]:
+    async def _poll(self) -> tuple[bool, End | None]:
         """Return whether the job exists, and how it ended, None if it has not."""
         base = f"{self.queue_qualified_name}:"
         completed, failed, (returnvalue, reason), exists = await reply(

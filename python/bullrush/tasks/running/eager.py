@@ -31,11 +31,11 @@ class EagerJob(TaskJob[R]):
 
     _value: R
 
-    def result(self, timeout: Duration | None = None, *, queue_events: Any = None) -> R:  # noqa: ARG002 - as `TaskJob`
+    def result(self, timeout: Duration | None = None, *, queue_events: Any = None, via: Any = None) -> R:  # noqa: ARG002 - as `TaskJob`
         """Return what the function returned."""
         return self._value
 
-    async def aresult(self, timeout: Duration | None = None, *, queue_events: Any = None) -> R:  # noqa: ARG002
+    async def aresult(self, timeout: Duration | None = None, *, queue_events: Any = None, via: Any = None) -> R:  # noqa: ARG002
         """Return what the function returned."""
         return self._value
 
