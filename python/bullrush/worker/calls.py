@@ -104,7 +104,6 @@ class WorkerCalls(MetricsCalls[JobT]):
         self._runs = 0
         self._paused = False
         self._run: WorkerRun | None = None
-        self._lanes: tuple[Lane, ...] = ()
 
     def serve(self, lanes: Sequence[Lane]) -> None:
         """Internal: serve these queues from the next run on, instead of the worker's own."""

@@ -12,6 +12,7 @@ from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.url import address
 from bullrush.values.encoding import JSON, decode
+from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import LOG, log_failed, log_retrying
 from bullrush.worker.tracing import trace_failure
@@ -49,6 +50,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     #: Why a run cannot reach Redis, as logged: the codes of Redis' errors, or "" for no answer; empty while it can.
     _outage: frozenset[str] = frozenset()
 
+    _lanes: tuple[Lane, ...] = ()
+
     #: Internal: where the jobs come from, if the worker serves several queues.
     sources: LaneSources | None = None
 
@@ -57,6 +60,16 @@ class WorkerEvents(JobHandle, Generic[JobT]):
 
     def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
         super().__init__(queue_name, url, prefix, options=options)
+
+    @property
+    def queue_names(self) -> list[str]:
+        """Internal: the queues that the worker was made for, without routes."""
+        return [lane.queue for lane in self._lanes] or [self._name]
+
+    @property
+    def shown_queues(self) -> str:
+        """Internal: the names of these queues in one text."""
+        return ", ".join(self.queue_names)
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
         if event in PER_JOB and listener is not None:

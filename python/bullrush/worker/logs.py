@@ -33,7 +33,7 @@ def log_start(worker: Any, url: str, concurrency: int) -> None:
     LOG.info(
         "%s works on queue %r at %s: concurrency %d, bullrush %s",
         worker.worker_name,
-        worker.name,
+        worker.shown_queues,
         address(url),
         concurrency,
         __version__,
@@ -50,7 +50,7 @@ def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
             worker.worker_name,
             len(left),
             "job" if len(left) == 1 else "jobs",
-            worker.name,
+            worker.shown_queues,
             ", ".join(ids),
             ", ..." if len(left) > len(ids) else "",
             extra={"queue": worker.name, "job_ids": ids},
@@ -58,7 +58,7 @@ def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
     LOG.info(
         "%s stopped working on queue %r: %d completed, %d failed, %d retried",
         worker.worker_name,
-        worker.name,
+        worker.shown_queues,
         counts["completed"],
         counts["failed"],
         counts["retried"],

@@ -87,7 +87,7 @@ class ManualCalls(WorkerEvents[JobT]):
         return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id.rpartition('.')[2][:6]}"
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.worker_name} of {self._name!r} at {self._shown_url}>"
+        return f"<{type(self).__name__} {self.worker_name} of {self.shown_queues!r} at {self._shown_url}>"
 
     @property
     def minimum_block_timeout(self) -> float:

@@ -20,10 +20,11 @@ def check(workers: Sequence[AnyWorker]) -> int:
     """Connect to every queue, print a line for each, and return the exit code. Nothing is written or taken."""
     code = ENDED
     for worker in workers:
-        queue = worker.monitored_queue(_TIMEOUT_MS)
+        queues = worker.monitored_queues(_TIMEOUT_MS)
         try:
-            queue.wait_until_ready()
-            replica = run_blocking(_is_replica(queue))
+            for queue in queues:
+                queue.wait_until_ready()
+            replica = run_blocking(_is_replica(queues[0]))
         except BullrushError as error:
             say(f"{worker!r}: {error}")
             code = code_of(error)
@@ -32,7 +33,7 @@ def check(workers: Sequence[AnyWorker]) -> int:
             say(f"{worker!r}: the server is a replica, which refuses to write")
             code = NO_REDIS
         else:
-            write(f"{worker!r}: ready, concurrency {worker.concurrency}, Redis {queue.redis_version}")
+            write(f"{worker!r}: ready, concurrency {worker.concurrency}, Redis {queues[0].redis_version}")
     return code
 
 

@@ -8,11 +8,12 @@ from typing import Final
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import count
+from bullrush.cli.worker.queues import read_queue
 
 EXAMPLES: Final = """\
   bullrush worker app.jobs:tasks                         # a registry of tasks, or a Worker
   bullrush worker app.mail:send -Q mail -c 20            # a function, or a dict of functions by job name
-  bullrush worker app.mail:send -Q mail=20 -Q reminders=2
+  bullrush worker app.mail:send -Q mail=20:4 -Q reminders=2 # mail gets four of five turns
   bullrush worker app.jobs:tasks -p 4 --health-port 8000
   bullrush worker app.jobs:tasks --check                 # import, connect, say what would run
   bullrush worker app.jobs:tasks --reload                # while you develop"""
@@ -41,14 +42,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how the workers run; ``manage.py bullrush_worker`` of Django has the same."""
     add = parser.add_argument
-    add("-Q", "--queue", action="append", default=[], type=_queue, metavar="NAME[=N]", dest="queues",
-        help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated")  # fmt: skip
+    add("-Q", "--queue", action="append", default=[], type=read_queue, metavar="NAME[=N][:WEIGHT]", dest="queues",
+        help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated, and then the queues share "
+        "the turns by their weights (default: 1)")  # fmt: skip
     add(
         "-c",
         "--concurrency",
         type=count,
         metavar="N",
-        help="jobs at a time per queue and process (default: as the target says, or 1)",
+        help="jobs at a time per process, of each target (default: as the target says, or 1 per queue)",
     )
     add("-p", "--processes", type=count, default=1, metavar="N", help="processes; one that dies is replaced")
     add("--burst", action="store_true", help="exit when the queues are empty")
@@ -105,11 +107,6 @@ def run(options: argparse.Namespace) -> int:
     from bullrush.cli.worker.serve import Process
 
     return Process(workers, options, supervisor).run()
-
-
-def _queue(text: str) -> tuple[str, int | None]:
-    name, equals, number = text.rpartition("=")
-    return (name, count(number)) if equals else (text, None)
 
 
 def _address(text: str) -> tuple[str, int]:

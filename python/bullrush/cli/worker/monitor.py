@@ -19,8 +19,8 @@ class Monitor:
 
     def __init__(self, workers: Sequence[AnyWorker]) -> None:
         self._workers: Sequence[Any] = workers
-        by_name = {worker.qualified_name: worker for worker in workers}
-        self._queues = [worker.monitored_queue(_TIMEOUT_MS) for worker in by_name.values()]
+        queues = [queue for worker in workers for queue in worker.monitored_queues(_TIMEOUT_MS)]
+        self._queues = list({queue.qualified_name: queue for queue in queues}.values())
 
     def health(self) -> list[dict[str, Any]]:
         """Return the health of each worker."""

@@ -6,14 +6,16 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.cli.worker.queues import QueueChoice
 from bullrush.errors import BullrushError
 from bullrush.worker import Worker, WorkerOptions
 from bullrush.worker.calls import WorkerCalls
+from bullrush.worker.lanes.lane import Lane
 
 #: A `Worker` or an `aio.Worker`.
 AnyWorker: TypeAlias = WorkerCalls[Any]
@@ -27,13 +29,13 @@ class TargetError(CommandError):
 
 
 def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
-    """Import the targets and return one worker per queue.
+    """Import the targets and return their workers. Several queues of a function or dict share one.
 
     Raises:
         TargetError: a target cannot be imported or run, or a queue has no target.
     """
     found = [(target, import_target(target)) for target in options.targets]
-    asked = dict(options.queues)
+    asked: dict[str, QueueChoice] = {queue.name: queue for queue in options.queues}
     workers: list[AnyWorker] = []
     handlers = []
     for target, thing in found:
@@ -51,7 +53,7 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
             raise TargetError(
                 f"{target} is a {type(thing).__name__}, not a Tasks, a Worker or a list of them, a function or a dict"
             )
-    served = {worker.name for worker in workers}
+    served = {name for worker in workers for name in worker.queue_names}
     left = [queue for queue in asked if queue not in served]
     if len(handlers) > 1:
         both = " and ".join(target for target, _ in handlers)
@@ -59,10 +61,10 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     for target, thing in handlers:
         if not left:
             raise TargetError(f"{target} is a {type(thing).__name__}: name its queue, such as -Q mail")
-        workers += [_made(target, options, queue, thing) for queue in left]
+        workers.append(_shared(target, options, [asked[queue] for queue in left], thing))
     if left and not handlers:
         raise TargetError(f"no target has the queue {left[0]!r}; there are: {', '.join(sorted(served))}")
-    return [_limited(worker, options, asked) for worker in workers if not asked or worker.name in asked]
+    return [_limited(worker, options, asked) for worker in workers if not asked or set(worker.queue_names) & set(asked)]
 
 
 def import_target(target: str) -> Any:
@@ -131,8 +133,25 @@ def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> W
         raise TargetError(f"{target}: {error}") from error
 
 
-def _limited(worker: AnyWorker, options: argparse.Namespace, asked: Mapping[str, int | None]) -> AnyWorker:
-    concurrency = asked.get(worker.name) or options.concurrency
+def _shared(target: str, options: argparse.Namespace, queues: Sequence[QueueChoice], thing: Any) -> Worker:
+    """Return one worker of all these queues, which share its slots."""
+    worker = _made(target, options, queues[0].name, thing)
+    if len(queues) > 1:
+        for queue in queues[1:]:
+            _made(target, options, queue.name, thing)  # checks the name
+        worker.serve([Lane(queue.name, queue.weight or 1, queue.concurrency) for queue in queues])
+    return worker
+
+
+def _limited(worker: AnyWorker, options: argparse.Namespace, asked: Mapping[str, QueueChoice]) -> AnyWorker:
+    queues = [asked[name] for name in worker.queue_names if name in asked]
+    if len(queues) > 1:
+        worker.concurrency = options.concurrency or sum(queue.concurrency or 1 for queue in queues)
+        return worker
+    for queue in queues:
+        if queue.weight is not None:
+            raise TargetError(f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own")
+    concurrency = (queues and queues[0].concurrency) or options.concurrency
     if concurrency is not None:
         worker.concurrency = concurrency
     return worker

@@ -36,7 +36,7 @@ class WorkerHealth:
     """Whether a worker runs, reaches Redis and claims the work that is due. Times are in ms.
 
     Attributes:
-        queue: the name of the queue.
+        queue: the name of the queue; of several, all names with commas.
         running: the worker takes jobs, or is paused.
         connected: Redis answered.
         paused: the worker or the queue is paused.
@@ -108,7 +108,7 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         found = {"stopped": run is None or run.closing, "disconnected": work is None, "stuck": stuck}
         problems: list[Problem] = [problem for problem, is_there in found.items() if is_there]  # type: ignore[misc]
         return WorkerHealth(
-            queue=self.name,
+            queue=self.shown_queues,
             running=run is not None and not run.closing,
             connected=work is not None,
             paused=self._paused or (work is not None and work.paused),
@@ -126,17 +126,32 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         """Internal: return the worker's queue as an object that writes no settings and waits at most ``timeout`` ms."""
         return Queue(self._name, url=self._url, prefix=self._prefix, timeout=timeout, skip_metas_update=True)
 
+    def monitored_queues(self, timeout: int) -> list[Queue]:
+        """Internal: return all queues that the worker was made for; see `monitored_queue`."""
+        names = self.queue_names
+        return [
+            Queue(name, url=self._url, prefix=self._prefix, timeout=timeout, skip_metas_update=True) for name in names
+        ]
+
     @cached_property
-    def _monitor(self) -> CoreQueue:
-        return CoreQueue(self._url, self._prefix, self._name, skip_metas_update=True, timeout_ms=_TIMEOUT_MS)
+    def _monitors(self) -> dict[str, CoreQueue]:
+        def monitor(name: str) -> CoreQueue:
+            return CoreQueue(self._url, self._prefix, name, skip_metas_update=True, timeout_ms=_TIMEOUT_MS)
+
+        return {name: monitor(name) for name in self.queue_names}
 
     async def _due_work(self) -> DueWork | None:
         """Return what is due, None if Redis does not answer."""
         limiter = self._settings.limiter
+        works = []
         try:
-            return await due_work(self._monitor, self.to_key, limiter[0] if limiter else None)
+            for name, core in self._monitors.items():
+                key = f"{self.prefix}:{name}:{{}}".format
+                works.append(await due_work(core, key, limiter[0] if limiter else None))
         except BullrushError:
             return None
+        # Of several queues the one whose job has waited longest, of those whose jobs may start.
+        return max(works, key=lambda work: (not work.paused and not work.limited, work.oldest_age or 0))
 
     def _seems_stuck(self, work: DueWork | None, longest: int) -> bool:
         run = self._current

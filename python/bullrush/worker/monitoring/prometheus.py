@@ -45,7 +45,7 @@ class MetricsCalls(HealthCalls[JobT], Generic[JobT]):
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.
         """
-        queue, further = prometheus_labels(self.name, labels)
+        queue, further = prometheus_labels(self.shown_queues, labels)
         given = queue + further
         run = self._run
         stats = run.core.stats() if run else {}

@@ -53,6 +53,24 @@ def test_one_handler_works_several_queues_each_with_its_concurrency(
     other.obliterate(force=True)
 
 
+def test_queues_of_one_handler_share_its_slots_by_their_weights(
+    start: Start, queue: Queue, redis_url: str, folder: Path
+) -> None:
+    other = Queue(f"{queue.name}~other", url=redis_url)
+    for each in (queue, other):
+        each.add_bulk([{"name": "n", "data": {"of": each.name}}] * 30)
+    command = start("jobs:handle", "-Q", f"{queue.name}:4", "-Q", other.name, "-c", "1", "--burst", "--check")
+    assert command.ends() == 0, command.output
+    assert "concurrency 1" in command.output
+    command = start("jobs:handle", "-Q", f"{queue.name}=20:4", "-Q", other.name, "-c", "1", "--burst")
+    assert command.ends() == 0, command.output
+    finished = [job for each in (queue, other) for job in each.get_completed(0, -1)]
+    order = [job.queue_name for job in sorted(finished, key=lambda job: (job.processed_on, job.finished_on))]
+    # The first 20 turns, give or take those that began in the same ms.
+    assert abs(order[:20].count(queue.name) - 16) <= 1
+    assert len(order) == 60
+
+
 def test_a_registry_of_tasks_is_run(start: Start, queue: Queue) -> None:
     jobs = [queue.add(name, {"name": "Ada"}) for name in ("greet", "agreet")]
     command = start("jobs:tasks", "-c", "2", "--burst")
@@ -131,6 +149,8 @@ def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left_and_named(
         (["jobs:handle"], "name its queue, such as -Q mail"),
         (["jobs:blocking", "--url", "redis://elsewhere"], "--url cannot change it"),
         (["jobs:blocking", "-Q", "another"], "no target has the queue 'another'"),
+        (["jobs:handle", "-Q", "one:4"], "a weight is for queues that share a worker, and one has its own"),
+        (["jobs:handle", "-Q", "one=2:none"], "argument -Q/--queue: 'none'"),
         (["jobs:blocking", "-c", "0"], "no whole number greater than 0"),
         (["broken:handle", "-Q", "any"], "ZeroDivisionError"),
         (["ended:handle", "-Q", "any", "--check"], "SystemExit: 0"),

@@ -76,8 +76,8 @@ class Child:
 def _words(options: argparse.Namespace) -> list[str]:
     """Return the arguments of one process."""
     words: list[str] = []
-    for name, number in options.queues:
-        words += ["--queue", name if number is None else f"{name}={number}"]
+    for queue in options.queues:
+        words += ["--queue", str(queue)]
     for option in ("concurrency", "shutdown_timeout", "prefix", "log_level"):
         if (value := getattr(options, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
