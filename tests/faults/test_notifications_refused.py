@@ -1,9 +1,12 @@
 """Listening where Redis cannot be reached, refuses it, or has no room for a connection."""
 
+import threading
+from typing import Any
+
 import pytest
 from redis import Redis
 
-from bullrush import Notifications, errors
+from bullrush import Job, Notifications, Queue, Worker, errors
 from bullrush.embedded import EmbeddedRedis
 from bullrush.notifications import notifications as calls
 from tests.faults.proxy import Proxy
@@ -83,3 +86,35 @@ def test_a_wrong_password_is_an_error(own_redis: Redis, server: EmbeddedRedis) -
         with pytest.raises(errors.RedisServerError, match="WRONGPASS") as refused:
             notifications.listen("sched", "a", print)
         assert "s3cret" not in str(refused.value)
+
+
+def test_a_worker_without_room_for_its_listener_works_and_listens_later(
+    own_redis: Redis, server: EmbeddedRedis, queue: Queue
+) -> None:
+    """Its listener loses the connection, and Redis has no room for another one."""
+    started, cancelled = threading.Event(), threading.Event()
+
+    def handler(job: Job) -> str | None:
+        if job.name == "quick":
+            return "done"
+        started.set()
+        while not job.cancelled:
+            cancelled.wait(0.01)
+        cancelled.set()
+        return None
+
+    options: Any = {"url": server.url, "notify": True, "concurrency": 2, "skip_stalled_check": True}
+    with Worker(queue.name, handler, autorun=True, **options) as worker:
+        long = queue.add("long")
+        assert started.wait(20)
+        wait_until(lambda: len(own_redis.client_list(_type="pubsub")) == 1)
+        room = own_redis.config_get("maxclients")["maxclients"]
+        own_redis.config_set("maxclients", len(own_redis.client_list()) - 1)
+        own_redis.client_kill_filter(_type="pubsub")
+        own_redis.delete(queue.to_key(f"{long.id}:lock"))
+        assert queue.add("quick").wait_until_finished(timeout=20_000) == "done"
+        assert own_redis.client_list(_type="pubsub") == [] and not cancelled.is_set()
+        own_redis.config_set("maxclients", room)
+        # It may have missed messages, so it looks.
+        assert cancelled.wait(7)
+        worker.close(force=True)

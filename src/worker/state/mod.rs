@@ -41,6 +41,8 @@ pub struct WorkerState {
     pub lifecycle: Lifecycle,
     pub concurrency: AtomicUsize,
     pub paused: AtomicBool,
+    /// It was reported that no messages arrive.
+    pub deaf: AtomicBool,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
     /// Queue an event for every failed attempt, also if none is queued for completed jobs.
@@ -67,6 +69,7 @@ impl WorkerState {
             lifecycle: Lifecycle::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
             report_outcomes: AtomicBool::new(false),
             report_failures: AtomicBool::new(false),
             backlog: Backlog::default(),

@@ -121,6 +121,40 @@ def test_a_late_message_after_the_job_was_fetched_again_is_ignored(
     assert redis.get(queue.to_key(f"{given.id}:lock")) == "somebody else"
 
 
+def test_a_job_of_a_route_is_cancelled_and_one_of_the_base_with_the_same_id_is_not(
+    queue: Queue, redis: Redis, messages: str, start: Callable
+) -> None:
+    cancelled: list[str] = []
+
+    def handler(job: Job) -> None:
+        while not job.cancelled and not end.is_set():
+            NEVER.wait(0.005)
+        cancelled.extend([job.queue_name] * job.cancelled)
+
+    end = threading.Event()
+    with queue.route({"capabilities": ["gpu"]}) as route:
+        ours, routed = queue.add("n", {}), route.add("n", {})
+        assert ours.id == routed.id
+        worker = start(handler, concurrency=2, profile={"capabilities": ["gpu"]})
+        wait_until(lambda: worker.health().in_hand == 2)
+        take_away(redis, route, routed, "somebody else")
+        if messages == "delivered":
+            redis.publish("bull:ext:owls", f"{route.name}:{routed.id}")
+        wait_until(lambda: cancelled == [route.name])
+        assert redis.get(queue.to_key(f"{ours.id}:lock")) != "somebody else"
+        end.set()
+        wait_until(lambda: queue.get_job_counts("completed") == {"completed": 1})
+    assert cancelled == [route.name]
+
+
+@pytest.mark.parametrize("messages", ["delivered"], indirect=True)
+def test_a_worker_leaves_the_channel_when_it_is_closed(queue: Queue, redis: Redis, start: Callable) -> None:
+    worker = start(lambda _job: None)
+    wait_until(lambda: redis.pubsub_numsub("bull:ext:owls")[0][1] == 1)
+    worker.close()
+    wait_until(lambda: redis.pubsub_numsub("bull:ext:owls")[0][1] == 0)
+
+
 @pytest.mark.parametrize("messages", ["delivered"], indirect=True)
 def test_a_message_that_came_during_an_outage_is_made_up_for(queue: Queue, redis: Redis, start: Callable) -> None:
     handler = Handler()

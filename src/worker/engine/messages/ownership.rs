@@ -1,5 +1,6 @@
 //! Learns at once when a job of this worker was taken away from it, and not only when its lock is renewed next.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,9 @@ pub async fn watch_ownership(state: Arc<WorkerState>, link: Link, lane: Arc<Lane
     let beginning = format!("{}:", lane.queue());
     let listening = subscriber.listen(&Channel::Owls.of(lane.keys.prefix()), &beginning, &inbox, First::Notice);
     let report = async {
-        if let Err(error) = listening.confirmed(PATIENCE).await {
+        let confirmed = listening.confirmed(PATIENCE).await;
+        // Once per worker, not per queue.
+        if let (Err(error), false) = (&confirmed, state.deaf.swap(true, Ordering::Relaxed)) {
             state.error(format!("no messages arrive here, so that lost locks are noticed later: {error}"));
         }
         std::future::pending::<()>().await;
