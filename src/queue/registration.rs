@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::connection::Link;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::Mutex;
+use crate::protocol::keys::hash_tag;
 use crate::protocol::route::{NewFallback, Target};
 use crate::protocol::Keys;
 use crate::scripts::route::register_route;
@@ -40,6 +41,12 @@ impl Registration {
         }
         let _turn = self.turn.lock().await;
         if !self.is_fresh() {
+            let prefix = self.base.prefix();
+            if link.ready().await?.cluster && hash_tag(&format!("{prefix}:")).is_none() {
+                return Err(Error::QueueName(format!(
+                    "Redis runs as a cluster, so a queue with routes needs a prefix with a hash tag: use prefix \"{{{prefix}}}\""
+                )));
+            }
             register_route(link, &self.base, keys, &self.target, &self.fallback).await?;
             *self.last.lock() = Some(Instant::now());
         }

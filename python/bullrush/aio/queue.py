@@ -20,4 +20,4 @@ class Queue(AsyncContext, QueueCalls[Job]):
     @cached_property
     def job_scheduler(self) -> JobScheduler:
         """The queue's job schedulers, as an object of their own."""
-        return JobScheduler(self._name, **self._scheduler_options())
+        return self._schedulers(JobScheduler)

@@ -76,7 +76,7 @@ class QueueAdding(QueueGetters[JobT]):
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
             that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
         """
-        queue, given = self._of_target(options)
+        queue, given = self._of_target(options) if "target" in options else (self, options)
         if self._telemetry is None:
             job = await queue._add_one(name, data, given)
         else:

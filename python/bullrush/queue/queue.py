@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar
 from uuid import uuid4
 
 from bullrush._core import BULLMQ_VERSION
@@ -17,7 +17,7 @@ from bullrush.queue.adding import QueueAdding
 from bullrush.queue.aliases import QueueAliases
 from bullrush.routing.target import check_target
 from bullrush.scheduler.queue_calls import QueueSchedulers
-from bullrush.scheduler.scheduler import SCHEDULER_OPTIONS, JobScheduler, SchedulerOptions
+from bullrush.scheduler.scheduler import SCHEDULER_OPTIONS, JobScheduler, JobSchedulerCalls
 from bullrush.telemetry.protocol import Telemetry
 from bullrush.telemetry.spans import QUEUE_SPANS
 from bullrush.values import checks
@@ -26,7 +26,11 @@ from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Unpack
+
+SchedulersT = TypeVar("SchedulersT", bound=JobSchedulerCalls[Any])
 
 _DEFAULT_MAX_LEN_EVENTS: Final = 10_000
 _DEFAULT_TIMEOUT: Final = 10_000
@@ -155,9 +159,13 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
             "version": BULLMQ_VERSION,
         }
 
-    def _scheduler_options(self) -> SchedulerOptions:
+    def _schedulers(self, kind: Callable[..., SchedulersT]) -> SchedulersT:
         options = {**self._options, "url": self._url}
-        return {name: value for name, value in options.items() if name in SCHEDULER_OPTIONS}  # type: ignore[return-value]
+        given = {name: value for name, value in options.items() if name in SCHEDULER_OPTIONS}
+        if self._route is None:
+            return kind(self._name, **given)
+        base, target = self._route
+        return kind(base, **given).route(target)
 
 
 class Queue(BlockingContext, QueueCalls[Job]):
@@ -177,4 +185,4 @@ class Queue(BlockingContext, QueueCalls[Job]):
     @cached_property
     def job_scheduler(self) -> JobScheduler:
         """The queue's job schedulers, as an object of their own."""
-        return JobScheduler(self._name, **self._scheduler_options())
+        return self._schedulers(JobScheduler)

@@ -177,6 +177,8 @@ class ManualCalls(WorkerEvents[JobT]):
     async def get_next_job(self, token: str, *, block: bool = True) -> JobT | None:
         """Take the next job. Finish it with `Job.move_to_completed` or `Job.move_to_failed`.
 
+        Jobs of routes are not taken, whatever the ``profile``: make a worker of the route, by its name.
+
         All limits apply as for a running worker. The job's lock is not renewed: call `extend_job_locks` or
         `Job.extend_lock`, or finish the job within ``lock_duration``.
 
@@ -189,12 +191,15 @@ class ManualCalls(WorkerEvents[JobT]):
 
         Raises:
             ClosedError: the worker was closed.
+            RuntimeError: the worker has ``routes_only``.
 
         Redis:
             One script call, and with ``block`` another one after each wait.
         """
         if self._closing:
             raise self._closed_error()
+        if self._settings.routes_only:
+            raise RuntimeError("get_next_job() takes jobs of the queue itself, and this worker has routes_only=True")
         if self._paused:
             return None
         record = await reply(self.manual.get_next_job(token, block))

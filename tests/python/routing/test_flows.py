@@ -91,6 +91,13 @@ def test_a_scheduler_with_a_target_belongs_to_the_route(queue: Queue, redis: Red
     assert queue.get_delayed_count() == 0
 
 
+def test_the_schedulers_of_a_route_register_it(queue: Queue, redis: Redis) -> None:
+    job = queue.route(GPU).job_scheduler.upsert_job_scheduler("s", {"every": 60_000})
+    assert job is not None
+    assert job.queue_name == f"{queue.name}~cap.gpu"
+    assert redis.hkeys(f"bull:{queue.name}:ext:routes") == ["cap.gpu"]
+
+
 def test_a_scheduler_object_takes_a_target(queue: Queue) -> None:
     schedulers = queue.job_scheduler
     job = schedulers.upsert_job_scheduler("s", {"every": 60_000}, {"opts": {"target": EU}})

@@ -101,6 +101,15 @@ def test_wrong_options_are_refused(queue_name: str, options: Any, message: str) 
         Worker(queue_name, lambda job: None, **options)
 
 
+def test_a_worker_for_routes_only_takes_no_job_of_the_queue_by_hand(
+    queue: Queue, worker: Callable[..., Worker]
+) -> None:
+    queue.add("a")
+    with pytest.raises(RuntimeError, match="routes_only=True"):
+        worker(profile=GPU, routes_only=True).get_next_job("token")
+    assert worker(profile=GPU).get_next_job("token") is not None
+
+
 def test_a_worker_of_a_route_has_no_profile(queue_name: str) -> None:
     route = f"{queue_name}~cap.gpu"
     with pytest.raises(InvalidOptionError, match=rf"give the base: Worker\('{queue_name}', \.\.\., profile=\.\.\.\)"):
