@@ -30,8 +30,8 @@ def test_every_row_that_needs_a_gpu_runs_on_the_executor_that_has_one_also_after
         return {"n": job.data["id"]}
 
     route = queue.route({"capabilities": ["gpu"]})
-    gpu = f.when(f.col("id") % 3 == 0, f.struct(f.array(f.lit("gpu")).alias("capabilities")))
     with cluster.session() as spark:
+        gpu = f.when(f.col("id") % 3 == 0, f.struct(f.array(f.lit("gpu")).alias("capabilities")))
         rows = spark.range(0, ROWS, 1, 8)
         stats = enqueue(rows, queue.name, url=redis_url, job_id="id", data=["id"], target=gpu)
         assert stats.routes == {queue.name: ROWS - GPU_ROWS, route.name: GPU_ROWS}
