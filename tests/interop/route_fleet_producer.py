@@ -59,9 +59,9 @@ class RouteFleetProducer:
     def add_schedulers(self) -> None:
         """Add one job scheduler for each target of `SCHEDULED`."""
         for number, target in enumerate(SCHEDULED):
-            queue = self._ours if target is None else self._ours.route(target)
             every = {"every": 200, "limit": ITERATIONS}
-            queue.upsert_job_scheduler(f"every{number}", every, {"name": "tick", "data": {"n": number}})
+            template = {"name": "tick", "data": {"n": number}, "opts": {"target": target}}
+            self._ours.upsert_job_scheduler(f"every{number}", every, template)
 
     def run(self) -> Iterator[float]:
         """Add everything; yield the added share after each batch."""

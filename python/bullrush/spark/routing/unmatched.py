@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import orjson
 
-from bullrush.errors import DrainError, InvalidOptionError
+from bullrush.errors import DrainError
 from bullrush.routing import check_profile, check_target
 from bullrush.spark.address import Address
 from bullrush.spark.draining.questions import ask
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: ms after which a worker that has said nothing counts as dead.
-_DEAD_AFTER: Final = 30_000
 
 
 def check_matched(spark: SparkSession, address: Address, horizon: int, profiles: Iterable[str], run: str) -> None:
@@ -51,19 +48,16 @@ def unmatched(address: Address, horizon: int, profiles: Sequence[str]) -> dict[s
         profiles: the profiles of the drain's workers, as JSON. Those of workers elsewhere are in Redis.
 
     Redis:
-        Two reads of a hash, and five commands per route in one pipeline.
+        That of `Queue.route_status`, TIME, and five commands per route in one pipeline.
     """
     have = [check_profile("profile", orjson.loads(profile)) for profile in profiles]
     with address.open() as queue:
-        entries, others, (seconds, _) = queue.core.commands(
-            [["HGETALL", queue.to_key("ext:routes")], ["HVALS", queue.to_key("ext:workers")], ["TIME"]]
-        ).wait()
-        have += _living(others, int(seconds) * 1000)
         names = [
-            f"{address.name}~{slug.decode()}"
-            for slug, entry in zip(entries[::2], entries[1::2], strict=True)
-            if (target := _target(entry)) is not None and not any(target.matches(one) for one in have)
+            route.queue
+            for route in queue.route_status()
+            if not route.workers and not any(check_target("target", route.target).matches(one) for one in have)
         ]
+        ((seconds, _),) = queue.core.commands([["TIME"]]).wait()
         due = (int(seconds) * 1000 + horizon + 1) * 4096
         commands: list[list[int | str]] = []
         for start in (f"{address.prefix}:{name}:" for name in names):
@@ -71,23 +65,4 @@ def unmatched(address: Address, horizon: int, profiles: Sequence[str]) -> dict[s
             commands += [["ZCARD", f"{start}prioritized"], ["ZCOUNT", f"{start}delayed", "-inf", f"({due}"]]
         counts = queue.core.commands(commands).wait() if commands else []
     left = {name: sum(counts[5 * place : 5 * place + 5]) for place, name in enumerate(names)}
-    return {name: count for name, count in sorted(left.items()) if count}
-
-
-def _living(entries: Iterable[bytes], now: int) -> Iterator[Any]:
-    """Yield the profiles of workers elsewhere that told of themselves within the last 30 s."""
-    for entry in entries:
-        try:
-            told = orjson.loads(entry)
-            if now - told["ts"] < _DEAD_AFTER:
-                yield check_profile("profile", told["profile"])
-        except (InvalidOptionError, ValueError, KeyError, TypeError):  # another version wrote it
-            continue
-
-
-def _target(entry: bytes) -> Any:
-    """Return the target of an entry of the registry; None for one that another version wrote, which nobody serves."""
-    try:
-        return check_target("target", orjson.loads(entry))
-    except (InvalidOptionError, orjson.JSONDecodeError):
-        return None
+    return {name: count for name, count in left.items() if count}
