@@ -22,6 +22,7 @@ from benches import (
     stalled,
     tasks,
     under_load,
+    wake_up,
     worker_processes,
     worker_start,
 )
@@ -34,6 +35,7 @@ _MODULES = (
     process,
     pick_up,
     under_load,
+    wake_up,
     worker_processes,
     worker_start,
     slow_handlers,

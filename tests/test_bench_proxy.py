@@ -36,3 +36,16 @@ def test_the_calls_of_all_connections_share_one_limit(redis_url: str, queue_name
         seconds = time.perf_counter() - began
     assert seconds >= 0.49, "100 calls at 200 per second: 99 waits, if the first has its turn at once"
     assert int(redis.get(key) or 0) == 102
+
+
+def test_a_server_some_way_off_answers_later_and_in_order(redis_url: str) -> None:
+    with proxy(redis_url, 50, "delay") as url, Redis.from_url(url, decode_responses=True) as client:
+        client.ping()  # connects
+        began = time.perf_counter()
+        client.ping()
+        assert time.perf_counter() - began >= 0.05
+        pipeline = client.pipeline(transaction=False)
+        words = [str(number) * 1_000 for number in range(200)]
+        for word in words:
+            pipeline.echo(word)
+        assert pipeline.execute() == words

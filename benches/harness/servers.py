@@ -49,9 +49,15 @@ class AddOverServers:
 
 
 @contextmanager
-def proxy(url: str, calls: float) -> Iterator[str]:
-    """Run a proxy in front of a server during the block, and give its URL."""
-    command = [sys.executable, "-m", "benches.harness.proxy", url, str(calls)]
+def proxy(url: str, limit: float, kind: str = "proxy") -> Iterator[str]:
+    """Run a proxy in front of a server during the block, and give its URL.
+
+    Args:
+        url: of the server.
+        limit: calls per second; with ``delay`` ms per round trip.
+        kind: the module of the proxy: ``proxy`` or ``delay``.
+    """
+    command = [sys.executable, "-m", f"benches.harness.{kind}", url, str(limit)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdin
         assert running.stdout

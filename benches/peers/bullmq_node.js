@@ -191,6 +191,24 @@ async function checkStalled(order) {
   say('done {}');
 }
 
+// Runs many workers with one slot each; their handlers record when they start.
+async function wake(order) {
+  const starts = [];
+  await ready();
+  const workers = Array.from({ length: order.workers }, () =>
+    openWorker({ ...order, worker: { concurrency: 1 } }, async () => {
+      starts.push(now());
+      await sleep(order.sleep);
+    }),
+  );
+  await Promise.all(workers.map(worker => worker.waitUntilReady()));
+  const running = workers.map(worker => worker.run());
+  await hear('stop');
+  await Promise.all(workers.map(worker => worker.close()));
+  await Promise.all(running);
+  say(`done ${JSON.stringify({ starts })}`);
+}
+
 const TASKS = {
   add_bulk: addBulk,
   add,
@@ -201,6 +219,7 @@ const TASKS = {
   read,
   hold,
   check_stalled: checkStalled,
+  wake,
 };
 
 async function main() {

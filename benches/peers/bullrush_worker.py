@@ -93,6 +93,23 @@ def check_stalled(order: Order) -> None:
     channel.done()
 
 
+def wake(order: Order) -> None:
+    """Run many workers with one slot each; their handlers record when they start."""
+    starts: list[float] = []
+
+    def handle(job: Job) -> None:
+        starts.append(time.monotonic_ns() / 1000)
+        time.sleep(order["sleep"] / 1000)
+
+    options: dict[str, Any] = {"url": order["url"], "prefetch": 0, "fan_out": order["fan_out"], "autorun": True}
+    channel.ready()
+    workers = [Worker(order["queue"], handle, **options) for _ in range(order["workers"])]
+    channel.wait_for_stop()
+    for worker in workers:
+        worker.close()
+    channel.done(starts=starts)
+
+
 def run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> None:
     """Run a worker until the harness says stop; call ``first`` before it is closed."""
 
@@ -108,4 +125,4 @@ def run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> 
     waiting.join()
 
 
-TASKS = (process, hold, check_stalled)
+TASKS = (process, hold, check_stalled, wake)
