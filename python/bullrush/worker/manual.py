@@ -25,7 +25,7 @@ from bullrush.worker.handlers.given import Handlers
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorkerOptions
-    from bullrush.job.source import BackoffStrategy
+    from bullrush.job.source import BackoffStrategy, Source
     from bullrush.worker.options import WorkerSettings
 
 NO_FUNCTION: Final = (
@@ -117,16 +117,22 @@ class ManualCalls(WorkerEvents[JobT]):
         """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for this many ms.
 
         A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later. In a worker of several
-        queues it limits the queue of its job.
+        queues it limits the queue of its job, unless ``share_rate_limit`` is set.
 
         Args:
             expire_time: how long, in ms.
         """
         time = checks.milliseconds("expire_time", expire_time)
+        queue = self._queue_to_limit()
+        await reply(queue.core.rate_limit(time))
+        self._stop_fetching(time, queue.name)
+
+    def _queue_to_limit(self) -> Source:
+        """Return the queue of the running job; the worker's own if there is none, or if all queues share its limit."""
         running = RUNNING.get()
-        queue = None if running is None or self.sources is None else self.sources.of_running(running)
-        await reply((queue or self).core.rate_limit(time))
-        self._stop_fetching(time, (queue or self).name)
+        if running is None or self.sources is None or self._settings.share_rate_limit:
+            return self
+        return self.sources.of_running(running) or self
 
     def _stop_fetching(self, time: int, queue: str) -> None:
         """Start no handler of a queue for this number of ms."""

@@ -36,7 +36,8 @@ impl Engine {
                 return Ok(false);
             }
         }
-        let mut queues: Vec<Keys> = self.lanes.iter().map(|state| state.lane.keys.clone()).collect();
+        let usable = self.lanes.iter().filter(|state| state.checked && state.refused_until().is_none());
+        let mut queues: Vec<Keys> = usable.map(|state| state.lane.keys.clone()).collect();
         if self.state.options.routing.is_some() {
             let mut read = redis::cmd("HKEYS");
             read.arg(self.keys.of("ext:routes"));

@@ -37,10 +37,10 @@ impl Engine {
         (0..self.lanes.len()).for_each(|position| self.start_timers(position));
     }
 
-    /// Start the timers of a lane, if its queue is known to be used: a timer may create keys.
+    /// Start the timers of a lane, if its queue can be used and is known to be used: a timer may create keys.
     pub(super) fn start_timers(&mut self, position: usize) {
         let state = &mut self.lanes[position];
-        if state.lane.is_registered() && !std::mem::replace(&mut state.timers_started, true) {
+        if state.checked && state.lane.is_registered() && !std::mem::replace(&mut state.timers_started, true) {
             background::start_lane(&mut self.tasks, &self.state, &self.link, &self.subscriber, &state.lane);
         }
     }
@@ -82,7 +82,9 @@ impl Engine {
         }
         self.queue(&self.link, &self.keys).ready().await?;
         self.open_lanes();
-        self.lanes.iter_mut().filter(|state| state.lane.keys == self.keys).for_each(|state| state.checked = true);
+        if let Some(own) = self.lanes.iter().position(|state| state.lane.keys == self.keys) {
+            self.accept_lane(own);
+        }
         Ok(())
     }
 
@@ -103,11 +105,17 @@ impl Engine {
         let checked = join_all(queues.iter().map(QueueHandle::ready)).await;
         for (lane, checked) in new.into_iter().zip(checked) {
             match checked {
-                Ok(()) => self.lanes[lane.position].checked = true,
+                Ok(()) => self.accept_lane(lane.position),
                 Err(Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) => {}
                 Err(error) => self.refuse_lane(lane.position, &error),
             }
         }
+    }
+
+    /// The queue of a lane can be used.
+    fn accept_lane(&mut self, position: usize) {
+        self.lanes[position].checked = true;
+        self.start_timers(position);
     }
 
     /// Leave a lane out for a while; the others go on.

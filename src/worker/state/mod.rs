@@ -18,7 +18,7 @@ use self::closing::Lifecycle;
 use self::deadlines::Deadlines;
 use self::outcome_queue::OutcomeQueue;
 use self::stats::Stats;
-use super::lanes::{LaneSpec, Lanes};
+use super::lanes::{Lane, LaneSpec, Lanes};
 use super::listeners::{Backlog, DetailsByJob, Event};
 use super::options::WorkerOptions;
 use super::ready_queue::ReadyQueue;
@@ -90,9 +90,11 @@ impl WorkerState {
         Ok(())
     }
 
-    /// Fetch nothing of a queue for that many ms, and start no job of it that was fetched up to now.
+    /// Fetch nothing of a queue for that many ms, and start no job of it that was fetched up to now. A limit that all queues
+    /// share holds for all of them.
     pub fn limit(&self, ms: i64, queue: &str) {
-        for lane in self.lanes.all().into_iter().filter(|lane| lane.queue() == queue) {
+        let is_meant = |lane: &Arc<Lane>| self.options.share_rate_limit || lane.queue() == queue;
+        for lane in self.lanes.all().into_iter().filter(is_meant) {
             lane.limit_for(ms);
             self.give_back(self.ready_queue.withdraw_from(&lane));
         }
