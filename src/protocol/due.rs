@@ -41,6 +41,15 @@ pub fn capped(from: i64, delay: i64) -> i64 {
     delay.min(LATEST.saturating_sub(from).max(0))
 }
 
+/// Since when a job that waits may run, in ms since the epoch: since its delay has ended, or since its last start.
+#[must_use]
+pub fn since(timestamp: Option<&str>, processed_on: Option<&str>, opts: Option<&str>) -> i64 {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok()).map_or(0, |number| number as i64);
+    let opts: Option<serde_json::Value> = opts.and_then(|json| serde_json::from_str(json).ok());
+    let delay = opts.and_then(|opts| opts.get("delay")?.as_f64()).map_or(0, |delay| delay as i64);
+    number(timestamp).saturating_add(delay.max(0)).max(number(processed_on))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,13 +74,4 @@ mod tests {
         assert_eq!(capped(LATEST + 10, 5), 0);
         assert_eq!(capped(0, -5), -5);
     }
-}
-
-/// Since when a job that waits may run, in ms since the epoch: since its delay has ended, or since its last start.
-#[must_use]
-pub fn since(timestamp: Option<&str>, processed_on: Option<&str>, opts: Option<&str>) -> i64 {
-    let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok()).map_or(0, |number| number as i64);
-    let opts: Option<serde_json::Value> = opts.and_then(|json| serde_json::from_str(json).ok());
-    let delay = opts.and_then(|opts| opts.get("delay")?.as_f64()).map_or(0, |delay| delay as i64);
-    number(timestamp).saturating_add(delay.max(0)).max(number(processed_on))
 }

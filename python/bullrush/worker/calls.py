@@ -127,7 +127,7 @@ class WorkerCalls(MetricsCalls[JobT]):
                 self._run.core.stats()  # in a forked child this raises an error that says so
                 raise RuntimeError("Worker is already running.")
             if self._lanes or self._settings.profile is not None:
-                self.sources = LaneSources(self._url, self)
+                self._sources = LaneSources(self._url, self)
             core = self._new_core()
             self._runs += 1
             self._outage = frozenset()

@@ -52,14 +52,18 @@ class WorkerEvents(JobHandle, Generic[JobT]):
 
     _lanes: tuple[Lane, ...] = ()
 
-    #: Internal: where the jobs come from, if the worker serves several queues.
-    sources: LaneSources | None = None
+    _sources: LaneSources | None = None
 
     #: The class of the jobs that listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
 
     def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
         super().__init__(queue_name, url, prefix, options=options)
+
+    @property
+    def sources(self) -> LaneSources | None:
+        """Internal: where the jobs come from; None if all come from the worker's own queue."""
+        return self._sources
 
     @property
     def queue_names(self) -> list[str]:
