@@ -1,11 +1,11 @@
---- Moves a waiting job of a route to another queue in the same slot, since no worker takes it there: it is always in
---- exactly one of them, and keeps its priority. Its parent, if it has one, waits for it there.
---- KEYS[1] <prefix>:<queue>~<slug>:meta
---- KEYS[2] <prefix>:<queue>:meta of the queue or the route that it moves to
---- ARGV    from (wait, paused or prioritized), id, processed_on as it was seen ("" = never started)
---- Returns the id in the other queue: a new number if a job there has its id; 0 the id is not there any more; -1 it is
----         no job, or has run since it was seen
---- Events  added, then waiting; in the queue that it leaves: removed (prev=from)
+-- Moves a waiting job of a route to another queue in the same slot, since no worker takes it there: it is always in
+-- exactly one of them, and keeps its priority. Its parent, if it has one, waits for it there.
+-- KEYS[1] <prefix>:<queue>:meta of the route
+-- KEYS[2] <prefix>:<queue>:meta of the queue or the route that it moves to
+-- ARGV    from (wait, paused or prioritized), id, processed_on as it was seen ("" = never started)
+-- Returns the id in the other queue: a new number if a job there has its id; 0 the id is not there any more; -1 it is
+--         no job, or has run since it was seen
+-- Events  added, then waiting; in the queue that it leaves: removed (prev=from)
 local call = redis.call
 --- @include change_queue
 --- @include on_hash

@@ -28,7 +28,8 @@ class RoutedHandle(JobHandle):
         """Return the queue of the jobs with this target. Only workers whose profile matches take jobs from it.
 
         It is a queue of its own, named ``<queue>~<slug>``: it has its own custom ids, deduplication ids, job schedulers,
-        limits and events. The first job that is added registers it with this queue, so that workers find it.
+        limits and events. The first job that is added registers it with this queue, so that workers find it;
+        ``wait_until_ready()`` of the route registers it without a job.
 
         Args:
             target: what the jobs need; see `Target`. Without any criterion the result is this queue.

@@ -155,6 +155,20 @@ def test_obliterate_removes_the_queue_but_not_under_running_jobs(run: Callable, 
     assert run("counts", worked.name).code == 1
 
 
+def test_the_jobs_of_routes_are_shown_paused_and_removed(run: Callable, queue: Queue) -> None:
+    route = queue.route({"capabilities": ["gpu"]})
+    route.add("a")
+    route.add("b", delay=60_000)
+    assert run("counts", queue.name, "waiting", "--json").json == {"waiting": 0, "paused": 0}
+    assert run("counts", queue.name, "waiting", "--routes", "--json").json == {"waiting": 1, "paused": 0}
+    run("pause", queue.name)
+    assert route.is_paused()
+    run("resume", queue.name)
+    assert run("drain", queue.name, "--yes", "--json").json["removed"] == 1
+    assert run("obliterate", queue.name, "--yes", "--json").json["removed"] == 1
+    assert route.get_job_count_by_types() == 0
+
+
 def test_commands_that_read_write_no_settings(run: Callable, queue: Queue, redis) -> None:
     for command in ("counts", "workers", "schedulers"):
         assert run(command, queue.name).code == 1

@@ -76,6 +76,12 @@ def test_an_invalid_target_adds_and_registers_nothing(queue: Queue, redis: Redis
     assert list(redis.scan_iter(f"bull:{queue.name}[:~]*")) == []
 
 
+def test_a_route_is_registered_without_a_job(queue: Queue, redis: Redis) -> None:
+    queue.route(GPU).wait_until_ready()
+    assert registry(redis, queue.name) == {"cap.gpu": GPU_ROUTE}
+    assert queue.route(GPU).get_waiting_count() == 0
+
+
 def test_targets_with_one_name_are_refused(queue: Queue, redis: Redis) -> None:
     queue.add("a", target={"capabilities": ["a", "b"]})
     with pytest.raises(RouteCollisionError, match=r'\["a","b"\]'):

@@ -9,7 +9,7 @@ from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import jobs_of, write, write_json
 
 EXAMPLES = """\
-  bullrush drain mail              waiting and prioritized jobs
+  bullrush drain mail              waiting and prioritized jobs, also of its routes
   bullrush drain mail --delayed    delayed ones, too
   bullrush drain mail --yes        without a question, for scripts"""
 
@@ -25,10 +25,10 @@ def run(options: argparse.Namespace) -> int:
     """Remove the jobs. JSON: ``{"queue": name, "removed": number}``."""
     queue = known_queue(options)
     states = ("waiting", "paused", "prioritized", *(("delayed",) if options.delayed else ()))
-    before = queue.get_job_count_by_types(*states)
+    before = sum(queue.get_job_counts(*states, routes=True).values())
     confirm(options, f"Remove what waits in {queue.name}: {jobs_of(before)}?")
     queue.drain(options.delayed)
-    removed = max(0, before - queue.get_job_count_by_types(*states))
+    removed = max(0, before - sum(queue.get_job_counts(*states, routes=True).values()))
     if options.json:
         write_json({"queue": queue.name, "removed": removed})
     else:

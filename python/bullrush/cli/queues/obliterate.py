@@ -10,7 +10,7 @@ from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import jobs_of, write, write_json
 
 EXAMPLES = """\
-  bullrush obliterate mail            asks first; refused while jobs run
+  bullrush obliterate mail            asks first; refused while jobs run; its routes go, too
   bullrush obliterate mail --force    also if jobs run"""
 
 
@@ -25,11 +25,11 @@ def run(options: argparse.Namespace) -> int:
     """Remove the queue. JSON: ``{"queue": name, "removed": number of jobs}``."""
     queue = known_queue(options)
     # Asked here, since a refused obliterate() leaves the queue paused.
-    if not options.force and (active := queue.get_active_count()):
+    if not options.force and (active := queue.get_job_counts("active", routes=True)["active"]):
         raise CommandError(
             f"{queue.name} has {active:,} active jobs: wait for them, or add --force; nothing was changed"
         )
-    jobs = queue.get_job_count_by_types()
+    jobs = sum(queue.get_job_counts(routes=True).values())
     confirm(options, f"Remove the queue {queue.name} with its {jobs_of(jobs)}, logs and schedulers?")
     queue.obliterate(force=options.force)
     if options.json:

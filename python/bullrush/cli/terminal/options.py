@@ -99,7 +99,7 @@ def known_queue(options: argparse.Namespace, name: str | None = None) -> Queue:
         CommandError: it does not; the text has the name that was probably meant.
     """
     queue = open_queue(options, name)
-    if queue.get_meta() or any(queue.get_job_counts().values()) or queue.get_job_schedulers_count():
+    if queue.get_meta() or any(queue.get_job_counts(routes=True).values()) or queue.get_job_schedulers_count():
         return queue
     names = list(queue_names(url_of(options), options.prefix, timeout=options.timeout))
     advice = nearest(queue.name, names) if names else " There are no queues. Is the prefix (--prefix) right?"
