@@ -145,7 +145,7 @@ def _check_key(name: str, key: object) -> str:
 class Notifications(BlockingContext, NotificationsCalls):
     """Messages between programs: hints that jobs wait, that a job has finished, or that it was taken away.
 
-    Callbacks run on threads of their own, up to eight at a time. A forked child has no listeners at first.
+    Callbacks run on threads of their own, up to 32 at a time. A forked child has no listeners at first.
     """
 
     _new_callbacks = ThreadCallbacks

@@ -21,11 +21,11 @@ def test_a_callback_that_blocks_holds_up_nobody(redis_url: str, queue_name: str)
         release.wait(30)
 
     with Notifications(redis_url, queue_name) as notifications:
-        for _ in range(7):
+        for _ in range(20):
             notifications.listen("sched", "a", block)
         notifications.listen("sched", "b", lambda: calls.append("b"))
         notifications.publish("sched", "a")
-        wait_until(lambda: len(threads) == 7)
+        wait_until(lambda: len(threads) == 20)
         for _ in range(3):
             notifications.publish("sched", "b")
         wait_until(lambda: calls == ["b"] * 3)
