@@ -103,7 +103,7 @@ def tables() -> dict[str, Options]:
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
     here = (
         f"{_OURS} fan_out batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown"
-        " classify notify share_rate_limit profile routes_only strict"
+        " classify notify share_rate_limit claim scan_depth profile routes_only strict"
     )
     return {
         "QueueOptions": _of(

@@ -54,6 +54,8 @@ pub struct Fetched {
     pub limit_ttl: i64,
     /// When the next delayed job is due (ms since the epoch), 0 = none.
     pub next_delayed: i64,
+    /// How many jobs a scan has looked at and left for other workers.
+    pub unmatched: usize,
 }
 
 impl Fetched {
@@ -67,7 +69,7 @@ impl Fetched {
         };
         let jobs = reply::jobs(items.next().filter(|jobs| *jobs != Value::Nil))?;
         let scores = items.next().map_or(Ok(Vec::new()), reply::texts)?;
-        Ok(Fetched { jobs, scores, hold, limit_ttl, next_delayed })
+        Ok(Fetched { jobs, scores, hold, limit_ttl, next_delayed, unmatched: 0 })
     }
 }
 

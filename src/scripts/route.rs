@@ -56,25 +56,17 @@ pub struct Scan<'a> {
     pub profile: &'a str,
 }
 
-/// The reply of a scan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scanned {
-    pub fetched: Fetched,
-    /// How many jobs it looked at and left for other workers.
-    pub unmatched: usize,
-}
-
 /// Fetches jobs whose target the profile matches. Never sent twice, as `move_to_active`.
 ///
 /// # Errors
 /// [`crate::error::Error::OutcomeUnknown`] when the reply got lost.
-pub async fn scan_jobs(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>, scan: Scan<'_>) -> Result<Scanned> {
+pub async fn scan_jobs(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>, scan: Scan<'_>) -> Result<Fetched> {
     let mut call = fetch_call(&lua::route::SCAN_JOBS, keys, now, plan);
     call.arg(scan.depth).arg(scan.profile).fan_out(plan.fan_out);
     let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
     let fetched = Fetched::read(items.by_ref())?;
     let unmatched = items.next().map_or(Ok(0), reply::integer)?;
-    Ok(Scanned { fetched, unmatched: usize::try_from(unmatched).unwrap_or(0) })
+    Ok(Fetched { unmatched: usize::try_from(unmatched).unwrap_or(0), ..fetched })
 }
 
 /// A waiting job of a route, as it was seen.

@@ -8,7 +8,8 @@ use crate::protocol::route::{queue_of, Profile};
 use crate::protocol::{JobRecord, Keep, Tier};
 use crate::scripts::finish::FinishedBy;
 use crate::scripts::hint::Wake;
-use crate::worker::lanes::LaneSpec;
+use crate::scripts::route::Scan;
+use crate::worker::lanes::{Lane, LaneSpec};
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +93,17 @@ pub struct Routing {
     pub profile: Profile,
     /// Leave the jobs of the queue itself to others.
     pub routes_only: bool,
+    /// Take only jobs of the queue itself that the profile matches as well.
+    pub scan: Option<ScanRule>,
+}
+
+/// How the queue itself is scanned.
+#[derive(Clone, Debug)]
+pub struct ScanRule {
+    /// How many of the next jobs are looked at.
+    pub depth: usize,
+    /// The profile as JSON.
+    pub profile: String,
 }
 
 impl Routing {
@@ -118,6 +130,13 @@ impl WorkerOptions {
     #[must_use]
     pub fn wake(&self) -> Wake {
         Wake { fan_out: self.fan_out, notify: self.notify }
+    }
+
+    /// Which jobs the worker may take from a queue; `None`: the next ones.
+    #[must_use]
+    pub fn scan(&self, lane: &Lane) -> Option<Scan<'_>> {
+        let ScanRule { depth, profile } = self.routing.as_ref()?.scan.as_ref()?;
+        (lane.tier == Tier::Base).then_some(Scan { depth: *depth, profile })
     }
 
     /// What each finish call says about this worker.

@@ -26,7 +26,7 @@ class CoreWorkerOptions:
         run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
         run: str | None = None, allow_legacy: bool = False, notify: bool = False,
         fan_out: bool = False,
-        profile: CoreProfile | None = None, routes_only: bool = False,
+        scan_depth: int | None = None, profile: CoreProfile | None = None, routes_only: bool = False,
         lanes: list[CoreLane] | None = None, strict: bool = False,
     ) -> CoreWorkerOptions:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour).
@@ -106,7 +106,8 @@ class CoreWorker:
     def unmatched_routes(self) -> dict[str, int]:
         """Return how many jobs wait in routes without a worker, by slug; empty unless this worker looks after the routes."""
     def stats(self) -> dict[str, int]:
-        """Return counts since start: completed, failed, retried, fetched, calls, stalled_skipped, schedulers_repaired.
+        """Return counts since start: completed, failed, retried, fetched, calls, scans_exhausted, stalled_skipped,
+        schedulers_repaired.
 
         And locks that were lost: lost_by_message, lost_by_renewal, lost_by_expired, lost_by_finish.
 

@@ -137,6 +137,10 @@ class WorkerOptions(TypedDict, total=False):
         profile: what this worker has; see `Profile`. It takes the jobs of the queue, and those with a ``target`` that
             this matches, from all routes; it finds new routes within about 2 s.
         routes_only: True takes only jobs with a ``target``, and leaves all others to other workers. It needs a ``profile``.
+        claim: ``scan``, with a ``profile``: this worker takes a job of the queue itself only if it has no target, or one
+            that the profile matches. This is for producers that cannot use routes and put a ``target`` into the options
+            of a job: all workers of the queue must scan. ``next``, the default, takes whatever is next.
+        scan_depth: how many of the next jobs a scan looks at, and of the next prioritized ones; 100. Jobs behind them wait.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are due,
             stalled jobs, parents whose children are done; see `QueueOptions`.
@@ -179,6 +183,8 @@ class WorkerOptions(TypedDict, total=False):
     notify: bool
     profile: Profile | None
     routes_only: bool
+    claim: Literal["next", "scan"]
+    scan_depth: int
     allow_legacy: bool
     fan_out: bool
     strict: bool
@@ -232,6 +238,8 @@ class WorkerSettings:
     notify: bool = _option(default=False, check=checks.boolean)
     profile: CoreProfile | None = field(default=None, metadata=_rule(check_profile, nullable=True))
     routes_only: bool = _option(default=False, check=checks.boolean)
+    claim: str = _option("next", one_of("next", "scan"))
+    scan_depth: int = _option(100, checks.at_least(1))
     allow_legacy: bool = _option(default=False, check=checks.boolean)
     fan_out: bool = _option(default=False, check=checks.boolean)
     strict: bool = _option(default=False, check=checks.boolean)
@@ -272,6 +280,7 @@ class WorkerSettings:
             fan_out=self.fan_out,
             profile=self.profile,
             routes_only=self.routes_only,
+            scan_depth=self.scan_depth if self.claim == "scan" else None,
             lanes=lanes,
             strict=self.strict,
         )
@@ -306,4 +315,8 @@ def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
         raise InvalidOptionError("batch_size needs a batch_handler")
     if settings.routes_only and not (settings.profile and settings.profile.self_routes()):
         raise InvalidOptionError("routes_only=True needs a profile, such as profile={'capabilities': ['gpu']}")
+    if settings.claim == "scan" and (settings.profile is None or settings.routes_only):
+        raise InvalidOptionError(
+            "claim='scan' needs a profile, and not routes_only=True: it looks for jobs of the queue itself that match"
+        )
     return settings

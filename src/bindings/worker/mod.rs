@@ -109,6 +109,7 @@ impl CoreWorker {
         dict.set_item("retried", stats.retried.load(Ordering::Relaxed))?;
         dict.set_item("fetched", stats.fetched.load(Ordering::Relaxed))?;
         dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
+        dict.set_item("scans_exhausted", stats.scans_exhausted.load(Ordering::Relaxed))?;
         dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
         for how in Loss::ALL {
             dict.set_item(format!("lost_by_{}", how.name()), stats.lost_count(how))?;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::super::route::PyProfile;
 use crate::protocol::{Keep, Tier};
 use crate::worker::lanes::LaneSpec;
-use crate::worker::options::{Limiter, Routing, Timeouts, WorkerOptions};
+use crate::worker::options::{Limiter, Routing, ScanRule, Timeouts, WorkerOptions};
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreWorkerOptions(pub WorkerOptions);
@@ -39,7 +39,7 @@ impl CoreWorkerOptions {
         max_stalled_count=1, max_started_attempts=None, limiter=None, share_rate_limit=false, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
         skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
-        allow_legacy=false, notify=false, fan_out=false, profile=None,
+        allow_legacy=false, notify=false, fan_out=false, scan_depth=None, profile=None,
         routes_only=false, lanes=None, strict=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -67,6 +67,7 @@ impl CoreWorkerOptions {
         allow_legacy: bool,
         notify: bool,
         fan_out: bool,
+        scan_depth: Option<usize>,
         profile: Option<&PyProfile>,
         routes_only: bool,
         lanes: Option<Vec<GivenLane>>,
@@ -75,7 +76,11 @@ impl CoreWorkerOptions {
         let by_name = timeouts.unwrap_or_default().into_iter();
         Ok(Self(WorkerOptions {
             concurrency: 1,
-            routing: profile.map(|profile| Routing { profile: profile.0.clone(), routes_only }),
+            routing: profile.map(|PyProfile(profile)| Routing {
+                profile: profile.clone(),
+                routes_only,
+                scan: scan_depth.map(|depth| ScanRule { depth, profile: profile.canonical() }),
+            }),
             lanes: lanes.unwrap_or_default().into_iter().map(lane).collect::<PyResult<_>>()?,
             strict,
             prefetch,

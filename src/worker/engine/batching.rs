@@ -90,10 +90,13 @@ impl Engine {
     /// A fetch from a lane.
     pub(super) fn request(&mut self, position: usize, room: Room) -> FetchRequest {
         let state = &mut self.lanes[position];
-        let fanned_out = state.outlook.fetching();
-        let room = state.room(room);
+        let (woken, fanned_out) = state.outlook.fetching();
+        let mut room = state.room(room);
+        if self.state.options.scan(&state.lane).is_some() {
+            room.count = room.count.min(room.slots); // nothing is claimed ahead
+        }
         state.coming += room.count;
-        self.fetcher.request(&state.lane, room, fanned_out)
+        self.fetcher.request(&state.lane, room, fanned_out, woken)
     }
 
     /// Send jobs back to their places, but only when no fetch is in flight: only then is their order known.

@@ -61,6 +61,15 @@ impl Engine {
         }
         let limit_ttl = fetched.limit_ttl;
         let state = &mut self.lanes[position];
+        if let Some(scan) = self.state.options.scan(&state.lane) {
+            if fetched.jobs.is_empty() && fetched.unmatched > 0 {
+                state.rest.begin(sent.request.woken);
+                let exhausted = u64::from(fetched.unmatched >= scan.depth);
+                self.state.stats.scans_exhausted.fetch_add(exhausted, Ordering::Relaxed);
+            } else {
+                state.rest.reset();
+            }
+        }
         state.accept(self.state.options.run_retry_delay);
         state.outlook.note_reply(&fetched);
         if state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::scan_rest::ScanRest;
 use crate::error::Error;
 use crate::outage::Outage;
 use crate::worker::fetch::{Outlook, Room, SentFetch};
@@ -22,6 +23,8 @@ pub struct LaneState {
     /// How many jobs the calls that are in flight, or about to be sent, finish or move, and how many they fetch at most.
     pub leaving: usize,
     pub coming: usize,
+    /// Of a queue that is scanned.
+    pub rest: ScanRest,
     /// It was checked that the queue can be used.
     pub checked: bool,
     /// The tasks beside the engine's loop run.
@@ -42,6 +45,7 @@ impl LaneState {
             in_hand: 0,
             leaving: 0,
             coming: 0,
+            rest: ScanRest::default(),
             checked: false,
             timers_started: false,
             outage: Outage::default(),
@@ -52,7 +56,11 @@ impl LaneState {
 
     /// Whether it may be used, and jobs may be fetched now if there are any and the worker has room for them.
     pub fn is_open(&self) -> bool {
-        self.checked && self.refused_until().is_none() && !self.lane.is_limited() && self.own_room() > 0
+        self.checked
+            && self.refused_until().is_none()
+            && self.rest.until().is_none()
+            && !self.lane.is_limited()
+            && self.own_room() > 0
     }
 
     /// How many more jobs of this queue there may be.

@@ -6,7 +6,7 @@ use super::lane_state::LaneState;
 use super::Engine;
 use crate::clock::now_ms;
 use crate::connection::Retry;
-use crate::worker::fetch::{Popped, Watch};
+use crate::worker::fetch::{Marker, Popped, Watch};
 use crate::worker::sleep::{jittered, millis};
 
 /// Longest sleep while rate limited: the limit may be removed by hand.
@@ -15,6 +15,7 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 const MOST_MARKERS: usize = 64;
 /// How often a worker looks at the markers of its queues that had no jobs, while it waits for none.
 const GLANCE: Duration = Duration::from_millis(500);
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 /// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile is
 /// not waited for yet.
 const LONGEST_WAIT: Duration = Duration::from_millis(1800);
@@ -40,6 +41,17 @@ impl Engine {
             self.note_popped(popped);
         }
         self.check_markers(false).await;
+        self.pay_markers(true).await;
+    }
+
+    /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may match.
+    pub(super) async fn pay_markers(&mut self, ends: bool) {
+        for state in &mut self.lanes {
+            if state.rest.take_marker(ends) {
+                let marker = Marker { lane: state.lane.position, member: "0".to_owned(), score: 0.0 };
+                self.fetcher.put_back(&state.lane, marker).await;
+            }
+        }
     }
 
     pub(super) fn note_popped(&mut self, popped: Popped) {
@@ -113,7 +125,12 @@ impl Engine {
         lanes.sort_by_key(|lane| lane.tier);
         let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };
         let timeout = self.state.options.drain_delay / u32::try_from(waits.max(1)).unwrap_or(1);
-        (!lanes.is_empty()).then_some(Watch { lanes, timeout: jittered(timeout.min(most)) })
+        let mut timeout = jittered(timeout.min(most));
+        // Then the marker of a queue that is not scanned now is waited for again.
+        if let Some(end) = self.lanes.iter().filter_map(|state| state.rest.until()).min() {
+            timeout = timeout.min(end.saturating_duration_since(Instant::now()).max(SHORTEST_WAIT));
+        }
+        (!lanes.is_empty()).then_some(Watch { lanes, timeout })
     }
 
     /// How long until a lane may be served again, or a job of one that is served is due.
@@ -121,7 +138,8 @@ impl Engine {
         let (now, now_ms) = (Instant::now(), now_ms());
         let change = |state: &LaneState| {
             let limited = state.lane.limited_for(now_ms).map(|time| time.min(LONGEST_LIMIT));
-            let refused = state.refused_until().map(|until| until - now);
+            let refused =
+                state.refused_until().max(state.rest.until()).map(|until| until.saturating_duration_since(now));
             let due = || state.outlook.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));
             limited.max(refused).or_else(due)
         };

@@ -42,6 +42,7 @@ mod markers;
 mod messages;
 mod prefetch;
 mod routes;
+mod scan_rest;
 mod shutdown;
 mod turn_taking;
 mod waiting;
@@ -203,6 +204,7 @@ impl Engine {
             self.look_where_hinted();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
+            self.pay_markers(false).await;
             self.glance().await;
             self.return_jobs();
             let outcomes = self.take_outcomes();

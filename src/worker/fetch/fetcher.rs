@@ -6,7 +6,8 @@ use super::marker_waiter::Marker;
 use super::request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
-use crate::scripts::fetch::{move_to_active, recover_active, Fetched};
+use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
+use crate::scripts::route::scan_jobs;
 use crate::worker::lanes::Lane;
 use crate::worker::options::WorkerOptions;
 
@@ -22,10 +23,10 @@ impl Fetcher {
     }
 
     /// A request with a token of its own, by which its jobs are found if the reply gets lost.
-    pub fn request(&mut self, lane: &Arc<Lane>, room: Room, fanned_out: bool) -> FetchRequest {
+    pub fn request(&mut self, lane: &Arc<Lane>, room: Room, fanned_out: bool, woken: bool) -> FetchRequest {
         let token = format!("{}:{}", self.worker_id, self.next_token);
         self.next_token += 1;
-        FetchRequest { lane: lane.clone(), token: token.into(), room, fanned_out }
+        FetchRequest { lane: lane.clone(), token: token.into(), room, fanned_out, woken }
     }
 
     pub async fn fetch(&self, options: &WorkerOptions, sent: &SentFetch) -> Result<Fetched> {
@@ -50,5 +51,19 @@ impl Fetcher {
 /// Send a fetch.
 pub async fn fetch(link: &Link, options: &WorkerOptions, sent: &SentFetch) -> Result<Fetched> {
     let request = &sent.request;
-    move_to_active(link, &request.lane.keys, sent.now, &fetch_plan(options, request)).await
+    fetch_by(link, options, &request.lane, sent.now, &fetch_plan(options, request)).await
+}
+
+/// Fetch the next jobs of a queue, or those among them that a worker with a profile may take.
+pub async fn fetch_by(
+    link: &Link,
+    options: &WorkerOptions,
+    lane: &Lane,
+    now: i64,
+    plan: &FetchPlan<'_>,
+) -> Result<Fetched> {
+    match options.scan(lane) {
+        Some(scan) => scan_jobs(link, &lane.keys, now, plan, scan).await,
+        None => move_to_active(link, &lane.keys, now, plan).await,
+    }
 }

@@ -6,7 +6,7 @@ mod outlook;
 mod request;
 mod starts;
 
-pub use fetcher::{fetch, Fetcher};
+pub use fetcher::{fetch, fetch_by, Fetcher};
 pub use marker_waiter::{Marker, MarkerWaiter, Popped, Watch};
 pub use outlook::Outlook;
 pub use request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};

@@ -37,9 +37,11 @@ impl Outlook {
         self.due_at
     }
 
-    /// A fetch is sent: the marker has served its purpose. True if it was one of several that were set at once.
-    pub fn fetching(&mut self) -> bool {
-        self.popped.take().is_some_and(|marker| is_fanned_out(&marker.member))
+    /// A fetch is sent: the marker has served its purpose. Whether there was one, and whether it was one of several that
+    /// were set at once.
+    pub fn fetching(&mut self) -> (bool, bool) {
+        let popped = self.popped.take();
+        (popped.is_some(), popped.is_some_and(|marker| is_fanned_out(&marker.member)))
     }
 
     /// Note what a reply says about the next fetch.

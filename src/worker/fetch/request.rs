@@ -31,6 +31,8 @@ pub struct FetchRequest {
     pub room: Room,
     /// One of several markers that were set at once has led to it.
     pub fanned_out: bool,
+    /// A marker has led to it.
+    pub woken: bool,
 }
 
 /// A fetch as it was sent.

@@ -66,8 +66,11 @@ impl Finisher {
         let Plan { finishing, moving, returning } = plan(&self.state.options, outcomes);
         // In this order: a job whose handler has limited the queue runs again before those that were claimed after it.
         let going_back = async { (self.give_back(&returning).await, self.move_jobs(&moving).await) };
-        let (mut result, (returned, moved)) = join(self.finish(&finishing, fetch), going_back).await;
-        if let Some(request) = fetch.filter(|_| finishing.is_empty() && self.state.lanes.are_several()) {
+        // A fetch that goes with a finish call takes the next jobs, whoever they are for.
+        let scans = self.state.options.scan(&self.lane).is_some();
+        let riding = fetch.filter(|_| !scans);
+        let (mut result, (returned, moved)) = join(self.finish(&finishing, riding), going_back).await;
+        if let Some(request) = fetch.filter(|_| scans || finishing.is_empty() && self.state.lanes.are_several()) {
             result.fetch = self.fetch(request.clone()).await;
         }
 

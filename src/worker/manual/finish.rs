@@ -94,6 +94,8 @@ impl Manual {
         let keep = keep.unwrap_or(Keep::ALL);
         let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
         let request = self.single(&token);
+        // A fetch that goes with a finish call takes the next job, whoever it is for.
+        let fetch_next = fetch_next && self.options.scan(&self.lane).is_none();
         let fetch = fetch_next.then(|| self.plan(&request));
         let (jobs, by) = ([finished], self.options.finished_by());
         let mut reply = finish::move_to_finished(self.link(), self.keys(), now, by, fetch.as_ref(), &jobs).await?;

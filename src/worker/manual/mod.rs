@@ -52,7 +52,7 @@ impl Manual {
     /// A request for one job, to start now.
     fn single(&self, token: &Arc<str>) -> FetchRequest {
         let room = Room { count: 1, slots: 1, alone: false, decided: Instant::now() };
-        FetchRequest { lane: self.lane.clone(), token: token.clone(), room, fanned_out: false }
+        FetchRequest { lane: self.lane.clone(), token: token.clone(), room, fanned_out: false, woken: false }
     }
 
     /// The fetch part of a call. Which jobs may run beside which others is left to the caller.

@@ -11,9 +11,10 @@ use crate::clock::now_ms;
 use crate::connection::Retry;
 use crate::error::{Error, Result};
 use crate::protocol::JobRecord;
-use crate::scripts::fetch::{move_to_active, recover_active, Fetched};
+use crate::scripts::fetch::{recover_active, Fetched};
 use crate::scripts::finish;
 use crate::scripts::hint::{is_fanned_out, sweep_markers};
+use crate::worker::fetch::fetch_by;
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
@@ -37,14 +38,17 @@ impl Manual {
             tokio::spawn(async move { worker.blocking.lock().await.connect().await });
         }
         let deadline = Instant::now() + self.options.drain_delay;
-        // The marker of a delayed job that was popped here: it must be put back.
-        let mut popped = None;
-        let mut fanned_out = false;
+        // Markers that were popped here and must be put back: of a delayed job, and of jobs for other workers.
+        let mut popped: Vec<(String, f64)> = Vec::new();
+        let (mut fanned_out, mut woken) = (false, false);
         loop {
-            let (limit_ttl, next_delayed, job) = self.fetch(&token).await?;
+            let (limit_ttl, next_delayed, unmatched, job) = self.fetch(&token).await?;
             if std::mem::take(&mut fanned_out) && job.is_none() && limit_ttl == 0 {
                 // Best effort: a marker that is left wakes a worker for nothing.
                 let _ = sweep_markers(self.link(), self.keys()).await;
+            }
+            if job.is_none() && unmatched > 0 && std::mem::take(&mut woken) {
+                popped.push(("0".to_owned(), 0.0));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if job.is_some() || !block || left.is_zero() || *self.closed.borrow() || *given_up.borrow() {
@@ -55,8 +59,8 @@ impl Manual {
             if limit_ttl > 0 {
                 self.sleep(left.min(millis(limit_ttl)), given_up.clone()).await;
             } else if let Some(marker) = self.wait_for_marker(left.min(due), given_up.clone()).await? {
-                fanned_out = is_fanned_out(&marker.0);
-                popped = Some(marker).filter(|(_, score)| *score >= 1.0).or(popped);
+                (fanned_out, woken) = (is_fanned_out(&marker.0), marker.1 < 1.0);
+                popped.extend(Some(marker).filter(|(_, score)| *score >= 1.0));
             } else if *given_up.borrow() {
                 self.put_back(popped).await;
                 return Ok(None);
@@ -95,8 +99,8 @@ impl Manual {
         finish::move_to_wait(self.link(), self.keys(), None, job.id(), &job.token).await.map(drop)
     }
 
-    async fn put_back(&self, popped: Option<(String, f64)>) {
-        if let Some((member, score)) = popped {
+    async fn put_back(&self, popped: Vec<(String, f64)>) {
+        for (member, score) in popped {
             let mut put_back = redis::cmd("ZADD");
             put_back.arg(self.keys().marker()).arg(score).arg(member);
             // Best effort: without it other workers wake at their next drain delay.
@@ -104,11 +108,12 @@ impl Manual {
         }
     }
 
-    async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, Option<Arc<HeldJob>>)> {
+    async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, usize, Option<Arc<HeldJob>>)> {
         let (sent, now) = (Instant::now(), now_ms());
         let request = self.single(token);
         let mut claim = Claim::Stamped(now);
-        let mut fetched = match move_to_active(self.link(), self.keys(), now, &self.plan(&request)).await {
+        let plan = self.plan(&request);
+        let mut fetched = match fetch_by(self.link(), &self.options, &self.lane, now, &plan).await {
             Err(Error::OutcomeUnknown(_)) => {
                 claim = Claim::Recovered;
                 self.recover(token).await?
@@ -116,7 +121,7 @@ impl Manual {
             fetched => fetched?,
         };
         let job = self.hold(fetched.jobs.pop(), token, sent, claim).await?;
-        Ok((fetched.limit_ttl, fetched.next_delayed, job))
+        Ok((fetched.limit_ttl, fetched.next_delayed, fetched.unmatched, job))
     }
 
     /// Find the job of a fetch whose reply got lost: it has the token and is not in hand.

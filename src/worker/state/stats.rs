@@ -20,6 +20,8 @@ pub struct Stats {
     pub schedulers_repaired: Arc<AtomicU64>,
     /// The jobs of routes without a worker, if this worker looks after the routes.
     pub unmatched: Unmatched,
+    /// Scans that found only jobs for other workers, as many as they may look at.
+    pub scans_exhausted: AtomicU64,
     pub in_hand: AtomicUsize,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,

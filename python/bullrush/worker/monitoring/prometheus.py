@@ -18,6 +18,10 @@ _COUNTERS: Final = {
     "bullmq_worker_failed_total": ("failed", "Jobs that failed for good on this worker"),
     "bullmq_worker_retried_total": ("retried", "Attempts that failed on this worker and are retried"),
     "bullmq_stalled_checker_skipped_total": ("stalled_skipped", "Checks for stalled jobs that were left out"),
+    "bullmq_route_scan_exhausted_total": (
+        "scans_exhausted",
+        "Scans that found only jobs for other workers, as deep as they may look",
+    ),
     "bullmq_scheduler_repaired_total": ("schedulers_repaired", "Job schedulers that had lost their next job"),
 }
 #: How a worker learns that a lock is lost: from the program that took the job, when it renews the lock, when it could not

@@ -1,0 +1,44 @@
+"""The rate limit of a queue with routes: one for each, or one for all of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue, Worker
+from tests.waiting import wait_until
+
+GPU: Any = {"capabilities": ["gpu"]}
+
+
+@pytest.mark.parametrize(("shared", "started"), [(False, 4), (True, 2)])
+def test_routes_can_share_the_rate_limit_of_their_queue(
+    queue: Queue, redis: Redis, worker: Callable[..., Worker], shared: bool, started: int
+) -> None:
+    for _ in range(5):
+        queue.add("a", {})
+        queue.add("a", {}, target=GPU)
+    limiter = {"max": 2, "duration": 60_000}
+    options = {"profile": GPU, "limiter": limiter, "share_rate_limit": shared, "autorun": True, "concurrency": 10}
+    worker(lambda job: None, **options)
+    keys = [f"bull:{name}:limiter" for name in (queue.name, f"{queue.name}~cap.gpu")]
+    limits = [2, None] if shared else [2, 2]
+    wait_until(lambda: [limit and int(limit) for limit in redis.mget(keys)] == limits)
+    route = queue.route(GPU)
+    wait_until(lambda: queue.get_completed_count() + route.get_completed_count() == started)
+    assert queue.get_waiting_count() + route.get_waiting_count() == 10 - started
+
+
+def test_a_global_rate_limit_of_the_queue_counts_for_its_routes(
+    queue: Queue, redis: Redis, worker: Callable[..., Worker]
+) -> None:
+    queue.set_global_rate_limit(3, 60_000)
+    for _ in range(5):
+        queue.add("a", {}, target=GPU)
+    worker(lambda job: None, profile=GPU, share_rate_limit=True, autorun=True, concurrency=10)
+    route = queue.route(GPU)
+    wait_until(lambda: route.get_completed_count() == 3)
+    assert redis.get(f"bull:{queue.name}:limiter") == "3"
+    assert not redis.exists(f"bull:{route.name}:limiter")
+    assert route.get_waiting_count() == 2
