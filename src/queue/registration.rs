@@ -18,6 +18,7 @@ pub struct Registration {
     base: Keys,
     target: Target,
     fallback: NewFallback,
+    known_for: Duration,
     /// When it was last registered.
     last: Mutex<Option<Instant>>,
     /// Held by the call that registers it; others wait for that one.
@@ -27,11 +28,24 @@ pub struct Registration {
 impl Registration {
     #[must_use]
     pub fn new(base: Keys, target: Target, fallback: NewFallback) -> Self {
-        Registration { base, target, fallback, last: Mutex::new(None), turn: tokio::sync::Mutex::new(()) }
+        Registration {
+            base,
+            target,
+            fallback,
+            known_for: KNOWN_FOR,
+            last: Mutex::new(None),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Another time after which the route is registered again.
+    #[must_use]
+    pub fn renewed_after(self, known_for: Duration) -> Self {
+        Registration { known_for, ..self }
     }
 
     pub(super) fn is_fresh(&self) -> bool {
-        self.last.lock().is_some_and(|last| last.elapsed() < KNOWN_FOR)
+        self.last.lock().is_some_and(|last| last.elapsed() < self.known_for)
     }
 
     /// Registers the route `keys`, unless that was done a short time ago.

@@ -1,8 +1,14 @@
 //! Targets, profiles and the names of routes.
 
+use std::time::Duration;
+
 use bullrush::error::Error;
-use bullrush::protocol::route::{queue_of, split_name, Fallback, Mode, Profile, RouteEntry, Target};
-use bullrush::protocol::Tier;
+use bullrush::protocol::route::{queue_of, split_name, Fallback, Mode, NewFallback, Profile, RouteEntry, Target};
+use bullrush::protocol::{JobBatch, Keys, Tier};
+use bullrush::queue::{QueueHandle, QueueOptions, Registration};
+
+use crate::queue::job;
+use crate::server::{number, run, text, Server};
 
 fn tokens(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -160,4 +166,27 @@ fn an_entry_of_the_registry_is_read_if_this_version_could_have_written_it() {
     ] {
         assert!(entry(strange).is_err(), "{strange}");
     }
+}
+
+#[tokio::test]
+async fn a_route_is_registered_before_its_first_job_and_again_after_some_time() {
+    let server = Server::start();
+    let link = server.link();
+    let (base, route) = (Keys::new("bull", "q").unwrap(), Keys::new("bull", "q~cap.gpu").unwrap());
+    for (known_for, again) in [(Duration::ZERO, 1), (Duration::from_secs(3600), 0)] {
+        let gpu = target("gpu", "", "", Mode::All);
+        let registration = Registration::new(base.clone(), gpu, NewFallback::Unchanged).renewed_after(known_for);
+        let queue = QueueHandle::new(link.clone(), link.clone(), route.clone(), QueueOptions::default())
+            .with_registration(Some(registration));
+        let mut batch = JobBatch::new();
+        batch.push(job("{}"));
+        queue.add_jobs(&batch).await.unwrap();
+        assert_eq!(text(&link, "HGET bull:q:ext:routes cap.gpu").await, r#"{"capabilities":["gpu"]}"#);
+        // Another program removes the base queue, and so the registry.
+        run(&link, "DEL bull:q:ext:routes").await;
+        queue.add_jobs(&batch).await.unwrap();
+        assert_eq!(number(&link, "HLEN bull:q:ext:routes").await, again);
+        run(&link, "DEL bull:q:ext:routes").await;
+    }
+    assert_eq!(number(&link, "LLEN bull:q~cap.gpu:wait").await, 4);
 }
