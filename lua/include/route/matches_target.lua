@@ -26,15 +26,17 @@ local function is_held(wanted, held, any_end)
   return false
 end
 
+local target_fields = { server = 1, stack = 1, capabilities = 1, region = 1, mode = 1, fallback = 1, fallback_after = 1 }
+local listed_fields = { 'stack', 'capabilities', 'region' }
+
 -- Whether a worker may take a job with this target, by the rules of the core (Target::matches). A target that cannot be
 -- read is nobody's: a worker that guesses would take what is not for it.
 local function matches_target(profile, target)
-  local known = { server = 1, stack = 1, capabilities = 1, region = 1, mode = 1, fallback = 1, fallback_after = 1 }
   if type(target) ~= 'table' then
     return false
   end
   for field in pairs(target) do
-    if not known[field] then
+    if not target_fields[field] then
       return false
     end
   end
@@ -49,16 +51,15 @@ local function matches_target(profile, target)
     return false
   end
   local given, met = 0, 0
-  for _, field in ipairs({ 'stack', 'capabilities', 'region' }) do
-    local wanted, held = target_values(target[field]), target_values(profile[field]) or {}
+  for _, field in ipairs(listed_fields) do
+    local wanted = target_values(target[field])
     if not wanted then
       return false
-    end
-    local common = 0
-    for _, one in ipairs(wanted) do
-      common = common + (is_held(one, held, field == 'capabilities') and 1 or 0)
-    end
-    if wanted[1] then
+    elseif wanted[1] then
+      local held, common = target_values(profile[field]) or {}, 0
+      for _, one in ipairs(wanted) do
+        common = common + (is_held(one, held, field == 'capabilities') and 1 or 0)
+      end
       local least = field == 'capabilities' and mode == 'all' and #wanted or 1
       given, met = given + 1, met + (common >= least and 1 or 0)
     end
