@@ -38,10 +38,14 @@ if not known and call('HEXISTS', KEYS[1], 'paused') == 1 and call('HEXISTS', KEY
   call('XADD', R .. 'events', '*', 'event', 'paused')
 end
 -- Workers read the registry again when this number changes: it must not be the step that is missing. It begins with the time, so
--- that a registry which is removed and made again never has a number that a worker knows.
-if call('INCR', P .. 'ext:rver') == 1 then
+-- that a registry which is removed and made again never has a number that a worker knows. What is no number is replaced.
+local version_key = P .. 'ext:rver'
+local version = call('TYPE', version_key).ok == 'string' and call('GET', version_key)
+if version and string.match(version, '^%d+$') and #version <= 18 then
+  call('INCR', version_key)
+else
   local time = call('TIME')
-  call('SET', P .. 'ext:rver', string.format('%.0f', time[1] * 1000000 + time[2]))
+  call('SET', version_key, string.format('%.0f', time[1] * 1000000 + time[2]))
 end
 call('HSET', routes_key, slug, entry)
 return { 1 }

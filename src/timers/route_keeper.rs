@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::outage::Outage;
 use crate::protocol::{reply, Keys};
@@ -64,7 +64,8 @@ impl RouteKeeper {
         }
         let now = now_ms();
         let routes = route_status(&self.link, &self.keys, now).await?;
-        let unmatched = || routes.iter().filter(|route| route.waiting > 0 && route.workers == 0);
+        let unmatched =
+            || routes.iter().filter(|route| route.error.is_none() && route.waiting > 0 && route.workers == 0);
         *self.unmatched.lock() = unmatched().map(|route| (route.entry.target.slug(), route.waiting)).collect();
         reported.retain(|slug| unmatched().any(|route| route.entry.target.slug() == *slug));
         for route in unmatched() {
@@ -73,12 +74,20 @@ impl RouteKeeper {
                 news(RouteNews::Unmatched(Box::new(route.clone())));
             }
         }
+        let mut refused = None;
         for route in &routes {
-            if let Some(rerouted) = fall_back(&self.link, &self.keys, route, now, failed).await? {
-                news(RouteNews::Rerouted(rerouted));
+            let rerouted = match &route.error {
+                Some(error) => Err(error.clone()),
+                None => fall_back(&self.link, &self.keys, route, now, failed).await,
+            };
+            match rerouted {
+                Ok(rerouted) => rerouted.into_iter().for_each(|rerouted| news(RouteNews::Rerouted(rerouted))),
+                // One route that Redis refuses does not stop the others.
+                Err(error @ Error::Server { .. }) => refused = Some(error),
+                Err(error) => return Err(error),
             }
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     /// Whether this worker looks after the routes.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::outage::Outage;
 use crate::protocol::route::{Profile, RouteEntry};
 use crate::protocol::{reply, Keys};
@@ -58,17 +58,39 @@ impl RouteRegistry {
         }
     }
 
-    /// Read the routes if they have changed, and write the profile if it is time.
+    /// Read the routes if they have changed, and write the profile if it is time. One that fails does not stop the other.
     ///
     /// # Errors
     /// What [`Link::call`] returns.
     pub async fn look(&mut self, found: &mut impl FnMut(RouteEntry), failed: &mut impl FnMut(String)) -> Result<()> {
-        let version = self.call(redis::cmd("GET").arg(self.keys.of("ext:rver"))).await?;
+        let read = self.read_if_changed(found, failed).await;
+        read.and(self.keep_profile().await)
+    }
+
+    async fn read_if_changed(
+        &mut self,
+        found: &mut impl FnMut(RouteEntry),
+        failed: &mut impl FnMut(String),
+    ) -> Result<()> {
+        let version = match self.call(redis::cmd("GET").arg(self.keys.of("ext:rver"))).await {
+            // It may not be read, or has another type: then the routes may have changed.
+            Err(error @ Error::Server { .. }) => return self.read(found, failed).await.and(Err(error)),
+            version => version?,
+        };
         let version = (version != redis::Value::Nil).then(|| reply::text(version)).transpose()?;
-        if version.is_some() && version != self.version {
+        if version == self.version {
+            return Ok(());
+        }
+        if version.is_some() {
             self.read(found, failed).await?;
         }
         self.version = version;
+        // The queue may have been removed, with the profiles.
+        self.written = None;
+        Ok(())
+    }
+
+    async fn keep_profile(&mut self) -> Result<()> {
         if self.written.is_none_or(|at| at.elapsed() >= HEARTBEAT) {
             self.write_profile().await?;
             self.written = Some(Instant::now());
@@ -90,8 +112,9 @@ impl RouteRegistry {
                 Err(error) => {
                     if self.strange.insert((slug.clone(), json.clone())) {
                         failed(format!(
-                            "skips route {slug:.100} of queue {}, which another version or program registered: {error}",
-                            self.keys.name()
+                            "skips route {slug:.100} of queue {}, which another version or program registered: {:.300}",
+                            self.keys.name(),
+                            error.to_string()
                         ));
                     }
                 }

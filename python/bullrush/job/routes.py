@@ -45,6 +45,10 @@ class RoutedHandle(JobHandle):
             raise self._closed_error()
         key = route_key(checked)
         known = self._routes.get(key)
+        if known is not None and known._closing:
+            # The program has closed the route, but not this queue.
+            self._routes.pop(key, None)
+            known = None
         # Two threads may both make one: the first one stays.
         return self._routes.setdefault(key, self._new_route(target, checked)) if known is None else known
 

@@ -51,6 +51,9 @@ impl CoreQueue {
         self.start(|queue| async move {
             let now = now_ms();
             let routes = route_status(queue.link(), queue.keys(), now).await?;
+            if let Some(error) = routes.iter().find_map(|route| route.error.clone()) {
+                return Err(error);
+            }
             let rows = routes.iter().map(|route| {
                 let age = route.oldest_age(now).map_or_else(|| "null".to_owned(), |age| age.to_string());
                 let (name, target) = (serde_json::json!(route.keys.name()), route.entry.to_json());

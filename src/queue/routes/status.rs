@@ -27,6 +27,8 @@ pub struct RouteStatus {
     pub since: Option<i64>,
     /// How many live workers have a profile that matches.
     pub workers: usize,
+    /// The server's error if it refuses a key of this route: then nothing is known of its jobs.
+    pub error: Option<Error>,
 }
 
 impl RouteStatus {
@@ -40,7 +42,7 @@ impl RouteStatus {
 /// Reads the registry and looks into each route. Entries that cannot be read are left out.
 ///
 /// # Errors
-/// What [`Link::pipeline`] returns, and the server's error about a key.
+/// What [`Link::pipeline`] returns, and the server's error about a key of the base.
 pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<RouteStatus>> {
     let hashes = ["ext:routes", "ext:workers"].map(|name| command("HGETALL", &[&base.of(name)]));
     let mut replies = link.pipeline(&hashes, Retry::Safe).await?.into_iter();
@@ -52,7 +54,7 @@ pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<Rout
         let Ok(entry) = RouteEntry::parse(&pair[0], &pair[1]) else { continue };
         let keys = Keys::new(base.prefix(), &queue_of(base.name(), &pair[0]))?;
         let workers = profiles.iter().filter(|profile| entry.target.matches(profile)).count();
-        found.push(RouteStatus { entry, keys, waiting: 0, due: 0, since: None, workers });
+        found.push(RouteStatus { entry, keys, waiting: 0, due: 0, since: None, workers, error: None });
     }
     for routes in found.chunks_mut(PAGE) {
         look(link, routes, now).await?;
@@ -64,10 +66,17 @@ pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<Rout
 async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
     let last = ((now + 1) * 4096 - 1).to_string();
     let reads: Vec<Cmd> = routes.iter().flat_map(|route| reads(&route.keys, &last)).collect();
-    let replies: Result<Vec<Value>> = link.pipeline(&reads, Retry::Safe).await?.into_iter().collect();
-    let mut replies = replies?.into_iter();
+    let mut replies = link.pipeline(&reads, Retry::Safe).await?.into_iter();
     let mut oldest: Vec<(usize, Cmd)> = Vec::new();
     for (at, route) in routes.iter_mut().enumerate() {
+        let replies: Vec<Result<Value>> = replies.by_ref().take(READS).collect();
+        let mut replies = match replies.into_iter().collect::<Result<Vec<Value>>>() {
+            Ok(replies) => replies.into_iter(),
+            Err(error) => {
+                route.error = Some(error);
+                continue;
+            }
+        };
         let mut next = || replies.next().unwrap_or(Value::Nil);
         let counts = [next(), next(), next(), next()].map(|count| reply::integer(count).unwrap_or(0));
         (route.waiting, route.due) = (counts.iter().sum(), counts[3]);
@@ -92,7 +101,14 @@ async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
     let commands: Vec<Cmd> = oldest.iter().map(|(_, read)| read.clone()).collect();
     let found = link.pipeline(&commands, Retry::Safe).await?;
     for ((at, _), fields) in oldest.iter().zip(found) {
-        let Ok(since) = due_since(fields?) else { continue };
+        let fields = match fields {
+            Ok(fields) => fields,
+            Err(error) => {
+                routes[*at].error = Some(error);
+                continue;
+            }
+        };
+        let Ok(since) = due_since(fields) else { continue };
         let known = &mut routes[*at].since;
         *known = Some(known.map_or(since, |known| known.min(since)));
     }

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::Engine;
 use crate::clock::now_ms;
 use crate::connection::Retry;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::route::queue_of;
 use crate::protocol::{reply, Keys};
 use crate::scripts::inspect::is_drained;
@@ -23,7 +23,17 @@ impl Engine {
                 let is_empty = state.outlook.is_idle() && state.lane.limited_for(now_ms()).is_none();
                 is_empty || state.refused_until().is_some()
             }),
-            Until::Drained => self.is_drained().await.unwrap_or(false),
+            Until::Drained => match self.is_drained().await {
+                Ok(drained) => drained,
+                Err(error) => {
+                    // A lost connection is reported elsewhere.
+                    if matches!(error, Error::Server { .. }) && self.end_outage.begins(&error) {
+                        self.state
+                            .error(format!("cannot see whether all queues are drained, so the run goes on: {error}"));
+                    }
+                    false
+                }
+            },
         }
     }
 

@@ -61,7 +61,10 @@ impl Engine {
                     state.outlook.note_marker(marker);
                 }
             }
-            Ok(None) => self.look_in_turn(),
+            Ok(None) => {
+                self.waited_after = Some(self.fetched);
+                self.look_in_turn();
+            }
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
             Err(_) => self.look_again(),
         }
@@ -70,7 +73,9 @@ impl Engine {
     /// See whether queues that had no jobs have some now. A worker that is never idle waits for no marker, and the jobs of
     /// one queue must not hide those of the others.
     pub(super) async fn glance(&mut self) {
-        if !self.has_several_lanes() || self.waiter.is_waiting() || self.glanced.elapsed() < GLANCE {
+        // Without a job since the last wait, which looked at the markers, the worker is idle and waits again.
+        let is_idle = self.waited_after == Some(self.fetched);
+        if !self.has_several_lanes() || is_idle || self.waiter.is_waiting() || self.glanced.elapsed() < GLANCE {
             return;
         }
         self.glanced = Instant::now();

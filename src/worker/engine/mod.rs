@@ -87,6 +87,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         looked_at: 0,
         watched_from: 0,
         glanced: Instant::now(),
+        waited_after: None,
         undrained: None,
         admission: Admission { state: state.clone(), link: link.clone() },
         prefetch: Prefetch::new(state.clone()),
@@ -100,6 +101,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         tasks,
         fetch_paused_until: None,
         fetch_outage: Outage::default(),
+        end_outage: Outage::default(),
         stamp_outage: Arc::default(),
         spin_wait: SpinWait::default(),
         alone_since: None,
@@ -139,6 +141,7 @@ struct Engine {
     /// The server refused a fetch: the next one is sent after this moment.
     fetch_paused_until: Option<Instant>,
     fetch_outage: Outage,
+    end_outage: Outage,
     stamp_outage: Arc<Outage>,
     spin_wait: SpinWait,
     /// A job must run alone: it runs, or waits until nothing else is in hand.
@@ -149,6 +152,8 @@ struct Engine {
     looked_at: usize,
     /// When the markers of queues without jobs were looked at while the worker waited for none.
     glanced: Instant,
+    /// How many jobs had been fetched when a wait for markers ended without one.
+    waited_after: Option<u64>,
     /// Where the next wait for markers begins.
     watched_from: usize,
     /// A queue that was not drained at the last look.

@@ -37,6 +37,18 @@ def test_a_registry_that_is_made_again_has_another_version(register, queue, clie
     assert len(versions) == 10
 
 
+@pytest.mark.parametrize("write", [("set", "text"), ("set", 2**63 - 1), ("sadd", "a member")])
+def test_a_version_that_is_no_number_is_replaced(register, queue, client, dump, write):
+    command, value = write
+    getattr(client, command)(f"bull:{queue}:ext:rver", value)
+    assert register() == [1]
+    state = dump(queue)
+    assert state["ext:routes"] == {"cap.gpu": GPU}
+    version = int(state["ext:rver"])
+    assert register("reg.eu", '{"region":["eu"]}') == [1]
+    assert int(dump(queue)["ext:rver"]) == version + 1
+
+
 def test_a_known_route_changes_nothing(register, queue, dump):
     register()
     before = dump(queue)

@@ -160,3 +160,12 @@ def test_coroutines_add_jobs_with_a_target(redis_url: str, queue_name: str) -> N
 def test_a_default_target_is_refused_with_what_to_write(queue_name: str) -> None:
     with pytest.raises(InvalidOptionError, match=r"Queue\(\.\.\.\)\.route\(target\)"):
         Queue(queue_name, default_job_options={"target": GPU})
+
+
+def test_a_route_that_was_closed_is_opened_again_by_its_base(queue: Queue) -> None:
+    with queue.route(GPU) as route:
+        route.add("a")
+    assert queue.add("b", target=GPU).queue_name == route.name
+    assert queue.route(GPU).get_waiting_count() == 2
+    with pytest.raises(ClosedError):
+        route.add("c")

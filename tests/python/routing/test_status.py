@@ -25,8 +25,10 @@ def keeper(worker: Callable[..., Worker]) -> Callable[..., Any]:
     """Run a worker that looks after the routes and takes nothing of them, for the block."""
 
     @contextmanager
-    def run(profile: Any = None, told: list[Any] | None = None) -> Iterator[Worker]:
+    def run(profile: Any = None, told: list[Any] | None = None, errors: list[str] | None = None) -> Iterator[Worker]:
         one = worker(lambda job: None, profile=profile or {"server": "keeper"})
+        if errors is not None:
+            one.on("error", lambda error: errors.append(str(error)))
         if told is not None:
             one.on("route_unmatched", lambda *arguments: told.append(arguments))
         thread = threading.Thread(target=one.run, daemon=True)
@@ -217,3 +219,19 @@ def test_jobs_of_a_paused_queue_stay_paused_where_they_go(queue: Queue, keeper: 
     with keeper():
         wait_until(lambda: queue.get_job_counts("paused") == {"paused": 1})
     assert queue.route(GPU).get_job_counts("paused") == {"paused": 0}
+
+
+def test_a_route_that_redis_refuses_does_not_stop_the_fallbacks_of_others(
+    queue: Queue, redis: Redis, keeper: Any
+) -> None:
+    targets: list[Any] = [{"region": [name], "fallback_after": MINUTE} for name in ("a", "b", "c")]
+    for target in targets:
+        add_old(queue, "a", target=target)
+    key = queue.route(targets[1]).to_key("wait")
+    redis.delete(key)
+    redis.set(key, "text")
+    errors: list[str] = []
+    with keeper(errors=errors):
+        wait_until(lambda: queue.get_completed_count() == 2)
+        wait_until(lambda: any(text.startswith("could not look after the routes: WRONGTYPE") for text in errors))
+    assert [queue.route(targets[at]).get_waiting_count() for at in (0, 2)] == [0, 0]

@@ -112,3 +112,63 @@ def test_jobs_of_routes_retry_fail_and_report(queue: Queue, worker: Callable[...
             ("failed", route.name, "bad"),
         ]
     )
+
+
+@pytest.mark.parametrize("write", ["set", "hset", "sadd"])
+def test_routes_are_found_whatever_the_version_of_the_registry_is(
+    queue: Queue, worker: Callable[..., Worker], redis: Redis, write: str
+) -> None:
+    queue.add("a", target=BOTH)
+    version = f"bull:{queue.name}:ext:rver"
+    redis.delete(version)
+    getattr(redis, write)(version, *{"set": ["text"], "hset": ["a", "b"], "sadd": ["a"]}[write])
+    seen = Seen()
+    with running(worker(seen, profile={"capabilities": ["gpu"], "region": ["eu"]})):
+        wait_until(lambda: len(seen.jobs) == 1)
+        wait_until(lambda: redis.hlen(f"bull:{queue.name}:ext:workers") == 1)
+
+
+def test_a_worker_tells_its_profile_again_after_its_queue_was_removed(
+    queue: Queue, worker: Callable[..., Worker], redis: Redis
+) -> None:
+    queue.add("a", target=US)
+    workers = f"bull:{queue.name}:ext:workers"
+    with running(worker(Seen(), profile=GPU)):
+        wait_until(lambda: redis.hlen(workers) == 1)
+        queue.obliterate(force=True)
+        assert redis.hlen(workers) == 0
+        began = time.monotonic()
+        wait_until(lambda: redis.hlen(workers) == 1, seconds=15)
+        assert time.monotonic() - began < 6, "not with the next heartbeat, after 10 s"
+
+
+def test_an_idle_worker_of_many_routes_only_waits(queue: Queue, worker: Callable[..., Worker], redis: Redis) -> None:
+    names = [f"c{number}" for number in range(20)]
+    for name in names:
+        queue.add("a", target={"capabilities": [name]})
+    seen = Seen()
+
+    def calls(command: str) -> int:
+        return int(redis.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"])  # type: ignore[union-attr]
+
+    with running(worker(seen, profile={"capabilities": names}, drain_delay=200)):
+        wait_until(lambda: len(seen.jobs) == 20)
+        waits = calls("bzpopmin")
+        wait_until(lambda: calls("bzpopmin") >= waits + 3)
+        waits, looks = calls("bzpopmin"), calls("zcount")
+        wait_until(lambda: calls("bzpopmin") >= waits + 8)
+        assert calls("zcount") == looks, "BZPOPMIN has looked at the markers"
+
+
+def test_a_run_says_why_it_does_not_see_that_all_is_done(
+    queue: Queue, worker: Callable[..., Worker], redis: Redis
+) -> None:
+    queue.add("a", target=US)
+    key = f"bull:{queue.name}~reg.us:wait"
+    redis.delete(key)
+    redis.set(key, "text")
+    told: list[str] = []
+    one = worker(Seen(), profile=GPU)
+    one.on("error", lambda error: told.append(str(error)))
+    assert one.run(until="drained", max_seconds=1).completed == 0
+    assert len([text for text in told if text.startswith("cannot see whether all queues are drained")]) == 1
