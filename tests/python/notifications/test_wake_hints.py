@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker, aio
+from bullrush import Notifications, Queue, Worker, aio
 from bullrush.errors import InvalidOptionError, RedisServerError
 from tests.waiting import wait_until
 
@@ -170,6 +170,28 @@ def test_two_producers_and_six_consumers(queue: Queue) -> None:
     queue.provide_wake_hint(3)
     assert queue.provide_wake_hint(3) == 6
     assert [queue.consume_wake_hint(want=4) for _ in range(3)] == [4, 2, 0]
+
+
+@pytest.mark.parametrize("messages", ["delivered"], indirect=True)
+def test_three_of_five_listeners_wake_for_three_jobs(telling: Queue, redis_url: str, queue: Queue) -> None:
+    """Each claims as many jobs as it was granted."""
+    granted: list[int] = []
+    with ExitStack() as stack:
+        for number in range(5):
+            listener = stack.enter_context(Notifications(url=redis_url))
+            worker = stack.enter_context(Worker(queue.name, url=redis_url))
+
+            def wake(worker: Worker = worker, token: str = str(number)) -> None:
+                got = queue.consume_wake_hint()
+                claimed = [worker.get_next_job(token, block=False) for _ in range(got)]
+                assert None not in claimed
+                granted.append(got)
+
+            listener.listen("sched", queue.name, wake)
+        telling.add_bulk(many(3))
+        wait_until(lambda: len(granted) == 5)
+    assert sorted(granted) == [0, 0, 1, 1, 1]
+    assert queue.get_active_count() == 3
 
 
 def test_the_calls_of_aio_are_the_same(queue_name: str, redis_url: str, queue: Queue) -> None:
