@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn each_lane_gets_a_turn_within_the_sum_of_weights_also_while_others_come_and_go() {
-        for seed in 0..2_000 {
+        for seed in 0..500 {
             let mut random = fastrand::Rng::with_seed(seed);
             let count = random.usize(2..9);
             let weights: Vec<u32> = (0..count).map(|_| [1, 2, 4, random.u32(1..12)][random.usize(0..4)]).collect();
