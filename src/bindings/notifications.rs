@@ -73,10 +73,16 @@ impl CoreNotifications {
     }
 
     fn confirmed(&self, number: u64, timeout_ms: u64) -> PyResult<Pending> {
-        let listening = self.listeners()?.by_number.lock().get(&number).cloned();
+        let listeners = self.listeners()?;
+        let listening = listeners.by_number.lock().get(&number).cloned();
+        let mut closed = listeners.closed.subscribe();
         Ok(Pending::start(async move {
             let listening = listening.ok_or(Error::Closed)?;
-            listening.confirmed(Duration::from_millis(timeout_ms)).await?;
+            tokio::select! {
+                biased;
+                _ = closed.wait_for(|closed| *closed) => return Err(Error::Closed),
+                confirmed = listening.confirmed(Duration::from_millis(timeout_ms)) => confirmed?,
+            }
             Ok(Output::Nothing)
         }))
     }

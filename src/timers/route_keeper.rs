@@ -10,13 +10,16 @@ use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::outage::Outage;
 use crate::protocol::{reply, Keys};
-use crate::queue::routes::{fall_back, route_status, Rerouted, RouteStatus};
+use crate::queue::routes::{fall_back, route_status, Rerouted, RouteStatus, BATCH};
 
 const INTERVAL: Duration = Duration::from_secs(30);
 /// One worker at a time looks after the routes of a queue. It stays the one until it has missed two turns.
 const LEASE_MS: i64 = 75_000;
 /// The age of the oldest job of a route without workers from which on it is reported.
 const UNMATCHED_MS: i64 = 60_000;
+
+/// The most jobs of a route that one turn moves, in batches: the other routes wait meanwhile.
+const MOST_BATCHES: usize = 1_000;
 
 /// How many jobs wait in routes without a worker, by slug.
 pub type Unmatched = Arc<Mutex<BTreeMap<String, i64>>>;
@@ -76,18 +79,36 @@ impl RouteKeeper {
         }
         let mut refused = None;
         for route in &routes {
-            let rerouted = match &route.error {
-                Some(error) => Err(error.clone()),
-                None => fall_back(&self.link, &self.keys, route, now, failed).await,
-            };
-            match rerouted {
-                Ok(rerouted) => rerouted.into_iter().for_each(|rerouted| news(RouteNews::Rerouted(rerouted))),
-                // One route that Redis refuses does not stop the others.
-                Err(error @ Error::Server { .. }) => refused = Some(error),
-                Err(error) => return Err(error),
+            match self.empty(route, now, news, failed).await {
+                Ok(()) => {}
+                Err(error @ (Error::ConnectionLost(_) | Error::OutcomeUnknown(_))) => return Err(error),
+                // One route that cannot be emptied does not stop the others.
+                Err(error) => refused = Some(error),
             }
         }
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Apply the fallback of a route to all of its old jobs.
+    async fn empty(
+        &self,
+        route: &RouteStatus,
+        now: i64,
+        news: &mut impl FnMut(RouteNews),
+        failed: &mut impl FnMut(String),
+    ) -> Result<()> {
+        if let Some(error) = &route.error {
+            return Err(error.clone());
+        }
+        for _ in 0..MOST_BATCHES {
+            let rerouted = fall_back(&self.link, &self.keys, route, now, failed).await?;
+            let moved = rerouted.as_ref().map_or(0, |rerouted| rerouted.jobs.len());
+            rerouted.into_iter().for_each(|rerouted| news(RouteNews::Rerouted(rerouted)));
+            if moved < BATCH {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether this worker looks after the routes.

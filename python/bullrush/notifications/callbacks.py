@@ -9,7 +9,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.completions import result_of
@@ -42,6 +42,11 @@ class Listener:
         self.stopped = False
 
 
+def is_coroutine_function(callback: object) -> bool:
+    """Tell whether a callback must be awaited."""
+    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(getattr(callback, "__call__", None))  # noqa: B004
+
+
 def _as_call(callback: object, key: str) -> Callable[[], Any]:
     """Return a callback as a function without arguments.
 
@@ -66,6 +71,9 @@ def _as_call(callback: object, key: str) -> Callable[[], Any]:
 class Callbacks(ABC):
     """The listeners of one object in one process, from its first listener to its last one."""
 
+    #: Whether callbacks may be coroutine functions.
+    awaits: ClassVar[bool]
+
     def __init__(self, core: CoreNotifications) -> None:
         self.core = core
         self.ended = False
@@ -73,9 +81,13 @@ class Callbacks(ABC):
         self._lock = threading.Lock()
         self._listeners: dict[int, Listener] = {}
 
+    def is_open(self) -> bool:
+        """Tell whether there may be listeners here."""
+        return not self.ended and self._pid == os.getpid()
+
     def is_usable(self) -> bool:
         """Tell whether further listeners can be added here."""
-        return not self.ended and self._pid == os.getpid()
+        return self.is_open()
 
     def add(self, channel: str, listener: Listener) -> int | None:
         """Add a listener; return its number, or None if the last one has just left here."""
@@ -139,6 +151,8 @@ class Callbacks(ABC):
 class ThreadCallbacks(Callbacks):
     """Calls callbacks on threads of their own, so that one that blocks holds up neither the others nor the reader."""
 
+    awaits = False
+
     def __init__(self, core: CoreNotifications) -> None:
         super().__init__(core)
         from concurrent.futures import ThreadPoolExecutor  # few programs need it
@@ -174,6 +188,8 @@ class ThreadCallbacks(Callbacks):
 class LoopCallbacks(Callbacks):
     """Calls callbacks, which may be coroutine functions, on the event loop that was running at first."""
 
+    awaits = True
+
     def __init__(self, core: CoreNotifications) -> None:
         super().__init__(core)
         self._loop = asyncio.get_running_loop()
@@ -201,12 +217,17 @@ class LoopCallbacks(Callbacks):
 
     async def _run(self, listener: Listener) -> None:
         while self._takes_call(listener):
-            try:
-                result = listener.call()
-                if inspect.isawaitable(result):
-                    await result
-            except Exception as error:
+            # A task of its own: a callback that is cancelled must not end this loop.
+            call = self._loop.create_task(_call(listener))
+            await asyncio.wait({call})
+            if not call.cancelled() and (error := call.exception()) is not None:
                 log_failure(listener, error)
+
+
+async def _call(listener: Listener) -> None:
+    result = listener.call()
+    if inspect.isawaitable(result):
+        await result
 
 
 def log_failure(listener: Listener, error: BaseException) -> None:

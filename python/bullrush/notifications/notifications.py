@@ -11,7 +11,7 @@ from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Connected
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.errors import InvalidOptionError
-from bullrush.notifications.callbacks import Callbacks, Listener, ThreadCallbacks
+from bullrush.notifications.callbacks import Callbacks, Listener, ThreadCallbacks, is_coroutine_function
 from bullrush.values.naming import check_unicode, nearest
 
 #: Channel -> what its keys are.
@@ -43,7 +43,8 @@ class NotificationsCalls(Connected):
         """
         super().__init__(url, prefix, {"url": url, "prefix": prefix})
         self._lock = threading.Lock()
-        self._callbacks: Callbacks | None = None
+        #: Those in use: one, or with asyncio one per event loop.
+        self._callbacks: list[Callbacks] = []
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._prefix!r} at {self._shown_url}>"
@@ -77,6 +78,10 @@ class NotificationsCalls(Connected):
             one has left, the channel is unsubscribed, and after the last channel the connection is closed.
         """
         name, listener = _check_channel(channel), Listener(_check_key("key", key), callback)
+        if not self._new_callbacks.awaits and is_coroutine_function(callback):
+            raise InvalidOptionError(
+                "callback must not be a coroutine function; bullrush.aio.Notifications takes these"
+            )
         number = None
         while number is None:
             callbacks = self._open_callbacks()
@@ -116,15 +121,18 @@ class NotificationsCalls(Connected):
         with self._lock:
             if self._closing:
                 raise self._closed_error()
-            if self._callbacks is None or not self._callbacks.is_usable():
-                self._callbacks = type(self)._new_callbacks(CoreNotifications(self._url, self._prefix))
-            return self._callbacks
+            self._callbacks = [callbacks for callbacks in self._callbacks if callbacks.is_open()]
+            for callbacks in self._callbacks:
+                if callbacks.is_usable():
+                    return callbacks
+            self._callbacks.append(self._new_callbacks(CoreNotifications(self._url, self._prefix)))
+            return self._callbacks[-1]
 
     def _shut_down(self) -> None:
         with self._lock:
             super()._shut_down()
-            if self._callbacks is not None:
-                self._callbacks.end()
+            for callbacks in self._callbacks:
+                callbacks.end()
 
 
 def _check_channel(channel: object) -> str:

@@ -14,7 +14,7 @@ use crate::scripts::manage::promote_due;
 use crate::scripts::route::{move_job, register_route, Waiting};
 
 /// The most jobs that one call moves.
-const BATCH: usize = 100;
+pub const BATCH: usize = 100;
 
 /// Jobs that have left a route.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import threading
 
+import pytest
 from redis import Redis
 
 from bullrush import Notifications, aio
+from bullrush.errors import ClosedError, InvalidOptionError
+from tests.python.notifications.sides import Async, Calls
 from tests.waiting import wait_until
 
 
@@ -136,3 +140,68 @@ notifications.close()
 assert calls == [os.getpid()], calls
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env={**os.environ})
+
+
+def test_a_coroutine_function_is_refused_where_nothing_would_await_it(redis_url: str, queue_name: str) -> None:
+    async def callback() -> None: ...
+
+    refused = pytest.raises(InvalidOptionError, match=r"aio\.Notifications")
+    with Notifications(redis_url, queue_name) as notifications, refused:
+        notifications.listen("sched", "a", callback)
+
+
+def test_a_callback_that_is_cancelled_is_called_again(redis_url: str, queue_name: str) -> None:
+    async def program() -> None:
+        calls = asyncio.Queue[str]()
+
+        async def cancelled() -> None:
+            calls.put_nowait("call")
+            raise asyncio.CancelledError
+
+        async with aio.Notifications(redis_url, queue_name) as notifications:
+            await notifications.listen("sched", "a", cancelled)
+            for _ in range(2):
+                await notifications.publish("sched", "a")
+                await asyncio.wait_for(calls.get(), 20)
+
+    asyncio.run(program())
+
+
+def test_close_ends_the_listening_on_all_event_loops(redis_url: str, queue_name: str) -> None:
+    sides = [Async(redis_url, queue_name) for _ in range(2)]
+    sides[1].notifications = sides[0].notifications
+    counts = [Calls(), Calls()]
+    for side, calls in zip(sides, counts, strict=True):
+        side.listen("sched", "a", calls)
+    sides[0].publish("sched", "a")
+    wait_until(lambda: [calls.count for calls in counts] == [1, 1])
+    sides[1].close()
+    with Notifications(redis_url, queue_name) as other:
+        fence = threading.Event()
+        other.listen("sched", "a", fence.set)
+        other.publish("sched", "a")
+        assert fence.wait(20)
+    for side in sides:
+        side.on_loop(asyncio.sleep(0))
+        side.end()
+    assert [calls.count for calls in counts] == [1, 1]
+
+
+def test_close_ends_a_listen_that_waits_for_redis(queue_name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        notifications = Notifications(f"redis://127.0.0.1:{silent.getsockname()[1]}", queue_name)
+        failures: list[type[BaseException]] = []
+
+        def listen() -> None:
+            try:
+                notifications.listen("sched", "a", print)
+            except BaseException as error:
+                failures.append(type(error))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        connection, _ = silent.accept()
+        notifications.close()
+        thread.join(20)
+        connection.close()
+    assert failures == [ClosedError]

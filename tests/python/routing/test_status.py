@@ -235,3 +235,22 @@ def test_a_route_that_redis_refuses_does_not_stop_the_fallbacks_of_others(
         wait_until(lambda: queue.get_completed_count() == 2)
         wait_until(lambda: any(text.startswith("could not look after the routes: WRONGTYPE") for text in errors))
     assert [queue.route(targets[at]).get_waiting_count() for at in (0, 2)] == [0, 0]
+
+
+def test_all_old_jobs_of_a_route_leave_it_in_one_turn(queue: Queue, keeper: Any) -> None:
+    target = fallback_of(MINUTE)
+    opts: Any = {"target": target, "timestamp": _core.now_ms() - 2 * MINUTE}
+    queue.add_bulk([{"name": "a", "data": 1, "opts": opts} for _ in range(250)])
+    with keeper():
+        wait_until(lambda: queue.get_completed_count() == 250)
+    assert queue.route(GPU).get_waiting_count() == 0
+
+
+def test_a_fallback_that_fails_does_not_stop_those_of_other_routes(queue: Queue, redis: Redis, keeper: Any) -> None:
+    new = {"region": ["new"]}
+    add_old(queue, "a", target={"capabilities": ["a"], "fallback_after": MINUTE, "fallback": new})
+    add_old(queue, "b", target={"capabilities": ["b"], "fallback_after": MINUTE, "fallback": "base"})
+    redis.hset(f"bull:{queue.name}:ext:routes", mapping={f"cap.{n}": "of another program" for n in range(256)})
+    with keeper():
+        wait_until(lambda: [job.name for job in queue.get_completed()] == ["b"])
+    assert queue.route({"capabilities": ["a"]}).get_waiting_count() == 1
