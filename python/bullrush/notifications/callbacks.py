@@ -196,6 +196,12 @@ class LoopCallbacks(Callbacks):
         self._tasks: set[asyncio.Task[None]] = set()
         self._keep(self._read())
 
+    def is_open(self) -> bool:
+        """Tell whether there may be listeners here: not after the loop was closed."""
+        if self._loop.is_closed():
+            self.end()
+        return super().is_open()
+
     def is_usable(self) -> bool:
         """Tell whether further listeners can be added here: on the same loop."""
         return super().is_usable() and self._loop is asyncio.get_running_loop()

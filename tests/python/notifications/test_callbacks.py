@@ -187,6 +187,20 @@ def test_close_ends_the_listening_on_all_event_loops(redis_url: str, queue_name:
     assert [calls.count for calls in counts] == [1, 1]
 
 
+def test_listeners_of_a_loop_that_was_closed_are_forgotten(redis_url: str, queue_name: str, redis: Redis) -> None:
+    notifications, loop = aio.Notifications(redis_url, queue_name), asyncio.new_event_loop()
+    loop.run_until_complete(notifications.listen("sched", "a", print))
+    loop.close()
+
+    async def once() -> None:
+        stop = await notifications.listen("owls", "a:1", print)
+        stop()
+
+    asyncio.run(once())
+    wait_until(lambda: redis.pubsub_channels(f"{queue_name}:*") == [])
+    asyncio.run(notifications.close())
+
+
 def test_close_ends_a_listen_that_waits_for_redis(queue_name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         notifications = Notifications(f"redis://127.0.0.1:{silent.getsockname()[1]}", queue_name)
