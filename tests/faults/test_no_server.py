@@ -90,8 +90,12 @@ def test_a_producer_that_waits_for_a_late_server_gets_it(url, port):
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return what workers logged as a warning, without the name of the worker and the number of the system's error."""
-    texts = [record.message.partition(">: ")[2] for record in caplog.records if record.levelname == "WARNING"]
+    """Return what workers logged as a warning, without the name of the worker and the number of the system's error.
+
+    The proxy of a test logs warnings too, as ``asyncio``.
+    """
+    warnings = [one for one in list(caplog.records) if one.levelname == "WARNING" and one.name == "bullrush.worker"]
+    texts = [one.getMessage().partition(">: ")[2] for one in warnings]
     return [re.sub(r" \(os error \d+\)", "", text) for text in texts]
 
 
@@ -109,6 +113,7 @@ def test_a_worker_logs_each_outage_once_and_its_end_once(proxy, ledger, caplog):
         before = proxy.accepted
         proxy.cut()
         wait_until(lambda before=before: proxy.accepted > before + 5, "it tried again and again")
+        wait_until(lambda outages=outages: len(logged(caplog)) >= 2 * outages - 1, "the outage is logged")
         assert len(logged(caplog)) == 2 * outages - 1
         proxy.refuse(False)
         wait_until(lambda outages=outages: len(logged(caplog)) == 2 * outages, "it is connected again")

@@ -215,7 +215,7 @@ def test_a_callback_that_raises_is_logged_and_harms_nobody(
     publish("sched", "a")
     publish("sched", "a")
     wait_until(lambda: calls.count == 2)
-    wait_until(lambda: [one.message for one in caplog.records].count("The callback for 'a' failed") == 2)
+    wait_until(lambda: caplog.messages.count("The callback for 'a' failed") == 2)
 
 
 def test_after_a_reconnect_every_callback_is_called_once(side: Sync, make: Make, redis: Redis) -> None:

@@ -176,7 +176,7 @@ def test_workers_are_listed_while_they_are_connected(queue: Queue, worker: Calla
     found = queue.get_workers()
     assert {client["name"] for client in found} == {queue.name}
     assert {client["rawname"].rpartition(":w:")[2] for client in found} >= {"w1"}
-    assert {client["cmd"] for client in found} == {"bzpopmin"}
+    wait_until(lambda: {client["cmd"] for client in queue.get_workers()} == {"bzpopmin"})
     plain.close()
     wait_until(lambda: [client["rawname"][-5:] for client in queue.get_workers()] == [":w:w1"])
 

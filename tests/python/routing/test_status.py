@@ -25,8 +25,13 @@ def keeper(worker: Callable[..., Worker]) -> Callable[..., Any]:
     """Run a worker that looks after the routes and takes nothing of them, for the block."""
 
     @contextmanager
-    def run(profile: Any = None, told: list[Any] | None = None, errors: list[str] | None = None) -> Iterator[Worker]:
-        one = worker(lambda job: None, profile=profile or {"server": "keeper"})
+    def run(
+        profile: Any = None,
+        told: list[Any] | None = None,
+        errors: list[str] | None = None,
+        handler: Callable[[Any], Any] = lambda job: None,
+    ) -> Iterator[Worker]:
+        one = worker(handler, profile=profile or {"server": "keeper"})
         if errors is not None:
             one.on("error", lambda error: errors.append(str(error)))
         if told is not None:
@@ -207,9 +212,10 @@ def test_the_parent_of_a_moved_job_waits_for_it(queue: Queue, redis_url: str, ke
     child: Any = {"name": "child", "queue_name": route.name, "opts": old}
     with FlowProducer(url=redis_url) as flows:
         flows.add({"name": "parent", "queue_name": queue.name, "children": [child]})
-    with keeper():
+    ran: list[str] = []
+    with keeper(handler=lambda job: ran.append(job.name)):
         wait_until(lambda: queue.get_completed_count() == 2)
-    assert [job.name for job in queue.get_completed()] == ["parent", "child"]
+    assert ran == ["child", "parent"]
 
 
 def test_jobs_of_a_paused_queue_stay_paused_where_they_go(queue: Queue, keeper: Any) -> None:

@@ -151,7 +151,7 @@ def test_jobs_of_a_copy_that_spark_ended_run_in_another_round(
     with caplog.at_level(logging.INFO, "bullrush"):
         rows = drain(spark, queue.name, lambda job: job.data, url=redis_url, until="empty", returns="n int", **quick)
     assert sorted(row.n for row in rows.collect()) == list(range(30))
-    assert [record.message for record in caplog.records if "round" in record.message] == [
+    assert [text for text in caplog.messages if "round" in text] == [
         f"drain of {queue.name}, run twice: round 2, since tasks that ended early had left 1 jobs active"
     ]
     assert queue.get_job(job.id).attempts_started == 2

@@ -1,6 +1,7 @@
 """The option ``fan_out``: a marker per job that a call makes ready, so that idle workers wake at the same time."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import FlowProducer, Queue, Worker, aio
+from bullrush import FlowProducer, Job, Queue, Worker, aio
 from bullrush.errors import InvalidOptionError
 from tests.waiting import wait_until
 
@@ -128,16 +129,26 @@ def test_a_manual_worker_that_is_woken_for_nothing_removes_them_as_well(
 def test_parents_that_are_released_together_wake_several_workers(
     queue: Queue, redis_url: str, queue_name: str, redis: Redis
 ) -> None:
-    """They wait in a queue that nobody works. The outcomes of their children go in one call or in a few."""
+    """They wait in a queue that nobody works. Redis is paused until all children have run, so that few calls end them."""
     home = f"{queue_name}-home"
+    ran = re.compile(r"^bullmq_job_duration_seconds_count\S* 8$", re.MULTILINE)
+
+    def run(jobs: list[Job]) -> list[int]:
+        redis.client_pause(60_000, all=False)
+        return [1] * len(jobs)
+
     with FlowProducer(url=redis_url) as flows:
         flows.add_bulk(
             [{"queue_name": home, "name": "p", "children": [{"queue_name": queue_name, "name": "c"}]} for _ in range(8)]
         )
-    with Worker(
-        queue_name, batch_handler=lambda jobs: [1] * len(jobs), batch_size=8, url=redis_url, fan_out=True
-    ) as one:
-        one.run(until="empty")
+    with Worker(queue_name, batch_handler=run, batch_size=8, url=redis_url, fan_out=True) as one:
+        ending = threading.Thread(target=lambda: one.run(until="empty"))
+        ending.start()
+        try:
+            wait_until(lambda: ran.search(one.export_prometheus_metrics()))
+        finally:
+            redis.client_unpause()
+        ending.join(30)
     markers = redis.zrange(f"bull:{home}:marker", 0, -1)
     assert "0" in markers
     assert 2 <= len(markers) <= 8

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
-import urllib.error
-import urllib.request
 from argparse import Namespace
-from typing import Any
 from unittest import mock
 
 import psutil
@@ -19,26 +15,10 @@ from bullrush.cli.worker.http import _page
 from bullrush.cli.worker.processes.supervisor import Supervisor
 from tests.waiting import wait_until
 
-from .conftest import Command, Start
+from .conftest import Start
+from .health import get, page
 
 OPTIONS = ("burst", "concurrency", "health_port", "log_json", "prefix", "reload", "shutdown_timeout")
-
-
-def get(command: Command, path: str, method: str = "GET") -> tuple[int, str]:
-    command.prints("Health and metrics: ")
-    port = re.findall(r"Health and metrics: http://[\d.]+:(\d+)", command.output)[0]
-    try:
-        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
-        with urllib.request.urlopen(asked, timeout=10) as reply:
-            return reply.status, reply.read().decode()
-    except urllib.error.HTTPError as reply:
-        with reply:
-            return reply.code, reply.read().decode()
-
-
-def page(command: Command, path: str) -> tuple[int, Any]:
-    code, text = get(command, path)
-    return code, json.loads(text)
 
 
 def value(text: str, sample: str) -> float:

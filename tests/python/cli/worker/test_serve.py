@@ -12,8 +12,10 @@ import pytest
 from bullrush import Queue
 from bullrush.cli import main
 from tests.faults.proxy import Proxy
+from tests.waiting import wait_until
 
 from .conftest import Start
+from .health import page
 
 
 def test_a_burst_runs_all_jobs_of_the_queue_and_ends(start: Start, queue: Queue) -> None:
@@ -103,10 +105,11 @@ def test_sigterm_lets_the_running_job_finish_and_loses_nothing(
     start: Start, queue: Queue, folder: Path, target: str
 ) -> None:
     queue.add_bulk([{"name": "n", "data": {"until": "go on"}}] * 2)
-    command = start(target, *([] if "awaited" in target else ["-Q", queue.name]))
+    command = start(target, "--health-port", "127.0.0.1:0", *([] if "awaited" in target else ["-Q", queue.name]))
     command.prints("begun")
     command.terminate()
     command.prints("closing after the running jobs")
+    wait_until(lambda: not page(command, "/healthz")[1]["processes"][0][0]["running"])
     (folder / "go on").touch()
     assert command.ends() == 0, command.output
     assert queue.get_job_counts("wait", "active", "completed") == {"wait": 1, "active": 0, "completed": 1}
