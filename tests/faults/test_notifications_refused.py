@@ -33,7 +33,7 @@ def test_a_user_without_the_channel_gets_an_error_and_may_get_the_right_later(
         own_redis.execute_command("ACL", "SETUSER", "deaf", "&bull:ext:sched")
         notifications.listen("sched", "a", lambda: heard.append(2))
         with pytest.raises(errors.RedisServerError, match="NOPERM"):
-            notifications.listen("owls", "a", lambda: heard.append(3))
+            notifications.listen("owls", "a:1", lambda: heard.append(3))
         assert notifications.publish("sched", "a") == 1
         wait_until(lambda: heard == [2])
         with pytest.raises(errors.RedisServerError, match="NOPERM"):

@@ -20,6 +20,8 @@ CHANNELS: Final = {
     "chainc": "<queue>:<job id>: the job has finished",
     "owls": "<queue>:<job id>: the job was taken away from its worker",
 }
+#: Their keys name a job.
+_OF_JOBS: Final = frozenset({"chainc", "owls"})
 #: How long, in ms, Redis may take to confirm a subscription, or to publish.
 _TIMEOUT_MS: Final = 10_000
 
@@ -77,7 +79,8 @@ class NotificationsCalls(Connected):
             One connection per process and server, for all listeners. A channel's first listener subscribes; half a second after the last
             one has left, the channel is unsubscribed, and after the last channel the connection is closed.
         """
-        name, listener = _check_channel(channel), Listener(_check_key("key", key), callback)
+        name = _check_channel(channel)
+        listener = Listener(_check_key("key", key, name), callback)
         if not self._new_callbacks.awaits and is_coroutine_function(callback):
             raise InvalidOptionError(
                 "callback must not be a coroutine function; bullrush.aio.Notifications takes these"
@@ -116,6 +119,11 @@ class NotificationsCalls(Connected):
         core = CoreNotifications(self._url, self._prefix)
         return await reply(core.publish(_check_channel(channel), _check_key("message", message), _TIMEOUT_MS))
 
+    def _listen(self, event: str, listener: Any, *, once: bool) -> Any:  # noqa: ARG002
+        raise InvalidOptionError(
+            f"{type(self).__name__} has no events such as {event!r}: use listen(channel, key, callback)"
+        )
+
     def _open_callbacks(self) -> Callbacks:
         """Return the listeners of this process, and of the running loop if there is one."""
         with self._lock:
@@ -137,16 +145,19 @@ class NotificationsCalls(Connected):
 
 def _check_channel(channel: object) -> str:
     if not isinstance(channel, str) or channel not in CHANNELS:
-        hint = nearest(channel, CHANNELS) if isinstance(channel, str) else ""
-        raise InvalidOptionError(f"channel must be sched, chainc or owls, not {channel!r}.{hint}")
+        raise InvalidOptionError(f"There is no channel {channel!r}.{nearest(str(channel), CHANNELS)}")
     return channel
 
 
-def _check_key(name: str, key: object) -> str:
+def _check_key(name: str, key: object, channel: str = "") -> str:
     if not isinstance(key, str) or not key:
         raise InvalidOptionError(f"{name} must be a text that is not empty, not {key!r}")
     if key.endswith(":"):
         raise InvalidOptionError(f"{name} must not end with a colon: {key!r}")
+    if channel in _OF_JOBS and not all(key.partition(":")[::2]):
+        raise InvalidOptionError(
+            f'{name} must be the queue and the id of a job for the channel {channel}, f"{{job.queue_name}}:{{job.id}}", not {key!r}'
+        )
     return check_unicode(name, key)
 
 

@@ -266,6 +266,8 @@ def _raise_unknown(name: str, known: Collection[str], subject: str, opts: Collec
 
 def by_keyword(callee: str) -> str:
     """Return the advice to give the options of a function or class by their names, with an example."""
+    if callee == "upsert_job_scheduler":
+        return "options of its jobs belong into the template: upsert_job_scheduler(id, repeat, {'opts': {...}})"
     example = _EXAMPLES.get(callee, f"{callee}(name, url={_URL!r})")
     return f"options are keyword arguments: {example}"
 
@@ -285,10 +287,22 @@ def camel(name: str) -> str:
     return first + "".join(part.title() for part in rest)
 
 
-def nearest(name: str, known: Collection[str]) -> str:
-    """Return a sentence that names the most similar known name, or all of them if none is similar."""
+def nearest(name: str, known: Collection[str], most: int | None = None) -> str:
+    """Return a sentence that names the most similar known name, or all of them if none is similar.
+
+    Args:
+        name: the name that does not exist.
+        known: the names that exist.
+        most: at most that many of them are named; None names all.
+    """
+    if not known:
+        return " There are none."
     # Imported here, since only errors need it.
     import difflib
 
     near = difflib.get_close_matches(name, known, n=1, cutoff=_SIMILAR)
-    return f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(known))}"
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    shown = sorted(known)[:most]
+    further = f" and {len(known) - len(shown):,} more" if len(shown) < len(known) else ""
+    return f" There are: {', '.join(shown)}{further}"

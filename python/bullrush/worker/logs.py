@@ -7,7 +7,7 @@ import traceback
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from orjson import loads
+from orjson import dumps, loads
 
 from bullrush._core import __version__, now_ms
 from bullrush.job.failure import UNKNOWN_STRATEGY, from_handler
@@ -31,11 +31,12 @@ def logs_failures() -> bool:
 def log_start(worker: Any, url: str, concurrency: int) -> None:
     """Log that a run starts."""
     LOG.info(
-        "%s works on queue %r at %s: concurrency %d, bullrush %s",
+        "%s works on queue %r at %s: concurrency %d%s, bullrush %s",
         worker.worker_name,
         worker.shown_queues,
         address(url),
         concurrency,
+        "" if worker.profile is None else f", profile {dumps(worker.profile).decode()}",
         __version__,
         extra={"queue": worker.name},
     )

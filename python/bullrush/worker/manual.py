@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from orjson import loads
+
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
@@ -26,6 +28,7 @@ from bullrush.worker.handlers.given import Handlers
 if TYPE_CHECKING:
     from bullrush._core import CoreWorkerOptions
     from bullrush.job.source import BackoffStrategy, Source
+    from bullrush.routing import Profile
     from bullrush.worker.options import WorkerSettings
 
 NO_FUNCTION: Final = (
@@ -85,6 +88,12 @@ class ManualCalls(WorkerEvents[JobT]):
     def worker_name(self) -> str:
         """The ``name`` option; without it a name for logs, made of the host, the process and the id."""
         return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id.rpartition('.')[2][:6]}"
+
+    @property
+    def profile(self) -> Profile | None:
+        """What this worker has, as jobs with a ``target`` ask for it; None without the option ``profile``."""
+        profile = self._settings.profile
+        return None if profile is None else loads(profile.canonical)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.worker_name} of {self.shown_queues!r} at {self._shown_url}>"

@@ -30,10 +30,11 @@ pub struct Rerouted {
 impl fmt::Display for Rerouted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rerouted { from, to, after, jobs } = self;
-        write!(f, "{} jobs of {from} went to {to}, since no worker had taken them for {after} ms", jobs.len())?;
+        let (jobs_of, them) = if jobs.len() == 1 { ("job of", "it") } else { ("jobs of", "them") };
+        write!(f, "{} {jobs_of} {from} went to {to}, since no worker had taken {them} for {after} ms", jobs.len())?;
         for (id, old) in jobs {
             if let Some(old) = old {
-                write!(f, "; {old} is {id} there")?;
+                write!(f, "; job {old} has the id {id} there")?;
             }
         }
         Ok(())

@@ -158,6 +158,9 @@ def test_a_wait_without_an_end_times_out_and_tells_the_state(queue: Queue, redis
     with pytest.raises(TimeoutError, match="no finish notification arrived after 50ms") as late:
         job.wait_until_finished(timeout=50, via="notify")
     assert isinstance(late.value, errors.JobWaitTimeoutError) and late.value.state == "waiting"
+    assert "wake=True" not in str(late.value)
+    with pytest.raises(errors.JobWaitTimeoutError, match="no option wake=True, so nobody publishes its end"):
+        queue.add("n").wait_until_finished(timeout=50, via="notify")
     copy = pickle.loads(pickle.dumps(late.value))
     assert (str(copy), copy.state) == (str(late.value), "waiting")
     wait_until(lambda: listening(redis) == 0)

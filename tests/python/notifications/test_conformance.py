@@ -61,7 +61,7 @@ def passed(side: Sync, channel: str = "sched") -> None:
 
 def test_listen_returns_after_the_server_has_confirmed(side: Sync, publish: Any) -> None:
     for channel in ("sched", "chainc", "owls"):
-        side.listen(channel, "a", Calls())
+        side.listen(channel, "a:1", Calls())
         assert publish(channel, "nobody") == 1
 
 
@@ -70,7 +70,7 @@ def test_a_message_calls_those_who_listen_to_it_and_nobody_else(side: Sync, publ
     side.listen("sched", "video", mine)
     side.listen("sched", "video", also)
     side.listen("sched", "mail", other)
-    side.listen("owls", "video", elsewhere)
+    side.listen("owls", "video:7", elsewhere)
     side.listen("sched", "video:7", longer)
     publish("sched", "video")
     wait_until(lambda: mine.count and also.count)
@@ -111,8 +111,8 @@ def test_publish_reaches_other_objects_and_returns_how_many(side: Sync, make: Ma
 def test_all_listeners_of_a_process_share_one_connection(side: Sync, make: Make, redis: Redis, prefix: str) -> None:
     for one in (side, make()):
         for channel in ("sched", "owls"):
-            one.listen(channel, "a", Calls())
-            one.listen(channel, "b", Calls())
+            one.listen(channel, "a:1", Calls())
+            one.listen(channel, "b:1", Calls())
     assert subscribed(redis, prefix, "sched") == subscribed(redis, prefix, "owls") == 1
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_connected_before_the_first_listener_and_after_the_last(
 
 
 def test_a_channel_is_left_while_another_one_is_used(side: Sync, redis: Redis, prefix: str) -> None:
-    side.listen("owls", "a", Calls())
+    side.listen("owls", "a:1", Calls())
     side.listen("sched", "a", Calls())()
     wait_until(lambda: subscribed(redis, prefix, "sched") == 0)
     assert subscribed(redis, prefix, "owls") == 1
@@ -221,7 +221,7 @@ def test_a_callback_that_raises_is_logged_and_harms_nobody(
 def test_after_a_reconnect_every_callback_is_called_once(side: Sync, make: Make, redis: Redis) -> None:
     calls = [Calls() for _ in range(3)]
     side.listen("sched", "a", calls[0])
-    side.listen("owls", "b", calls[1])
+    side.listen("owls", "b:1", calls[1])
     make().listen("sched", "c", calls[2])
     passed(side)
     redis.client_kill_filter(_type="pubsub")
@@ -239,6 +239,8 @@ def test_an_unusable_argument_is_refused_before_anything_is_sent(side: Sync, red
         ("sched", "", Calls()),
         ("sched", 7, Calls()),
         ("sched", "video:", Calls()),
+        ("chainc", "video", Calls()),
+        ("owls", ":7", Calls()),
         ("sched", "\ud800", Calls()),
         ("sched", "a", None),
         ("sched", "a", lambda one, two: None),
@@ -248,6 +250,10 @@ def test_an_unusable_argument_is_refused_before_anything_is_sent(side: Sync, red
             side.listen(channel, key, callback)
     with pytest.raises(errors.InvalidOptionError, match="Did you mean 'sched'"):
         side.publish("shced", "a")
+    with pytest.raises(errors.InvalidOptionError, match="must be the queue and the id of a job for the channel chainc"):
+        side.listen("chainc", "7", Calls())
+    with pytest.raises(errors.InvalidOptionError, match=r"no events such as 'sched': use listen\(channel"):
+        side.notifications.on("sched", print)
     for message in ("", b"a", None):
         with pytest.raises(errors.InvalidOptionError):
             side.publish("sched", message)  # type: ignore[arg-type]

@@ -32,6 +32,8 @@ def test_the_profile_of_a_running_worker_is_known_to_others(
     key = f"bull:{queue_name}:ext:workers"
     redis.hset(key, mapping={"dead": '{"profile":{},"ts":1}', "strange": "[]", "live": f'{{"ts":{2**52}}}'})
     one = worker(lambda job: None, profile=GPU)
+    assert one.profile == {"capabilities": ["cuda:12", "gpu"], "server": "exec-17"}
+    assert worker(lambda job: None).profile is None
     with running(one):
         wait_until(lambda: redis.hlen(key) == 2)
         assert redis.hexists(key, "live")

@@ -57,6 +57,8 @@ def test_a_name_of_node_or_of_another_library_gets_the_name_that_is_meant(wrong:
 def test_only_a_similar_name_is_suggested() -> None:
     assert nearest("concurency", ["concurrency", "prefix"]) == " Did you mean 'concurrency'?"
     assert nearest("ttl", ["lifo", "url", "timeout"]) == " There are: lifo, timeout, url"
+    assert nearest("x", [str(n) for n in range(12)], 10) == " There are: 0, 1, 10, 11, 2, 3, 4, 5, 6, 7 and 2 more"
+    assert nearest("x", ()) == " There are none."
     with pytest.raises(UnknownOptionError, match="There are: delay, jitter, type$"):
         check_known(["ratio"], ["type", "delay", "jitter"], "backoff")
 

@@ -13,6 +13,8 @@ from bullrush.url import address, resolve
 from bullrush.values.naming import nearest
 
 _TIMEOUT_MS: Final = 5_000
+#: A queue may have hundreds of routes, which are queues, too.
+_MOST_NAMES: Final = 10
 _UNITS: Final = {"ms": 1, "": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -102,7 +104,9 @@ def known_queue(options: argparse.Namespace, name: str | None = None) -> Queue:
     if queue.get_meta() or any(queue.get_job_counts(routes=True).values()) or queue.get_job_schedulers_count():
         return queue
     names = list(queue_names(url_of(options), options.prefix, timeout=options.timeout))
-    advice = nearest(queue.name, names) if names else " There are no queues. Is the prefix (--prefix) right?"
+    advice = (
+        nearest(queue.name, names, _MOST_NAMES) if names else " There are no queues. Is the prefix (--prefix) right?"
+    )
     raise CommandError(
         f"there is no queue {queue.name!r} with the prefix {options.prefix!r} at {address(url_of(options))}.{advice}"
     )

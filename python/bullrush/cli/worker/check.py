@@ -7,7 +7,7 @@ from typing import Final
 
 from bullrush.base.operation import reply, run_blocking
 from bullrush.cli.terminal.ending import NO_REDIS, code_of
-from bullrush.cli.terminal.output import say, write
+from bullrush.cli.terminal.output import compact, say, write
 from bullrush.cli.worker.ending import ENDED
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError, RedisServerError
@@ -33,7 +33,8 @@ def check(workers: Sequence[AnyWorker]) -> int:
             say(f"{worker!r}: the server is a replica, which refuses to write")
             code = NO_REDIS
         else:
-            write(f"{worker!r}: ready, concurrency {worker.concurrency}, Redis {queues[0].redis_version}")
+            has = "" if worker.profile is None else f", profile {compact(worker.profile)}"
+            write(f"{worker!r}: ready, concurrency {worker.concurrency}{has}, Redis {queues[0].redis_version}")
     return code
 
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import count
-from bullrush.cli.worker.queues import read_queue
+from bullrush.cli.worker.profile import read_profile
+from bullrush.cli.worker.queues import check_queues, read_queue
 
 EXAMPLES: Final = """\
   bullrush worker app.jobs:tasks                         # a registry of tasks, or a Worker
   bullrush worker app.mail:send -Q mail -c 20            # a function, or a dict of functions by job name
   bullrush worker app.mail:send -Q mail=20:4 -Q reminders=2 # mail gets four of five turns
+  bullrush worker app.jobs:tasks --profile '{"capabilities": ["gpu"]}' --routes-only
   bullrush worker app.jobs:tasks -p 4 --health-port 8000
   bullrush worker app.jobs:tasks --check                 # import, connect, say what would run
   bullrush worker app.jobs:tasks --reload                # while you develop"""
@@ -37,6 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
     add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
+    add("--profile", type=read_profile, metavar="JSON|FILE",
+        help="what this machine has, for jobs with a target: a JSON object, or a file with one")  # fmt: skip
+    add("--routes-only", action="store_true", help="with --profile: take only jobs that have a target")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +83,9 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"{target!r} is no target: write module:object, such as app.jobs:tasks", USAGE)
     if options.reload and options.burst:
         raise CommandError("--reload and --burst exclude each other", USAGE)
+    check_queues(options.queues)
+    if getattr(options, "routes_only", False) and options.profile is None:
+        raise CommandError('--routes-only needs --profile, such as --profile \'{"capabilities": ["gpu"]}\'', USAGE)
     # Imported here: --help needs none of it.
     from bullrush.cli.worker.logs import set_up_logs
 

@@ -115,9 +115,23 @@ def _own(target: str, worker: AnyWorker, options: argparse.Namespace) -> AnyWork
     given = [f"--{name}" for name in ("url", "prefix") if getattr(options, name) is not None]
     if given:
         raise TargetError(f"{target} is a Worker, which has its own address: {' and '.join(given)} cannot change it")
+    if _profile_of(options):
+        raise TargetError(
+            f"{target} is a Worker, which has its own options: give it the profile, Worker(..., profile=...)"
+        )
     if worker.is_running():
         raise TargetError(f"{target} runs already: remove autorun=True")
     return worker
+
+
+def _profile_of(options: argparse.Namespace) -> WorkerOptions:
+    """Return the options about routes. The command of Django has none: its workers are made by the settings."""
+    given: WorkerOptions = {}
+    if getattr(options, "profile", None) is not None:
+        given["profile"] = options.profile
+    if getattr(options, "routes_only", False):
+        given["routes_only"] = True
+    return given
 
 
 def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> Worker:
@@ -125,6 +139,7 @@ def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> W
     for name in ("url", "prefix"):
         if (value := getattr(options, name)) is not None:
             given[name] = value
+    given.update(_profile_of(options))
     try:
         if hasattr(thing, "routes"):
             return Worker(thing, **given)
@@ -137,6 +152,10 @@ def _shared(target: str, options: argparse.Namespace, queues: Sequence[QueueChoi
     """Return one worker of all these queues, which share its slots."""
     worker = _made(target, options, queues[0].name, thing)
     if len(queues) > 1:
+        if worker.profile is not None:
+            raise TargetError(
+                f"{target}: a worker with a profile serves one queue and its routes: start the command once for each -Q"
+            )
         for queue in queues[1:]:
             _made(target, options, queue.name, thing)  # checks the name
         worker.serve([Lane(queue.name, queue.weight or 1, queue.concurrency) for queue in queues])

@@ -75,7 +75,7 @@ class JobResultWait(JobFields):
                     return self._result(*end)
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise await self._late(limit)
+                    raise await self._late(limit, via)
                 from_event = await signal.next(begun, left)
         finally:
             signal.stop()
@@ -102,10 +102,12 @@ class JobResultWait(JobFields):
                 f"{queue_events!r} follows {queue_events.qualified_name}, the job is in {self.queue_qualified_name}"
             )
 
-    async def _late(self, limit: int | None) -> JobWaitTimeoutError:
+    async def _late(self, limit: int | None, via: str | None) -> JobWaitTimeoutError:
         """Return the error of a wait whose time is over."""
+        quiet = via == "notify" and not self.opts.get("wake")
         return JobWaitTimeoutError(
-            f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})",
+            f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
+            + (". The job has no option wake=True, so nobody publishes its end for via='notify'" if quiet else ""),
             await reply(self._source.core.get_state(self.id)),
         )
 

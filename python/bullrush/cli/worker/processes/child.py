@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Any, Final
 
+import orjson
+
 from bullrush.cli.worker.processes.control import Line
 from bullrush.worker.monitoring.prometheus import merged, without_gauges
 
@@ -81,5 +83,9 @@ def _words(options: argparse.Namespace) -> list[str]:
     for option in ("concurrency", "shutdown_timeout", "prefix", "log_level"):
         if (value := getattr(options, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
-    words += [f"--{option.replace('_', '-')}" for option in ("burst", "log_json") if getattr(options, option)]
+    if getattr(options, "profile", None) is not None:
+        # As it was read: the file may change, and all processes should be alike.
+        words += ["--profile", orjson.dumps(options.profile).decode()]
+    flags = ("burst", "log_json", "routes_only")
+    words += [f"--{option.replace('_', '-')}" for option in flags if getattr(options, option, False)]
     return [*words, "--", *options.targets]
