@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use base64::prelude::{Engine, BASE64_STANDARD};
 use pyo3::prelude::*;
 
 use super::errors::to_py_err;
@@ -19,8 +18,7 @@ pub fn keys(py: Python<'_>, prefix: &str, name: &str) -> PyResult<Keys> {
 
 /// The name of a worker's blocking connection, by which `getWorkers` finds it (protocol: lifecycle 5.1).
 pub fn client_name(keys: &Keys, worker: Option<&str>) -> String {
-    let queue = BASE64_STANDARD.encode(keys.name());
-    let plain = format!("{}:{queue}", keys.prefix());
+    let plain = keys.client_name();
     // CLIENT SETNAME refuses anything but printable ASCII without spaces; an unnamed worker is still counted.
     match worker.filter(|name| name.bytes().all(|byte| byte.is_ascii_graphic())) {
         Some(name) => format!("{plain}:w:{name}"),

@@ -99,6 +99,10 @@ impl PyTarget {
         self.target.matches(&profile.0)
     }
 
+    fn implies(&self, other: &Self) -> bool {
+        self.target.implies(&other.target)
+    }
+
     pub fn queue_of(&self, base: &str) -> String {
         route::queue_of(base, &self.target.slug())
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::prelude::{Engine, BASE64_STANDARD};
+
 use crate::error::{Error, Result};
 
 /// The key names of one queue.
@@ -71,6 +73,12 @@ impl Keys {
     #[must_use]
     pub fn run(&self, run: &str) -> String {
         self.of(&format!("ext:run-{run}"))
+    }
+
+    /// The name of the connection of a worker that has no name of its own; after that of any other comes `:w:<name>`.
+    #[must_use]
+    pub fn client_name(&self) -> String {
+        format!("{}:{}", self.prefix, BASE64_STANDARD.encode(self.name.as_bytes()))
     }
 
     /// The hash of a job.

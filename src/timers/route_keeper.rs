@@ -1,8 +1,9 @@
-//! Looks after the routes of a queue: says which have jobs that no worker takes, and applies their fallbacks.
+//! Looks after the routes of a queue: puts back the jobs that a dead worker left where no other looks for them, says which
+//! routes have jobs that no worker takes, and applies their fallbacks.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
@@ -10,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::outage::Outage;
 use crate::protocol::{reply, Keys};
-use crate::queue::routes::{fall_back, route_status, Rerouted, RouteStatus, BATCH};
+use crate::queue::routes::{fall_back, leads_back, route_status, Rerouted, RouteStatus, BATCH};
+use crate::timers::stalled_checker::{self, StalledRule};
 
 const INTERVAL: Duration = Duration::from_secs(30);
 /// One worker at a time looks after the routes of a queue. It stays the one until it has missed two turns.
@@ -21,15 +23,24 @@ const UNMATCHED_MS: i64 = 60_000;
 /// The most jobs of a route that one turn moves, in batches: the other routes wait meanwhile.
 const MOST_BATCHES: usize = 1_000;
 
-/// How many jobs wait in routes without a worker, by slug.
+/// How many jobs are in routes without a worker, by the name of the route.
 pub type Unmatched = Arc<Mutex<BTreeMap<String, i64>>>;
 
 /// What is to be told.
 #[derive(Clone, Debug)]
 pub enum RouteNews {
+    /// Stalled jobs of a route were put back.
+    Stalled(Keys, Vec<String>),
     /// No live worker matches a route whose jobs wait.
     Unmatched(Box<RouteStatus>),
     Rerouted(Rerouted),
+}
+
+/// The names of routes of which something was told, until it is over.
+#[derive(Default)]
+struct Told {
+    unmatched: HashSet<String>,
+    circles: HashSet<String>,
 }
 
 pub struct RouteKeeper {
@@ -38,47 +49,103 @@ pub struct RouteKeeper {
     pub keys: Keys,
     pub worker_id: String,
     pub unmatched: Unmatched,
+    /// `None` does not look for stalled jobs.
+    pub stalled: Option<StalledRule>,
 }
 
 impl RouteKeeper {
     /// Run until dropped: one pass at once, then one every 30 s.
     pub async fn run(self, mut news: impl FnMut(RouteNews), mut failed: impl FnMut(String)) {
-        let (mut reported, outage) = (HashSet::new(), Outage::default());
+        let (mut told, outage, checks) = (Told::default(), Outage::default(), Outage::default());
         loop {
-            match self.pass(&mut reported, &mut news, &mut failed).await {
+            let mut left = Vec::new();
+            match self.pass(&mut told, &mut left, &mut news, &mut failed).await {
                 Ok(()) => outage.ends(),
                 Err(error) if outage.begins(&error) => failed(format!("could not look after the routes: {error}")),
                 Err(_) => {}
             }
-            tokio::time::sleep(INTERVAL.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
+            self.rest(&left, &checks, &mut news, &mut failed).await;
         }
+    }
+
+    /// Wait for the next pass, and check routes meanwhile whose running jobs were left alone. Ends early when some were put
+    /// back: their fallback may be due.
+    async fn rest(
+        &self,
+        left: &[Keys],
+        outage: &Outage,
+        news: &mut impl FnMut(RouteNews),
+        failed: &mut impl FnMut(String),
+    ) {
+        let end = Instant::now() + INTERVAL.mul_f64(0.9 + fastrand::f64() / 5.0);
+        let checked = self.stalled.filter(|_| !left.is_empty());
+        loop {
+            if let Some(rule) = checked {
+                match self.put_back(left, rule, news).await {
+                    Ok(true) => return,
+                    Ok(false) => outage.ends(),
+                    Err(error) if outage.begins(&error) => failed(format!("stalled check failed: {error}")),
+                    Err(_) => {}
+                }
+            }
+            let pause = end.saturating_duration_since(Instant::now());
+            if pause.is_zero() {
+                return;
+            }
+            tokio::time::sleep(checked.map_or(pause, |rule| pause.min(rule.interval))).await;
+        }
+    }
+
+    /// Whether stalled jobs of these routes were put back. A route that is refused does not stop the others.
+    async fn put_back(&self, left: &[Keys], rule: StalledRule, news: &mut impl FnMut(RouteNews)) -> Result<bool> {
+        let (mut found, mut refused) = (false, None);
+        for keys in left {
+            let mut stalled = |ids| {
+                found = true;
+                news(RouteNews::Stalled(keys.clone(), ids));
+            };
+            if let Err(error) = stalled_checker::pass(&self.link, keys, rule, &mut stalled).await {
+                refused = Some(error);
+            }
+        }
+        refused.filter(|_| !found).map_or(Ok(found), Err)
     }
 
     async fn pass(
         &self,
-        reported: &mut HashSet<String>,
+        told: &mut Told,
+        left: &mut Vec<Keys>,
         news: &mut impl FnMut(RouteNews),
         failed: &mut impl FnMut(String),
     ) -> Result<()> {
         if !self.leads().await? {
             self.unmatched.lock().clear();
-            reported.clear();
+            *told = Told::default();
             return Ok(());
         }
         let now = now_ms();
         let routes = route_status(&self.link, &self.keys, now).await?;
-        let unmatched =
-            || routes.iter().filter(|route| route.error.is_none() && route.waiting > 0 && route.workers == 0);
-        *self.unmatched.lock() = unmatched().map(|route| (route.entry.target.slug(), route.waiting)).collect();
-        reported.retain(|slug| unmatched().any(|route| route.entry.target.slug() == *slug));
+        let unmatched = || routes.iter().filter(|route| route.unmatched() > 0);
+        left.extend(unmatched().filter(|route| route.active > 0).map(|route| route.keys.clone()));
+        *self.unmatched.lock() = unmatched().map(|route| (route.keys.name().to_owned(), route.unmatched())).collect();
+        told.unmatched.retain(|name| unmatched().any(|route| route.keys.name() == name));
         for route in unmatched() {
             let is_old = route.oldest_age(now).is_some_and(|age| age >= UNMATCHED_MS);
-            if is_old && reported.insert(route.entry.target.slug()) {
+            if is_old && told.unmatched.insert(route.keys.name().to_owned()) {
                 news(RouteNews::Unmatched(Box::new(route.clone())));
             }
         }
         let mut refused = None;
         for route in &routes {
+            if leads_back(route, &routes) {
+                if told.circles.insert(route.keys.name().to_owned()) {
+                    failed(format!(
+                        "the fallbacks of route {} and of others lead in a circle: its jobs stay. Give one of them the fallback \"base\"",
+                        route.keys.name()
+                    ));
+                }
+                continue;
+            }
             match self.empty(route, now, news, failed).await {
                 Ok(()) => {}
                 Err(error @ (Error::ConnectionLost(_) | Error::OutcomeUnknown(_))) => return Err(error),

@@ -19,13 +19,21 @@ const AFTER_ERROR: Duration = Duration::from_secs(5);
 const MANY_PERCENT: u64 = 10;
 const ENOUGH_PASSES: u64 = 10;
 
-pub struct StalledChecker {
-    pub link: Link,
-    pub keys: Keys,
+/// When a job has stalled, and what becomes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct StalledRule {
+    /// How often a job may stall before it fails.
     pub max_stalled_count: i64,
+    /// The time between two passes over a queue.
     pub interval: Duration,
     /// Wakes a worker for each job that was put back.
     pub fan_out: bool,
+}
+
+pub struct StalledChecker {
+    pub link: Link,
+    pub keys: Keys,
+    pub rule: StalledRule,
     /// Passes that were skipped because the one before was still running.
     pub skipped: Arc<AtomicU64>,
 }
@@ -44,12 +52,10 @@ impl StalledChecker {
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
-            let passed =
-                pass(&self.link, &self.keys, self.max_stalled_count, self.interval, self.fan_out, &mut stalled).await;
-            match passed {
+            match pass(&self.link, &self.keys, self.rule, &mut stalled).await {
                 Ok(()) => {
                     outage.ends();
-                    let missed = started.elapsed().as_millis() / self.interval.as_millis().max(1);
+                    let missed = started.elapsed().as_millis() / self.rule.interval.as_millis().max(1);
                     let missed = u64::try_from(missed).unwrap_or(0);
                     let skipped = self.skipped.fetch_add(missed, Ordering::Relaxed) + missed;
                     passes += 1;
@@ -71,7 +77,7 @@ impl StalledChecker {
 
     /// The interval plus up to 10 %, so that workers that started together do not check at the same time.
     fn jittered(&self) -> Duration {
-        self.interval.mul_f64(1.0 + fastrand::f64() / 10.0)
+        self.rule.interval.mul_f64(1.0 + fastrand::f64() / 10.0)
     }
 }
 
@@ -80,14 +86,8 @@ impl StalledChecker {
 ///
 /// # Errors
 /// What [`move_stalled_jobs_to_wait`] returns.
-pub async fn pass(
-    link: &Link,
-    keys: &Keys,
-    max_stalled_count: i64,
-    interval: Duration,
-    fan_out: bool,
-    mut stalled: impl FnMut(Vec<String>),
-) -> Result<()> {
+pub async fn pass(link: &Link, keys: &Keys, rule: StalledRule, mut stalled: impl FnMut(Vec<String>)) -> Result<()> {
+    let StalledRule { max_stalled_count, interval, fan_out } = rule;
     let stalled_interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
     let plan = StalledPlan { max_stalled_count, stalled_interval, limit: LIMIT, fan_out };
     let mut continued = false;

@@ -9,6 +9,7 @@ use crate::protocol::{JobRecord, Keep, Tier};
 use crate::scripts::finish::FinishedBy;
 use crate::scripts::hint::Wake;
 use crate::scripts::route::Scan;
+use crate::timers::stalled_checker::StalledRule;
 use crate::worker::lanes::{Lane, LaneSpec};
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
@@ -124,6 +125,13 @@ impl WorkerOptions {
     #[must_use]
     pub fn has_lanes(&self) -> bool {
         !self.lanes.is_empty() || self.routing.is_some()
+    }
+
+    /// When a job has stalled.
+    #[must_use]
+    pub fn stalled_rule(&self) -> StalledRule {
+        let (max_stalled_count, interval) = (self.max_stalled_count, self.stalled_interval);
+        StalledRule { max_stalled_count, interval, fan_out: self.fan_out }
     }
 
     /// How calls of this worker that make jobs ready wake others.

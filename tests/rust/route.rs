@@ -93,6 +93,39 @@ fn a_worker_matches_as_the_table_says() {
 }
 
 #[test]
+fn a_target_implies_another_one_if_all_workers_that_match_it_match_the_other() {
+    let one_of = |words: &[&str], chosen: usize| -> Vec<String> {
+        let chosen = words.iter().enumerate().filter(|(at, _)| chosen & (1 << at) != 0);
+        chosen.map(|(_, word)| (*word).to_owned()).collect()
+    };
+    let profiles: Vec<Profile> = (0..128)
+        .map(|chosen| {
+            let server = (chosen & 1 != 0).then(|| "exec-17".to_owned());
+            let (stack, region) = (one_of(&["a", "b"], chosen >> 1), one_of(&["r"], chosen >> 3));
+            Profile::new(server, stack, one_of(&["x", "y:1", "y:2"], chosen >> 4), region).unwrap()
+        })
+        .collect();
+    let mut targets = vec![server("exec-17"), server("exec-18")];
+    for mode in [Mode::All, Mode::Any, Mode::Each] {
+        for chosen in 1..128 {
+            let (stack, region) = (one_of(&["a", "b"], chosen), one_of(&["r"], chosen >> 2));
+            let capabilities = one_of(&["x", "y:1", "y:*", "*"], chosen >> 3);
+            targets.push(Target::new(None, stack, capabilities, region, mode).unwrap());
+        }
+    }
+    for (one, other) in targets.iter().flat_map(|one| targets.iter().map(move |other| (one, other))) {
+        // No worker of the table is exec-18, and each that has `y:1` or `y:2` could have another one besides.
+        let named = profiles.iter().filter(|profile| one.matches(profile));
+        if one.implies(other) {
+            assert!(named.clone().all(|profile| other.matches(profile)), "{} {}", one.canonical(), other.canonical());
+        } else if *one != server("exec-18") && !one.canonical().contains("\"*\"") {
+            let separated = named.clone().any(|profile| !other.matches(profile));
+            assert!(separated, "{} {}", one.canonical(), other.canonical());
+        }
+    }
+}
+
+#[test]
 fn a_worker_knows_the_routes_with_one_criterion() {
     let worker = profile("exec-17", "gpu cuda12", "python", "eu us");
     let slugs: Vec<String> = worker.self_routes().iter().map(Target::slug).collect();

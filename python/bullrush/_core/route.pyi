@@ -47,6 +47,8 @@ class CoreTarget:
     def fallback(self) -> CoreTarget | None:
         """The empty target is the base queue; None without a fallback."""
     def matches(self, profile: CoreProfile) -> bool: ...
+    def implies(self, other: CoreTarget) -> bool:
+        """Return whether every worker that matches this target matches the other one as well."""
     def queue_of(self, base: str) -> str:
         """Return the name of the queue for jobs with this target."""
 

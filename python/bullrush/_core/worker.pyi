@@ -37,7 +37,7 @@ class CoreWorkerOptions:
 #: One event of a worker: (kind, record or None, text, numbers, stack traces (JSON), ``details``, class of an error that the core made).
 #: Kinds: "completed" (text = returnvalue JSON, numbers = finished on, 0), "failed" (for good; text = reason, numbers = finished on, 0),
 #: "retried" (numbers = delay, time of the next run), "refused" (will fail without being run), "route_unmatched" (text = the route,
-#: numbers = waiting jobs, age of the oldest), "rerouted" (text), "scheduler_repaired" (text = id), "stalled" (text = queue, a colon, id), "lock_lost" (text = token, a space, id), "drained",
+#: numbers = waiting jobs, age of the oldest), "notice" (text for the log), "scheduler_repaired" (text = id), "stalled" (text = queue, a colon, id), "lock_lost" (text = token, a space, id), "drained",
 #: "error" (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "dropped"
 #: (text = how many events nobody took), "evicts" (text = policy), "checks_skipped" (text = percent), "closed".
 WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, tuple[int, int], bytes | None, object, str | None]
@@ -104,7 +104,7 @@ class CoreWorker:
             BullrushError: the worker could not work at all (legacy queue, server too old...).
         """
     def unmatched_routes(self) -> dict[str, int]:
-        """Return how many jobs wait in routes without a worker, by slug; empty unless this worker looks after the routes."""
+        """Return how many jobs are in routes without a worker, by the name of the route; empty unless this worker looks after the routes."""
     def stats(self) -> dict[str, int]:
         """Return counts since start: completed, failed, retried, fetched, calls, scans_exhausted, stalled_skipped,
         schedulers_repaired.

@@ -216,9 +216,10 @@ def prometheus_labels(queue: str, labels: Mapping[str, object] | None) -> tuple[
     for name in labels or {}:
         if not _LABEL.fullmatch(name) or name in {"queue", "state", "reason", "route", "le"}:
             raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
-    further = "".join(f', {name}="{_escaped(value)}"' for name, value in (labels or {}).items())
-    return f'queue="{_escaped(queue)}"', further
+    further = "".join(f', {name}="{escaped_label(value)}"' for name, value in (labels or {}).items())
+    return f'queue="{escaped_label(queue)}"', further
 
 
-def _escaped(value: JSON) -> str:
+def escaped_label(value: JSON) -> str:
+    """Return a value as Prometheus reads it between quotes."""
     return str(value).translate(_ESCAPES)

@@ -143,7 +143,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
                 extra={"queue": self.name},
             )
             emit(kind, text, waiting)
-        elif kind == "rerouted":
+        elif kind == "notice":
             LOG.info("%s", text, extra={"queue": self.name})
         elif kind == "lock_lost":
             token, _, job_id = text.partition(" ")

@@ -314,7 +314,9 @@ def read_worker_options(options: Mapping[str, object]) -> WorkerSettings:
     if settings.batch_handler is None and settings.batch_size != 1:
         raise InvalidOptionError("batch_size needs a batch_handler")
     if settings.routes_only and not (settings.profile and settings.profile.self_routes()):
-        raise InvalidOptionError("routes_only=True needs a profile, such as profile={'capabilities': ['gpu']}")
+        raise InvalidOptionError(
+            "routes_only=True needs a profile that has something, such as profile={'capabilities': ['gpu']}"
+        )
     if settings.claim == "scan" and (settings.profile is None or settings.routes_only):
         raise InvalidOptionError(
             "claim='scan' needs a profile, and not routes_only=True: it looks for jobs of the queue itself that match"

@@ -57,7 +57,7 @@ impl CoreQueue {
             let rows = routes.iter().map(|route| {
                 let age = route.oldest_age(now).map_or_else(|| "null".to_owned(), |age| age.to_string());
                 let (name, target) = (serde_json::json!(route.keys.name()), route.entry.to_json());
-                format!("[{name},{target},{},{age},{}]", route.waiting, route.workers)
+                format!("[{name},{target},{},{},{age},{}]", route.waiting, route.active, route.workers)
             });
             Ok(Output::Text(format!("[{}]", rows.collect::<Vec<_>>().join(","))))
         })

@@ -54,7 +54,7 @@ fn describe(event: Event) -> WorkerEvent {
         Event::RouteUnmatched { route, waiting, age } => {
             return ("route_unmatched", None, route, (waiting, age), None, None, None);
         }
-        Event::Rerouted { text } => ("rerouted", text),
+        Event::Notice { text } => ("notice", text),
         Event::Stalled { id, queue } => ("stalled", format!("{queue}:{id}")),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),
         Event::Drained => ("drained", String::new()),

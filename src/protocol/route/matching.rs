@@ -29,6 +29,52 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Whether every worker that matches this target matches the other one as well. For two lists of clauses, each of which needs
+    /// one of its words: each clause there has all the words of one here.
+    #[must_use]
+    pub fn implies(&self, other: &Target) -> bool {
+        let (own, theirs) = (self.clauses(), other.clauses());
+        let covers = |wide: &Clause<'_>, narrow: &Clause<'_>| {
+            narrow.iter().all(|(field, word)| wide.iter().any(|(of, wanted)| of == field && includes(wanted, word)))
+        };
+        theirs.iter().all(|wide| own.iter().any(|narrow| covers(wide, narrow)))
+    }
+
+    /// A worker matches if it has one word of each clause.
+    fn clauses(&self) -> Vec<Clause<'_>> {
+        let fields: [Clause<'_>; 4] = [
+            words("server", self.server.as_slice()),
+            words("stack", &self.stack),
+            words("region", &self.region),
+            words("capabilities", &self.capabilities),
+        ];
+        let mut clauses: Vec<Clause<'_>> = match self.mode {
+            Mode::Any => vec![fields.concat()],
+            Mode::Each => fields.into(),
+            Mode::All => {
+                let [server, stack, region, capabilities] = fields;
+                let each = capabilities.into_iter().map(|word| vec![word]);
+                [server, stack, region].into_iter().chain(each).collect()
+            }
+        };
+        clauses.retain(|clause| !clause.is_empty());
+        clauses
+    }
+}
+
+fn words<'a>(field: &'static str, tokens: &'a [String]) -> Clause<'a> {
+    tokens.iter().map(|token| (field, token.as_str())).collect()
+}
+
+/// Words with their fields.
+type Clause<'a> = Vec<(&'static str, &'a str)>;
+
+/// Whether everything that matches `word` matches `wanted`.
+fn includes(wanted: &str, word: &str) -> bool {
+    wanted == word || wanted.strip_suffix('*').is_some_and(|beginning| word.starts_with(beginning))
+}
+
 fn common(wanted: &[String], had: &[String]) -> bool {
     wanted.iter().any(|token| had.contains(token))
 }

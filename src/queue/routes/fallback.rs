@@ -89,6 +89,21 @@ pub async fn fall_back(
     Ok((!jobs.is_empty()).then_some(Rerouted { from, to, after: *after, jobs }))
 }
 
+/// Whether the fallbacks lead from a route to itself.
+#[must_use]
+pub fn leads_back(route: &RouteStatus, routes: &[RouteStatus]) -> bool {
+    let mut at = route;
+    for _ in routes {
+        let Some(fallback) = &at.entry.fallback else { return false };
+        let Some(next) = routes.iter().find(|next| next.entry.target == fallback.to) else { return false };
+        if next.entry.target == route.entry.target {
+            return true;
+        }
+        at = next;
+    }
+    false
+}
+
 struct Found {
     job: Waiting,
     of_scheduler: bool,

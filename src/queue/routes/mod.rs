@@ -3,5 +3,5 @@
 mod fallback;
 mod status;
 
-pub use fallback::{fall_back, Rerouted, BATCH};
+pub use fallback::{fall_back, leads_back, Rerouted, BATCH};
 pub use status::{route_status, RouteStatus};

@@ -1,5 +1,7 @@
 //! What waits in the routes of a queue, and how many workers may take it.
 
+use std::collections::HashMap;
+
 use redis::{Cmd, Value};
 
 use crate::connection::{Link, Retry};
@@ -12,7 +14,7 @@ const LIVE_MS: i64 = 30_000;
 /// How many routes are asked about per round trip.
 const PAGE: usize = 32;
 /// Commands per route.
-const READS: usize = 8;
+const READS: usize = 9;
 
 /// A route of a queue.
 #[derive(Clone, Debug)]
@@ -25,7 +27,9 @@ pub struct RouteStatus {
     pub due: i64,
     /// Since when the oldest of them may run, ms since the epoch.
     pub since: Option<i64>,
-    /// How many live workers have a profile that matches.
+    /// How many jobs run, or were left by a worker that died.
+    pub active: i64,
+    /// How many workers may take them: live ones whose profile matches, and connected ones of the route itself.
     pub workers: usize,
     /// The server's error if it refuses a key of this route: then nothing is known of its jobs.
     pub error: Option<Error>,
@@ -36,6 +40,16 @@ impl RouteStatus {
     #[must_use]
     pub fn oldest_age(&self, now: i64) -> Option<i64> {
         self.since.map(|since| (now - since).max(0))
+    }
+
+    /// How many jobs it has that no worker looks after.
+    #[must_use]
+    pub fn unmatched(&self) -> i64 {
+        if self.workers == 0 && self.error.is_none() {
+            self.waiting + self.active
+        } else {
+            0
+        }
     }
 }
 
@@ -54,13 +68,36 @@ pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<Rout
         let Ok(entry) = RouteEntry::parse(&pair[0], &pair[1]) else { continue };
         let keys = Keys::new(base.prefix(), &queue_of(base.name(), &pair[0]))?;
         let workers = profiles.iter().filter(|profile| entry.target.matches(profile)).count();
-        found.push(RouteStatus { entry, keys, waiting: 0, due: 0, since: None, workers, error: None });
+        found.push(RouteStatus { entry, keys, waiting: 0, due: 0, since: None, active: 0, workers, error: None });
     }
+    count_connected(link, &mut found).await?;
     for routes in found.chunks_mut(PAGE) {
         look(link, routes, now).await?;
     }
     found.sort_unstable_by(|one, other| one.keys.name().cmp(other.keys.name()));
     Ok(found)
+}
+
+/// Counts the workers that serve a route as a queue, by the names of their connections: they have no profile. Where Redis does not
+/// list the connections, only profiles count.
+async fn count_connected(link: &Link, routes: &mut [RouteStatus]) -> Result<()> {
+    if routes.is_empty() {
+        return Ok(());
+    }
+    let listed = match link.call(&command("CLIENT", &["LIST"]), Retry::Safe).await {
+        Err(Error::Server { .. }) => return Ok(()),
+        listed => reply::text(listed?)?,
+    };
+    let places: HashMap<String, usize> =
+        routes.iter().enumerate().map(|(at, route)| (route.keys.client_name(), at)).collect();
+    for client in listed.lines() {
+        let Some(name) = client.split(' ').find_map(|field| field.strip_prefix("name=")) else { continue };
+        let mut named = name.match_indices(":w:").map(|(end, _)| &name[..end]);
+        if let Some(at) = places.get(name).or_else(|| named.find_map(|queue| places.get(queue))) {
+            routes[*at].workers += 1;
+        }
+    }
+    Ok(())
 }
 
 async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
@@ -80,6 +117,7 @@ async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
         let mut next = || replies.next().unwrap_or(Value::Nil);
         let counts = [next(), next(), next(), next()].map(|count| reply::integer(count).unwrap_or(0));
         (route.waiting, route.due) = (counts.iter().sum(), counts[3]);
+        route.active = reply::integer(next()).unwrap_or(0);
         for first in [next(), next(), next()] {
             let id = match first {
                 Value::Array(mut ids) => ids.pop(),
@@ -116,12 +154,14 @@ async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
 }
 
 fn reads(keys: &Keys, last: &str) -> [Cmd; READS] {
-    let [wait, paused, prioritized, delayed] = ["wait", "paused", "prioritized", "delayed"].map(|name| keys.of(name));
+    let [wait, paused, prioritized, delayed, active] =
+        ["wait", "paused", "prioritized", "delayed", "active"].map(|name| keys.of(name));
     [
         command("LLEN", &[&wait]),
         command("LLEN", &[&paused]),
         command("ZCARD", &[&prioritized]),
         command("ZCOUNT", &[&delayed, "-inf", last]),
+        command("LLEN", &[&active]),
         command("LINDEX", &[&wait, "-1"]),
         command("LINDEX", &[&paused, "-1"]),
         command("ZRANGE", &[&prioritized, "0", "0"]),

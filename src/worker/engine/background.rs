@@ -62,22 +62,13 @@ pub fn start_lane(
         let checker = StalledChecker {
             link: link.clone(),
             keys: keys.clone(),
-            max_stalled_count: options.max_stalled_count,
-            interval: options.stalled_interval,
-            fan_out: options.fan_out,
+            rule: options.stalled_rule(),
             skipped: state.stats.stalled_skipped.clone(),
         };
         let (reported, late, failed) = (state.clone(), state.clone(), state.clone());
-        let (told, wake, counted) = (link.clone(), options.wake(), keys.clone());
-        let queue: Arc<str> = keys.name().into();
+        let (told, of) = (link.clone(), keys.clone());
         tasks.spawn(checker.run(
-            move |ids| {
-                if let Some(hint) = wake.hint(&counted, ids.len()) {
-                    let told = told.clone();
-                    tokio::spawn(async move { hint.send(&told).await });
-                }
-                ids.into_iter().for_each(|id| reported.emit(Event::Stalled { id, queue: queue.clone() }));
-            },
+            move |ids| report_stalled(&reported, &told, &of, ids),
             move |percent| late.emit(Event::ChecksSkipped { percent }),
             move |text| failed.error(text),
         ));
@@ -87,6 +78,16 @@ pub fn start_lane(
         SchedulerWatchdog { link: link.clone(), keys: keys.clone(), repaired: state.stats.schedulers_repaired.clone() };
     let (reported, failed) = (state.clone(), state.clone());
     tasks.spawn(watchdog.run(move |id| reported.emit(Event::SchedulerRepaired { id }), move |text| failed.error(text)));
+}
+
+/// Tell that stalled jobs were put back, and wake workers for them.
+pub fn report_stalled(state: &WorkerState, link: &Link, keys: &Keys, ids: Vec<String>) {
+    if let Some(hint) = state.options.wake().hint(keys, ids.len()) {
+        let link = link.clone();
+        tokio::spawn(async move { hint.send(&link).await });
+    }
+    let queue: Arc<str> = keys.name().into();
+    ids.into_iter().for_each(|id| state.emit(Event::Stalled { id, queue: queue.clone() }));
 }
 
 /// Fail jobs at their deadline.

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::protocol::route::queue_of;
 use crate::protocol::{reply, Keys};
 use crate::scripts::inspect::is_drained;
+use crate::worker::listeners::Event;
 use crate::worker::options::Until;
 
 impl Engine {
@@ -61,10 +62,21 @@ impl Engine {
         let drained = join_all(queues.iter().map(|keys| is_drained(&link, keys, now_ms(), horizon))).await;
         for (keys, drained) in queues.into_iter().zip(drained) {
             if !drained? {
+                self.tell_of_route(&keys);
                 self.undrained = Some(keys);
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Say once per run that only jobs of others keep it from ending.
+    fn tell_of_route(&mut self, keys: &Keys) {
+        if !self.told_of_route && !self.lanes.iter().any(|state| state.lane.keys == *keys) {
+            self.told_of_route = true;
+            let text =
+                format!("waits for jobs in {}, which this worker does not match, until all are drained", keys.name());
+            self.state.emit(Event::Notice { text });
+        }
     }
 }

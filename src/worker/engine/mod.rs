@@ -89,6 +89,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         glanced: Instant::now(),
         waited_after: None,
         undrained: None,
+        told_of_route: false,
         admission: Admission { state: state.clone(), link: link.clone() },
         prefetch: Prefetch::new(state.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
@@ -158,6 +159,8 @@ struct Engine {
     watched_from: usize,
     /// A queue that was not drained at the last look.
     undrained: Option<Keys>,
+    /// It was told that the run waits for jobs that this worker does not take.
+    told_of_route: bool,
     /// Outcomes wait for others, to go in the same call.
     gathering_since: Option<Instant>,
     fetched: u64,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::background::report_stalled;
 use super::MAX_WAIT;
 use crate::clock::now_ms;
 use crate::connection::Link;
@@ -34,20 +35,20 @@ pub async fn watch(state: Arc<WorkerState>, registry: RouteRegistry) {
 /// Look after the routes until dropped.
 pub async fn keep(state: Arc<WorkerState>, link: Link) {
     let keeper = RouteKeeper {
-        link,
+        link: link.clone(),
         keys: state.keys.clone(),
         worker_id: state.options.worker_id.clone(),
         unmatched: state.stats.unmatched.clone(),
+        stalled: (!state.options.skip_stalled_check).then(|| state.options.stalled_rule()),
     };
-    let news = |news: RouteNews| {
-        state.emit(match news {
-            RouteNews::Unmatched(route) => Event::RouteUnmatched {
-                route: route.keys.name().to_owned(),
-                waiting: route.waiting,
-                age: route.oldest_age(now_ms()).unwrap_or(0),
-            },
-            RouteNews::Rerouted(rerouted) => Event::Rerouted { text: rerouted.to_string() },
-        });
+    let news = |news: RouteNews| match news {
+        RouteNews::Stalled(keys, ids) => report_stalled(&state, &link, &keys, ids),
+        RouteNews::Unmatched(route) => state.emit(Event::RouteUnmatched {
+            route: route.keys.name().to_owned(),
+            waiting: route.waiting,
+            age: route.oldest_age(now_ms()).unwrap_or(0),
+        }),
+        RouteNews::Rerouted(rerouted) => state.emit(Event::Notice { text: rerouted.to_string() }),
     };
     keeper.run(news, |text| state.error(text)).await;
 }

@@ -51,8 +51,8 @@ pub enum Event {
         /// For how many ms the oldest of them has waited.
         age: i64,
     },
-    /// Jobs have left a route by its fallback.
-    Rerouted {
+    /// Something for the log that is no error.
+    Notice {
         text: String,
     },
     Drained,

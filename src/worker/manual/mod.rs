@@ -90,9 +90,8 @@ impl Manual {
     pub async fn move_stalled_jobs_to_wait(&self) -> Result<Vec<String>> {
         self.queue.ready().await?;
         let mut stalled = Vec::new();
-        let (max, interval) = (self.options.max_stalled_count, self.options.stalled_interval);
-        let fan_out = self.options.fan_out;
-        stalled_checker::pass(self.link(), self.keys(), max, interval, fan_out, |ids| stalled.extend(ids)).await?;
+        let rule = self.options.stalled_rule();
+        stalled_checker::pass(self.link(), self.keys(), rule, |ids| stalled.extend(ids)).await?;
         Ok(stalled)
     }
 

@@ -121,13 +121,13 @@ def test_a_route_without_a_worker_is_reported_once_and_counted(
     queue.add("young", target=EU)
     told: list[Any] = []
     with caplog.at_level(logging.WARNING, "bullrush"), keeper(told=told) as one:
-        wait_until(lambda: 'route="cap.gpu"' in one.export_prometheus_metrics())
+        wait_until(lambda: f'route="{queue.name}~cap.gpu"' in one.export_prometheus_metrics())
         metrics = one.export_prometheus_metrics().splitlines()
         wait_until(lambda: told)
     label = f'queue="{queue.name}"'
     assert [line for line in metrics if line.startswith("bullmq_route_unmatched")] == [
-        f'bullmq_route_unmatched{{{label}, route="cap.gpu"}} 2',
-        f'bullmq_route_unmatched{{{label}, route="reg.eu"}} 1',
+        f'bullmq_route_unmatched{{{label}, route="{queue.name}~cap.gpu"}} 2',
+        f'bullmq_route_unmatched{{{label}, route="{queue.name}~reg.eu"}} 1',
     ]
     assert told == [(f"{queue.name}~cap.gpu", 2)]
     warnings = [record.getMessage() for record in caplog.records if "No worker takes" in record.getMessage()]
@@ -260,3 +260,16 @@ def test_a_fallback_that_fails_does_not_stop_those_of_other_routes(queue: Queue,
     with keeper():
         wait_until(lambda: [job.name for job in queue.get_completed()] == ["b"])
     assert queue.route({"capabilities": ["a"]}).get_waiting_count() == 1
+
+
+def test_jobs_do_not_go_round_in_circles(queue: Queue, keeper: Any) -> None:
+    one, other = {"region": ["a"]}, {"region": ["b"]}
+    add_old(queue, "a", target={**one, "fallback_after": MINUTE, "fallback": other})
+    queue.add("b", target={**other, "fallback_after": MINUTE, "fallback": one})
+    add_old(queue, "c", target={"region": ["c"], "fallback_after": MINUTE, "fallback": one})
+    errors: list[str] = []
+    with keeper(errors=errors):
+        wait_until(lambda: queue.route(one).get_waiting_count() == 2)
+        wait_until(lambda: len(errors) == 2)
+    assert all("lead in a circle: its jobs stay" in text for text in errors)
+    assert [queue.route({"region": [name]}).get_waiting_count() for name in "abc"] == [2, 1, 0]

@@ -161,6 +161,7 @@ def test_the_examples_of_the_documentation_have_these_names() -> None:
         ({"stack": ["a"], "fallback_after": -1}, "target.fallback_after"),
         ({"stack": ["a"], "fallback_after": 1, "fallback": "far"}, "must be 'base' or a target"),
         ({"stack": ["a"], "fallback_after": 1, "fallback": {"stack": ["a"]}}, "must be another target"),
+        ({"stack": ["a"], "fallback_after": 1, "fallback": {"stack": ["a"], "region": ["eu"]}}, "must be wider"),
         ({"stack": ["a"], "fallback_after": 1, "fallback": {"fallback_after": 1}}, "has no option 'fallback_after'"),
         ({"fallback_after": 1}, "needs a criterion"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final, Literal
 
+from bullrush._core import route_base
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, JobFailedError, JobWaitTimeoutError, from_code
 from bullrush.events.queue_events import QueueEventsCalls
@@ -66,10 +67,11 @@ class JobResultWait(JobFields):
                 if not exists:
                     end = from_event or await signal.last()
                     if end is None or end[0] == "removed":
+                        moved = ", or the fallback of its route moved it" if route_base(self.queue_name) else ""
                         raise from_code(
                             -1,
                             f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not exist. "
-                            "It was removed, or remove_on_complete or remove_on_fail removed it when it finished",
+                            f"It was removed, or remove_on_complete or remove_on_fail removed it when it finished{moved}",
                         )
                 if end is not None:
                     return self._result(*end)

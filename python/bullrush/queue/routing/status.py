@@ -22,20 +22,23 @@ class RouteStatus:
         queue: the name of the route.
         target: what its jobs need, with the fallback of the route.
         waiting: how many jobs may run now: those that wait, are prioritized or paused, and delayed ones that are due.
-        oldest_age: for how many ms the oldest of them has waited; None if there is none.
-        workers: how many live workers have a profile that matches. Workers of Node have no profile and do not count.
+        active: how many jobs run, or were left by a worker that died.
+        oldest_age: for how many ms the oldest job that waits has waited; None if there is none.
+        workers: how many workers may take them: live ones whose profile matches, and connected ones of the route itself,
+            also of Node. Where Redis does not list its connections, only profiles count.
     """
 
     queue: str
     target: Target
     waiting: int
+    active: int
     oldest_age: int | None
     workers: int
 
     @property
     def unmatched(self) -> bool:
-        """True if jobs wait and no worker takes them."""
-        return self.waiting > 0 and self.workers == 0
+        """True if jobs wait, or were left by a worker that died, and no other worker takes them."""
+        return self.waiting + self.active > 0 and self.workers == 0
 
 
 class QueueRouteStatus(QueueRoutes):
@@ -52,7 +55,7 @@ class QueueRouteStatus(QueueRoutes):
             InvalidOptionError: this queue is a route itself.
 
         Redis:
-            One round trip, and two for each 32 routes; constant time per route.
+            Two round trips, and two for each 32 routes; constant time per route and connection (CLIENT LIST).
         """
         base = route_base(self._name)
         if base is not None:

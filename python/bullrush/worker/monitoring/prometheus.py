@@ -9,7 +9,7 @@ from typing import Final, Generic
 from bullrush._core import CoreWorker
 from bullrush.base.operation import operation
 from bullrush.job.job import JobT
-from bullrush.queue.monitoring import prometheus_labels
+from bullrush.queue.monitoring import escaped_label, prometheus_labels
 from bullrush.worker.monitoring.health import HealthCalls
 
 #: Metric -> the counter of the core, and what it is.
@@ -66,9 +66,9 @@ class MetricsCalls(HealthCalls[JobT], Generic[JobT]):
         for name, (value, text) in gauges.items():
             lines += [*_titles(name, text, "gauge"), f"{name}{{{given}}} {value}"]
         unmatched = "bullmq_route_unmatched"
-        lines += _titles(unmatched, "Jobs that wait in routes without a worker, told by one of the workers", "gauge")
+        lines += _titles(unmatched, "Jobs in routes without a worker, told by one of the workers", "gauge")
         routes = run.core.unmatched_routes() if run else {}
-        lines += [f'{unmatched}{{{given}, route="{slug}"}} {waiting}' for slug, waiting in routes.items()]
+        lines += [f'{unmatched}{{{given}, route="{escaped_label(name)}"}} {count}' for name, count in routes.items()]
         limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]
         found = run.core.histograms() if run else {}
         for name, (key, text) in _HISTOGRAMS.items():
