@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "worker": Command("worker.command", "run workers, tasks or handlers by their import path"),
     "info": Command("queues.info", "all queues: counts, workers, jobs per minute"),
     "counts": Command("queues.counts", "the number of jobs per state"),
+    "routes": Command("queues.routes", "jobs with a target: what waits where, and for how many workers"),
     "workers": Command("queues.workers", "the connected workers"),
     "schedulers": Command("queues.schedulers", "the job schedulers"),
     "jobs": Command("jobs.command", "list, search, show, retry, promote, remove or cancel jobs"),

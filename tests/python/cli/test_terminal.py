@@ -15,6 +15,7 @@ from tests.waiting import wait_until
 SEEN = {
     "info QUEUE": ["delayed", "QUEUE"],
     "counts QUEUE": ["delayed", "failed"],
+    "routes QUEUE": ["No job of 'QUEUE' had a target yet."],
     "workers QUEUE": ["No worker of 'QUEUE' is connected."],
     "schedulers QUEUE": ["nightly", "0 3 * * *"],
     "jobs list QUEUE": ["welcome", "completed", "no such user"],

@@ -19,7 +19,8 @@ EXAMPLES = """\
   bullrush add mail welcome '{"user": 7}' --delay 10m --attempts 3 --backoff 30s
   bullrush add mail digest @users.json --job-id digest-2026-05
   jq -n '{user: 7}' | bullrush add mail welcome -
-  bullrush add mail welcome --options '{"deduplication": {"id": "user-7", "ttl": 5000}}'"""
+  bullrush add mail welcome --options '{"deduplication": {"id": "user-7", "ttl": 5000}}'
+  bullrush add video encode --options '{"target": {"capabilities": ["gpu"]}}'"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from typing import Final, TypedDict
 
 from bullrush.cli.terminal.ending import FAILED
@@ -12,11 +13,14 @@ from bullrush.cli.terminal.options import add_connection, duration, known_queue,
 from bullrush.cli.terminal.output import say, write, write_json, write_table
 from bullrush.errors import LegacyQueueError, RedisServerError
 from bullrush.queue import Queue, queue_names
+from bullrush.queue.routing import RouteStatus
+from bullrush.routing import route_base
 from bullrush.url import address
 
 EXAMPLES = """\
   bullrush info                      all queues
   bullrush info mail video           these two
+  bullrush info --routes             also each route of a queue, which is otherwise in its line
   bullrush info --watch              again every 2 seconds; Ctrl-C ends it
   bullrush info --json | jq '.[] | select(.counts.failed > 0) | .queue'"""
 
@@ -34,14 +38,16 @@ class QueueInfo(TypedDict):
         queue: its name.
         prefix: the prefix of its keys.
         paused: whether it is paused.
-        counts: the number of jobs per state.
-        workers: the number of connected workers.
+        routes: the number of its routes that are in this line.
+        counts: the number of jobs per state, with those of the routes.
+        workers: the number of connected workers; of a route those that take its jobs.
         rates: completed and failed jobs in the last full minute; None if no worker counts metrics.
     """
 
     queue: str
     prefix: str
     paused: bool
+    routes: int
     counts: dict[str, int]
     workers: int
     rates: dict[str, int | None]
@@ -50,6 +56,7 @@ class QueueInfo(TypedDict):
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("queues", nargs="*", metavar="QUEUE", help="only these queues (default: all)")
+    parser.add_argument("--routes", action="store_true", help="a line for each route, and not one with its queue")
     parser.add_argument(
         "--watch",
         type=duration,
@@ -80,36 +87,79 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    return options.queues or sorted(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+    if options.queues:
+        return list(options.queues)
+    names = set(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+    if not options.routes:
+        # A queue of which only routes were used has no key of its own by which it is found.
+        bases = {base for name in names if (base := route_base(name)) is not None} - names
+        names.update(base for base in bases if _has_routes(open_queue(options, base)))
+    return sorted(names)
+
+
+def _has_routes(queue: Queue) -> bool:
+    try:
+        return bool(queue.route_status())
+    except (LegacyQueueError, RedisServerError):
+        return True  # it is reported when it is read
+
+
+def _routes_of(queue: Queue) -> list[RouteStatus]:
+    return queue.route_status() if route_base(queue.name) is None else []
 
 
 def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
     """Return the queues that can be read, and the exit code: one broken queue must not hide all others."""
-    found = []
+    found: list[QueueInfo] = []
     code = 0
-    for name in _names(options):
+    names = _names(options)
+    folded: set[str] = set()
+    # Bases come before their routes, also in a list that somebody has given.
+    for name in sorted(names, key=lambda name: route_base(name) is not None):
+        if name in folded:
+            continue
         try:
-            found.append(_read(open_queue(options, name)))
+            queue = open_queue(options, name)
+            routes = [] if options.routes else [route.queue for route in _routes_of(queue)]
+            found.append(_read(options, queue, [open_queue(options, route) for route in routes]))
+            if not options.queues:
+                folded.update(routes)
         except (LegacyQueueError, RedisServerError) as error:
             if len(options.queues) == 1:
                 raise
             say(f"{name}: {error}")
             code = FAILED
-    return found, code
+    return sorted(found, key=lambda info: names.index(info["queue"])), code
 
 
-def _read(queue: Queue) -> QueueInfo:
-    counts = queue.get_job_counts()
+def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) -> QueueInfo:
+    counts = queue.get_job_counts(routes=bool(routes))
     # The jobs of a paused queue are in another list, but they wait all the same.
     counts["waiting"] += counts.pop("paused")
     return {
         "queue": queue.name,
         "prefix": queue.prefix,
         "paused": queue.is_paused(),
+        "routes": len(routes),
         "counts": counts,
-        "workers": queue.get_workers_count(),
-        "rates": {"completed": _rate(queue, "completed"), "failed": _rate(queue, "failed")},
+        "workers": workers_of(options, queue),
+        "rates": {kind: _sum([_rate(one, kind) for one in (queue, *routes)]) for kind in ("completed", "failed")},
     }
+
+
+def workers_of(options: argparse.Namespace, queue: Queue) -> int:
+    """Return how many workers take the jobs of a queue. Those of a route may be connected as workers of its base."""
+    connected = queue.get_workers_count()
+    base = route_base(queue.name)
+    if base is None:
+        return connected
+    routes = open_queue(options, base).route_status()
+    return max([connected, *(route.workers for route in routes if route.queue == queue.name)])
+
+
+def _sum(rates: Sequence[int | None]) -> int | None:
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known else None
 
 
 def _rate(queue: Queue, kind: str) -> int | None:
@@ -127,7 +177,7 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     titles = ["queue", *states, "workers", "done/min", "failed/min"]
     rows = [
         [
-            info["queue"] + (" (paused)" if info["paused"] else ""),
+            info["queue"] + (f" +{info['routes']}" if info["routes"] else "") + (" (paused)" if info["paused"] else ""),
             *(info["counts"][state] for state in states),
             info["workers"],
             info["rates"]["completed"],
@@ -137,5 +187,7 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     ]
     write(f"{len(found)} queue{'s' if len(found) > 1 else ''} at {place}")
     write_table(titles, rows)
+    if any(info["routes"] for info in found):
+        say("+N: with its N routes; --routes shows each, 'bullrush routes QUEUE' says what waits there.")
     if all(info["rates"]["completed"] is None for info in found):
         say("No jobs per minute: no worker has the option metrics, or none has run for a minute.")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from bullrush.cli.queues.info import workers_of
 from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import say, write_json, write_table
+from bullrush.routing import route_base
 
 EXAMPLES = """\
   bullrush workers mail
@@ -19,11 +21,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the workers. JSON: a list of objects with the fields of Redis' CLIENT LIST."""
-    workers = known_queue(options).get_workers()
+    queue = known_queue(options)
+    workers = queue.get_workers()
     if options.json:
         write_json(workers)
     elif not workers:
-        say(f"No worker of {options.queue!r} is connected.")
+        base = route_base(options.queue)
+        others = workers_of(options, queue) if base else 0
+        by_profile = f" {others} of {base!r} take its jobs, since their profile matches." if others else ""
+        say(f"No worker of {options.queue!r} is connected.{by_profile}")
     else:
         titles = ["name", "address", "connected for", "idle for"]
         write_table(titles, [[_name(w), w.get("addr"), _seconds(w, "age"), _seconds(w, "idle")] for w in workers])
