@@ -37,13 +37,13 @@ def test_routes_work_on_a_cluster_with_a_hash_tag(cluster: str) -> None:
 
 
 def test_a_job_is_not_added_where_workers_would_not_find_it(server: Any, own_redis: Redis) -> None:
-    own_redis.execute_command("ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all", "-incr")
+    own_redis.execute_command("ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all", "-set")
     with Queue("video", url=server.url.replace("redis://", "redis://limited:secret@")) as queue:
         for _ in range(2):
             with pytest.raises(RedisServerError, match="NOPERM"):
                 queue.add("a", target=GPU)
         assert own_redis.keys("*:wait") == []
         assert own_redis.keys("*:ext:*") == []
-        own_redis.execute_command("ACL", "SETUSER", "limited", "+incr")
+        own_redis.execute_command("ACL", "SETUSER", "limited", "+set")
         assert queue.add("a", target=GPU).id == "1"
         assert own_redis.hkeys("bull:video:ext:routes") == ["cap.gpu"]

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from bullrush import FlowProducer, Job, Queue, Worker, aio, errors
-from bullrush.job.calls import end_signals
+from bullrush.job.calls import end_signals, wait_until_finished
 from tests.waiting import wait_until
 
 CHANNEL = "bull:ext:chainc"
@@ -189,7 +189,17 @@ def test_only_finished_jobs_with_the_option_are_told(queue: Queue, redis: Redis,
 
 
 @pytest.mark.parametrize("messages", ["delivered"], indirect=True)
-def test_events_of_a_queue_are_read_once_for_all_waits(queue: Queue, redis: Redis, start: Callable) -> None:
+def test_events_of_a_queue_are_read_once_for_all_waits(
+    queue: Queue, redis: Redis, start: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Followed(end_signals.FollowedEvents):
+        def begin(self, left: float) -> Any:
+            following.append(self._job_id)
+            return super().begin(left)
+
+    following: list[str] = []
+    monkeypatch.setattr(wait_until_finished, "FollowedEvents", Followed)
+
     def readers() -> int:
         clients = redis.client_list()
         return sum(client["cmd"] in {"xread", "xrevrange"} or client["name"].endswith(":qe") for client in clients)
@@ -198,6 +208,7 @@ def test_events_of_a_queue_are_read_once_for_all_waits(queue: Queue, redis: Redi
     jobs = [queue.add("n", n, remove_on_complete=True) for n in range(4)]
     for job in jobs:
         waits.start(job, via="events")
+    wait_until(lambda: set(following) == {job.id for job in jobs})
     wait_until(lambda: readers() == 1)
     start(lambda job: go.wait(20) and job.data)
     go.set()

@@ -79,6 +79,8 @@ def test_a_job_that_another_worker_takes_away_is_cancelled(
     job = queue.add("n", {})
     loser = start(first.__call__)
     wait_until(lambda: first.started == [job.id])
+    # Or else it might take the job again, once its handler is cancelled.
+    loser.pause(do_not_wait_active=True)
     take_away(redis, queue, job)
     start(lambda _job: second.set(), skip_stalled_check=False, stalled_interval=100)
     assert second.wait(20)

@@ -174,7 +174,10 @@ def test_two_producers_and_six_consumers(queue: Queue) -> None:
 
 @pytest.mark.parametrize("messages", ["delivered"], indirect=True)
 def test_three_of_five_listeners_wake_for_three_jobs(telling: Queue, redis_url: str, queue: Queue) -> None:
-    """Each claims as many jobs as it was granted."""
+    """Each claims as many jobs as it was granted.
+
+    A server that does not know the script yet may get the message twice, and then nothing is granted for the other one.
+    """
     granted: list[int] = []
     with ExitStack() as stack:
         for number in range(5):
@@ -189,8 +192,8 @@ def test_three_of_five_listeners_wake_for_three_jobs(telling: Queue, redis_url: 
 
             listener.listen("sched", queue.name, wake)
         telling.add_bulk(many(3))
-        wait_until(lambda: len(granted) == 5)
-    assert sorted(granted) == [0, 0, 1, 1, 1]
+        wait_until(lambda: len(granted) >= 5 and sum(granted) >= 3)
+    assert sorted(granted, reverse=True)[:5] == [1, 1, 1, 0, 0]
     assert queue.get_active_count() == 3
 
 
