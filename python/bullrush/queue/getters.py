@@ -15,6 +15,7 @@ from bullrush.values.encoding import read_number
 from bullrush.values.naming import check_given_id, nearest
 
 if TYPE_CHECKING:
+    from bullrush._core import CoreQueue
     from bullrush.job.record import Record
 
 _STATES: Final = ("active", "completed", "delayed", "failed", "paused", "prioritized", "waiting", "waiting-children")
@@ -288,6 +289,12 @@ class QueueGetters(QueueRouteStatus, Generic[JobT]):
     async def _jobs(self, types: Sequence[str], start: int, end: int, *, asc: bool) -> list[JobT]:
         records = await reply(self.core.get_jobs(_keys(_checked_states(types)), start, end, asc))
         return [self._job(record) for record in records if record is not None]
+
+    async def _counts_of(self, cores: Iterable[CoreQueue]) -> list[dict[str, int]]:
+        """Return the number of jobs in each state for several queues, which are asked at the same time."""
+        states = _checked_states([])
+        found = await replies([core.get_counts(_keys(states)) for core in cores])
+        return [dict(zip(states, counts, strict=True)) for counts in found]
 
     async def _counts(self, types: Sequence[str]) -> dict[str, int]:
         asked = _checked_states(types)

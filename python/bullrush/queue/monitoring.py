@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Literal, TypedDict
 
 from bullrush.base.operation import operation, reply
@@ -111,7 +112,7 @@ class QueueMonitoring(QueueGetters[JobT]):
 
     @operation
     async def export_prometheus_metrics(
-        self, labels: Mapping[str, object] | None = None, *, oldest_job: bool = False
+        self, labels: Mapping[str, object] | None = None, *, oldest_job: bool = False, routes: bool = False
     ) -> str:
         """Return metrics of the queue in the text format of Prometheus.
 
@@ -121,27 +122,36 @@ class QueueMonitoring(QueueGetters[JobT]):
         Args:
             labels: further labels for every line, such as ``{"env": "prod"}``.
             oldest_job: True adds ``bullmq_oldest_due_job_age_seconds``: for how long the oldest job that is due has
-                waited, 0 if none is. It costs two round trips.
+                waited, 0 if none is. It costs two round trips, also per route.
+            routes: True adds the lines of each route of the queue, with its name as ``queue``. A queue may have 256.
 
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.
         """
-        queue, further = prometheus_labels(self.name, labels)
+        _, further = prometheus_labels(self.name, labels)
+        cores = {self.name: self.core, **(await self._cores_by_route() if checks.boolean("routes", routes) else {})}
+        queues = {name: prometheus_labels(name, None)[0] for name in cores}
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]
-        for state, count in (await self._counts([])).items():
-            lines.append(f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}')
+        for queue, counts in zip(queues.values(), await self._counts_of(cores.values()), strict=True):
+            lines += [
+                f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}' for state, count in counts.items()
+            ]
         kinds = ("completed", "failed")
-        totals = await reply(self.core.commands([["HGET", self.to_key(f"metrics:{kind}"), "count"] for kind in kinds]))
+        keys = [_key(self.prefix, name, f"metrics:{kind}") for kind in kinds for name in cores]
+        totals = await reply(self.core.commands([["HGET", key, "count"] for key in keys]))
         if any(total is not None for total in totals):
-            for kind, total in zip(kinds, totals, strict=True):
-                name = f"bullmq_job_{kind}_total"
-                lines += [f"# HELP {name} Total number of {kind} jobs", f"# TYPE {name} counter"]
-                lines.append(f"{name}{{{queue}{further}}} {int(total or 0)}")
+            for place, kind in enumerate(kinds):
+                metric = f"bullmq_job_{kind}_total"
+                lines += [f"# HELP {metric} Total number of {kind} jobs", f"# TYPE {metric} counter"]
+                of_kind = totals[place * len(cores) : (place + 1) * len(cores)]
+                for queue, total in zip(queues.values(), of_kind, strict=True):
+                    lines.append(f"{metric}{{{queue}{further}}} {int(total or 0)}")
         if oldest_job:
-            age = (await due_work(self.core, self.to_key)).oldest_age or 0
-            name = "bullmq_oldest_due_job_age_seconds"
-            lines += [f"# HELP {name} Time that the oldest job that is due has waited", f"# TYPE {name} gauge"]
-            lines.append(f"{name}{{{queue}{further}}} {age / 1000}")
+            metric = "bullmq_oldest_due_job_age_seconds"
+            lines += [f"# HELP {metric} Time that the oldest job that is due has waited", f"# TYPE {metric} gauge"]
+            for name, core in cores.items():
+                age = (await due_work(core, partial(_key, self.prefix, name))).oldest_age or 0
+                lines.append(f"{metric}{{{queues[name]}{further}}} {age / 1000}")
         return "\n".join(lines)
 
     @operation
@@ -196,6 +206,10 @@ class QueueMonitoring(QueueGetters[JobT]):
         if type not in {"processed", "pending"}:
             raise InvalidOptionError(f"type must be 'processed' or 'pending', not {type!r}")
         return await dependency_page(self.core, self.to_key(parent_id), type, start, end)
+
+
+def _key(prefix: str, queue: str, part: str) -> str:
+    return f"{prefix}:{queue}:{part}"
 
 
 def _beginnings(name: str, endings: tuple[str, ...]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from bullrush.values.checks import Duration
 from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.logs import log_close, log_start, logs_failures
+from bullrush.worker.logs import log_close, log_start, log_without_effect, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.monitoring.prometheus import MetricsCalls
 from bullrush.worker.option_checks import check_concurrency
@@ -138,6 +138,8 @@ class WorkerCalls(MetricsCalls[JobT]):
             core.report_outcomes(self._wants_outcomes())
             core.report_failures(logs_failures() or self._telemetry is not None)
             log_start(self, self._url, self._concurrency)
+            if not self._lanes:
+                log_without_effect(self, self._settings)
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
             if self._manual is not None:
                 self._manual.unregister()

@@ -42,6 +42,18 @@ def log_start(worker: Any, url: str, concurrency: int) -> None:
     )
 
 
+def log_without_effect(worker: Any, settings: Any) -> None:
+    """Log which options of a worker of one queue are for workers of several queues."""
+    given = [name for name in ("strict", "share_rate_limit") if settings.profile is None and getattr(settings, name)]
+    for name in given:
+        LOG.warning(
+            "%s=True has no effect: the worker of queue %r has no profile, so it serves no routes",
+            name,
+            worker.shown_queues,
+            extra={"queue": worker.name},
+        )
+
+
 def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
     """Log that a run has ended, and which jobs it has left: it was closed by force, or its time to close was over."""
     if left:

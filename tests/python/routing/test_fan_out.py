@@ -117,3 +117,22 @@ def test_coroutines_pause_and_count_with_routes(redis_url: str, queue_name: str)
             assert await queue.get_job_counts("paused", routes=True) == {"paused": 0}
 
     asyncio.run(use())
+
+
+def test_the_metrics_of_a_queue_have_lines_for_its_routes(routed: Queue, redis_url: str) -> None:
+    with Worker(f"{routed.name}~cap.gpu", lambda job: None, url=redis_url, metrics={"max_data_points": 5}) as worker:
+        worker.run(until="drained")
+    names = (routed.name, f"{routed.name}~cap.gpu", f"{routed.name}~reg.eu")
+    lines = routed.export_prometheus_metrics({"env": "e"}, oldest_job=True, routes=True).splitlines()
+    waiting = [line for line in lines if 'state="waiting"' in line]
+    assert waiting == [
+        f'bullmq_job_count{{queue="{name}", state="waiting", env="e"}} {count}'
+        for name, count in zip(names, (1, 0, 2), strict=True)
+    ]
+    completed = [line for line in lines if line.startswith("bullmq_job_completed_total{")]
+    assert [line[-1] for line in completed] == ["0", "1", "0"]
+    assert [line.startswith("# TYPE") for line in lines].count(True) == 4
+    ages = {line.split('"')[1]: float(line.split()[-1]) for line in lines if line.startswith("bullmq_oldest_due_job")}
+    assert list(ages) == list(names)
+    assert [age > 0 for age in ages.values()] == [True, False, True]
+    assert "~" not in routed.export_prometheus_metrics()

@@ -117,3 +117,12 @@ def test_a_worker_of_a_route_has_no_profile(queue_name: str) -> None:
     with pytest.raises(InvalidOptionError, match=rf"give the base: Worker\('{queue_name}', \.\.\., profile=\.\.\.\)"):
         Worker(route, lambda job: None, profile=GPU)
     assert Worker(route, lambda job: None).name == route
+
+
+def test_options_for_routes_without_a_profile_are_reported(
+    worker: Callable[..., Worker], caplog: pytest.LogCaptureFixture
+) -> None:
+    worker(lambda job: None, strict=True, share_rate_limit=True).run(until="empty")
+    worker(lambda job: None, strict=True, share_rate_limit=True, profile=GPU).run(until="empty")
+    reported = [text for text in caplog.messages if "has no effect" in text]
+    assert [text.split("=")[0] for text in reported] == ["strict", "share_rate_limit"]

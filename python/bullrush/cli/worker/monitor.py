@@ -19,6 +19,7 @@ class Monitor:
 
     def __init__(self, workers: Sequence[AnyWorker]) -> None:
         self._workers: Sequence[Any] = workers
+        self._routed = any(worker.profile is not None for worker in self._workers)
         queues = [queue for worker in workers for queue in worker.monitored_queues(_TIMEOUT_MS)]
         self._queues = list({queue.qualified_name: queue for queue in queues}.values())
 
@@ -36,7 +37,7 @@ class Monitor:
         texts = []
         for queue in self._queues:
             try:
-                texts.append(queue.export_prometheus_metrics(oldest_job=True))
+                texts.append(queue.export_prometheus_metrics(oldest_job=True, routes=self._routed))
             except BullrushError:
                 continue
         return merged(texts)

@@ -30,8 +30,12 @@ class QueueRoutes(RoutedHandle):
 
     async def _route_cores(self) -> list[CoreQueue]:
         """Return the registered routes. A call on these goes to all of them at the same time."""
+        return [*(await self._cores_by_route()).values()]
+
+    async def _cores_by_route(self) -> dict[str, CoreQueue]:
+        """Return the registered routes by their names; see `_route_cores`."""
         settings: CoreSettings = {**self._core_settings, "skip_metas_update": True}
-        return [CoreQueue(self._url, self._prefix, name, **settings) for name in await self._registered()]
+        return {name: CoreQueue(self._url, self._prefix, name, **settings) for name in await self._registered()}
 
 
 async def replies(pending: Iterable[Pending[T]]) -> list[T]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bullrush import Queue
+from bullrush import Queue, Worker
 from bullrush.cli import main
+from bullrush.cli.worker.monitor import Monitor
 from tests.waiting import wait_until
 
 from .conftest import Start
@@ -72,3 +73,14 @@ def test_wrong_words_about_queues_and_profiles_are_refused(
     assert code == 2
     assert told in capsys.readouterr().err
     monkeypatch.delitem(sys.modules, "jobs", raising=False)
+
+
+def test_the_metrics_of_a_worker_with_a_profile_have_its_routes(queue: Queue, redis_url: str) -> None:
+    queue.add("a", target={"capabilities": ["gpu"]})
+    with (
+        Worker(queue.name, lambda job: None, url=redis_url, profile={"server": "a"}) as routed,
+        Worker(queue.name, lambda job: None, url=redis_url) as plain,
+    ):
+        line = f'bullmq_job_count{{queue="{queue.name}~cap.gpu", state="waiting"}} 1'
+        assert line in Monitor([routed]).queues()
+        assert line not in Monitor([plain]).queues()
