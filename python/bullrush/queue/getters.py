@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import JobCalls, JobT
+from bullrush.queue.routing.profiles import QueueProfiles
 from bullrush.queue.routing.routes import replies
-from bullrush.queue.routing.status import QueueRouteStatus
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
 from bullrush.values.naming import check_given_id, nearest
@@ -37,7 +37,7 @@ class GlobalRateLimit(TypedDict):
     duration: int
 
 
-class QueueGetters(QueueRouteStatus, Generic[JobT]):
+class QueueGetters(QueueProfiles, Generic[JobT]):
     """The calls that only read."""
 
     _job_type: ClassVar[Callable[..., JobCalls]]

@@ -40,7 +40,7 @@ def test_routes_shows_what_waits_and_which_routes_nobody_serves(run: Callable, r
         (f"{routed.name}~cap.gpu", GPU, 2, 1, False),
         (f"{routed.name}~reg.eu", {"region": ["eu"]}, 1, 0, True),
     ]
-    assert europe["oldest_age"] >= 0
+    assert europe["oldest_age"] >= 0 and europe["active"] == 0
     ended = run("routes", routed.name)
     assert '{"capabilities":["gpu"]}' in ended.out
     assert ended.err == f"No worker takes the jobs of {routed.name}~reg.eu.\n"
@@ -63,6 +63,14 @@ def test_info_counts_routes(run: Callable, routed: Queue, redis: Redis) -> None:
     assert "--routes shows each" in ended.err
     [info] = run("info", routed.name, "--routes", "--json").json
     assert (info["routes"], info["counts"]["waiting"]) == (0, 1)
+
+
+def test_workers_shows_their_profiles(run: Callable, gpu: Worker, routed: Queue, redis: Redis) -> None:
+    dead = {"dead": '{"profile":{},"ts":1}', "strange": "[]", "other": "{"}
+    redis.hset(routed.to_key("ext:workers"), mapping=dead)
+    assert run("workers", routed.name, "--profiles", "--json").json == {gpu.id: GPU} == routed.get_profiles()
+    assert '{"capabilities":["gpu"]}' in run("workers", routed.name, "--profiles").out
+    assert "has a profile" in run("workers", f"{routed.name}~cap.gpu", "--profiles").err
 
 
 @pytest.mark.usefixtures("gpu")

@@ -154,7 +154,7 @@ def workers_of(options: argparse.Namespace, queue: Queue) -> int:
     if base is None:
         return connected
     routes = open_queue(options, base).route_status()
-    return max([connected, *(route.workers for route in routes if route.queue == queue.name)])
+    return next((route.workers for route in routes if route.queue == queue.name), connected)
 
 
 def _sum(rates: Sequence[int | None]) -> int | None:

@@ -27,10 +27,17 @@ def run(options: argparse.Namespace) -> int:
         say(f"No job of {options.queue!r} had a target yet.")
     else:
         rows = [
-            [route.queue, compact(route.target), route.waiting, _seconds(route.oldest_age), route.workers]
+            [
+                route.queue,
+                compact(route.target),
+                route.waiting,
+                route.active,
+                _seconds(route.oldest_age),
+                route.workers,
+            ]
             for route in found
         ]
-        write_table(["route", "target", "waiting", "oldest", "workers"], rows)
+        write_table(["route", "target", "waiting", "active", "oldest", "workers"], rows)
         for route in found:
             if route.unmatched:
                 say(f"No worker takes the jobs of {route.queue}.")
