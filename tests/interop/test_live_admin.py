@@ -23,6 +23,19 @@ def test_we_see_their_workers(ours, theirs, queue_name, redis_url):
         assert (worker["name"], worker["rawname"]) == (queue_name, by_id[worker["id"]]["rawname"])
 
 
+@pytest.mark.parametrize("name", [None, "their-worker"])
+def test_their_workers_count_as_workers_of_the_route_that_they_serve(ours, node, queue_name, name):
+    target = {"capabilities": ["gpu"]}
+    ours.add("a", target=target, delay=60_000)
+    route = TheirQueue(node, f"{queue_name}~cap.gpu")
+    try:
+        with route.worker(**({"name": name} if name else {})):
+            wait_until(lambda: [status.workers for status in ours.route_status()] == [1])
+        wait_until(lambda: [status.workers for status in ours.route_status()] == [0])
+    finally:
+        route.close()
+
+
 SETTINGS: list[tuple[Any, ...]] = [
     ("setGlobalConcurrency", 3), ("setGlobalConcurrency", 4), ("removeGlobalConcurrency",), ("removeGlobalConcurrency",),
     ("setGlobalRateLimit", 3, 100), ("setGlobalRateLimit", 3, 100), ("removeGlobalRateLimit",), ("removeGlobalRateLimit",),

@@ -184,7 +184,7 @@ def test_a_job_whose_id_is_taken_gets_another_one(queue: Queue, keeper: Any, cap
         wait_until(lambda: "went to" in caplog.text)
     [job] = queue.get_completed()
     assert (job.id, job.data) == ("2", {"of": "mine"})
-    assert "1 is 2 there" in caplog.text
+    assert "job 1 has the id 2 there" in caplog.text
 
 
 def test_a_scheduler_of_a_route_goes_on_there(queue: Queue, keeper: Any) -> None:
