@@ -45,7 +45,7 @@ end
 for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta', 'marker' }) do
   call('DEL', P .. name)
 end
-for _, name in ipairs({ 'routes', 'rver', 'workers' }) do
+for _, name in ipairs({ 'routes', 'rver', 'workers', 'routewd', 'hint' }) do
   call('DEL', P .. 'ext:' .. name)
 end
 for _, state in ipairs({ 'completed', 'failed' }) do

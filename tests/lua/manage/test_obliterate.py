@@ -19,7 +19,7 @@ def full(queue, client, store, pause):
     client.set(f"{base}de:foreign", "someone")
     client.zadd(f"{base}repeat", {"s": 20})
     client.hset(f"{base}repeat:s", "name", "n")
-    for name in ("delay", "stalled-check", "id", "pc", "limiter"):
+    for name in ("delay", "stalled-check", "id", "pc", "limiter", "ext:rver", "ext:routewd", "ext:hint"):
         client.set(f"{base}{name}", 1)
     client.sadd(f"{base}stalled", "in-active")
     client.xadd(f"{base}events", {"event": "paused"})
