@@ -7,10 +7,10 @@ is one command of the protocol; all connections share the limit.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import threading
-from urllib.parse import urlsplit
+from functools import partial
+
+from benches.harness.relay import run
 
 _PIECE = 1 << 18
 
@@ -81,24 +81,8 @@ async def _forward(source: asyncio.StreamReader, target: asyncio.StreamWriter, p
         target.close()
 
 
-async def serve(url: str, rate: float) -> None:
-    """Serve until the process ends."""
-    pace, server = Pace(rate), urlsplit(url)
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, forth = await asyncio.open_connection(server.hostname, server.port)
-        await asyncio.gather(_forward(reader, forth, pace), _forward(back, writer, None))
-
-    listening = await asyncio.start_server(connected, "127.0.0.1", 0)
-    print(listening.sockets[0].getsockname()[1], flush=True)
-    async with listening:
-        await listening.serve_forever()
-
-
 def main() -> None:
-    # The end of the input ends the proxy, also when its parent is killed.
-    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
-    asyncio.run(serve(sys.argv[1], float(sys.argv[2])))
+    run(partial(_forward, pace=Pace(float(sys.argv[2]))), partial(_forward, pace=None))
 
 
 if __name__ == "__main__":
