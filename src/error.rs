@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::refusal::{self, Followed};
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why an operation failed. No text ever holds a password.
@@ -37,6 +39,9 @@ pub enum Error {
     /// An error reply of the server: `OOM`, `NOPERM`, `WRONGTYPE`, `ERR`...
     #[error("{code} {message}")]
     Server { code: String, message: String },
+    /// The jobs are not where `durable` wants them; the text says whether they were added.
+    #[error("{0}")]
+    NotDurable(String),
     /// A value that the server never accepts: it closes the connection each time.
     #[error("{0}")]
     TooLarge(String),
@@ -44,26 +49,18 @@ pub enum Error {
     Closed,
 }
 
-/// Codes of a server that is busy or not ready yet. They pass by themselves.
-const BUSY: [&str; 5] = ["LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"];
-
-/// Further codes of errors that pass, when an operator repairs the cause.
-/// `WRONGTYPE` is here because it is about a key of the queue. For a damaged key of a job, only that job is refused.
-const PASSING: [&str; 10] =
-    ["OOM", "MISCONF", "NOREPLICAS", "READONLY", "MOVED", "ASK", "NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE"];
-
-/// Whether a server with this error code is busy or not ready yet.
-#[must_use]
-pub fn is_busy(code: &str) -> bool {
-    BUSY.contains(&code)
-}
-
 impl Error {
+    /// Whether the server asks for a login.
+    #[must_use]
+    pub fn is_noauth(&self) -> bool {
+        matches!(self, Error::Server { code, .. } if code == "NOAUTH")
+    }
+
     /// Whether the same call may succeed later. A script may have stopped half-way nevertheless.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
-            Error::Server { code, .. } => is_busy(code) || PASSING.contains(&code.as_str()),
+            Error::Server { code, .. } => refusal::of(code).followed != Followed::ByNobody,
             Error::ConnectionLost(_) => true,
             _ => false,
         }

@@ -22,9 +22,22 @@ impl Outage {
         begins
     }
 
-    /// Notes that it works again.
+    /// The code of the error reply that lasts.
+    pub fn refusal(&self) -> Option<String> {
+        match &*self.0.lock() {
+            Some((Error::Server { code, .. }, at)) if at.elapsed() < OVER => Some(code.clone()),
+            _ => None,
+        }
+    }
+
+    /// Notes that it works again. True if there was an error before.
+    pub fn ended(&self) -> bool {
+        self.0.lock().take().is_some()
+    }
+
+    /// As [`Outage::ended`], for who does not tell it.
     pub fn ends(&self) {
-        *self.0.lock() = None;
+        self.ended();
     }
 }
 
@@ -51,7 +64,7 @@ mod tests {
         assert!(!outage.begins(&server("NOPERM", "no hset")));
         assert!(outage.begins(&server("OOM", "")));
         assert!(!outage.begins(&server("OOM", "")));
-        outage.ends();
+        assert!(outage.ended() && !outage.ended());
         assert!(outage.begins(&server("OOM", "")));
         assert!(outage.begins(&Error::ConnectionLost("here".into())));
         assert!(!outage.begins(&Error::ConnectionLost("there".into())));

@@ -15,7 +15,8 @@ use crate::error::Error;
 /// # Safety
 /// Both structs must follow the C data interface, and nobody else may release them.
 pub unsafe fn batch(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> Result<RecordBatch, Error> {
-    let data = from_ffi(array, schema).map_err(refuse)?;
+    // SAFETY: the caller promises the same.
+    let data = unsafe { from_ffi(array, schema) }.map_err(refuse)?;
     if !matches!(data.data_type(), DataType::Struct(_)) {
         return Err(Error::InvalidOption(format!(
             "Jobs need record batches, this is an array of {}",

@@ -17,10 +17,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt64Type,
+    ArrowPrimitiveType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, Decimal32Type, Decimal64Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt64Type,
 };
-use arrow_array::{Array, ArrayAccessor, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayAccessor, ArrowNativeTypeOp, RecordBatch, StructArray};
+use arrow_buffer::ArrowNativeType;
 use arrow_json::writer::{make_encoder, NullableEncoder};
 use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
@@ -88,6 +90,10 @@ impl EncoderFactory for JobJson {
                 let values = array.as_primitive::<Date64Type>().values();
                 Box::new(Instant { values, unit: TimeUnit::Millisecond, zoned: false })
             }
+            DataType::Decimal32(_, scale @ ..0) => Box::new(Rounded::new::<Decimal32Type>(array, *scale)),
+            DataType::Decimal64(_, scale @ ..0) => Box::new(Rounded::new::<Decimal64Type>(array, *scale)),
+            DataType::Decimal128(_, scale @ ..0) => Box::new(Rounded::new::<Decimal128Type>(array, *scale)),
+            DataType::Decimal256(_, scale @ ..0) => Box::new(Rounded::new::<Decimal256Type>(array, *scale)),
             // arrow-json checks only the keys of a dictionary for nulls and would write the bytes under a null value.
             DataType::Dictionary(_, _) if array.as_any_dictionary().values().null_count() > 0 => {
                 return Err(ArrowError::JsonError(format!(
@@ -111,6 +117,27 @@ struct Quoted<'a, T>(&'a [T]);
 impl<T: Display> Encoder for Quoted<'_, T> {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
         write!(out, "\"{}\"", self.0[row]).expect("a Vec takes everything");
+    }
+}
+
+/// Decimals without their last digits, which are zeros. arrow-json writes these after 0, too, which is no number of JSON.
+struct Rounded<'a, T> {
+    values: &'a [T],
+    zeros: usize,
+}
+
+impl<'a, T: ArrowNativeType> Rounded<'a, T> {
+    fn new<D: ArrowPrimitiveType<Native = T>>(array: &'a dyn Array, scale: i8) -> Self {
+        Rounded { values: array.as_primitive::<D>().values(), zeros: usize::from(scale.unsigned_abs()) }
+    }
+}
+
+impl<T: ArrowNativeTypeOp + Display> Encoder for Rounded<'_, T> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        let value = self.values[row];
+        write!(out, "{value}").expect("a Vec takes everything");
+        let zeros = if value.is_zero() { 0 } else { self.zeros };
+        out.resize(out.len() + zeros, b'0');
     }
 }
 

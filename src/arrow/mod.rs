@@ -138,6 +138,12 @@ impl Rows {
         self.len() == 0
     }
 
+    /// Return whether the data of no job is longer than this.
+    pub fn fit(&self, limit: Option<u64>) -> bool {
+        let Some(limit) = limit else { return true };
+        self.data.bytes.len() as u64 <= limit || (0..self.len()).all(|row| self.data(row).len() as u64 <= limit)
+    }
+
     /// Return the data JSON of one job.
     pub fn data(&self, row: usize) -> &[u8] {
         self.data.get(row).as_bytes()

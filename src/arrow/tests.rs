@@ -50,6 +50,11 @@ fn numbers_keep_all_their_digits_and_what_is_no_number_is_null() {
     let decimals = Decimal128Array::from(vec![1230, -5]).with_precision_and_scale(10, 2).unwrap();
     assert_eq!(json(decimals), ["12.30", "-0.05"]);
     assert_eq!(json(BooleanArray::from(vec![Some(true), None])), ["true", "null"]);
+    // Found by random input: arrow-json writes 0000, which is no JSON.
+    let hundreds = Decimal128Array::from(vec![Some(0), Some(12), Some(-5), None]);
+    assert_eq!(json(hundreds.with_precision_and_scale(10, -2).unwrap()), ["0", "1200", "-500", "null"]);
+    let large = Decimal256Array::from(vec![Some(arrow_buffer::i256::ZERO)]);
+    assert_eq!(json(large.with_precision_and_scale(70, -9).unwrap()), ["0"]);
 }
 
 #[test]
@@ -186,8 +191,10 @@ fn a_name_from_a_column_is_part_of_the_automatic_id() {
 fn unchecked(values: &[&[u8]]) -> ArrayRef {
     let bytes = arrow_array::BinaryArray::from_iter_values(values);
     let data = bytes.into_data().into_builder().data_type(DataType::Utf8);
-    // SAFETY: none for the strings themselves, which is what the test is about; only their bytes are read.
-    Arc::new(StringArray::from(unsafe { data.build_unchecked() }))
+    // SAFETY: offsets and buffers are those of a valid array. That the bytes need not be UTF-8 is what the test is about: nothing
+    // takes them for a `str` before `utf8::check`.
+    let data = unsafe { data.build_unchecked() };
+    Arc::new(StringArray::from(data))
 }
 
 #[test]

@@ -6,10 +6,22 @@ use pyo3::prelude::*;
 
 use super::errors::to_py_err;
 use crate::connection::Endpoint;
+use crate::protocol::keys::{hash_tag, slot};
 use crate::protocol::Keys;
 
-pub fn endpoint(py: Python<'_>, url: &str) -> PyResult<Arc<Endpoint>> {
-    Endpoint::parse(url).map(Arc::new).map_err(|error| to_py_err(py, &error))
+/// Where a queue is: on a cluster, the owner of its slot.
+pub fn endpoint(py: Python<'_>, url: &str, keys: &Keys) -> PyResult<Arc<Endpoint>> {
+    pinned(py, url, keys.slot())
+}
+
+/// Where the keys are that begin like this; on a cluster that of their hash tag, or any master if they have none.
+pub fn endpoint_of_all(py: Python<'_>, url: &str, beginning: &str) -> PyResult<Arc<Endpoint>> {
+    let beginning = format!("{beginning}:");
+    pinned(py, url, hash_tag(&beginning).map_or(0, slot))
+}
+
+fn pinned(py: Python<'_>, url: &str, slot: u16) -> PyResult<Arc<Endpoint>> {
+    Endpoint::parse(url).map(|endpoint| Arc::new(endpoint.pinned(slot))).map_err(|error| to_py_err(py, &error))
 }
 
 pub fn keys(py: Python<'_>, prefix: &str, name: &str) -> PyResult<Keys> {

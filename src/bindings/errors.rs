@@ -32,6 +32,7 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
         Error::RedisVersion(_) => errors.getattr("RedisVersionError")?.call1((text,)),
         Error::RouteLimit(_) => errors.getattr("RouteLimitError")?.call1((text,)),
         Error::RouteCollision(_) => errors.getattr("RouteCollisionError")?.call1((text,)),
+        Error::NotDurable(_) => errors.getattr("NotDurableError")?.call1((text,)),
         Error::TooLarge(_) => errors.getattr("TooLargeError")?.call1((text,)),
         Error::Refused(_) => errors.getattr("BullrushError")?.call1((text,)),
         Error::Closed => errors.getattr("ClosedError")?.call1((text,)),

@@ -54,10 +54,11 @@ impl CoreEvents {
         last_event_id: Option<String>,
         blocking_timeout: u64,
     ) -> PyResult<Self> {
+        let keys = keys(py, prefix, name)?;
         Ok(Self {
             owned: OwnedByProcess::new(OwnedFeed::new(last_event_id)),
-            endpoint: endpoint(py, url)?,
-            keys: keys(py, prefix, name)?,
+            endpoint: endpoint(py, url, &keys)?,
+            keys,
             block: Duration::from_millis(blocking_timeout),
         })
     }

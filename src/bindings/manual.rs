@@ -14,7 +14,7 @@ use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use super::worker::CoreWorkerOptions;
 use crate::connection::{BlockingLink, Endpoint};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::protocol::{JobOptions, Keys};
 use crate::queue::{QueueHandle, QueueOptions};
@@ -77,12 +77,8 @@ fn attempt(id: String, token: &str, opts: &[u8], made: i64, stacktrace: Option<V
 impl ManualWork {
     #[new]
     fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, options: &CoreWorkerOptions) -> PyResult<Self> {
-        Ok(Self {
-            endpoint: endpoint(py, url)?,
-            keys: keys(py, prefix, name)?,
-            options: options.0.clone(),
-            manual: Mutex::new(None),
-        })
+        let keys = keys(py, prefix, name)?;
+        Ok(Self { endpoint: endpoint(py, url, &keys)?, keys, options: options.0.clone(), manual: Mutex::new(None) })
     }
 
     fn get_next_job(&self, token: &str, block: bool) -> Pending {
@@ -103,7 +99,11 @@ impl ManualWork {
     ) -> Pending {
         let manual = self.manual();
         let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
+        let too_large = self.options.payload_limit.and_then(|limit| limit.result_error(value.len()));
         returning_job(manual.clone(), |_| async move {
+            if let Some(reason) = too_large {
+                return Err(Error::TooLarge(reason));
+            }
             Ok(Output::Held(manual.move_to_completed(attempt, value, fetch_next).await?))
         })
     }

@@ -26,6 +26,9 @@ mod _core {
     use std::collections::HashMap;
 
     use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
+
+    use crate::round::Duty;
 
     #[pymodule_export]
     use super::arrow::{rows_as_json, PyAutoIds};
@@ -59,6 +62,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
+        module.add("WORKER_DUTIES", PyTuple::new(module.py(), Duty::ALL.map(Duty::name))?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
@@ -97,6 +101,12 @@ mod _core {
     #[pyfunction]
     fn route_base(queue: &str) -> Option<&str> {
         crate::protocol::route::split_name(queue).map(|(base, _)| base)
+    }
+
+    /// The slot of a key on a cluster.
+    #[pyfunction]
+    fn key_slot(key: &str) -> u16 {
+        crate::protocol::keys::slot(key)
     }
 
     #[pyfunction]

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use super::endpoint::endpoint;
+use super::endpoint::endpoint_of_all;
 use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
@@ -54,7 +54,7 @@ impl CoreNotifications {
 impl CoreNotifications {
     #[new]
     fn new(py: Python<'_>, url: &str, prefix: String) -> PyResult<Self> {
-        Ok(Self::open(endpoint(py, url)?, prefix))
+        Ok(Self::open(endpoint_of_all(py, url, &prefix)?, prefix))
     }
 
     #[pyo3(signature = (channel, key, *, quiet))]

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::connection::Pool;
+use crate::connection::{Pool, STACK};
 use crate::events::SharedFeeds;
 use crate::scripts;
 use crate::spin_wait::SpinWait;
@@ -30,7 +30,7 @@ impl Core {
     pub fn current() -> &'static Core {
         let pid = std::process::id();
         let found = CORE.load(Ordering::Acquire);
-        // SAFETY: a published core is never freed.
+        // SAFETY: null, or a core from a box; a published core is never freed, not even after a fork.
         if let Some(core) = unsafe { found.as_ref() } {
             if core.pid == pid {
                 return core;
@@ -38,8 +38,9 @@ impl Core {
         }
         let made = Box::into_raw(Box::new(Core::start(pid)));
         match CORE.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: published just now, or by another thread of this process; never freed.
+            // SAFETY: it comes from a box that is published just now, so it is never freed.
             Ok(_) => unsafe { &*made },
+            // SAFETY: not null, since only made cores are stored here after `found`; published cores are never freed.
             Err(theirs) => unsafe { &*theirs },
         }
     }
@@ -53,7 +54,7 @@ impl Core {
         let handle = runtime.handle().clone();
         std::thread::Builder::new()
             .name("bullrush".to_owned())
-            .stack_size(1 << 20)
+            .stack_size(STACK)
             .spawn(move || runtime.block_on(std::future::pending::<()>()))
             .expect("the runtime needs a thread");
         Core {
@@ -101,7 +102,7 @@ impl<T> OwnedByProcess<T> {
 impl<T> Drop for OwnedByProcess<T> {
     fn drop(&mut self) {
         if self.pid == std::process::id() {
-            // SAFETY: dropped once, here.
+            // SAFETY: this is the only place that drops it, and nobody uses the value after its owner.
             unsafe { std::mem::ManuallyDrop::drop(&mut self.value) }
         }
     }

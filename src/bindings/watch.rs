@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use tokio::sync::{watch, Mutex};
 
-use super::endpoint::endpoint;
+use super::endpoint::endpoint_of_all;
 use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
@@ -25,8 +25,8 @@ struct Watch {
 #[pymethods]
 impl ConnectionWatch {
     #[new]
-    fn new(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let endpoint = endpoint(py, url)?;
+    fn new(py: Python<'_>, url: &str, beginning: &str) -> PyResult<Self> {
+        let endpoint = endpoint_of_all(py, url, beginning)?;
         let core = Core::current();
         let _runtime = core.enter();
         let link = core.pool.command(&endpoint);

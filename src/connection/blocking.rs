@@ -4,18 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, Value};
+use tokio::time::Instant;
 
-use super::fault::{inspect, Fault};
+use super::connect_error::ConnectError;
+use super::ending::Ending;
+use super::fault::Fault;
 use super::pace::Pace;
-use super::setup::{ConnectError, Greeting};
+use super::setup::Greeting;
 use super::wire::Wire;
 use super::Endpoint;
 use crate::error::{Error, Result};
 use crate::protocol::reply;
+use crate::round::Round;
 
-const RECONNECT_CAP: Duration = Duration::from_secs(5);
 /// How much later than its timeout a reply may come, before the server counts as unreachable.
 const GRACE: Duration = Duration::from_secs(2);
+/// A longer wait for markers is made of such parts. So a connection that is half open, and a server whose clock was set back, are
+/// noticed within 5 s.
+const PART: Duration = Duration::from_secs(3);
+/// Pause after a wait that ended far too early without a marker: the server's clock was set forward, or it does not wait at all.
+const TOO_EARLY: Duration = Duration::from_millis(100);
 /// Redis before 7.0.8 reads a shorter time as "forever".
 const SHORTEST: Duration = Duration::from_millis(2);
 
@@ -30,13 +38,27 @@ pub struct BlockingLink {
     pace: Pace,
     generation: u64,
     closed: bool,
+    round: Arc<Round>,
 }
 
 impl BlockingLink {
     /// Does no I/O. `client_name` is what `getWorkers` looks for.
     #[must_use]
     pub fn new(endpoint: Arc<Endpoint>, client_name: Option<String>) -> Self {
-        BlockingLink { endpoint, client_name, wire: None, pace: Pace::new(RECONNECT_CAP), generation: 0, closed: false }
+        let (pace, round) = (Pace::new(endpoint.longest_pause()), Arc::default());
+        BlockingLink { endpoint, client_name, wire: None, pace, generation: 0, closed: false, round }
+    }
+
+    /// Notes in `round` when a part of a wait for markers has come round.
+    #[must_use]
+    pub fn with_round(self, round: Arc<Round>) -> Self {
+        BlockingLink { round, ..self }
+    }
+
+    /// Another one like this, which is not connected.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self::new(self.endpoint.clone(), self.client_name.clone()).with_round(self.round.clone())
     }
 
     /// Connects if it is not connected, after the backoff of earlier failures.
@@ -89,10 +111,21 @@ impl BlockingLink {
     /// # Errors
     /// See [`BlockingLink::wait`]. The server refuses all keys if it refuses one.
     pub async fn wait_markers(&mut self, keys: &[&str], timeout: Duration) -> Result<Option<(String, String, f64)>> {
-        let timeout = timeout.max(SHORTEST);
-        let mut cmd = redis::cmd("BZPOPMIN");
-        cmd.arg(keys).arg(format!("{:.3}", timeout.as_secs_f64()));
-        read_marker(self.wait(&cmd, timeout).await?)
+        let end = Instant::now() + timeout;
+        loop {
+            let began = Instant::now();
+            let part = (end - began).clamp(SHORTEST, PART);
+            let mut cmd = redis::cmd("BZPOPMIN");
+            cmd.arg(keys).arg(format!("{:.3}", part.as_secs_f64()));
+            let popped = read_marker(self.wait(&cmd, part).await?)?;
+            self.round.turn();
+            if popped.is_some() || Instant::now() + SHORTEST >= end {
+                return Ok(popped);
+            }
+            if began.elapsed() < part / 2 {
+                tokio::time::sleep(TOO_EARLY.min(end - Instant::now())).await;
+            }
+        }
     }
 
     /// Runs a command that blocks for at most `timeout`.
@@ -105,14 +138,25 @@ impl BlockingLink {
             return Err(Error::Closed);
         };
         let lost = |reason: &str| Err(Error::ConnectionLost(format!("Redis at {}: {reason}", self.endpoint)));
-        let reply = match tokio::time::timeout(timeout + GRACE, wire.send(cmd)).await {
+        let reply = tokio::select! {
+            reply = tokio::time::timeout(timeout + GRACE, wire.send(cmd)) => reply,
+            now = wire.moved() => return lost(&Ending::Moved(Some(now)).to_string()),
+        };
+        let reply = match reply {
             Ok(Ok(reply)) => reply,
             Ok(Err(_)) => return lost("the connection was closed during a blocking wait"),
             Err(_) => return lost("no answer to a blocking wait"),
         };
-        let value = match inspect(reply) {
+        let value = match self.endpoint.inspect(reply) {
             Ok(value) => value,
-            Err(Fault::Busy(error) | Fault::WrongServer(error)) => return lost(&error.to_string()),
+            Err(Fault::Moved(error, to)) => {
+                self.endpoint.moved(&to);
+                return lost(&error.to_string());
+            }
+            // While a slot migrates, the keys that have moved are not waited for: no script changes any of them then.
+            Err(Fault::Busy(error) | Fault::WrongServer(error) | Fault::Ask(error, _)) => {
+                return lost(&error.to_string())
+            }
             Err(Fault::ForCaller(error)) => {
                 self.wire = Some(wire);
                 return Err(error);

@@ -9,7 +9,8 @@ use std::time::Duration;
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
 
-use super::fault::{inspect, Fault};
+use super::ending::Ending;
+use super::fault::Fault;
 use super::link::Link;
 use super::pace::Pace;
 use super::size;
@@ -17,18 +18,21 @@ use super::wire::{NoReply, Wire};
 use super::{LinkState, Retry, ServerInfo};
 use crate::error::{Error, Result};
 
+/// A bug that the fault suite has to find: a call is sent again although the first one may have been executed.
+const RESENDS_BLINDLY: bool = cfg!(feature = "planted-blind-resend");
+
 /// The longest pause before a busy server is asked again.
 const BUSY_CAP: Duration = Duration::from_secs(1);
 
 /// The state of one call over its tries.
 #[derive(Clone)]
-struct Tries {
-    retry: Retry,
+pub(super) struct Tries {
+    pub retry: Retry,
     deadline: Option<Instant>,
     /// The next try needs a connection of a later generation than this.
     failed_generation: u64,
     /// One of the tries may have been executed.
-    sent: bool,
+    pub sent: bool,
     busy: Pace,
 }
 
@@ -53,11 +57,16 @@ impl Link {
         loop {
             let wire = self.wire(&tries).await?;
             match self.in_time(&tries, wire.send(cmd.borrow())).await {
-                Ok(reply) => match inspect(reply) {
+                Ok(reply) => match self.shared.endpoint.inspect(reply) {
                     Ok(value) => {
                         wire.proven.store(true, Ordering::Relaxed);
                         return Ok(value);
                     }
+                    Err(Fault::Ask(_, to)) => match Box::pin(self.ask(&to, &[cmd.borrow()], &mut tries)).await?.pop() {
+                        Some(Err(fault)) => self.after_fault(fault, &wire, &mut tries).await?,
+                        Some(Ok(value)) => return Ok(value),
+                        None => {}
+                    },
                     Err(fault) => self.after_fault(fault, &wire, &mut tries).await?,
                 },
                 Err(no_reply) => {
@@ -94,12 +103,17 @@ impl Link {
                 }
             };
             // Commands that the server refused for now were not executed: only these are sent again.
-            let mut refused = None;
+            let (mut refused, mut asked) = (None, Vec::new());
             for (slot, reply) in open.into_iter().zip(replies) {
-                match inspect(reply) {
-                    Ok(value) => results[slot] = Some(Ok(value)),
-                    Err(Fault::ForCaller(error)) => results[slot] = Some(Err(error)),
-                    Err(fault) => refused = Some(fault),
+                match self.shared.endpoint.inspect(reply) {
+                    Err(Fault::Ask(_, to)) => asked.push((slot, to)),
+                    reply => refused = keep(&mut results[slot], reply).or(refused),
+                }
+            }
+            if let Some((_, to)) = asked.first() {
+                let cmds: Vec<&Cmd> = asked.iter().map(|(slot, _)| cmds[*slot].borrow()).collect();
+                for ((slot, _), reply) in asked.iter().zip(Box::pin(self.ask(to, &cmds, &mut tries)).await?) {
+                    refused = keep(&mut results[*slot], reply).or(refused);
                 }
             }
             match refused {
@@ -114,7 +128,7 @@ impl Link {
         Tries { retry, deadline, failed_generation: 0, sent: false, busy: Pace::new(BUSY_CAP) }
     }
 
-    async fn in_time<T>(
+    pub(super) async fn in_time<T>(
         &self,
         tries: &Tries,
         reply: impl Future<Output = std::result::Result<T, NoReply>>,
@@ -154,17 +168,24 @@ impl Link {
                  within {timeout} ms: it may or may not have been executed"
             ));
         }
+        let (what, advice) = if reason.contains("READONLY") {
+            (
+                "a master",
+                "nothing was written. A replica takes no writes: give the URL of the master, or of the Sentinels",
+            )
+        } else {
+            ("Redis", "nothing was sent. Check that Redis runs there and that the URL is right")
+        };
         Error::ConnectionLost(format!(
-            "cannot reach Redis at {endpoint}{reason} within {timeout} ms (the option timeout=); nothing was sent. \
-             Check that Redis runs there and that the URL is right"
+            "cannot reach {what} at {endpoint}{reason} within {timeout} ms (the option timeout=); {advice}"
         ))
     }
 
     /// The error when no reply came in time.
-    fn too_late(&self, tries: &Tries) -> Error {
+    pub(super) fn too_late(&self, retry: Retry) -> Error {
         let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
         let text = format!("Redis at {endpoint} did not answer within {timeout} ms");
-        match tries.retry {
+        match retry {
             Retry::Look => Error::ConnectionLost(text),
             Retry::Safe | Retry::Never => {
                 Error::OutcomeUnknown(format!("{text}: the command may or may not have been executed"))
@@ -177,11 +198,18 @@ impl Link {
         match fault {
             Fault::ForCaller(error) => Err(error),
             Fault::WrongServer(error) => {
-                self.shared.leave(wire, &error.to_string());
+                self.shared.leave(wire, Ending::Refused(error.to_string()));
                 tries.failed_generation = wire.generation;
                 Ok(())
             }
-            Fault::Busy(error) => {
+            Fault::Moved(_, to) => {
+                self.shared.endpoint.moved(&to);
+                self.shared.leave(wire, Ending::Moved(to.node));
+                tries.failed_generation = wire.generation;
+                Ok(())
+            }
+            // The node that was asked sends its callers on: the migration has gone on meanwhile.
+            Fault::Ask(error, _) | Fault::Busy(error) => {
                 tries.busy.failed();
                 match tries.deadline {
                     Some(deadline) => match tokio::time::timeout_at(deadline, tries.busy.wait()).await {
@@ -222,23 +250,33 @@ impl Link {
             tries.failed_generation = wire.generation;
         }
         match (no_reply, tries.retry) {
-            (NoReply::Late, _) => Err(self.too_late(tries)),
+            (NoReply::Late, _) => Err(self.too_late(tries.retry)),
             (NoReply::NotSent(_), _) => {
                 tries.failed_generation = wire.generation;
                 Ok(())
             }
-            (NoReply::Unknown(_), Retry::Safe | Retry::Look) => {
+            (NoReply::Unknown(_), retry) if retry != Retry::Never || RESENDS_BLINDLY => {
                 tries.sent = true;
                 // A server that accepts connections and never answers is asked again only until the deadline.
                 match tries.deadline {
-                    Some(deadline) if deadline <= Instant::now() => Err(self.too_late(tries)),
+                    Some(deadline) if deadline <= Instant::now() => Err(self.too_late(tries.retry)),
                     _ => Ok(()),
                 }
             }
-            (NoReply::Unknown(reason), Retry::Never) => Err(Error::OutcomeUnknown(format!(
+            (NoReply::Unknown(reason), _) => Err(Error::OutcomeUnknown(format!(
                 "Redis at {} did not answer ({reason}): the command may or may not have been executed",
                 self.shared.endpoint
             ))),
         }
     }
+}
+
+/// Notes a reply that the caller gets. Returns the fault of a command that is sent again.
+fn keep(result: &mut Option<Result<Value>>, reply: std::result::Result<Value, Fault>) -> Option<Fault> {
+    *result = match reply {
+        Ok(value) => Some(Ok(value)),
+        Err(Fault::ForCaller(error)) => Some(Err(error)),
+        Err(fault) => return Some(fault),
+    };
+    None
 }

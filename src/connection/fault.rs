@@ -1,8 +1,10 @@
 //! Error replies, by what the connection does about them.
 
-use redis::{ServerError, Value};
+use redis::{RedisError, ServerError, Value};
 
-use crate::error::{is_busy, Error};
+use super::redirect::Redirect;
+use crate::error::Error;
+use crate::refusal::{self, Class, Followed, Refusal};
 
 /// An error reply.
 #[derive(Debug)]
@@ -13,6 +15,10 @@ pub(super) enum Fault {
     Busy(Error),
     /// The command was not executed; this server is not (or no longer) the right one.
     WrongServer(Error),
+    /// The command was not executed; another node of the cluster has its slot.
+    Moved(Error, Redirect),
+    /// The command was not executed; another node, to which its slot migrates, has its keys.
+    Ask(Error, Redirect),
 }
 
 /// Splits a reply into a value or a fault.
@@ -20,6 +26,18 @@ pub(super) fn inspect(reply: Value) -> Result<Value, Fault> {
     match reply {
         Value::ServerError(error) => Err(classify(&error)),
         value => Ok(value),
+    }
+}
+
+impl Fault {
+    pub fn into_error(self) -> Error {
+        match self {
+            Fault::ForCaller(error)
+            | Fault::Busy(error)
+            | Fault::WrongServer(error)
+            | Fault::Moved(error, _)
+            | Fault::Ask(error, _) => error,
+        }
     }
 }
 
@@ -57,7 +75,20 @@ pub(super) fn server_error(error: &ServerError) -> Error {
             code = known;
         }
     }
-    Error::Server { code: code.to_owned(), message: message.to_owned() }
+    Error::Server { code: code.to_owned(), message: without_code(code, message).to_owned() }
+}
+
+/// The message without the codes at its beginning: scripts pass errors on, and each level of them puts the code before it.
+fn without_code<'a>(code: &str, message: &'a str) -> &'a str {
+    let mut rest = message;
+    while let Some((first, more)) = rest.split_once(' ') {
+        let first = first.strip_prefix('-').unwrap_or(first);
+        if first != code && first != "ERR" {
+            break;
+        }
+        rest = more;
+    }
+    rest
 }
 
 fn classify(error: &ServerError) -> Fault {
@@ -68,10 +99,17 @@ fn classify(error: &ServerError) -> Fault {
     if message.starts_with("Protocol error: invalid bulk length") {
         return Fault::ForCaller(too_large(message));
     }
-    match code.as_str() {
-        code if is_busy(code) => Fault::Busy(error),
-        // A server that has lost the login of this connection gets it again on a new one.
-        "READONLY" | "UNBLOCKED" | "NOAUTH" => Fault::WrongServer(error),
+    let Refusal { class, followed, .. } = refusal::of(code);
+    match class {
+        Class::Wait if followed == Followed::ByCalls => Fault::Busy(error),
+        Class::Reconnect if followed == Followed::ByCalls => Fault::WrongServer(error),
+        // A script that was stopped at a key of another node has no redirection, and may have written.
+        Class::Reconnect => match (Redirect::parse(message), code.as_str()) {
+            (Some(to), "MOVED") => Fault::Moved(error, to),
+            (Some(to), _) => Fault::Ask(error, to),
+            (None, _) => Fault::ForCaller(error),
+        },
+        // A script that is missing is loaded by what calls it.
         _ => Fault::ForCaller(error),
     }
 }
@@ -83,15 +121,43 @@ pub(super) fn too_large(reason: &str) -> Error {
     ))
 }
 
+/// The reason of an error that is no error reply.
+pub(super) fn describe(error: &RedisError) -> String {
+    if error.is_connection_dropped() {
+        "the connection was closed".into()
+    } else {
+        error.to_string()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code(line: &str) -> String {
+    fn read(line: &str) -> Error {
         let reply = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
         let Value::ServerError(error) = reply else { panic!("{reply:?}") };
-        let Error::Server { code, .. } = server_error(&error) else { panic!("{error:?}") };
+        server_error(&error)
+    }
+
+    fn code(line: &str) -> String {
+        let Error::Server { code, .. } = read(line) else { panic!("{line}") };
         code
+    }
+
+    #[test]
+    fn the_code_stands_once_before_the_message() {
+        let lines = [
+            ("WRONGTYPE Operation against a key", "WRONGTYPE Operation against a key"),
+            ("WRONGTYPE WRONGTYPE Operation against a key", "WRONGTYPE Operation against a key"),
+            ("ERR WRONGTYPE Operation against a key", "WRONGTYPE Operation against a key"),
+            ("ERR ERR user_script:9: -WRONGTYPE WRONGTYPE Operation against", "WRONGTYPE Operation against"),
+            ("ERR ERR value is not an integer", "ERR value is not an integer"),
+            ("NOPERM NOPERM", "NOPERM NOPERM"),
+        ];
+        for (line, expected) in lines {
+            assert_eq!(read(line).to_string(), expected, "{line}");
+        }
     }
 
     #[test]

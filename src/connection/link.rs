@@ -1,14 +1,19 @@
 //! A shared connection that reconnects by itself.
 
+use std::future::Future;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{watch, OnceCell};
+use tokio::time::Instant;
 
+use super::ending::Ending;
 use super::keeper::Keeper;
 use super::setup::HotScript;
 use super::shared_link::{SharedLink, User};
-use super::{Endpoint, LinkState, ServerInfo};
+use super::{Endpoint, LinkState, Retry, ServerInfo};
+use crate::error::Result;
 
 /// How a link is set up.
 #[derive(Clone, Debug)]
@@ -19,7 +24,7 @@ pub struct LinkOptions {
     pub scripts: Vec<HotScript>,
     /// How long a call waits for a connection; `None` = forever.
     pub connect_timeout: Option<Duration>,
-    /// If a reply is due and not a byte comes for two of these in a row, the link gives up the connection.
+    /// If a reply is due and not a byte comes for four of these in a row, the link connects anew.
     pub silence: Duration,
     /// How long the connection stays open after the last user has left, for the next user.
     pub linger: Duration,
@@ -27,7 +32,8 @@ pub struct LinkOptions {
 
 impl Default for LinkOptions {
     fn default() -> Self {
-        let silence = Duration::from_secs(10);
+        // With the new connection, half-open ones are noticed within 5 s.
+        let silence = Duration::from_millis(750);
         LinkOptions { client_name: None, scripts: Vec::new(), connect_timeout: None, silence, linger: Duration::ZERO }
     }
 }
@@ -100,6 +106,24 @@ impl Link {
         self.shared.wire_after(0).is_some()
     }
 
+    /// Which connection a call would use: it grows with each one; `None` without a connection.
+    #[must_use]
+    pub fn generation(&self) -> Option<u64> {
+        self.shared.wire_after(0).map(|wire| wire.generation)
+    }
+
+    /// How often another node got commands of this link, because the slot migrates there.
+    #[must_use]
+    pub fn redirected(&self) -> u64 {
+        self.shared.redirected.load(Ordering::Relaxed)
+    }
+
+    /// The limit for a call, or for the time until it is sent; `None` = without limit.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     #[must_use]
     pub fn endpoint(&self) -> &Arc<Endpoint> {
         &self.shared.endpoint
@@ -115,6 +139,43 @@ impl Link {
     #[must_use]
     pub fn server(&self) -> Option<ServerInfo> {
         self.shared.server.lock().clone()
+    }
+
+    /// Connects anew. Calls in flight have a moment for their replies.
+    pub fn renew(&self, reason: &str) {
+        if let Some(wire) = self.shared.wire_after(0) {
+            self.shared.leave(&wire, Ending::Renewed(reason.to_owned()));
+        }
+    }
+
+    /// Whether the server executes scripts that come on this connection, and within this time.
+    pub async fn answers(&self, time: Duration) -> bool {
+        let Some(wire) = self.shared.wire_after(0) else { return false };
+        tokio::time::timeout(time, wire.answers()).await.unwrap_or(false)
+    }
+
+    /// Returns what `cell` has; else calls `make` for it. Callers that come together wait for the first of them, and each for no longer
+    /// than the link's timeout: when the server does not answer, their waits do not add up.
+    ///
+    /// # Errors
+    /// Those of `make`, and of [`Link::ready`].
+    pub async fn once<'a, T, F>(&self, cell: &'a OnceCell<T>, make: impl FnOnce() -> F) -> Result<&'a T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        if let Some(made) = cell.get() {
+            return Ok(made);
+        }
+        let deadline = self.timeout().map(|timeout| Instant::now() + timeout);
+        self.ready().await?;
+        let made = cell.get_or_try_init(make);
+        match deadline {
+            None => made.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline, made).await {
+                Ok(made) => made,
+                Err(_) => Err(self.too_late(Retry::Look)),
+            },
+        }
     }
 
     /// Closes the connection for all users; later calls fail with [`crate::error::Error::Closed`].

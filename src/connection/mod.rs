@@ -1,7 +1,10 @@
 //! Connections to Redis that reconnect by themselves. A command without a reply is never taken for done, or for not done.
 
+mod asking;
 mod blocking;
 mod call;
+mod connect_error;
+mod ending;
 mod endpoint;
 mod fault;
 mod keeper;
@@ -9,12 +12,13 @@ mod link;
 mod outages;
 mod pace;
 mod pool;
+mod redirect;
 mod setup;
 mod size;
 mod socket;
-mod tls;
 mod shared_link;
 mod subscriber;
+mod topology;
 mod usage;
 mod wire;
 
@@ -23,8 +27,12 @@ pub use endpoint::Endpoint;
 pub use link::{Link, LinkOptions};
 pub use outages::Outages;
 pub use pool::Pool;
-pub use setup::HotScript;
+pub use setup::{answers, HotScript};
 pub use subscriber::{First, Inbox, Listening, Notice, Subscriber};
+
+/// The stack, in bytes, of a thread that runs connections. The parser of replies calls itself for lists in lists, up to 100 times, and
+/// then refuses the reply; without optimization that takes more than a megabyte. Only what is used takes memory.
+pub const STACK: usize = 8 << 20;
 
 /// Whether a command may be sent again when the reply to the first sending got lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,4 +67,13 @@ pub struct ServerInfo {
     /// Empty when the user may not read `INFO`.
     pub version: String,
     pub cluster: bool,
+}
+
+/// Takes a reply apart as every connection does: a value, or what the server refused. For the fuzz target of replies.
+///
+/// # Errors
+/// What a caller would get, if the connection did not follow it.
+#[doc(hidden)]
+pub fn without_refusal(reply: redis::Value) -> crate::error::Result<redis::Value> {
+    fault::inspect(reply).map_err(fault::Fault::into_error)
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(50);
+/// The longest pause at first, for about half a minute: most failovers are over by then, and work goes on a moment later.
+const SHORT_CAP: Duration = Duration::from_secs(1);
+const SHORT_PAUSES: u32 = 40;
 
 /// Exponential backoff with jitter. It remembers when the next try is due, also when the future that waits is dropped.
 #[derive(Clone, Debug)]
@@ -26,7 +29,8 @@ impl Pace {
     }
 
     pub fn failed(&mut self) {
-        let ceiling = FIRST.saturating_mul(1 << self.failures.min(16)).min(self.cap);
+        let cap = if self.failures < SHORT_PAUSES { self.cap.min(SHORT_CAP) } else { self.cap };
+        let ceiling = FIRST.saturating_mul(1 << self.failures.min(16)).min(cap);
         // Half is fixed, so that no try comes at once; half is random, so that many clients do not try together.
         self.next = Some(Instant::now() + ceiling.mul_f64(0.5 + fastrand::f64() / 2.0));
         self.failures = self.failures.saturating_add(1);

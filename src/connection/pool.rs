@@ -14,12 +14,17 @@ use crate::lock::Mutex;
 /// make and close a handle per request.
 const LINGER: Duration = Duration::from_millis(500);
 
+/// A slow network may need long for a large pipeline, and a replica or a disk for a confirmation.
+const LONG_SILENCE: Duration = Duration::from_secs(5);
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Traffic {
     /// Short calls that somebody waits for: fetches, outcomes, lock renewals.
     Command,
     /// Large pipelines, on a connection of their own: no lock renewal waits behind a megabyte.
     Bulk,
+    /// Adds that wait until a replica or the disk has them, and hold up what comes behind them.
+    Durable,
 }
 
 /// A plain value, owned by the owner of the runtime. It knows links but keeps none open.
@@ -52,6 +57,11 @@ impl Pool {
         self.link(endpoint, Traffic::Bulk)
     }
 
+    /// The shared link for adds that wait until their jobs are durable.
+    pub fn durable(&self, endpoint: &Arc<Endpoint>) -> Link {
+        self.link(endpoint, Traffic::Durable)
+    }
+
     /// The listeners of this endpoint. Call inside a tokio runtime.
     pub fn subscriber(&self, endpoint: &Arc<Endpoint>) -> Subscriber {
         let mut subscribers = self.subscribers.lock();
@@ -71,7 +81,10 @@ impl Pool {
             return link;
         }
         links.retain(|_, known| !known.is_closed());
-        let options = LinkOptions { scripts: self.scripts.clone(), linger: LINGER, ..LinkOptions::default() };
+        let mut options = LinkOptions { scripts: self.scripts.clone(), linger: LINGER, ..LinkOptions::default() };
+        if traffic != Traffic::Command {
+            options.silence = LONG_SILENCE;
+        }
         let link = Link::open(endpoint.clone(), options);
         links.insert(key, link.downgrade());
         link

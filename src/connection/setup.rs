@@ -1,21 +1,22 @@
 //! Making a connection: socket, login, name, and the version of the server.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisError, Value};
+use redis::{AsyncConnectionConfig, Value};
 use tokio::task::JoinHandle;
 
-use super::socket::{self, Meter};
-use super::wire::{describe, NoReply, Wire};
+use super::connect_error::ConnectError;
+use super::socket::{self, Address, Meter};
+use super::wire::{NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
-use crate::error::{is_busy, Error};
+use crate::error::Error;
 use crate::protocol::reply;
 
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection may become half open while it is made, too.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A script that callers of a connection will run: its SHA-1 in hex, and its text.
 pub type HotScript = (&'static str, &'static str);
@@ -29,15 +30,6 @@ pub(super) struct Greeting<'a> {
     pub scripts: &'a [HotScript],
     /// Ask whether this is a replica, since the server before refused to write.
     pub ask_role: bool,
-}
-
-/// Why a connection could not be made.
-#[derive(Debug)]
-pub(super) enum ConnectError {
-    /// Another try may succeed soon.
-    Retry(String),
-    /// Another try will fail as well, until somebody changes a setting: callers get the error at once.
-    Fatal(Error),
 }
 
 impl Wire {
@@ -59,16 +51,45 @@ impl Wire {
         greeting: Greeting<'_>,
         generation: u64,
     ) -> Result<(Self, JoinHandle<()>), ConnectError> {
+        let mut located = endpoint.locate().await?;
+        loop {
+            let moved = async {
+                tokio::select! {
+                    now = located.moved() => now,
+                    now = endpoint.moved_from(&located.address) => now,
+                }
+            };
+            tokio::select! {
+                made = Self::connect_to(&located.address, endpoint, greeting, generation) => {
+                    let (mut wire, driver) = made?;
+                    wire.located = Some(located);
+                    return Ok((wire, driver));
+                }
+                // At once: who is asked again may be a Sentinel that names the old master.
+                now = moved => located = located.at(now),
+            }
+        }
+    }
+
+    /// As [`Wire::connect`], to this address. Sets no time limit.
+    pub async fn connect_to(
+        address: &Address,
+        endpoint: &Endpoint,
+        greeting: Greeting<'_>,
+        generation: u64,
+    ) -> Result<(Self, JoinHandle<()>), ConnectError> {
         let meter = Arc::new(Meter::default());
-        let stream = socket::open(endpoint.addr(), &meter).await.map_err(|error| socket_error(endpoint, &error))?;
+        let stream = socket::open(address, endpoint.tls(), &meter)
+            .await
+            .map_err(|error| ConnectError::socket(address, &error))?;
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
             .set_connection_timeout(None)
             .set_pipeline_buffer_size(1024)
             .set_write_backpressure_boundary(512 * 1024);
-        let settings = endpoint.settings();
-        let (conn, driver) =
-            MultiplexedConnection::new_with_config(settings, stream, config).await.map_err(setup_error)?;
+        let (conn, driver) = MultiplexedConnection::new_with_config(endpoint.login(), stream, config)
+            .await
+            .map_err(|error| ConnectError::login(address, &meter, &error))?;
         let driver = tokio::spawn(driver);
         let mut wire = Wire {
             generation,
@@ -77,15 +98,21 @@ impl Wire {
             proven: AtomicBool::new(false),
             conn,
             meter,
+            located: None,
             in_flight: AtomicUsize::new(0),
             given_up_at: AtomicU64::new(0),
             driver: driver.abort_handle(),
         };
-        wire.greet(greeting).await?;
+        let ask_role = greeting.ask_role || endpoint.moves();
+        wire.greet(address, Greeting { ask_role, ..greeting }).await?;
+        if wire.refuses && endpoint.moves() {
+            return Err(ConnectError::Retry(format!("{address} is a replica")));
+        }
         Ok((wire, driver))
     }
 
-    async fn greet(&mut self, Greeting { name, scripts, ask_role }: Greeting<'_>) -> Result<(), ConnectError> {
+    async fn greet(&mut self, address: &Address, greeting: Greeting<'_>) -> Result<(), ConnectError> {
+        let Greeting { name, scripts, ask_role } = greeting;
         let mut hello = redis::pipe();
         hello.cmd("INFO").arg("server");
         hello.cmd("INFO").arg("cluster");
@@ -101,10 +128,16 @@ impl Wire {
         }
         let replies = self.send_all(&hello, hello.len()).await.map_err(lost)?;
         let mut sections = replies.into_iter();
-        let version = read_info(sections.next(), "redis_version")?;
-        let cluster = read_info(sections.next(), "cluster_enabled")?;
+        let (version, mode) = {
+            let server = read_info(sections.next())?;
+            (field(&server, "redis_version"), field(&server, "redis_mode").or_else(|| field(&server, "server_mode")))
+        };
+        if mode.as_deref() == Some("sentinel") {
+            return Err(ConnectError::sentinel(address));
+        }
+        let cluster = field(&read_info(sections.next())?, "cluster_enabled");
         // Reading still works there.
-        self.refuses = ask_role && read_info(sections.next(), "role")?.as_deref() == Some("slave");
+        self.refuses = ask_role && field(&read_info(sections.next())?, "role").as_deref() == Some("slave");
         if let Some(version) = &version {
             check_version(version).map_err(ConnectError::Fatal)?;
         }
@@ -137,53 +170,33 @@ fn lost(no_reply: NoReply) -> ConnectError {
     }
 }
 
-pub(super) fn socket_error(endpoint: &Endpoint, error: &io::Error) -> ConnectError {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        None => ConnectError::Retry(error.to_string()),
-        Some(rustls::Error::InvalidMessage(_)) => ConnectError::Fatal(Error::ConnectionLost(format!(
-            "the server at {endpoint} does not speak TLS; nothing was sent. Without TLS the URL begins with redis://"
-        ))),
-        Some(reason) => ConnectError::Fatal(Error::ConnectionLost(format!(
-            "no TLS connection to Redis at {endpoint} ({reason}); nothing was sent. A private authority belongs in the \
-             system's store or in the file that SSL_CERT_FILE names"
-        ))),
-    }
-}
-
-pub(super) fn setup_error(error: RedisError) -> ConnectError {
-    let code = error.code().unwrap_or_default().to_owned();
-    let text = error.detail().unwrap_or_default().to_owned();
-    let fatal = |code: &str| ConnectError::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
-    match code.as_str() {
-        code if is_busy(code) => ConnectError::Retry(format!("{code} {text}")),
-        "" if error.kind() == redis::ErrorKind::AuthenticationFailed => ConnectError::Fatal(Error::Server {
-            code: "WRONGPASS".into(),
-            message: "Redis refused the user or the password".into(),
-        }),
-        "" => ConnectError::Retry(describe(&error)),
-        "ERR" if text.contains("max number of clients") => ConnectError::Retry(text),
-        code => fatal(code),
-    }
-}
-
-/// Reads one line of an `INFO` section; `None` when this user may not read it.
-fn read_info(reply: Option<Value>, field: &str) -> Result<Option<String>, ConnectError> {
-    let text = match reply.map(fault::inspect) {
-        Some(Ok(Value::BulkString(bytes))) => String::from_utf8_lossy(&bytes).into_owned(),
-        Some(Err(fault::Fault::WrongServer(error))) if is_noauth(&error) => {
-            return Err(ConnectError::Fatal(error));
+/// Whether the server executes scripts that come on a new connection, within this time.
+pub async fn answers(endpoint: &Endpoint, time: Duration) -> bool {
+    let probe = async {
+        match Wire::connect(endpoint, Greeting::default(), 0).await {
+            Ok((wire, _)) => wire.answers().await,
+            Err(_) => false,
         }
-        Some(Err(fault::Fault::Busy(error) | fault::Fault::WrongServer(error))) => {
-            return Err(ConnectError::Retry(error.to_string()));
-        }
-        _ => return Ok(None),
     };
-    let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    Ok(value.map(|value| value.trim().to_owned()))
+    tokio::time::timeout(time, probe).await.unwrap_or(false)
 }
 
-fn is_noauth(error: &Error) -> bool {
-    matches!(error, Error::Server { code, .. } if code == "NOAUTH")
+/// Reads an `INFO` section; empty when this user may not read it.
+fn read_info(reply: Option<Value>) -> Result<String, ConnectError> {
+    match reply.map(fault::inspect) {
+        Some(Ok(Value::BulkString(bytes))) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Some(Err(fault::Fault::WrongServer(error))) if error.is_noauth() => Err(ConnectError::Fatal(error)),
+        Some(Err(fault::Fault::Busy(error) | fault::Fault::WrongServer(error))) => {
+            Err(ConnectError::Retry(error.to_string()))
+        }
+        _ => Ok(String::new()),
+    }
+}
+
+/// One line of an `INFO` section.
+fn field(section: &str, name: &str) -> Option<String> {
+    let value = section.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(value.trim().to_owned())
 }
 
 fn check_version(version: &str) -> Result<(), Error> {

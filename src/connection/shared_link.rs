@@ -1,11 +1,13 @@
 //! What the handles of a link and its keeper share.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{watch, Notify};
 
+use super::ending::Ending;
 use super::usage::Usage;
 use super::wire::Wire;
 use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
@@ -25,6 +27,10 @@ pub(super) struct SharedLink {
     /// Why the server refuses the connection, as long as it does.
     pub refusal: Mutex<Option<Error>>,
     pub server: Mutex<Option<ServerInfo>>,
+    /// Why the link has left its server, until the keeper has read it.
+    left: Mutex<Option<Ending>>,
+    /// How many commands were sent to another node, to which the slot migrates.
+    pub redirected: AtomicU64,
     /// Notified by the first call: the keeper then makes the first connection.
     pub first_call: Notify,
     /// Notified when the link has left its server, or was closed.
@@ -44,6 +50,8 @@ impl SharedLink {
             state,
             refusal: Mutex::new(None),
             server: Mutex::new(None),
+            left: Mutex::new(None),
+            redirected: AtomicU64::new(0),
             first_call: Notify::new(),
             wake_keeper: Notify::new(),
         }
@@ -86,10 +94,11 @@ impl SharedLink {
     }
 
     /// Stops using a connection; calls in flight there may still get their replies.
-    pub fn leave(&self, wire: &Arc<Wire>, reason: &str) {
+    pub fn leave(&self, wire: &Arc<Wire>, reason: Ending) {
         let previous = self.current.compare_and_swap(wire, None);
         if previous.as_ref().is_some_and(|current| Arc::ptr_eq(current, wire)) {
-            tracing::warn!(endpoint = %self.endpoint, reason, "leaving the server");
+            tracing::warn!(endpoint = %self.endpoint, %reason, "leaving the server");
+            *self.left.lock() = Some(reason);
             let driver = wire.abort_handle();
             tokio::spawn(async move {
                 tokio::time::sleep(TIME_FOR_REPLIES).await;
@@ -97,6 +106,11 @@ impl SharedLink {
             });
             self.wake_keeper.notify_one();
         }
+    }
+
+    /// Why the last connection has ended.
+    pub fn ending(&self) -> Ending {
+        self.left.lock().take().unwrap_or(Ending::Closed)
     }
 
     pub fn is_closed(&self) -> bool {

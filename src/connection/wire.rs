@@ -7,8 +7,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, RedisError, Value};
 use tokio::task::AbortHandle;
 
-use super::socket::Meter;
+use super::fault::{describe, inspect, Fault};
+use super::socket::{Address, Meter};
+use super::topology::Located;
 use super::ServerInfo;
+
+/// The SHA-1 of no script: to ask for it changes nothing, and is refused at once.
+const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -30,6 +35,7 @@ pub(super) struct Wire {
     pub proven: AtomicBool,
     pub(super) conn: MultiplexedConnection,
     pub(super) meter: Arc<Meter>,
+    pub(super) located: Option<Located>,
     pub(super) in_flight: AtomicUsize,
     /// The number of bytes read, plus one, when a caller last gave up a reply.
     pub(super) given_up_at: AtomicU64,
@@ -57,6 +63,29 @@ impl Wire {
         let replies = self.conn.clone().send_packed_commands(pipeline, 0, count).await;
         call.complete();
         replies.map_err(|error| self.no_reply(before, &error))
+    }
+
+    /// Whether the server executes scripts now. It executes none while it is busy, or paused, be it for writes only.
+    pub async fn answers(&self) -> bool {
+        let mut unknown = redis::cmd("EVALSHA");
+        unknown.arg(NO_SCRIPT).arg(0);
+        match self.send(&unknown).await.map(inspect) {
+            Ok(reply) => !matches!(reply, Err(Fault::Busy(_))),
+            Err(_) => false,
+        }
+    }
+
+    /// How many bytes were written since the last ones came.
+    pub fn unanswered(&self) -> u64 {
+        self.meter.unanswered()
+    }
+
+    /// Returns another server when it is known to be the right one.
+    pub async fn moved(&self) -> Address {
+        match &self.located {
+            Some(located) => located.moved().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Ends the connection; calls in flight get an error.
@@ -115,13 +144,5 @@ impl Drop for InFlightCall<'_> {
             self.wire.given_up_at.store(self.wire.meter.read() + 1, Ordering::Release);
         }
         self.wire.in_flight.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-pub(super) fn describe(error: &RedisError) -> String {
-    if error.is_connection_dropped() {
-        "the connection was closed".into()
-    } else {
-        error.to_string()
     }
 }

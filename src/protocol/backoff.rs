@@ -48,7 +48,7 @@ impl Backoff {
         let base = match self.kind.as_str() {
             "fixed" => self.delay,
             "exponential" => {
-                let exponent = i32::try_from(failures - 1).unwrap_or(i32::MAX);
+                let exponent = failures.saturating_sub(1).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
                 (2f64.powi(exponent) * self.delay).round()
             }
             other => return Delay::Custom(other.to_owned()),

@@ -87,6 +87,12 @@ impl Keys {
         self.of(id)
     }
 
+    /// The slot of a cluster in which `meta` is, and all other keys of the queue if it [has a hash tag](Keys::has_hash_tag).
+    #[must_use]
+    pub fn slot(&self) -> u16 {
+        slot(&self.meta)
+    }
+
     /// Whether all keys of this queue share a cluster slot because of a `{hash tag}`.
     #[must_use]
     pub fn has_hash_tag(&self) -> bool {
@@ -100,4 +106,16 @@ pub fn hash_tag(key: &str) -> Option<&str> {
     let (_, after) = key.split_once('{')?;
     let (tag, _) = after.split_once('}')?;
     (!tag.is_empty()).then_some(tag)
+}
+
+/// How many slots the keys of a cluster are divided into.
+const SLOTS: u16 = 16384;
+
+/// The slot of a key: CRC-16 (XMODEM) of its hash tag, or of the whole key if it has none.
+#[must_use]
+pub fn slot(key: &str) -> u16 {
+    let crc = hash_tag(key).unwrap_or(key).bytes().fold(0u16, |crc, byte| {
+        (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 })
+    });
+    crc % SLOTS
 }

@@ -79,7 +79,7 @@ impl Repeat {
     /// # Errors
     /// [`crate::error::Error::InvalidOption`] when the pattern or the time zone cannot be read.
     pub fn next(&self, now: i64, previous: Option<i64>) -> Result<Option<Iteration>> {
-        let count = self.count + 1;
+        let count = self.count.saturating_add(1);
         // After the latest moment no job can be due, so the schedule is over.
         let end = self.end_date.unwrap_or(i64::MAX).min(due::LATEST);
         let too_late = now.saturating_add(self.every.unwrap_or(0)) > due::LATEST;

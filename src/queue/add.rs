@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::adder::{AddedJobs, Adder};
 use super::coalescer::{CoalescedCall, OnDone};
+use super::durability::durably;
 use super::handle::QueueHandle;
 use super::patience::Patience;
 use crate::error::Result;
@@ -30,13 +31,14 @@ impl QueueHandle {
         let call = CoalescedCall::new(job, on_done);
         let queue = self.clone();
         Some(async move {
+            let durability = queue.durability.as_ref();
             match queue.writable().await {
-                Ok(()) => call.send(&queue.link, &queue.keys, queue.options.wake).await,
+                Ok(()) => call.send(&queue.link, durability, &queue.keys, queue.options.wake).await,
                 Err(error) => call.fail(&error),
             }
             while let Some(next) = if alone { None } else { queue.single.next() } {
                 let link = queue.link.after_waiting(next.waited());
-                next.send(&link, &queue.keys, queue.options.wake).await;
+                next.send(&link, durability, &queue.keys, queue.options.wake).await;
             }
         })
     }
@@ -60,9 +62,12 @@ impl QueueHandle {
         self.writable().await?;
         // Only batches of more than one call use the bulk link.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
-        let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).with_patience(patience);
-        adder.add(batch).await?;
-        adder.finish().await
+        durably(self.durability.as_ref(), link, &self.keys, |link| async {
+            let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).with_patience(patience);
+            adder.add(batch).await?;
+            adder.finish().await
+        })
+        .await
     }
 
     /// Opens a stream of batches into the queue.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::durability::{durably, Durability};
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
@@ -85,11 +86,11 @@ impl CoalescedCall {
         self.on_done.push(on_done);
     }
 
-    pub async fn send(self, link: &Link, keys: &Keys, wake: Wake) {
+    pub async fn send(self, link: &Link, durability: Option<&Durability>, keys: &Keys, wake: Wake) {
         // `has_room` keeps the batch within the size of one chunk.
         let Some(chunk) = self.batch.chunk_at(0) else { return };
         let runs = chunk.runs();
-        let added = match add_jobs(link, keys, &runs, wake).await {
+        let added = match durably(durability, link, keys, |link| add_jobs(link, keys, &runs, wake)).await {
             Ok(added) => added,
             Err(error) => return self.fail(&error),
         };

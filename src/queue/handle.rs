@@ -1,10 +1,13 @@
 //! A queue and its links.
 
+use std::future::Future;
+
 use redis::{Cmd, ToRedisArgs, Value};
 use tokio::sync::OnceCell;
 
 use super::checks;
 use super::coalescer::Coalescer;
+use super::durability::{durably, Durability, Durable};
 use super::registration::Registration;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -38,6 +41,7 @@ pub struct QueueHandle {
     meta_written: OnceCell<()>,
     registration: Option<Registration>,
     pub(super) single: Coalescer,
+    pub(super) durability: Option<Durability>,
 }
 
 impl QueueHandle {
@@ -53,6 +57,7 @@ impl QueueHandle {
             meta_written: OnceCell::new(),
             registration: None,
             single: Coalescer::default(),
+            durability: None,
         }
     }
 
@@ -60,6 +65,13 @@ impl QueueHandle {
     #[must_use]
     pub fn with_registration(mut self, registration: Option<Registration>) -> Self {
         self.registration = registration;
+        self
+    }
+
+    /// Adds jobs on this link, which is for nothing else, and waits there until they are durable.
+    #[must_use]
+    pub fn with_durability(mut self, durable: Option<(Link, Durable)>) -> Self {
+        self.durability = durable.map(|(link, wanted)| Durability::new(link, wanted));
         self
     }
 
@@ -84,7 +96,8 @@ impl QueueHandle {
     /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what [`Link::call`]
     /// returns.
     pub async fn ready(&self) -> Result<()> {
-        self.checked.get_or_try_init(|| checks::check(&self.link, &self.keys, self.options.allow_legacy)).await.copied()
+        let check = || checks::check(&self.link, &self.keys, self.options.allow_legacy);
+        self.link.once(&self.checked, check).await.copied()
     }
 
     /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something; does so once. A route is registered first,
@@ -103,11 +116,22 @@ impl QueueHandle {
             }
             Ok(())
         };
-        match self.meta_written.get_or_try_init(write).await {
+        match self.link.once(&self.meta_written, write).await {
             // The server may refuse this write for want of memory or of a right. The call itself reports that, if it is refused, too.
             Err(Error::Server { .. }) | Ok(()) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Runs a call that adds jobs; with durability it returns when they are durable.
+    ///
+    /// # Errors
+    /// Those of `add`, and [`Error::NotDurable`].
+    pub async fn durably<'a, T, F>(&'a self, add: impl FnOnce(&'a Link) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        durably(self.durability.as_ref(), &self.link, &self.keys, add).await
     }
 
     /// Whether a call would be sent at once.

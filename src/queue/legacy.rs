@@ -7,7 +7,7 @@ use redis::{Cmd, Value};
 use serde_json::Value as Json;
 
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
 /// What a key tells about who uses the queue.
@@ -95,7 +95,8 @@ impl Types {
         let mut replies = link.pipeline(&commands, Retry::Look).await?;
         // An error means that `meta` is no hash, which its type tells.
         let meta = replies.pop().and_then(std::result::Result::ok).map(reply::array).transpose()?.unwrap_or_default();
-        let found = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>()?;
+        let found = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>();
+        let found = found.map_err(|error| unknown_type(link, error))?;
         Ok(Types { found, has_meta_of_bullmq: meta.iter().any(|value| *value != Value::Nil) })
     }
 
@@ -138,6 +139,20 @@ impl Types {
             }
             None => Flavour::Any,
         }
+    }
+}
+
+/// The error of a server that does not know `TYPE`: it is a Sentinel that does not say so, since its user may not ask `INFO`.
+fn unknown_type(link: &Link, error: Error) -> Error {
+    match error {
+        Error::Server { message, .. } if message.starts_with("unknown command") => {
+            let server = link.endpoint();
+            Error::InvalidOption(format!(
+                "the server at {server} does not know the command TYPE. If it is a Sentinel, the URL is redis+sentinel://{server}/NAME, \
+                 with the name by which the Sentinels know the master"
+            ))
+        }
+        error => error,
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::durability::durably;
 use super::handle::QueueHandle;
 use super::patience::{patiently, Patience};
+use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::scripts::add::{add_linked_jobs, AddedLinkedJobs, LinkedCall};
 
@@ -26,8 +28,18 @@ impl QueueHandle {
         if self.link.ready().await?.cluster {
             calls.iter().try_for_each(LinkedCall::check_slot)?;
         }
+        let durability = self.durability.as_ref();
+        durably(durability, link, &self.keys, |link| self.add_linked_on(link, &calls, patience)).await
+    }
+
+    async fn add_linked_on(
+        &self,
+        link: &Link,
+        calls: &[LinkedCall],
+        patience: Option<Arc<Patience>>,
+    ) -> Result<AddedLinkedJobs> {
         let mut added = AddedLinkedJobs::default();
-        for call in &calls {
+        for call in calls {
             let linked =
                 patiently(patience.as_deref(), || add_linked_jobs(link, &self.keys, call, self.options.wake)).await;
             let linked = linked.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;

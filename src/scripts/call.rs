@@ -1,11 +1,17 @@
 //! A script call: built once, sent as often as needed.
 
-use redis::{Cmd, ToRedisArgs, Value};
+use std::borrow::Cow;
+
+use redis::{Arg, Cmd, ToRedisArgs, Value};
 
 use super::Script;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
+use crate::refusal::{self, Class};
+
+/// The end of a key of a queue that never exists.
+const NEVER_THERE: &[u8] = b"ext:guard";
 
 /// `EVALSHA <sha> 1 <meta key> <arguments>`, written straight into the command's buffer.
 #[derive(Clone)]
@@ -72,6 +78,31 @@ impl Call {
         }
     }
 
+    /// The command for this link. On a cluster its KEYS are the queue's `meta`, the `meta` of the other queue (or the same one again)
+    /// and a key of the slot that never exists. While the slot migrates, some of these keys are missing on both nodes, so both answer
+    /// TRYAGAIN before the script starts. Otherwise it would stop at the first key that is on the other node, after its writes.
+    pub(super) fn for_link(&self, link: &Link) -> Cow<'_, Cmd> {
+        match link.endpoint().is_cluster() {
+            true => Cow::Owned(self.guarded()),
+            false => Cow::Borrowed(&self.cmd),
+        }
+    }
+
+    fn guarded(&self) -> Cmd {
+        let given: Vec<&[u8]> =
+            self.cmd.args_iter().map(|arg| if let Arg::Simple(bytes) = arg { bytes } else { &[] }).collect();
+        let ([name, sha, count, meta], rest) = given.split_first_chunk().expect("a call has a key");
+        let (other, arguments) = if *count == b"2" { rest.split_first().expect("it has two") } else { (meta, rest) };
+        let base = meta.strip_suffix(b"meta").unwrap_or(meta);
+        let mut cmd =
+            Cmd::with_capacity(arguments.len() + 6, given.iter().map(|arg| arg.len()).sum::<usize>() + 3 * meta.len());
+        cmd.arg(name).arg(sha).arg(3).arg(meta).arg(other).arg([base, NEVER_THERE].concat());
+        for argument in arguments {
+            cmd.arg(argument);
+        }
+        cmd
+    }
+
     pub(super) fn load(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(self.script.source);
@@ -85,7 +116,7 @@ impl Call {
 }
 
 pub(super) fn is_missing_script(error: &Error) -> bool {
-    matches!(error, Error::Server { code, .. } if code == "NOSCRIPT")
+    matches!(error, Error::Server { code, .. } if refusal::of(code).class == Class::Reload)
 }
 
 /// How often a script is loaded for one call: another `SCRIPT FLUSH` may come between loading and calling.
@@ -96,12 +127,13 @@ const MAX_LOADS: usize = 10;
 /// # Errors
 /// What [`Link::call`] returns.
 pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
-    let mut reply = link.call(&call.cmd, retry).await;
+    let cmd = call.for_link(link);
+    let mut reply = link.call(&*cmd, retry).await;
     for _ in 0..MAX_LOADS {
         if !reply.as_ref().is_err_and(is_missing_script) {
             break;
         }
-        let mut replies = link.pipeline(&[call.load(), call.cmd.clone()], retry).await?;
+        let mut replies = link.pipeline(&[&call.load(), &*cmd], retry).await?;
         reply = replies.pop().unwrap_or(Err(Error::Closed));
         if let Some(Err(refusal)) = replies.pop() {
             return Err(refusal); // the refused load, not the missing script
@@ -116,15 +148,15 @@ pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
 /// # Errors
 /// What [`Link::pipeline`] returns.
 pub async fn eval_all(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<Result<Value>>> {
-    let commands: Vec<Cmd> = calls.iter().map(|call| call.cmd.clone()).collect();
-    let mut replies = link.pipeline(&commands, retry).await?;
+    let cmds: Vec<Cow<'_, Cmd>> = calls.iter().map(|call| call.for_link(link)).collect();
+    let mut replies = link.pipeline(&cmds, retry).await?;
     for _ in 0..MAX_LOADS {
         let is_missing = |at: &usize| replies[*at].as_ref().is_err_and(is_missing_script);
         let missing: Vec<usize> = (0..replies.len()).filter(is_missing).collect();
         let Some(first) = missing.first() else { break };
-        let mut commands = vec![calls[*first].load()];
-        commands.extend(missing.iter().map(|at| calls[*at].cmd.clone()));
-        let mut again = link.pipeline(&commands, retry).await?.into_iter();
+        let load = calls[*first].load();
+        let again = std::iter::once(&load).chain(missing.iter().map(|at| &*cmds[*at]));
+        let mut again = link.pipeline(&again.collect::<Vec<_>>(), retry).await?.into_iter();
         if let Some(Err(refusal)) = again.next() {
             return Err(refusal); // the refused load, not the missing script
         }
@@ -133,4 +165,34 @@ pub async fn eval_all(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<R
         }
     }
     Ok(replies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripts::lua;
+
+    fn arguments(cmd: &Cmd) -> Vec<String> {
+        let text = |arg: Arg<&[u8]>| {
+            if let Arg::Simple(bytes) = arg {
+                String::from_utf8_lossy(bytes).into_owned()
+            } else {
+                "?".into()
+            }
+        };
+        cmd.args_iter().skip(2).map(text).collect()
+    }
+
+    #[test]
+    fn a_call_on_a_cluster_has_a_last_key_that_never_exists() {
+        let (one, two) = (Keys::new("{b}", "one").unwrap(), Keys::new("{b}", "two").unwrap());
+        let mut call = Call::new(&lua::manage::PAUSE, &one);
+        call.arg("").arg(7);
+        assert_eq!(arguments(&call.cmd), ["1", "{b}:one:meta", "", "7"]);
+        assert_eq!(arguments(&call.guarded()), ["3", "{b}:one:meta", "{b}:one:meta", "{b}:one:ext:guard", "", "7"]);
+        let mut call = Call::on_both(&lua::route::MOVE_JOB, &one, &two);
+        call.arg("wait");
+        assert_eq!(arguments(&call.cmd), ["2", "{b}:one:meta", "{b}:two:meta", "wait"]);
+        assert_eq!(arguments(&call.guarded()), ["3", "{b}:one:meta", "{b}:two:meta", "{b}:one:ext:guard", "wait"]);
+    }
 }

@@ -63,6 +63,9 @@ impl Finished<'_> {
     }
 }
 
+/// A bug that the fault suite has to find: outcomes are accepted from workers that have lost their locks.
+const IS_UNFENCED: bool = cfg!(feature = "planted-unfenced-finish");
+
 /// The value that all jobs of a run return. An empty one is not shared: in the header it means that each job has its own.
 fn shared_value<'a>(run: &[Finished<'a>]) -> Option<&'a [u8]> {
     let JobResult::Completed { value } = run.first()?.outcome else { return None };
@@ -141,7 +144,8 @@ pub async fn move_to_finished(
     call.optional(by.run);
     for run in jobs.chunk_by(|job, next| job.shares_run(next)) {
         let head = &run[0];
-        call.arg(run.len()).arg(head.outcome.target()).arg(head.token);
+        let token = if IS_UNFENCED { "0" } else { head.token };
+        call.arg(run.len()).arg(head.outcome.target()).arg(token);
         let shared = shared_value(run);
         call.arg(head.keep.count).optional(head.keep.age).optional(head.start.map(|(ats, _)| ats));
         call.optional(head.plain_fields).optional(shared);

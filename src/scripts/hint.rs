@@ -78,8 +78,8 @@ impl WakeHint {
 
     /// Sends it. A failure is only logged: workers also look for themselves.
     pub async fn send(&self, link: &Link) {
-        let commands = [self.provide.load(), self.provide.cmd.clone(), self.publish.clone()];
-        match link.pipeline(&commands, Retry::Never).await {
+        let provide = self.provide.for_link(link);
+        match link.pipeline(&[&self.provide.load(), &*provide, &self.publish], Retry::Never).await {
             Ok(replies) => log_failures(replies.iter()),
             Err(error) => log_failure(&error),
         }
@@ -92,8 +92,8 @@ impl WakeHint {
 /// What [`eval`] returns. A failure to tell workers is only logged.
 pub async fn eval_and_wake(link: &Link, call: &Call, retry: Retry, hint: Option<&WakeHint>) -> Result<Value> {
     let Some(hint) = hint else { return eval(link, call, retry).await };
-    let commands = [call.cmd.clone(), hint.provide.cmd.clone(), hint.publish.clone()];
-    let mut replies = link.pipeline(&commands, retry).await?.into_iter();
+    let (cmd, provide) = (call.for_link(link), hint.provide.for_link(link));
+    let mut replies = link.pipeline(&[&*cmd, &*provide, &hint.publish], retry).await?.into_iter();
     let mut reply = replies.next().unwrap_or(Err(Error::Closed));
     let told: Vec<Result<Value>> = replies.collect();
     log_failures(told.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));

@@ -1,8 +1,9 @@
 //! Getters: `lua/inspect`.
 
+use super::call::is_missing_script;
 use super::{eval, flag, lua, Call};
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
 /// Counts the jobs of each type, in the order asked. Types are BullMQ's key names (`wait`, `active`...).
@@ -51,4 +52,19 @@ pub async fn is_drained(link: &Link, keys: &Keys, now: i64, horizon: i64) -> Res
     let mut call = Call::new(&lua::inspect::IS_DRAINED, keys);
     call.arg(now).arg(horizon);
     Ok(reply::integer(eval(link, &call, Retry::Look).await?)? == 1)
+}
+
+/// Finds those of the commands (in lower case, a subcommand after a bar) that the user of the link may not run. One round trip.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns, and the error of the call.
+pub async fn find_missing_rights(link: &Link, keys: &Keys, commands: &[&str]) -> Result<Vec<String>> {
+    let mut call = Call::new(&lua::inspect::FIND_MISSING_RIGHTS, keys);
+    call.arg(commands);
+    // Few servers have it: it runs once per worker.
+    let mut replies = link.pipeline(&[&call.load(), &*call.for_link(link)], Retry::Safe).await?.into_iter();
+    match (replies.next(), replies.next()) {
+        (Some(Err(refusal)), Some(Err(error))) if is_missing_script(&error) => Err(refusal),
+        (_, reply) => reply::texts(reply.unwrap_or(Err(Error::Closed))?),
+    }
 }

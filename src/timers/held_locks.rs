@@ -81,17 +81,20 @@ struct HeldLock {
 
 /// The locks that a worker holds, by job id.
 #[derive(Default)]
-pub struct HeldLocks(Mutex<HashMap<Arc<str>, HeldLock>>);
+pub struct HeldLocks {
+    locks: Mutex<HashMap<Arc<str>, HeldLock>>,
+    expiring: AtomicBool,
+}
 
 impl HeldLocks {
     pub fn insert(&self, locks: impl IntoIterator<Item = (Arc<str>, Arc<str>, Arc<Lease>)>) {
-        let mut held = self.0.lock();
+        let mut held = self.locks.lock();
         held.extend(locks.into_iter().map(|(id, token, lease)| (id, HeldLock { token, lease })));
     }
 
     /// Forget locks, by id and token. A job that was fetched again meanwhile, under another token, keeps its lock.
     pub fn remove<'a>(&self, locks: impl IntoIterator<Item = (&'a str, &'a str)>) {
-        let mut held = self.0.lock();
+        let mut held = self.locks.lock();
         for (id, token) in locks {
             Self::take(&mut held, id, token);
         }
@@ -108,41 +111,54 @@ impl HeldLocks {
 
     /// Cancel a job, if it is held (under this token) and was not cancelled before. Returns its token.
     pub fn cancel(&self, id: &str, token: Option<&str>, reason: &str) -> Option<Arc<str>> {
-        let locks = self.0.lock();
+        let locks = self.locks.lock();
         let lock = locks.get(id).filter(|lock| token.is_none_or(|token| *lock.token == *token))?;
         lock.lease.cancel(reason).then(|| lock.token.clone())
     }
 
     /// Id and token of a job, if it is held.
     pub fn get(&self, id: &str) -> Option<(Arc<str>, Arc<str>)> {
-        let locks = self.0.lock();
+        let locks = self.locks.lock();
         locks.get_key_value(id).map(|(id, lock)| (id.clone(), lock.token.clone()))
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+        self.locks.lock().is_empty()
     }
 
     /// The ids of all held jobs.
     pub fn ids(&self) -> Vec<String> {
-        self.0.lock().keys().map(|id| (**id).to_owned()).collect()
+        self.locks.lock().keys().map(|id| (**id).to_owned()).collect()
     }
 
     /// Mark all locks as lost, so that every handler stops: the worker ends.
     pub fn lose_all(&self) {
-        for lock in self.0.lock().values() {
+        for lock in self.locks.lock().values() {
             lock.lease.lose();
         }
     }
 
     /// The ids of the jobs that are held under this token.
     pub fn held_under(&self, token: &str) -> Vec<Arc<str>> {
-        self.0.lock().iter().filter(|(_, lock)| &*lock.token == token).map(|(id, _)| id.clone()).collect()
+        self.locks.lock().iter().filter(|(_, lock)| &*lock.token == token).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Renew no lock any more: the worker ends, and Redis takes no outcome of these jobs.
+    pub fn let_expire(&self) {
+        self.expiring.store(true, Ordering::Release);
+    }
+
+    /// The (id, token) of the locks to renew: those that were not renewed for this long.
+    pub fn to_renew(&self, age: Duration) -> Vec<(Arc<str>, Arc<str>)> {
+        if self.expiring.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        self.older_than(age)
     }
 
     /// The (id, token) of the locks that were not renewed for this long.
     pub fn older_than(&self, age: Duration) -> Vec<(Arc<str>, Arc<str>)> {
-        let (locks, now) = (self.0.lock(), Instant::now());
+        let (locks, now) = (self.locks.lock(), Instant::now());
         let due = locks.iter().filter(|(_, lock)| lock.lease.age(now) >= age);
         due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
     }
@@ -150,7 +166,7 @@ impl HeldLocks {
     /// Whether no lock was renewed for this long.
     pub fn are_older_than(&self, age: Duration) -> bool {
         let now = Instant::now();
-        self.0.lock().values().all(|lock| lock.lease.age(now) >= age)
+        self.locks.lock().values().all(|lock| lock.lease.age(now) >= age)
     }
 
     /// Note the result of a renewal that was sent `at` that moment; the locks that were refused are lost.
@@ -162,7 +178,7 @@ impl HeldLocks {
         refused: &[String],
         at: Instant,
     ) -> Vec<&'a (Arc<str>, Arc<str>)> {
-        let mut held = self.0.lock();
+        let mut held = self.locks.lock();
         let mut lost = Vec::new();
         for held_lock in locks {
             let (id, token) = held_lock;
@@ -177,6 +193,6 @@ impl HeldLocks {
 
     /// Forget a lock and mark it as lost. True if it was not known to be lost.
     pub fn lose(&self, id: &str, token: &str) -> bool {
-        Self::take(&mut self.0.lock(), id, token).is_some_and(|lock| lock.lease.lose())
+        Self::take(&mut self.locks.lock(), id, token).is_some_and(|lock| lock.lease.lose())
     }
 }

@@ -10,6 +10,7 @@ use crate::connection::Link;
 use crate::error::Error;
 use crate::outage::Outage;
 use crate::protocol::Keys;
+use crate::round::{Duty, Rounds};
 use crate::scripts;
 
 /// Locks per `extend_locks` call.
@@ -22,6 +23,7 @@ pub struct LockExtender {
     pub locks: Arc<HeldLocks>,
     pub lock_duration: Duration,
     pub renew_time: Duration,
+    pub rounds: Arc<Rounds>,
 }
 
 impl LockExtender {
@@ -32,16 +34,28 @@ impl LockExtender {
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let outage = Outage::default();
+        let round = self.rounds.of(Duty::Renewal);
+        // From the first renewal without a reply to the next reply.
+        let mut pending = None;
         loop {
             ticks.tick().await;
-            for chunk in self.locks.older_than(period).chunks(CHUNK) {
+            let due = self.locks.to_renew(period);
+            if due.is_empty() {
+                pending = None;
+            }
+            for chunk in due.chunks(CHUNK) {
                 let sent = Instant::now();
+                pending.get_or_insert_with(|| round.guard());
                 let locks = chunk.iter().map(|(id, token)| (&**id, &**token));
                 let duration = i64::try_from(self.lock_duration.as_millis()).unwrap_or(i64::MAX);
                 let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
                 let late = |_| Err(Error::ConnectionLost("no answer within half the renew time".to_owned()));
                 // A call that hangs must not delay the next tick.
-                match tokio::time::timeout(period, renewal).await.unwrap_or_else(late) {
+                let renewed = tokio::time::timeout(period, renewal).await.unwrap_or_else(late);
+                if !matches!(renewed, Err(Error::ConnectionLost(_) | Error::OutcomeUnknown(_))) {
+                    pending = None;
+                }
+                match renewed {
                     Ok(refused) => {
                         outage.ends();
                         for (id, token) in self.locks.renewed(chunk, &refused, sent) {

@@ -12,6 +12,7 @@ pub mod options;
 pub mod outcome;
 pub mod ready_queue;
 mod retry;
+mod rights;
 mod scheduler;
 mod sleep;
 pub mod state;

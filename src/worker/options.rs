@@ -43,6 +43,34 @@ impl Timeouts {
     }
 }
 
+/// How many bytes the data and the result of a job may have.
+#[derive(Clone, Copy, Debug)]
+pub struct PayloadLimit {
+    pub bytes: usize,
+    /// Jobs with more data fail. Otherwise they run, and a notice is logged.
+    pub refuses_data: bool,
+}
+
+impl PayloadLimit {
+    /// What is wrong with a result of this length, if anything is.
+    #[must_use]
+    pub fn result_error(&self, length: usize) -> Option<String> {
+        let PayloadLimit { bytes, .. } = self;
+        (length > *bytes).then(|| {
+            format!("the result has {length} bytes, more than the payload_limit of the worker, {bytes}; store it elsewhere and return its place")
+        })
+    }
+
+    /// What is wrong with data of this length, if anything is.
+    #[must_use]
+    pub fn data_error(&self, length: usize) -> Option<String> {
+        let PayloadLimit { bytes, .. } = self;
+        (length > *bytes).then(|| {
+            format!("the data of the job has {length} bytes, more than the payload_limit of the worker, {bytes}")
+        })
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
     pub concurrency: usize,
@@ -76,6 +104,8 @@ pub struct WorkerOptions {
     pub run: Option<Arc<str>>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
     pub worker_id: String,
+    /// The commands that the user of the URL must be allowed to run, looked at in the beginning; empty: it is not looked at.
+    pub needed_rights: Vec<String>,
     pub skip_stalled_check: bool,
     /// Pause after a fetch that the server refused.
     pub run_retry_delay: Duration,
@@ -84,6 +114,8 @@ pub struct WorkerOptions {
     pub max_backoff_ms: Option<i64>,
     /// Bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out.
     pub max_error_size: usize,
+    /// `None` = without limit.
+    pub payload_limit: Option<PayloadLimit>,
     /// Calls that make several jobs ready wake a worker for each.
     pub fan_out: bool,
 }

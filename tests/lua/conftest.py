@@ -25,19 +25,19 @@ def _shas(client):
 
 
 @pytest.fixture
-def runner(_shas):
-    """`runner(client)`: a function that runs scripts through that client, see `run`."""
+def runner(client, _shas):
+    """`runner(user)`: a function that runs scripts through that client, which may lack the right to load them."""
 
     def as_argument(value):
         if value is None:
             return ""
         return int(value) if isinstance(value, bool) else value
 
-    def of(client):
+    def of(user):
         def call(script, queue, *args, prefix="bull"):
             if script not in _shas:
                 _shas[script] = client.script_load(flatten(script))
-            return client.evalsha(_shas[script], 1, f"{prefix}:{queue}:meta", *map(as_argument, args))
+            return user.evalsha(_shas[script], 1, f"{prefix}:{queue}:meta", *map(as_argument, args))
 
         return call
 

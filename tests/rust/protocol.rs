@@ -31,8 +31,8 @@ fn a_hash_tag_needs_something_in_its_braces() {
 #[test]
 fn endpoints_that_are_not_supported_are_refused_with_a_reason() {
     for url in [
-        "redis+sentinel://:s3cret@h/x",
-        "redis+cluster://:s3cret@h",
+        "redis+sentinel://:s3cret@h",
+        "redis+cluster://:s3cret@h/1",
         "http://:s3cret@h",
         "redis://:s3cret@h/db",
         "s3cret",
@@ -67,6 +67,13 @@ fn job_options_are_read_and_invalid_ones_count_as_absent() {
     for nonsense in ["", "[]", "null", "{", r#"{"attempts":"x","backoff":true}"#] {
         assert_eq!(JobOptions::parse(nonsense.as_bytes()), JobOptions::default(), "{nonsense}");
     }
+}
+
+#[test]
+fn a_count_of_attempts_that_is_no_count_gives_a_delay() {
+    let backoff = Backoff { kind: "exponential".into(), delay: 10.0, jitter: 0.0 };
+    let delay = |failures| backoff.next_delay(failures, Some(60_000), 0.5);
+    assert_eq!([i64::MIN, -5_000_000_000, i64::MAX].map(delay), [0, 0, 60_000].map(Delay::Millis));
 }
 
 #[test]

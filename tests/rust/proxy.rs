@@ -1,7 +1,7 @@
 //! A TCP proxy in front of Redis that breaks connections.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -16,6 +16,8 @@ struct Mood {
     swallow: AtomicBool,
     swallowed: AtomicUsize,
     cut: Notify,
+    /// For each connection, whether nothing gets through any more.
+    dead: Mutex<Vec<Arc<AtomicBool>>>,
 }
 
 pub struct Proxy {
@@ -48,6 +50,16 @@ impl Proxy {
         self.mood.swallow.store(on, Ordering::SeqCst);
     }
 
+    /// Nothing gets through on the connections that are open now. New ones are relayed.
+    pub fn half_open(&self) {
+        self.mood.dead.lock().unwrap().iter().for_each(|dead| dead.store(true, Ordering::SeqCst));
+    }
+
+    /// How many connections were made so far.
+    pub fn accepted(&self) -> usize {
+        self.mood.dead.lock().unwrap().len()
+    }
+
     /// How many reads were dropped so far.
     pub fn swallowed(&self) -> usize {
         self.mood.swallowed.load(Ordering::SeqCst)
@@ -71,7 +83,9 @@ impl Proxy {
 async fn relay(client: TcpStream, server: TcpStream, mood: Arc<Mood>) {
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let (request, reply) = ([&mood.swallow], [&mood.swallow, &mood.mute]);
+    let dead = Arc::new(AtomicBool::new(false));
+    mood.dead.lock().unwrap().push(dead.clone());
+    let (request, reply) = ([&mood.swallow, &*dead], [&mood.swallow, &mood.mute, &*dead]);
     tokio::select! {
         () = pump(from_client, to_server, &request, &mood.swallowed) => {}
         () = pump(from_server, to_client, &reply, &mood.swallowed) => {}

@@ -16,8 +16,8 @@
 -- job that has stalled `stalled_limit` times (nil = no such rule) is fetched alone, and only by a worker that has no
 -- other job (`alone`).
 -- `fans_out`: jobs that were promoted and not taken get the markers of fan_out.
--- now, token, lock_duration are the caller's strings; `known` as for get_target. `shared`, if not nil, is the prefix of
--- the queue whose rate limit counts. `scan`, if not nil, finds and takes other jobs than the next ones (see
+-- now, token, lock_duration are the caller's strings; `known` as for get_target. `shared`, if neither nil nor P, is the
+-- prefix of the queue whose rate limit counts. `scan`, if not nil, finds and takes other jobs than the next ones (see
 -- scan_waiting). Returns true if the queue is idle: no job was taken, no job is delayed, and no limit stopped the fetch.
 local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
   slots, stalled_limit, alone, fans_out, shared, scan)
@@ -27,7 +27,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   local head = #reply
   reply[head + 1], reply[head + 2], reply[head + 3] = 0, 0, 0
   local limiter, active, limit = (shared or P) .. 'limiter', P .. 'active', settings
-  if shared then
+  if shared and shared ~= P then
     local _, _, theirs = get_target(shared)
     limit = theirs[3] and theirs or settings
   end

@@ -36,6 +36,9 @@ __version__: str
 #: The version that queues write to ``meta``, as BullMQ's queues do.
 BULLMQ_VERSION: str
 
+#: What a worker does again and again; parts of the names in `CoreWorker.stats`.
+WORKER_DUTIES: tuple[str, ...]
+
 def now_ms() -> int:
     """Return the wall clock in ms, the unit of all times in BullMQ's fields."""
 
@@ -66,6 +69,9 @@ def exit_after_signals(descriptor: int, first_ms: int | None, second_ms: int, co
 
 def route_base(queue: str) -> str | None:
     """Return the base of a queue that is a route, by its name; None for other queues."""
+
+def key_slot(key: str) -> int:
+    """Return the slot of a key on a cluster."""
 
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""

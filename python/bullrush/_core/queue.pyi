@@ -18,6 +18,7 @@ class CoreQueue:
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, allow_legacy: bool = False, timeout_ms: int | None = ...,
         target: CoreTarget | None = None, fan_out: bool = False, notify: bool = False,
+        durable: str | None = None, payload_limit: int | None = None,
     ) -> CoreQueue:  # fmt: skip
         """``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
 
@@ -51,12 +52,18 @@ class CoreQueue:
     def redis_version(self) -> str | None:
         """Return the server's version, None before this process has connected to it."""
     def commands(
-        self, commands: Sequence[Sequence[int | str | bytes]], *, repeatable: bool = True
+        self, commands: Sequence[Sequence[int | str | bytes]], *, repeatable: bool = True, checked: bool = True
     ) -> Pending[list[Any]]:
         """Send plain commands in one pipeline, each with its full key names, and return their replies as Redis sent them.
 
         Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a command whose
-        reply was lost is not sent again (`OutcomeUnknownError`).
+        reply was lost is not sent again (`OutcomeUnknownError`). ``checked`` False: without the checks of the first use of the queue.
+        """
+    def missing_rights(self, commands: Sequence[str]) -> Pending[list[str]]:
+        """Return which of these commands (in lower case, a subcommand after a bar) the user of the URL may not run.
+
+        They are the words of an ACL rule: ``+hset``, ``+script|load``; or ``~bull:mail:*``, if it may not use the keys of the
+        queue. One round trip. Before Redis 7 the commands are tried on a key that is gone at the end.
         """
     def legacy_users(self) -> Pending[list[str]]:
         """Return who uses the queue.

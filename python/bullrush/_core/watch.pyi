@@ -6,9 +6,13 @@ from .pending import Pending
 
 @final
 class ConnectionWatch:
-    """Reports outages of the connection that all calls of this process and URL share. Does not connect by itself."""
+    """Reports outages of the connection that all calls of this process and URL share. Does not connect by itself.
 
-    def __new__(cls, url: str) -> ConnectionWatch: ...
+    Args:
+        beginning: of the keys that the calls are about: on a cluster each slot has its own connection.
+    """
+
+    def __new__(cls, url: str, beginning: str) -> ConnectionWatch: ...
     def next(self) -> Pending[None]:
         """Wait for the next outage, or for `close`.
 

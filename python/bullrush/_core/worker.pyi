@@ -1,5 +1,6 @@
 """The worker engine, and the options that it obeys."""
 
+from collections.abc import Sequence
 from typing import TypeAlias, final
 
 from .jobs import JobRecord
@@ -24,20 +25,23 @@ class CoreWorkerOptions:
         remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
         metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
         run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
+        payload_limit: tuple[int, bool] | None = None,
         run: str | None = None, allow_legacy: bool = False, notify: bool = False,
         fan_out: bool = False,
         scan_depth: int | None = None, profile: CoreProfile | None = None, routes_only: bool = False,
         lanes: list[CoreLane] | None = None, strict: bool = False,
+        needed_rights: Sequence[str] | None = None,
     ) -> CoreWorkerOptions:  # fmt: skip
         """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour).
 
-        ``lanes``: the queues to serve; without any, the worker's own.
+        ``lanes``: the queues to serve; without any, the worker's own. ``needed_rights``: the commands, in lower case, that the user
+        of the URL must be allowed to run; a worker reports what is missing.
         """
 
 #: One event of a worker: (kind, record or None, text, numbers, stack traces (JSON), ``details``, class of an error that the core made).
 #: Kinds: "completed" (text = returnvalue JSON, numbers = finished on, 0), "failed" (for good; text = reason, numbers = finished on, 0),
 #: "retried" (numbers = delay, time of the next run), "refused" (will fail without being run), "route_unmatched" (text = the route,
-#: numbers = waiting jobs, age of the oldest), "notice" (text for the log), "scheduler_repaired" (text = id), "stalled" (text = queue, a colon, id), "lock_lost" (text = token, a space, id), "drained",
+#: numbers = waiting jobs, age of the oldest), "rights" (text = missing rights, see `missing_rights`), "notice" and "warning" (text for the log), "scheduler_repaired" (text = id), "stalled" (text = queue, a colon, id), "lock_lost" (text = token, a space, id), "drained",
 #: "error" (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "dropped"
 #: (text = how many events nobody took), "evicts" (text = policy), "checks_skipped" (text = percent), "closed".
 WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, tuple[int, int], bytes | None, object, str | None]
@@ -103,6 +107,10 @@ class CoreWorker:
         Raises:
             BullrushError: the worker could not work at all (legacy queue, server too old...).
         """
+    def missing_rights(self) -> list[str]:
+        """Return the rights that the user of the URL lacks, as the words of an ACL rule: ``+hset``, ``~bull:mail:*``."""
+    def refusal(self) -> str | None:
+        """Return the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does not."""
     def unmatched_routes(self) -> dict[str, int]:
         """Return how many jobs are in routes without a worker, by the name of the route; empty unless this worker looks after the routes."""
     def stats(self) -> dict[str, int]:
@@ -113,6 +121,9 @@ class CoreWorker:
 
         And the present state: in_hand, overdue, deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
         claim_age: ms since the last reply to a fetch, and since the last one with jobs; -1 if there was none.
+
+        And for each of wait, fetch and renewal, such as wait_age: ms since one came round or began, or -1; revived_by_wait: how often
+        the worker connected anew since none came round; deaf_in_wait: 1 if none has come round since.
         """
     def histograms(self) -> dict[str, tuple[list[int], float]]:
         """Return "duration" (of handlers) and "wait" (of jobs, from due to first start) since start: counts per range, and the sum in seconds."""

@@ -58,15 +58,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Argument {
 
 #[pymethods]
 impl CoreQueue {
-    #[pyo3(signature = (commands, *, repeatable=true))]
-    fn commands(&self, commands: Vec<Vec<Argument>>, repeatable: bool) -> Pending {
+    #[pyo3(signature = (commands, *, repeatable=true, checked=true))]
+    fn commands(&self, commands: Vec<Vec<Argument>>, repeatable: bool, checked: bool) -> Pending {
         let commands: Vec<Cmd> = commands.into_iter().map(command).collect();
         let retry = match commands.iter().all(|command| shape(command).is_some()) {
             true => Retry::Look,
             false if repeatable => Retry::Safe,
             false => Retry::Never,
         };
-        self.start(move |queue| async move {
+        self.start_unchecked(move |queue| async move {
+            if checked {
+                queue.ready().await?;
+            }
             let replies = queue.link().pipeline(&commands, retry).await?;
             let checked = commands.iter().zip(replies).map(|(command, reply)| match shape(command) {
                 // The other two arguments are the command and the key.

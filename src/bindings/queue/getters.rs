@@ -8,6 +8,7 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
+use crate::queue::rights::missing_rights;
 use crate::queue::routes::route_status;
 use crate::scripts::inspect;
 
@@ -44,6 +45,13 @@ impl CoreQueue {
         self.start(move |queue| async move {
             let (rows, count) = queue.get_job_logs(&id, start, end, asc).await?;
             Ok(Output::Logs(rows, count))
+        })
+    }
+
+    /// Which of these commands the user of this connection may not run.
+    fn missing_rights(&self, commands: Vec<String>) -> Pending {
+        self.start_unchecked(move |queue| async move {
+            Ok(Output::Texts(missing_rights(queue.link(), queue.keys(), &commands).await?))
         })
     }
 

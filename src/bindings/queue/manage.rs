@@ -8,6 +8,7 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
+use crate::error::{Error, Result};
 use crate::scripts::hint;
 use crate::scripts::manage::{self, RetryOptions};
 
@@ -52,14 +53,21 @@ impl CoreQueue {
     }
 
     fn update_data(&self, id: String, data: Vec<u8>) -> Pending {
-        self.write(|queue| async move {
+        let limit = self.payload_limit;
+        self.write(move |queue| async move {
+            if let Some(limit) = limit.filter(|limit| data.len() > *limit) {
+                return Err(Error::TooLarge(format!("The size of job {id} exceeds the limit {limit} bytes")));
+            }
             manage::update_data(queue.link(), queue.keys(), &id, &data).await.map(|()| Output::Nothing)
         })
     }
 
     #[pyo3(signature = (id, progress, row=None))]
     fn update_progress(&self, id: String, progress: Vec<u8>, row: Option<(String, Option<i64>)>) -> Pending {
-        self.write(|queue| async move {
+        let limit = self.payload_limit;
+        self.write(move |queue| async move {
+            check_size(limit, "progress", &id, progress.len())?;
+            check_size(limit, "log line", &id, row.as_ref().map_or(0, |(text, _)| text.len()))?;
             let row = row.as_ref().map(|(text, keep)| (text.as_str(), *keep));
             manage::update_progress(queue.link(), queue.keys(), &id, &progress, row).await.map(|()| Output::Nothing)
         })
@@ -67,7 +75,9 @@ impl CoreQueue {
 
     #[pyo3(signature = (id, row, keep))]
     fn add_log(&self, id: String, row: String, keep: Option<i64>) -> Pending {
+        let limit = self.payload_limit;
         self.write(move |queue| async move {
+            check_size(limit, "log line", &id, row.len())?;
             Ok(Output::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep).await?))
         })
     }
@@ -160,5 +170,15 @@ impl CoreQueue {
 
     fn obliterate(&self, force: bool, count: i64) -> Pending {
         self.start(move |queue| async move { queue.obliterate(count, force).await.map(|()| Output::Nothing) })
+    }
+}
+
+/// Refuses what a program would write to a job if it is larger than the option `payload_limit` of the queue.
+fn check_size(limit: Option<usize>, what: &str, id: &str, bytes: usize) -> Result<()> {
+    match limit.filter(|limit| bytes > *limit) {
+        None => Ok(()),
+        Some(limit) => Err(Error::TooLarge(format!(
+            "the {what} of job {id} has {bytes} bytes, more than the payload_limit, {limit}; nothing was written"
+        ))),
     }
 }

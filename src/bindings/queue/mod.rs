@@ -34,7 +34,7 @@ use crate::connection::Endpoint;
 use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::Keys;
-use crate::queue::{QueueHandle, QueueOptions, Registration};
+use crate::queue::{Durable, QueueHandle, QueueOptions, Registration};
 use crate::scripts::hint::Wake;
 
 #[pyclass(frozen, module = "bullrush._core")]
@@ -46,6 +46,9 @@ pub struct CoreQueue {
     route: Option<(Keys, Py<PyTarget>)>,
     /// How long a call may take: connecting, and each reply.
     timeout: Option<Duration>,
+    durable: Option<Durable>,
+    /// The most bytes of the data that a call gives a job.
+    pub(super) payload_limit: Option<usize>,
     /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
 }
@@ -66,6 +69,8 @@ impl CoreQueue {
             Registration::new(base.clone(), target.clone(), fallback.clone())
         });
         let handle = QueueHandle::new(link, bulk, self.keys.clone(), self.options).with_registration(registration);
+        let durable = |wanted| (core.pool.durable(&self.endpoint).with_call_timeout(self.timeout), wanted);
+        let handle = handle.with_durability(self.durable.map(durable));
         let handle = Arc::new(handle);
         *slot = Some(OwnedByProcess::new(handle.clone()));
         handle
@@ -89,11 +94,20 @@ impl CoreQueue {
         F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<Output>> + Send + 'static,
     {
-        let queue = self.handle();
-        Pending::start(async move {
+        self.start_unchecked(|queue| async move {
             queue.ready().await?;
             operation(queue).await
         })
+    }
+
+    /// Run `operation` on the native thread. It does not matter whose keys these are.
+    pub(super) fn start_unchecked<F, Fut>(&self, operation: F) -> Pending
+    where
+        F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<Output>> + Send + 'static,
+    {
+        let queue = self.handle();
+        Pending::start(async move { operation(queue).await })
     }
 }
 
@@ -101,7 +115,7 @@ impl CoreQueue {
 impl CoreQueue {
     #[new]
     #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
-        timeout_ms=Some(10_000), target=None, fan_out=false, notify=false))]
+        timeout_ms=Some(10_000), target=None, fan_out=false, notify=false, durable=None, payload_limit=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -115,11 +129,13 @@ impl CoreQueue {
         target: Option<Py<PyTarget>>,
         fan_out: bool,
         notify: bool,
+        durable: Option<&str>,
+        payload_limit: Option<usize>,
     ) -> PyResult<Self> {
         let base = keys(py, prefix, name)?;
         let route = target.filter(|target| !target.get().target.is_empty());
         Ok(Self {
-            endpoint: endpoint(py, url)?,
+            endpoint: endpoint(py, url, &base)?,
             keys: match &route {
                 None => base.clone(),
                 Some(target) => keys(py, prefix, &target.get().queue_of(name))?,
@@ -127,6 +143,12 @@ impl CoreQueue {
             route: route.map(|target| (base, target)),
             options: QueueOptions { max_len_events, skip_metas_update, allow_legacy, wake: Wake { fan_out, notify } },
             timeout: timeout_ms.map(Duration::from_millis),
+            payload_limit,
+            durable: durable.map(|place| match place {
+                "replica" => Durable::Replica,
+                "aof" => Durable::Disk,
+                _ => Durable::Anywhere,
+            }),
             handle: Mutex::new(None),
         })
     }

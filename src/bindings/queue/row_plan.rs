@@ -114,7 +114,7 @@ impl PyRowPlan {
         let mut sent = Sent { batch, ..Sent::default() };
         for rows in batches {
             let before = sent.batch.len();
-            if rows.options.is_none() && self.common.size_limit.is_none() {
+            if rows.options.is_none() && rows.fit(self.common.size_limit) {
                 py.detach(|| self.push_all(rows, now, &mut sent));
             } else {
                 self.push_each(py, rows, now, &mut sent)?;
@@ -154,7 +154,7 @@ impl PyRowPlan {
                 }
                 if let Some(limit) = compiled.size_limit.filter(|limit| job.data.len() as u64 > *limit) {
                     let why = format!("The size of job {} exceeds the limit {limit} bytes", job.name);
-                    return Err(to_py_err(py, &Error::InvalidOption(why)));
+                    return Err(to_py_err(py, &Error::TooLarge(why)));
                 }
                 sent.push(job, compiled.link.as_ref());
                 Ok(())

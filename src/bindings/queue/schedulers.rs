@@ -38,7 +38,7 @@ impl CoreQueue {
         let now = now_ms();
         Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
         Ok(self.write(move |queue| async move {
-            let scheduled = upsert_job_scheduler(queue.link(), queue.keys(), now, &scheduler).await?;
+            let scheduled = queue.durably(|link| upsert_job_scheduler(link, queue.keys(), now, &scheduler)).await?;
             Ok(Output::Scheduled(scheduled))
         }))
     }

@@ -54,6 +54,8 @@ fn describe(event: Event) -> WorkerEvent {
         Event::RouteUnmatched { route, waiting, age } => {
             return ("route_unmatched", None, route, (waiting, age), None, None, None);
         }
+        Event::Warning { text } => ("warning", text),
+        Event::Rights { missing } => ("rights", missing),
         Event::Notice { text } => ("notice", text),
         Event::Stalled { id, queue } => ("stalled", format!("{queue}:{id}")),
         Event::SchedulerRepaired { id } => ("scheduler_repaired", id),

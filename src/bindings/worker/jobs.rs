@@ -91,7 +91,17 @@ impl CoreWorker {
         value: &Bound<'_, PyBytes>,
         details: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let value = value.as_bytes().to_vec();
+        let value = value.as_bytes();
+        let limit = self.shared()?.options.payload_limit;
+        if let Some(reason) = limit.and_then(|limit| limit.result_error(value.len())) {
+            let job = self.unsettled(py, record)?;
+            let (class, failure) = ("TooLargeError", Failure::unrecoverable(reason));
+            let failed = Outcome::Failed { job: job.clone(), failure };
+            let details = || details.map_or_else(Details::default, Details::from_handler).with_class(class);
+            self.shared()?.submit_with_details(failed, details);
+            return Ok(());
+        }
+        let value = value.to_vec();
         self.submit(py, record, details, |job| Outcome::Completed { job, value })
     }
 

@@ -20,6 +20,7 @@ use super::endpoint::{client_name, endpoint, keys};
 use super::errors::{forked, to_py_err};
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
+use crate::round::Duty;
 use crate::timers::held_locks::Loss;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
 use crate::worker::state::{Histogram, WorkerState, LIMITS_MS};
@@ -54,12 +55,10 @@ impl CoreWorker {
         concurrency: usize,
     ) -> PyResult<Self> {
         let options = WorkerOptions { worker_id, concurrency, ..options.0.clone() };
-        let state = WorkerState::new(options, keys(py, prefix, name)?).map_err(|error| to_py_err(py, &error))?;
-        Ok(Self {
-            owned: OwnedByProcess::new(Arc::new(state)),
-            endpoint: endpoint(py, url)?,
-            started: AtomicBool::new(false),
-        })
+        let keys = keys(py, prefix, name)?;
+        let endpoint = endpoint(py, url, &keys)?;
+        let state = WorkerState::new(options, keys).map_err(|error| to_py_err(py, &error))?;
+        Ok(Self { owned: OwnedByProcess::new(Arc::new(state)), endpoint, started: AtomicBool::new(false) })
     }
 
     /// The upper limits of the ranges of `histograms`, in ms.
@@ -123,7 +122,21 @@ impl CoreWorker {
         let ms = |age: Option<Duration>| age.map_or(-1, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         dict.set_item("answer_age", ms(stats.answered.age()))?;
         dict.set_item("claim_age", ms(stats.claimed.age()))?;
+        for duty in Duty::ALL {
+            let round = self.shared()?.rounds.of(duty);
+            dict.set_item(format!("revived_by_{}", duty.name()), round.revived())?;
+            dict.set_item(format!("{}_age", duty.name()), ms(round.age()))?;
+            dict.set_item(format!("deaf_in_{}", duty.name()), u8::from(round.is_deaf()))?;
+        }
         Ok(dict)
+    }
+
+    fn refusal(&self) -> PyResult<Option<String>> {
+        Ok(self.shared()?.refusal())
+    }
+
+    fn missing_rights(&self) -> PyResult<Vec<String>> {
+        Ok(self.shared()?.missing_rights.lock().clone())
     }
 
     fn unmatched_routes(&self) -> PyResult<BTreeMap<String, i64>> {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::super::route::PyProfile;
 use crate::protocol::{Keep, Tier};
 use crate::worker::lanes::LaneSpec;
-use crate::worker::options::{Limiter, Routing, ScanRule, Timeouts, WorkerOptions};
+use crate::worker::options::{Limiter, PayloadLimit, Routing, ScanRule, Timeouts, WorkerOptions};
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreWorkerOptions(pub WorkerOptions);
@@ -38,9 +38,10 @@ impl CoreWorkerOptions {
     #[pyo3(signature = (*, prefetch=None, lock_duration=30_000, lock_renew_time=15_000, stalled_interval=30_000,
         max_stalled_count=1, max_started_attempts=None, limiter=None, share_rate_limit=false, timeout=None, timeouts=None, drain_delay=5_000, remove_on_complete=None,
         remove_on_fail=None, metrics_max_points=None, worker_name=None, skip_stalled_check=false, run_retry_delay=1_000,
-        skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, run=None,
+        skip_lock_renewal=false, max_backoff=Some(3_600_000), max_error_size=65_536, payload_limit=None, run=None,
         allow_legacy=false, notify=false, fan_out=false, scan_depth=None, profile=None,
-        routes_only=false, lanes=None, strict=false))]
+        routes_only=false, lanes=None, strict=false,
+        needed_rights=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         prefetch: Option<usize>,
@@ -63,6 +64,7 @@ impl CoreWorkerOptions {
         skip_lock_renewal: bool,
         max_backoff: Option<i64>,
         max_error_size: usize,
+        payload_limit: Option<(usize, bool)>,
         run: Option<String>,
         allow_legacy: bool,
         notify: bool,
@@ -72,6 +74,7 @@ impl CoreWorkerOptions {
         routes_only: bool,
         lanes: Option<Vec<GivenLane>>,
         strict: bool,
+        needed_rights: Option<Vec<String>>,
     ) -> PyResult<Self> {
         let by_name = timeouts.unwrap_or_default().into_iter();
         Ok(Self(WorkerOptions {
@@ -106,10 +109,12 @@ impl CoreWorkerOptions {
             skip_lock_renewal,
             max_backoff_ms: max_backoff,
             max_error_size,
+            payload_limit: payload_limit.map(|(bytes, refuses_data)| PayloadLimit { bytes, refuses_data }),
             run: run.map(Into::into),
             allow_legacy,
             notify,
             fan_out,
+            needed_rights: needed_rights.unwrap_or_default(),
         }))
     }
 

@@ -13,19 +13,20 @@ use redis::{Msg, RedisError, RedisResult};
 use tokio::time::Instant;
 
 use super::shared::Shared;
-use crate::connection::fault::server_error;
+use crate::connection::connect_error::ConnectError;
+use crate::connection::ending::Ending;
+use crate::connection::fault::{describe, server_error};
 use crate::connection::pace::Pace;
-use crate::connection::setup::{setup_error, socket_error, ConnectError, CONNECT_TIMEOUT};
+use crate::connection::setup::CONNECT_TIMEOUT;
 use crate::connection::socket::{self, Meter};
-use crate::connection::wire::describe;
+use crate::connection::topology::Located;
 use crate::connection::Endpoint;
 use crate::error::Error;
 
-const RECONNECT_CAP: Duration = Duration::from_secs(5);
 /// How long the server may take to confirm a subscription.
-const ANSWER: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(5);
 /// How often the server is asked for a sign of life, since a connection without messages may be dead.
-const PING: Duration = Duration::from_secs(20);
+const PING: Duration = Duration::from_secs(5);
 /// Pause before a channel is tried again that the server refuses.
 const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
@@ -38,7 +39,7 @@ enum End {
 
 /// Runs until nobody listens.
 pub(super) async fn keep(shared: Arc<Shared>) {
-    let mut pace = Pace::new(RECONNECT_CAP);
+    let mut pace = Pace::new(shared.endpoint.longest_pause());
     loop {
         pace.wait().await;
         if shared.registry.lock().stop_if_unused() {
@@ -61,10 +62,15 @@ pub(super) async fn keep(shared: Arc<Shared>) {
 async fn connect(endpoint: &Endpoint) -> Result<Connection, ConnectError> {
     let set_up = async {
         let meter = Arc::new(Meter::default());
-        let stream = socket::open(endpoint.addr(), &meter).await.map_err(|error| socket_error(endpoint, &error))?;
-        let connection = PubSub::new(endpoint.settings(), stream).await.map_err(setup_error)?;
+        let located = endpoint.locate().await?;
+        let stream = socket::open(&located.address, endpoint.tls(), &meter)
+            .await
+            .map_err(|error| ConnectError::socket(&located.address, &error))?;
+        let connection = PubSub::new(endpoint.login(), stream)
+            .await
+            .map_err(|error| ConnectError::login(&located.address, &meter, &error))?;
         let (sink, stream) = connection.split();
-        Ok(Connection { sink, stream, meter, subscribed: HashMap::new() })
+        Ok(Connection { located: Arc::new(located), sink, stream, meter, subscribed: HashMap::new() })
     };
     match tokio::time::timeout(CONNECT_TIMEOUT, set_up).await {
         Ok(connected) => connected,
@@ -73,6 +79,7 @@ async fn connect(endpoint: &Endpoint) -> Result<Connection, ConnectError> {
 }
 
 struct Connection {
+    located: Arc<Located>,
     sink: PubSubSink,
     stream: PubSubStream,
     meter: Arc<Meter>,
@@ -95,11 +102,14 @@ impl Connection {
                     () = sleep_until(next_change) => {}
                 }
             };
-            tokio::pin!(changed);
+            let located = self.located.clone();
+            let moved = located.moved();
+            tokio::pin!(changed, moved);
             loop {
                 tokio::select! {
                     biased;
                     () = &mut changed => break,
+                    now = &mut moved => return End::Lost(Ending::Moved(Some(now)).to_string()),
                     message = self.stream.next() => match message {
                         Some(message) => self.pass_on(shared, message),
                         None => return End::Lost("the connection was closed".to_owned()),

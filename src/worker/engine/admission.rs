@@ -1,5 +1,6 @@
 //! Admits fetched jobs: holds their locks, fails those that must not run, passes the others to the handlers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -15,6 +16,8 @@ use crate::worker::state::WorkerState;
 pub struct Admission {
     pub state: Arc<WorkerState>,
     pub link: Link,
+    /// A job with too much data was admitted, and the log has it.
+    told_size: AtomicBool,
 }
 
 /// What is known of a batch that was admitted.
@@ -25,6 +28,10 @@ pub struct Admitted {
 }
 
 impl Admission {
+    pub fn new(state: Arc<WorkerState>, link: Link) -> Self {
+        Self { state, link, told_size: AtomicBool::new(false) }
+    }
+
     pub fn admit(&self, batch: FetchedBatch, tasks: &mut JoinSet<()>) -> Admitted {
         let lane = batch.sent.request.lane.clone();
         let jobs = self.hold(batch);
@@ -32,11 +39,15 @@ impl Admission {
         let mut admitted = Admitted { count: jobs.len(), alone: false };
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let [name, deferred_failure, scheduler, stalled] = job.record.pick(["name", "defa", "rjk", "stc"]);
+            let [name, deferred_failure, scheduler, stalled, data] =
+                job.record.pick(["name", "defa", "rjk", "stc", "data"]);
             admitted.alone |= stalled.is_some_and(|count| number(count) >= self.state.options.max_stalled_count);
-            if let Some(reason) = self.refusal(&job, name, deferred_failure) {
+            let refusal = self.refusal(&job, name, deferred_failure).map(|reason| ("UnrecoverableError", reason));
+            let refusal =
+                refusal.or_else(|| Some(("TooLargeError", self.oversize(&job, data.map_or(0, <[u8]>::len))?)));
+            if let Some((class, reason)) = refusal {
                 self.state.emit(Event::Refused { job: job.clone() });
-                self.state.fail(job, "UnrecoverableError", reason);
+                self.state.fail(job, class, reason);
             } else if scheduler.is_some() {
                 // The scheduler's next job must exist before this one runs.
                 tasks.spawn(scheduler::produce_next(self.state.clone(), self.link.clone(), job));
@@ -63,6 +74,23 @@ impl Admission {
             held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone())));
         }
         held
+    }
+
+    /// Why a job must fail that has too much data; without such a rule the first one is only reported.
+    fn oversize(&self, job: &HeldJob, length: usize) -> Option<String> {
+        let limit = self.state.options.payload_limit?;
+        let text = limit.data_error(length)?;
+        if limit.refuses_data {
+            return Some(text);
+        }
+        if !self.told_size.swap(true, Ordering::Relaxed) {
+            let text = format!(
+                "{text} (job {}). It runs nevertheless: only a worker with payload_limit= refuses such jobs",
+                job.id()
+            );
+            self.state.warning(text);
+        }
+        None
     }
 
     /// Why a job must fail without being run.

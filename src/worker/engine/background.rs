@@ -1,7 +1,9 @@
 //! What runs beside the engine's loop: lock renewal, stalled check, scheduler watchdog, time-outs, cancellations, the
 //! thread ramp and the report of connection losses.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
@@ -10,11 +12,15 @@ use super::messages::{watch_ownership, watch_wake_hints};
 use crate::connection::{Link, LinkState, Subscriber};
 use crate::protocol::Keys;
 use crate::queue::{evicting_policy, ignored_settings};
+use crate::round::Duty;
 use crate::timers::lock_extender::LockExtender;
+use crate::timers::proof_of_life::ProofOfLife;
 use crate::timers::scheduler_watchdog::SchedulerWatchdog;
 use crate::timers::stalled_checker::StalledChecker;
 use crate::worker::lanes::Lane;
 use crate::worker::listeners::Event;
+use crate::worker::rights;
+use crate::worker::sleep::sleep_until;
 use crate::worker::state::WorkerState;
 
 /// Start the only task that may run before the queue was checked.
@@ -27,8 +33,10 @@ pub fn watch_connection(state: &Arc<WorkerState>, link: &Link) -> JoinSet<()> {
 /// Start the tasks that serve all lanes.
 pub fn start(tasks: &mut JoinSet<()>, state: &Arc<WorkerState>, link: &Link) {
     tasks.spawn(report_eviction(state.clone(), link.clone()));
+    tasks.spawn(rights::watch(state.clone(), link.clone()));
     tasks.spawn(watch_deadlines(state.clone()));
     tasks.spawn(watch_cancellations(state.clone(), link.clone()));
+    tasks.spawn(prove_life(state.clone(), link.clone()));
     let ramped = state.clone();
     tasks.spawn(async move { ramped.ready_queue.ramp().await });
 }
@@ -49,6 +57,7 @@ pub fn start_lane(
             locks: lane.locks.clone(),
             lock_duration: options.lock_duration,
             renew_time: options.lock_renew_time,
+            rounds: state.rounds.clone(),
         };
         let (reported, failed) = (state.clone(), state.clone());
         let lost = move |id: &str, token: &Arc<str>, how| reported.lock_lost(id, token, how);
@@ -90,6 +99,24 @@ pub fn report_stalled(state: &WorkerState, link: &Link, keys: &Keys, ids: Vec<St
     ids.into_iter().for_each(|id| state.emit(Event::Stalled { id, queue: queue.clone() }));
 }
 
+/// Connect anew where a step of the worker does not come round in its time.
+async fn prove_life(state: Arc<WorkerState>, link: Link) {
+    let watched = ProofOfLife { link, rounds: state.rounds.clone() };
+    let revive = |duty: Duty| {
+        if duty == Duty::Wait {
+            state.renew_wait.store(true, Ordering::Release);
+            state.wake.notify_one();
+        }
+        let step = match duty {
+            Duty::Wait => "its wait for jobs",
+            Duty::Fetch => "a call that fetches or finishes jobs",
+            Duty::Renewal => "the renewal of its locks",
+        };
+        state.error(format!("{step} did not come round in its time although Redis answers: the worker connects anew"));
+    };
+    watched.run(revive).await;
+}
+
 /// Fail jobs at their deadline.
 async fn watch_deadlines(state: Arc<WorkerState>) {
     if state.deadlines.is_unused() {
@@ -117,17 +144,42 @@ async fn report_eviction(state: Arc<WorkerState>, link: Link) {
     }
 }
 
-/// Report when the connection is lost, why, and when it is back. A server that only reads is none.
+/// A connection that came back and was lost again within this time belongs to the same outage.
+const STEADY: Duration = Duration::from_secs(3);
+
+/// Report when the connection is lost, why, and when it is back. A server that only reads is none. One that hangs up soon after each
+/// reconnect is back when a connection has lasted.
 async fn report_connection(state: Arc<WorkerState>, link: Link) {
     let mut states = link.watch();
-    let mut down = false;
-    while states.changed().await.is_ok() {
+    let (mut down, mut unsteady) = (false, false);
+    let mut back: Option<Instant> = None;
+    loop {
+        // While an outage that goes on has a connection.
+        let lasts = back.filter(|_| down).map(|back| back + STEADY);
+        let changed = tokio::select! {
+            changed = states.changed() => changed,
+            () = sleep_until(lasts) => {
+                (down, unsteady) = (false, false);
+                state.emit(Event::Connected);
+                continue;
+            }
+        };
+        if changed.is_err() {
+            return;
+        }
         match states.borrow_and_update().clone() {
             LinkState::Connecting { error: Some(text), .. } => {
+                unsteady |= back.take().is_some_and(|back| back.elapsed() < STEADY);
                 down = true;
                 state.emit(Event::Reconnecting { text });
             }
-            LinkState::Connected { refuses: false, .. } if std::mem::take(&mut down) => state.emit(Event::Connected),
+            LinkState::Connected { refuses: false, .. } if down => {
+                back = Some(Instant::now());
+                if !unsteady {
+                    down = false;
+                    state.emit(Event::Connected);
+                }
+            }
             _ => {}
         }
     }

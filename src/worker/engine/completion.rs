@@ -50,7 +50,9 @@ impl Engine {
     /// Take in the jobs of a fetch, and what the reply says about the next one.
     pub(super) fn arrive(&mut self, fetched: Fetched, sent: SentFetch) {
         self.state.stats.answered.note();
-        self.fetch_outage.ends();
+        if self.state.fetch_outage.ended() {
+            self.state.warning("Redis gives jobs again".to_owned());
+        }
         self.forbid_claims(fetched.hold == Hold::Ahead);
         let position = sent.request.lane.position;
         if fetched.hold == Hold::Alone {

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::{Engine, MAX_WAIT};
 use crate::error::Error;
+use crate::round::Duty;
 use crate::worker::fetch::SentFetch;
 use crate::worker::sleep::sleep_until;
 use crate::worker::state::Closing;
@@ -26,8 +27,9 @@ impl Engine {
             }
             tokio::time::sleep(MAX_WAIT).await;
         };
+        let round = self.state.rounds.of(Duty::Fetch);
         let fetched = tokio::select! {
-            fetched = self.fetcher.fetch(&self.state.options, &sent) => fetched,
+            fetched = round.take(self.fetcher.fetch(&self.state.options, &sent)) => fetched,
             () = end => Err(Error::OutcomeUnknown("the worker ended before the server answered".to_owned())),
         };
         self.lanes[position].coming -= sent.request.room.count;
@@ -57,7 +59,7 @@ impl Engine {
 
     /// Report an error, if it is a new one, and fetch nothing for a while.
     pub(super) fn pause_fetching(&mut self, what: &str, error: &Error) {
-        if self.fetch_outage.begins(error) {
+        if self.state.fetch_outage.begins(error) {
             self.state.error(format!("{what}: {error}"));
         }
         self.fetch_paused_until = Some(Instant::now() + self.state.options.run_retry_delay);

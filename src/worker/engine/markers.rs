@@ -1,5 +1,6 @@
 //! The markers of the lanes: which are waited for, and what becomes of one that was popped.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::lane_state::LaneState;
@@ -8,6 +9,9 @@ use crate::clock::now_ms;
 use crate::connection::Retry;
 use crate::worker::fetch::{Marker, Popped, Watch};
 use crate::worker::sleep::{jittered, millis};
+
+/// A bug that the fault suite has to find: a worker that has jobs in hand forgets the marker that it has popped.
+const FORGETS_MARKERS: bool = cfg!(feature = "planted-lost-wake-up");
 
 /// Longest sleep while rate limited: the limit may be removed by hand.
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
@@ -35,6 +39,15 @@ impl Engine {
         }
     }
 
+    /// Wait for markers on a new connection, if the pending wait does not come round.
+    pub(super) fn renew_wait(&mut self) {
+        let renew = &self.state.renew_wait;
+        if renew.load(Ordering::Acquire) && renew.swap(false, Ordering::AcqRel) {
+            self.waiter.restart();
+            self.look_again();
+        }
+    }
+
     /// Stop waiting for jobs.
     pub(super) async fn stop_waiting(&mut self) {
         if let Some(popped) = self.waiter.stop() {
@@ -56,6 +69,7 @@ impl Engine {
 
     pub(super) fn note_popped(&mut self, popped: Popped) {
         match popped {
+            Ok(Some(_)) if FORGETS_MARKERS && self.in_hand > 0 => {}
             Ok(Some(marker)) => {
                 if let Some(state) = self.lanes.get_mut(marker.lane) {
                     state.outlook.note_marker(marker);

@@ -66,6 +66,7 @@ use super::state::{Closing, WorkerState};
 use crate::connection::{BlockingLink, Link, Subscriber};
 use crate::outage::Outage;
 use crate::protocol::Keys;
+use crate::round::Duty;
 use crate::spin_wait::SpinWait;
 
 /// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
@@ -77,7 +78,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
     let tasks = background::watch_connection(&state, &link);
     let fetch_link = link.with_connect_timeout(Some(MAX_WAIT));
     let engine = Engine {
-        waiter: MarkerWaiter::new(blocking),
+        waiter: MarkerWaiter::new(blocking, state.rounds.of(Duty::Wait).clone()),
         fetcher: Fetcher::new(fetch_link.clone(), state.options.worker_id.clone()),
         in_flight: InFlight::default(),
         lanes: Vec::new(),
@@ -90,7 +91,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         waited_after: None,
         undrained: None,
         told_of_route: false,
-        admission: Admission { state: state.clone(), link: link.clone() },
+        admission: Admission::new(state.clone(), link.clone()),
         prefetch: Prefetch::new(state.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
         state: state.clone(),
@@ -101,7 +102,6 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         limits,
         tasks,
         fetch_paused_until: None,
-        fetch_outage: Outage::default(),
         end_outage: Outage::default(),
         stamp_outage: Arc::default(),
         spin_wait: SpinWait::default(),
@@ -141,7 +141,6 @@ struct Engine {
     tasks: JoinSet<()>,
     /// The server refused a fetch: the next one is sent after this moment.
     fetch_paused_until: Option<Instant>,
-    fetch_outage: Outage,
     end_outage: Outage,
     stamp_outage: Arc<Outage>,
     spin_wait: SpinWait,
@@ -210,6 +209,7 @@ impl Engine {
             self.open_lanes();
             self.check_lanes().await;
             self.look_where_hinted();
+            self.renew_wait();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
             self.pay_markers(false).await;

@@ -65,7 +65,12 @@ impl Engine {
             }
             let outcomes = &self.state.outcomes;
             let settled = self.in_flight.leaving() + outcomes.count() + outcomes.count_returning();
-            if self.in_hand <= settled && self.are_locks_expired() {
+            if self.in_hand > settled {
+                continue;
+            }
+            // Whoever has these jobs next need not wait longer than for the last renewal.
+            self.lanes.iter().for_each(|state| state.lane.locks.let_expire());
+            if self.are_locks_expired() {
                 return None;
             }
         }

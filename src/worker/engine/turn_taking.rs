@@ -8,11 +8,11 @@ use super::lane_state::LaneState;
 use super::{background, Engine};
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::outage::Outage;
 use crate::protocol::keys::hash_tag;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::worker::finish::Finisher;
+use crate::worker::rights;
 
 impl Engine {
     /// Open the lanes that were offered, and start the timers of those that are in use.
@@ -22,12 +22,7 @@ impl Engine {
             return;
         }
         for lane in self.state.lanes.all().into_iter().skip(self.lanes.len()) {
-            let finisher = Finisher {
-                link: self.link.clone(),
-                lane: lane.clone(),
-                state: self.state.clone(),
-                outage: Outage::default(),
-            };
+            let finisher = Finisher { link: self.link.clone(), lane: lane.clone(), state: self.state.clone() };
             self.lanes.push(LaneState::new(lane, finisher, self.state.options.run_retry_delay));
         }
         if self.has_several_lanes() {
@@ -80,7 +75,8 @@ impl Engine {
                  \"{{{prefix}}}\""
             )));
         }
-        self.queue(&self.link, &self.keys).ready().await?;
+        let queue = self.queue(&self.link, &self.keys);
+        rights::wait_until_usable(&self.state, &self.link, &queue).await?;
         self.open_lanes();
         if let Some(own) = self.lanes.iter().position(|state| state.lane.keys == self.keys) {
             self.accept_lane(own);

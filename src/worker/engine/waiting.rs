@@ -42,7 +42,8 @@ impl Engine {
         tokio::select! {
             Some(completed) = self.in_flight.next() => self.complete(completed),
             () = self.state.wake.notified() => {}
-            popped = self.waiter.popped(), if room > 0 => self.note_popped(popped),
+            // Also without room: then the marker is put back, for a worker that has some.
+            popped = self.waiter.popped() => self.note_popped(popped),
             () = sleep_for(change) => self.look_again_if_due(),
             () = clock::moved(moves), if change.is_some() || room > 0 => self.look_again(),
             () = tokio::time::sleep(tick), if ends_by_itself || has_claims || gathering => {

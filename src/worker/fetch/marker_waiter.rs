@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::connection::BlockingLink;
 use crate::error::{Error, Result};
+use crate::round::Round;
 use crate::worker::lanes::Lane;
 
 /// Pause after a wait that failed, so that a broken server does not get too many calls. If the server refuses every
@@ -38,11 +39,18 @@ pub struct MarkerWaiter {
     requests: mpsc::Sender<Watch>,
     results: mpsc::Receiver<Popped>,
     waiting: bool,
+    /// For a new task, if this one must be given up.
+    spare: BlockingLink,
+    round: Arc<Round>,
 }
 
 impl MarkerWaiter {
     /// Start the task; it ends, and its socket closes, when this value is dropped.
-    pub fn new(mut link: BlockingLink) -> Self {
+    ///
+    /// `round` notes when waits come round.
+    pub fn new(link: BlockingLink, round: Arc<Round>) -> Self {
+        let mut link = link.with_round(round.clone());
+        let spare = link.another();
         let (requests, mut requested) = mpsc::channel::<Watch>(1);
         let (sender, results) = mpsc::channel(1);
         tokio::spawn(async move {
@@ -69,7 +77,14 @@ impl MarkerWaiter {
                 }
             }
         });
-        Self { requests, results, waiting: false }
+        Self { requests, results, waiting: false, spare, round }
+    }
+
+    /// Give up the pending wait, if there is one, and wait on another connection from now on. A marker that was popped
+    /// meanwhile is lost: look for jobs.
+    pub fn restart(&mut self) {
+        self.note_end();
+        *self = Self::new(self.spare.another(), self.round.clone());
     }
 
     pub fn is_waiting(&self) -> bool {
@@ -78,17 +93,27 @@ impl MarkerWaiter {
 
     /// Start to wait, unless a wait is pending.
     pub fn start_waiting(&mut self, watch: Watch) {
-        if !self.waiting {
-            self.waiting = self.requests.try_send(watch).is_ok();
+        if self.waiting {
+            return;
         }
+        if let Err(rejected) = self.requests.try_send(watch) {
+            self.restart(); // the task has ended by a fault
+            let _ = self.requests.try_send(rejected.into_inner());
+        }
+        self.round.begin();
+        self.waiting = true;
     }
 
     /// Wait for the end of the pending wait; forever if there is none. Safe to cancel.
     pub async fn popped(&mut self) -> Popped {
         match self.results.recv().await {
             Some(popped) => {
-                self.waiting = false;
+                self.note_end();
                 popped
+            }
+            None if self.waiting => {
+                self.restart(); // the task has ended by a fault
+                Err(Error::ConnectionLost("the wait for jobs ended by itself".to_owned()))
             }
             None => std::future::pending().await,
         }
@@ -97,14 +122,22 @@ impl MarkerWaiter {
     /// End the pending wait and close its socket. Returns the result if there was one by then.
     pub fn stop(&mut self) -> Option<Popped> {
         self.results.close();
-        self.poll()
+        let popped = self.poll();
+        self.note_end();
+        popped
     }
 
     /// The result of a pending wait, if there is one.
     pub fn poll(&mut self) -> Option<Popped> {
         let popped = self.results.try_recv().ok()?;
-        self.waiting = false;
+        self.note_end();
         Some(popped)
+    }
+
+    fn note_end(&mut self) {
+        if std::mem::take(&mut self.waiting) {
+            self.round.end();
+        }
     }
 }
 

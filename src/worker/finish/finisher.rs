@@ -10,8 +10,8 @@ use super::settled::{accepted, refused, Settled, Settlement};
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::outage::Outage;
 use crate::protocol::Channel;
+use crate::round::{Duty, Round};
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::finish::{self, FinishReply, Refusal};
 use crate::worker::fetch::{self, fetch_plan, FetchRequest, SentFetch};
@@ -45,7 +45,6 @@ pub struct Finisher {
     pub link: Link,
     pub lane: Arc<Lane>,
     pub state: Arc<WorkerState>,
-    pub outage: Outage,
 }
 
 /// The result of a finish call.
@@ -105,7 +104,7 @@ impl Finisher {
     /// Fetch without an outcome to send: the turn of this lane came with outcomes of others.
     async fn fetch(&self, request: FetchRequest) -> NextFetch {
         let sent = SentFetch::now(request);
-        match fetch::fetch(&self.link, &self.state.options, &sent).await {
+        match self.round().take(fetch::fetch(&self.link, &self.state.options, &sent)).await {
             Ok(fetched) => NextFetch::Arrived(fetched, sent),
             Err(Error::OutcomeUnknown(_)) => NextFetch::Unknown(sent),
             Err(error) => NextFetch::Refused(error, sent),
@@ -129,7 +128,9 @@ impl Finisher {
             result.now = fetch.as_ref().map_or_else(now_ms, |sent| sent.now);
             let error = match self.finish_call(jobs, fetch.as_ref(), result.now).await {
                 Ok(FinishReply { failures, fetched, failed_updates }) => {
-                    self.outage.ends();
+                    if self.state.finish_outage.ended() {
+                        self.state.warning("outcomes are stored again".to_owned());
+                    }
                     let error = |(at, refusal): (usize, Refusal)| Some((at, refusal.error(jobs.get(at)?.job.id())));
                     result.refused = failures.into_iter().filter_map(error).collect();
                     result.forbids_claims = fetched.hold == Hold::Ahead;
@@ -201,7 +202,7 @@ impl Finisher {
     /// Pause before outcomes are sent again. Hundreds may wait at the same time for the same reason: it is reported
     /// once.
     pub(super) async fn wait_out(&self, error: &Error) {
-        if self.outage.begins(error) {
+        if self.state.finish_outage.begins(error) {
             self.state.error(format!("outcomes wait: {error}"));
         }
         tokio::time::sleep(AFTER_ERROR).await;
@@ -211,6 +212,12 @@ impl Finisher {
         let options = &self.state.options;
         let plan = fetch.map(|sent| fetch_plan(options, &sent.request));
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
-        finish::move_to_finished(&self.link, &self.lane.keys, now, options.finished_by(), plan.as_ref(), &jobs).await
+        let by = options.finished_by();
+        let finish = finish::move_to_finished(&self.link, &self.lane.keys, now, by, plan.as_ref(), &jobs);
+        self.round().take(finish).await
+    }
+
+    fn round(&self) -> &Round {
+        self.state.rounds.of(Duty::Fetch)
     }
 }

@@ -21,6 +21,11 @@ impl Details {
         Self { handler_value: None, error_class: Some(error_class) }
     }
 
+    /// The same with the class of the error.
+    pub fn with_class(self, error_class: &'static str) -> Self {
+        Self { error_class: Some(error_class), ..self }
+    }
+
     pub fn from_handler(value: impl Any + Send) -> Self {
         Self { handler_value: Some(Box::new(value)), error_class: None }
     }

@@ -51,9 +51,17 @@ pub enum Event {
         /// For how many ms the oldest of them has waited.
         age: i64,
     },
+    /// Something for the log that somebody should mend.
+    Warning {
+        text: String,
+    },
     /// Something for the log that is no error.
     Notice {
         text: String,
+    },
+    /// Rights that the user of the URL lacks, as the words of an ACL rule; none: it has got them.
+    Rights {
+        missing: String,
     },
     Drained,
     Error {

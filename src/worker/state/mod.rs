@@ -23,8 +23,12 @@ use super::listeners::{Backlog, DetailsByJob, Event};
 use super::options::WorkerOptions;
 use super::ready_queue::ReadyQueue;
 use crate::error::Result;
+use crate::lock::Mutex;
+use crate::outage::Outage;
 use crate::protocol::Keys;
+use crate::round::Rounds;
 use crate::timers::held_locks::Loss;
+use crate::timers::proof_of_life;
 
 pub use self::closing::Closing;
 pub use self::histogram::{Histogram, LIMITS_MS};
@@ -38,11 +42,20 @@ pub struct WorkerState {
     pub lanes: Lanes,
     pub deadlines: Deadlines,
     pub stats: Stats,
+    /// Proof of life.
+    pub rounds: Arc<Rounds>,
+    /// The engine is to wait for markers on a new connection.
+    pub renew_wait: AtomicBool,
     pub lifecycle: Lifecycle,
     pub concurrency: AtomicUsize,
     pub paused: AtomicBool,
     /// It was reported that no messages arrive.
     pub deaf: AtomicBool,
+    /// What the user of the URL may not do, as the words of an ACL rule.
+    pub missing_rights: Mutex<Vec<String>>,
+    /// Redis refuses to give jobs, or to take outcomes.
+    pub fetch_outage: Outage,
+    pub finish_outage: Outage,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
     /// Queue an event for every failed attempt, also if none is queued for completed jobs.
@@ -66,10 +79,15 @@ impl WorkerState {
             outcomes: OutcomeQueue::default(),
             deadlines: Deadlines::new(options.timeouts.clone()),
             stats: Stats::default(),
+            rounds: Arc::new(proof_of_life::rounds(options.lock_renew_time)),
+            renew_wait: AtomicBool::new(false),
             lifecycle: Lifecycle::default(),
             concurrency: AtomicUsize::new(options.concurrency),
             paused: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
+            missing_rights: Mutex::default(),
+            fetch_outage: Outage::default(),
+            finish_outage: Outage::default(),
             report_outcomes: AtomicBool::new(false),
             report_failures: AtomicBool::new(false),
             backlog: Backlog::default(),
@@ -101,9 +119,18 @@ impl WorkerState {
         self.wake.notify_one();
     }
 
+    /// Why Redis refuses what the worker asks for, as the code of its error; `None` while it does not.
+    pub fn refusal(&self) -> Option<String> {
+        self.finish_outage.refusal().or_else(|| self.fetch_outage.refusal())
+    }
+
     /// Whether no more jobs may be fetched for now: the worker is paused, or its listeners are far behind.
     pub fn is_held_up(&self) -> bool {
         self.paused.load(Ordering::Relaxed) || self.backlog.is_long()
+    }
+
+    pub fn has_missing_rights(&self) -> bool {
+        !self.missing_rights.lock().is_empty()
     }
 
     /// How many more jobs could run now.
@@ -127,6 +154,11 @@ impl WorkerState {
     /// Emit an error event.
     pub fn error(&self, text: String) {
         self.emit(Event::Error { text });
+    }
+
+    /// Log a warning; no listener gets it.
+    pub fn warning(&self, text: String) {
+        self.emit(Event::Warning { text });
     }
 
     pub fn next_event(&self, wait: Duration) -> Option<Event> {

@@ -1,10 +1,10 @@
 //! Counters of a worker, and when it last heard from Redis.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use super::histogram::Histogram;
+use crate::round::Moment;
 use crate::timers::held_locks::Loss;
 use crate::timers::route_keeper::Unmatched;
 
@@ -45,24 +45,5 @@ impl Stats {
     /// How many locks were lost in this way.
     pub fn lost_count(&self, how: Loss) -> u64 {
         self.lost[how as usize].load(Ordering::Relaxed)
-    }
-}
-
-static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// When something happened last. Noting it is one relaxed store.
-#[derive(Default)]
-pub struct Moment(AtomicU64);
-
-impl Moment {
-    pub fn note(&self) {
-        let ms = u64::try_from(BEGIN.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.0.store(ms.saturating_add(1), Ordering::Relaxed);
-    }
-
-    /// How long ago it was; `None` if it has not happened.
-    pub fn age(&self) -> Option<Duration> {
-        let ms = self.0.load(Ordering::Relaxed).checked_sub(1)?;
-        Some(BEGIN.elapsed().saturating_sub(Duration::from_millis(ms)))
     }
 }

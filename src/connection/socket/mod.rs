@@ -1,19 +1,25 @@
 //! The socket of a connection: opening it, counting its bytes, shutting it down.
 
+mod address;
+mod any_host;
+mod meter;
+mod secured;
+mod tls;
+
 use std::io;
 use std::net::Shutdown;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
-use redis::ConnectionAddr;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::tls;
+pub(in crate::connection) use address::Address;
+pub(in crate::connection) use meter::Meter;
+pub(in crate::connection) use tls::{CertificateFile, Tls};
 
 /// How long sent data may stay unacknowledged before the kernel closes the socket.
 #[cfg(target_os = "linux")]
@@ -22,60 +28,26 @@ const USER_TIMEOUT: Duration = Duration::from_secs(10);
 /// After this time in a handshake it is checked whether the server speaks Redis without TLS.
 const TLS_CHECK_DELAY: Duration = Duration::from_millis(500);
 
-/// No reply is longer: one value has at most 512 MB. A reply without end would fill the memory.
-const MAX_REPLY: u64 = 2 << 30;
-
-/// Counts the bytes that were written to the kernel and read from it.
-#[derive(Default)]
-pub(super) struct Meter {
-    written: AtomicU64,
-    read: AtomicU64,
-    /// What had been read when the last reply was complete.
-    complete: AtomicU64,
-}
-
-impl Meter {
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Acquire)
-    }
-
-    pub fn read(&self) -> u64 {
-        self.read.load(Ordering::Acquire)
-    }
-
-    /// Notes that a reply is complete.
-    pub fn complete(&self) {
-        self.complete.store(self.read(), Ordering::Relaxed);
-    }
-
-    fn note_read(&self, bytes: u64) -> io::Result<()> {
-        let read = self.read.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        if read.saturating_sub(self.complete.load(Ordering::Relaxed)) > MAX_REPLY {
-            return Err(io::Error::other(format!("a reply of more than {} GB", MAX_REPLY >> 30)));
-        }
-        Ok(())
-    }
-}
-
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-pub(super) async fn open(addr: &ConnectionAddr, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
-    Ok(match addr {
-        ConnectionAddr::Tcp(host, port) => Box::new(open_tcp(host, *port, meter).await?),
-        ConnectionAddr::TcpTls { host, port, .. } => {
-            let secured = tls::wrap(host, open_tcp(host, *port, meter).await?);
+pub(super) async fn open(address: &Address, tls: Option<&Tls>, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
+    Ok(match (address, tls) {
+        (Address::Tcp { host, port }, None) => Box::new(open_tcp(host, *port, meter).await?),
+        (Address::Tcp { host, port }, Some(tls)) => {
+            let secured = tls.wrap(host, open_tcp(host, *port, meter).await?);
             tokio::select! {
-                secured = secured => Box::new(secured?),
+                secured = secured => Box::new(secured::Secured::new(secured?, meter.clone())),
                 () = answers_without_tls(host, *port) => return Err(tls::not_spoken()),
             }
         }
         #[cfg(unix)]
-        ConnectionAddr::Unix(path) => {
+        (Address::Unix(path), _) => {
             let socket = tokio::net::UnixStream::connect(path).await?;
             Box::new(Metered { socket, meter: meter.clone() })
         }
-        other => return Err(io::Error::new(io::ErrorKind::Unsupported, other.to_string())),
+        #[cfg(not(unix))]
+        (Address::Unix(_), _) => return Err(io::Error::new(io::ErrorKind::Unsupported, "no Unix sockets here")),
     })
 }
 
@@ -156,7 +128,7 @@ impl<S: Socket> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.socket).poll_write(cx, buf);
         if let Poll::Ready(Ok(written)) = &poll {
-            self.meter.written.fetch_add(*written as u64, Ordering::AcqRel);
+            self.meter.note_written(*written as u64);
         }
         poll
     }
@@ -167,21 +139,5 @@ impl<S: Socket> AsyncWrite for Metered<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reply_without_end_is_an_error_and_many_replies_are_not() {
-        let meter = Meter::default();
-        for _ in 0..5 {
-            assert!(meter.note_read(1 << 30).is_ok());
-            meter.complete();
-        }
-        assert!(meter.note_read(2 << 30).is_ok());
-        assert!(meter.note_read(1).is_err());
     }
 }

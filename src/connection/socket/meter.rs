@@ -1,0 +1,91 @@
+//! What went through a socket.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// No reply is longer: one value has at most 512 MB. A reply without end would fill the memory.
+const MAX_REPLY: u64 = 2 << 30;
+
+/// Counts the bytes that were written to the kernel and read from it.
+#[derive(Default)]
+pub(in crate::connection) struct Meter {
+    written: AtomicU64,
+    read: AtomicU64,
+    /// What had been read when the last reply was complete.
+    complete: AtomicU64,
+    /// What had been written when the last bytes were read.
+    written_before_read: AtomicU64,
+    /// Why the other side has ended TLS.
+    alert: OnceLock<rustls::Error>,
+    /// The handshake of TLS is over.
+    secured: AtomicBool,
+}
+
+impl Meter {
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Acquire)
+    }
+
+    /// How many bytes were written since the last ones were read.
+    pub fn unanswered(&self) -> u64 {
+        self.written().saturating_sub(self.written_before_read.load(Ordering::Relaxed))
+    }
+
+    /// Why the other side has ended TLS. A server that does not accept the client's certificate says so only after the handshake.
+    pub fn alert(&self) -> Option<&rustls::Error> {
+        self.alert.get()
+    }
+
+    /// Notes that a reply is complete.
+    pub fn complete(&self) {
+        self.complete.store(self.read(), Ordering::Relaxed);
+    }
+
+    pub(super) fn note_written(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    pub fn is_secured(&self) -> bool {
+        self.secured.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_secured(&self) {
+        self.secured.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_alert(&self, alert: &rustls::Error) {
+        let _ = self.alert.set(alert.clone());
+    }
+
+    pub(super) fn note_read(&self, bytes: u64) -> io::Result<()> {
+        if bytes > 0 {
+            self.written_before_read.store(self.written.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let read = self.read.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        if read.saturating_sub(self.complete.load(Ordering::Relaxed)) > MAX_REPLY {
+            return Err(io::Error::other(format!("a reply of more than {} GB", MAX_REPLY >> 30)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_without_end_is_an_error_and_many_replies_are_not() {
+        let meter = Meter::default();
+        for _ in 0..5 {
+            assert!(meter.note_read(1 << 30).is_ok());
+            meter.complete();
+        }
+        assert!(meter.note_read(2 << 30).is_ok());
+        assert!(meter.note_read(1).is_err());
+    }
+}

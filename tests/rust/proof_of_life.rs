@@ -1,0 +1,124 @@
+//! Half-open connections, and steps of a worker that do not come round: the link connects anew if the fault is in its connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bullrush::connection::{BlockingLink, Link, LinkOptions, LinkState, Retry};
+use bullrush::error::Error;
+use bullrush::protocol::Keys;
+use bullrush::round::{Duty, Round, Rounds};
+use bullrush::timers::proof_of_life::ProofOfLife;
+use bullrush::worker::fetch::{MarkerWaiter, Watch};
+use bullrush::worker::lanes::Lane;
+use redis::Value;
+use tokio::sync::mpsc;
+
+use crate::proxy::Proxy;
+use crate::server::{endpoint, patient, run, text, until, Server};
+
+const NEVER: Duration = Duration::from_secs(3600);
+
+fn through(proxy: &Proxy, silence: Duration) -> Link {
+    let options = LinkOptions { silence, ..patient(20_000) };
+    Link::open(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), options)
+}
+
+fn incr() -> redis::Cmd {
+    let mut incr = redis::cmd("INCR");
+    incr.arg("count");
+    incr
+}
+
+/// Watches rounds of which only the fetch may be overdue, and it is; returns what is revived.
+fn watch(link: &Link) -> (Arc<Rounds>, mpsc::UnboundedReceiver<Duty>) {
+    let rounds = Arc::new(Rounds::new([NEVER, Duration::ZERO, NEVER]));
+    Duty::ALL.iter().for_each(|duty| rounds.of(*duty).begin());
+    let (sender, revived) = mpsc::unbounded_channel();
+    let watched = ProofOfLife { link: link.clone(), rounds: rounds.clone() };
+    tokio::spawn(watched.run(move |duty| sender.send(duty).unwrap_or_default()));
+    (rounds, revived)
+}
+
+#[tokio::test]
+async fn a_call_on_a_half_open_connection_is_given_up_as_soon_as_the_server_answers_on_another_one() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    let link = through(&proxy, Duration::from_millis(50));
+    run(&link, "PING").await;
+    proxy.half_open();
+    let reply = link.call(incr(), Retry::Never).await;
+    assert!(matches!(reply, Err(Error::OutcomeUnknown(_))), "{reply:?}");
+    assert_eq!(link.call(incr(), Retry::Safe).await, Ok(Value::Int(1)), "and it was not executed");
+}
+
+#[tokio::test]
+async fn the_reply_of_a_server_that_had_only_stopped_arrives() {
+    let server = Server::start();
+    let options = LinkOptions { silence: Duration::from_millis(100), ..patient(20_000) };
+    let (admin, link) = (server.link(), Link::open(server.endpoint(), options));
+    run(&link, "PING").await;
+    run(&admin, "CLIENT PAUSE 60000 WRITE").await;
+    let mut states = link.watch();
+    let call = tokio::spawn({
+        let link = link.clone();
+        async move { link.call(incr(), Retry::Never).await }
+    });
+    let is_again = |state: &_| matches!(state, LinkState::Connected { generation: 2.., .. });
+    states.wait_for(is_again).await.unwrap();
+    run(&admin, "CLIENT UNPAUSE").await;
+    assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));
+}
+
+#[tokio::test]
+async fn a_step_that_does_not_come_round_renews_the_link() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    let link = through(&proxy, NEVER);
+    run(&link, "PING").await;
+    proxy.half_open();
+    let (rounds, mut revived) = watch(&link);
+    assert_eq!(revived.recv().await, Some(Duty::Fetch));
+    assert!(rounds.of(Duty::Fetch).revived() == 1 && rounds.of(Duty::Fetch).is_deaf());
+    run(&link, "PING").await;
+    rounds.of(Duty::Fetch).end();
+    assert!(!rounds.of(Duty::Fetch).is_deaf());
+}
+
+#[tokio::test]
+async fn a_step_that_waits_on_a_sound_connection_renews_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    let link = through(&proxy, NEVER);
+    run(&link, "PING").await;
+    let (rounds, mut revived) = watch(&link);
+    // Two looks later: each asks on the link, which answers.
+    let asked = || async {
+        let stats = text(&link, "INFO commandstats").await;
+        stats.lines().any(|line| line.starts_with("cmdstat_evalsha:calls=") && !line.contains("calls=1,"))
+    };
+    until("it has looked twice", asked).await;
+    assert!(revived.try_recv().is_err());
+    assert_eq!((rounds.of(Duty::Fetch).revived(), proxy.accepted()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_wait_that_is_begun_anew_is_on_another_connection_and_gets_the_next_marker() {
+    let server = Server::start();
+    let (observer, proxy) = (server.link(), Proxy::to(server.port()).await);
+    let blocking = BlockingLink::new(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), None);
+    let lane = Arc::new(Lane::single(Keys::new("bull", "q").unwrap()));
+    let watch = || Watch { lanes: vec![lane.clone()], timeout: NEVER };
+    let round = Arc::new(Round::default());
+    let mut waiter = MarkerWaiter::new(blocking, round.clone());
+    let waits = || async { text(&observer, "INFO clients").await.contains("blocked_clients:1\r") };
+    waiter.start_waiting(watch());
+    until("it waits", waits).await;
+    proxy.half_open();
+    waiter.restart();
+    waiter.start_waiting(watch());
+    until("it waits on another connection", || async { proxy.accepted() == 2 && waits().await }).await;
+    assert!(round.is_overdue(Duration::ZERO));
+    run(&observer, "ZADD bull:q:marker 0 0").await;
+    assert_eq!(waiter.popped().await.unwrap().map(|marker| marker.member), Some("0".to_owned()));
+    assert!(!round.is_overdue(Duration::ZERO), "it came round");
+}
