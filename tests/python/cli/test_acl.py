@@ -1,0 +1,48 @@
+"""``bullrush acl``: the rights of a Redis user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue
+from bullrush.rights import read_roles
+
+
+def test_the_roles_are_listed(run: Callable) -> None:
+    ended = run("acl")
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()] == list(read_roles())
+
+
+def test_the_rule_is_one_that_the_server_takes(run: Callable, redis: Redis, redis_url: str, queue_name: str) -> None:
+    ended = run("acl", "producer", "reader", "--user", queue_name, "--queue", queue_name)
+    assert ended.code == 0
+    words = ended.out.strip().replace("PASSWORD", "secret").split()
+    assert words[:2] == ["ACL", "SETUSER"]
+    redis.execute_command(*words)
+    with Queue(queue_name, url=redis_url.replace("redis://", f"redis://{queue_name}:secret@")) as queue:
+        assert queue.add("n").id
+    redis.execute_command("ACL", "DELUSER", queue_name)
+
+
+def test_several_roles_have_the_rights_of_all(run: Callable) -> None:
+    told = json.loads(run("acl", "reader", "producer", "--json").out)
+    roles = read_roles()
+    assert set(told["needed"]) == {*roles["reader"].needed, *roles["producer"].needed}
+    assert all(f"+{command}" in told["rule"].split() for command in (*told["needed"], *told["useful"]))
+
+
+@pytest.mark.parametrize("name", ["--user", "--prefix", "--queue"])
+def test_a_name_that_would_break_the_rule_is_refused(run: Callable, name: str) -> None:
+    for given in ("a b", ""):
+        ended = run("acl", "worker", name, given)
+        assert (ended.code, ended.out) == (2, "") and name in ended.err
+
+
+def test_a_wrong_role_is_refused_with_the_nearest(run: Callable) -> None:
+    ended = run("acl", "reeder")
+    assert ended.code == 2 and "reader" in ended.err
