@@ -48,8 +48,8 @@ class DataError(BullrushError, TypeError, ValueError):
     """A value is not JSON; the message has the path to the wrong part, such as ``data.items[3]``."""
 
 
-class TooLargeError(BullrushError, ValueError):
-    """A value is longer than the server takes (``proto-max-bulk-len``, 512 MB by default). Nothing was written."""
+class TooLargeError(InvalidOptionError):
+    """A value exceeds ``size_limit``, ``payload_limit`` or Redis' ``proto-max-bulk-len`` (512 MB). Nothing was written."""
 
 
 # Errors of the connection and of the server.
@@ -61,6 +61,10 @@ class ConnectionLostError(BullrushError, ConnectionError):
 
 class OutcomeUnknownError(BullrushError):
     """A command was sent and no reply came: it was executed or not."""
+
+
+class NotDurableError(BullrushError):
+    """Jobs are not where ``durable`` wants them. The message says whether they were added; then they run as usual."""
 
 
 class RedisServerError(BullrushError):
@@ -167,10 +171,7 @@ class QueuePausedError(BullrushError):
 
 
 class RunExpiredError(BullrushError):
-    """The list of the jobs of a run is gone, or a part of it.
-
-    Tasks raise it when a DataFrame of `drain` is used: the driver sees Spark's ``PythonException`` with this text.
-    """
+    """The list of the jobs of a run is gone, or a part of it. The driver sees Spark's ``PythonException`` with this text."""
 
 
 class UnrecoverableError(BullrushError):

@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import re
 from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from bullrush.errors import InvalidOptionError
 
 _DEFAULT_PORT: Final = 6379
 DEFAULT_URL: Final = "redis://127.0.0.1:6379/0"
 _VARIABLES: Final = ("BULLRUSH_URL", "REDIS_URL")
+_SENTINEL_PORT: Final = 26379
+_HOST: Final = r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])?(?::\d+)?"
 #: The form of a URL of which everything but the password may be shown. Any other URL is hidden completely.
 _PLAIN: Final = re.compile(
-    r"""(?P<scheme>[a-z]+://)
+    rf"""(?P<scheme>[a-z]+(?:\+(?:(?P<sentinel>sentinel)|(?P<cluster>cluster)))?://)
         (?:(?P<user>[^\s:/?\#@]*)(?P<password>:[^\s/?\#]*)?@)?
-        (?P<place>(?:[\w.-]+|\[[0-9a-fA-F:.]+\])?(?::\d+)?(?:/\d*|(?<=://)/[^\s?\#@]+)?)
+        (?P<place>(?P<hosts>{_HOST}(?:,{_HOST})*)
+            (?(sentinel)/(?P<service>[\w.-]+)(?:/\d*)?|(?:/\d*|(?<=://)/[^\s?\#@]+)?))
         (?:\?(?P<query>[^\s\#@]*))?""",
     re.VERBOSE,
 )
 #: Query parameters that are no secrets.
-_SHOWN: Final = re.compile(r"(?:db|protocol)=\w{1,5}")
+_SHOWN: Final = re.compile(r"db=\d{1,5}|protocol=(?:resp)?[23]|ssl_check_hostname=(?:true|false)")
 
 
 def check_url(name: str, url: object) -> str | None:
@@ -72,15 +76,42 @@ def masked(url: str) -> str:
 
 
 def address(url: str) -> str:
-    """Return the host and the port of a URL, or the path of a Unix socket; nothing else, so no password."""
+    """Return the host and the port of a URL, or the path of a Unix socket; nothing else, so no password.
+
+    For Sentinel and Cluster these are all hosts of the URL, as in the errors of the core.
+    """
     plain = _PLAIN.fullmatch(url)
     if plain is None:
         return masked(url)
-    place = plain.group("place")
+    place, service = plain.group("place", "service")
     if place.startswith("/") and plain.group("scheme") == "unix://":
         return place
-    host = place.partition("/")[0] or "127.0.0.1"
-    return host if re.search(r":\d+$", host) else f"{host}:{_DEFAULT_PORT}"
+    port = _SENTINEL_PORT if service else _DEFAULT_PORT
+    hosts = ",".join(_with_port(host or "127.0.0.1", port) for host in plain.group("hosts").split(","))
+    kind = f" (Sentinel, {service})" if service else " (cluster)" if plain.group("cluster") else ""
+    return hosts + kind
+
+
+def user_of(url: str) -> str | None:
+    """Return the user of a URL; None if it is not known. Without a password, the user part may be a password in the wrong place."""
+    plain = _PLAIN.fullmatch(url)
+    if plain is None or (plain["user"] and plain["password"] is None):
+        return None
+    return unquote(plain["user"] or "") or "default"
+
+
+def database(url: str) -> int:
+    """Return the number of the database of a URL that can be read."""
+    parts = urlsplit(url)
+    # The path of a socket is a file, and the first part of a path for Sentinels names the master.
+    _, *path = parts.path.split("/")
+    path = path[1:] if parts.scheme.endswith("+sentinel") else path
+    numbers = parse_qs(parts.query).get("db", []) if parts.scheme == "unix" else path
+    return int(numbers[-1]) if numbers and numbers[-1].isdecimal() else 0
+
+
+def _with_port(host: str, port: int) -> str:
+    return host if re.search(r":\d+$", host) else f"{host}:{port}"
 
 
 def _parameter(text: str) -> str:

@@ -63,7 +63,7 @@ def add_rows(
         batch_id: of a batch write: under this id Redis counts what was added.
     """
     # An error before the first row is the same in all tasks: nothing is in the queue, and nothing has to be resumed.
-    writer = ArrowWriter(options.address.open(), **_arguments(options), id_scope=scope, batch_id=batch_id)
+    writer = ArrowWriter(options.address.open(adds=True), **_arguments(options), id_scope=scope, batch_id=batch_id)
     try:
         with writer:
             for batch in batches:

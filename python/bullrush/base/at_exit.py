@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
 
 class Closable(Protocol):
@@ -14,6 +15,12 @@ class Closable(Protocol):
     def close_at_exit(self) -> None:
         """Make the thread end soon; do not wait for it."""
 
+
+#: Registers a function that is called before the interpreter joins all threads that are not daemons; those registered
+#: last are called first. Functions of `atexit` run too late: after that.
+before_joining_threads: Final[Callable[[Callable[[], object]], object]] = getattr(
+    threading, "_register_atexit", atexit.register
+)
 
 _open: weakref.WeakSet[Closable] = weakref.WeakSet()
 
@@ -33,5 +40,4 @@ def _close_all() -> None:
         closable.close_at_exit()
 
 
-# Functions of `atexit` run too late: the interpreter joins all threads before it calls them.
-getattr(threading, "_register_atexit", atexit.register)(_close_all)
+before_joining_threads(_close_all)

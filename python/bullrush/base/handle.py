@@ -14,7 +14,7 @@ from bullrush.errors import ClosedError
 from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
 from bullrush.url import check_url, given_url, masked, resolve
 from bullrush.values import checks
-from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
+from bullrush.values.naming import check_prefix, check_queue_name, check_unicode, to_key
 
 #: The parts of a queue that have a key of their own, by BullMQ's names. "" is the beginning of the keys of jobs.
 _KEY_TYPES: Final = (
@@ -48,6 +48,8 @@ class CoreSettings(TypedDict):
     allow_legacy: bool
     fan_out: bool
     notify: bool
+    durable: str | None
+    payload_limit: int | None
     timeout_ms: int | None
 
 
@@ -177,6 +179,8 @@ class Handle(Connected):
             "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
             "fan_out": checks.boolean("fan_out", options.get("fan_out", False)),
             "notify": checks.boolean("notify", options.get("notify", False)),
+            "durable": checks.durable("durable", options.get("durable", False)),
+            "payload_limit": checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT)),
             "timeout_ms": timeout_ms,
         }
         self._core: CoreQueue | None = None if url is None else self._new_core_queue()
@@ -204,7 +208,7 @@ class Handle(Connected):
         Args:
             type: the name of the part, or the job's id; "" is the beginning of all keys.
         """
-        return check_unicode("The key", f"{self._prefix}:{self._name}:{type}")
+        return check_unicode("The key", to_key(self._prefix, self._name, type))
 
     @property
     def keys(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from bullrush.base.completions import result_of
 from bullrush.base.signatures import shows_options
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.telemetry.spans import SpanRule, traced
-from bullrush.values.naming import by_keyword, check_known
+from bullrush.values.naming import by_keyword, check_known, surrogate_error
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -206,7 +206,7 @@ def run_blocking(steps: _Steps[T]) -> T:
 
 def _unicode_error(error: UnicodeEncodeError) -> InvalidOptionError:
     """Return the error for a text that cannot be passed to the core. Nothing was sent."""
-    return InvalidOptionError(f"A text has a lone surrogate, which is not valid UTF-8: {error.object[:100]!r}")
+    return surrogate_error("A text", error.object, error.start)
 
 
 def _wait_for_step(step: _Step) -> object:

@@ -39,7 +39,7 @@ class ReportsOutages(Connected):
                 loop = asyncio.get_running_loop()
             except RuntimeError:
                 return
-        watch = ConnectionWatch(self._url)
+        watch = ConnectionWatch(self._url, getattr(self, "qualified_name", self._prefix))
         steps = self._report_outages(watch)
         if loop is None:
             threading.Thread(target=run_blocking, args=(steps,), name="bullrush-errors", daemon=False).start()

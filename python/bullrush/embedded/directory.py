@@ -19,6 +19,7 @@ if os.name != "nt":
 
 USERS = ".users"
 LOCK = ".lock"
+_OWNER = ".owner"
 _SECONDS_TO_START = 15.0
 _SECONDS_TO_STOP = 2.0  # the server of a process that has just ended may still write
 
@@ -53,7 +54,7 @@ class JoinedServer:
     @property
     def alive(self) -> bool:
         """True while the server runs."""
-        return _held(self._data) and read(self._data) == (self.pid, self.url)
+        return is_locked(self._data) and read(self._data) == (self.pid, self.url)
 
     def stop(self) -> None:
         """Stop using the server. It stops when no other process uses it."""
@@ -104,7 +105,7 @@ def join(data: Path, port: int | None) -> JoinedServer | None:
         RuntimeError: the server does not answer.
     """
     deadline = time.monotonic() + _SECONDS_TO_START
-    while _held(data):
+    while is_locked(data):
         users = os.open(data / USERS, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             # With this lock the server will not be stopped. If it is being stopped, the lock is refused.
@@ -123,15 +124,36 @@ def _ready(data: Path, running: Running, port: int | None) -> bool:
     if port is not None and not running.url.startswith(f"redis://127.0.0.1:{f'{port}/' if port else ''}"):
         raise DirectoryInUseError(data, running)
     try:
-        wait_until_ready(running.url, lambda: not _held(data))
+        wait_until_ready(running.url, lambda: not is_locked(data))
     except ConnectionError as error:
-        if _held(data):
+        if is_locked(data):
             raise RuntimeError(f"the server of {data} at {running.url} (pid {running.pid}): {error}") from error
         return False
     return True
 
 
-def _held(data: Path) -> bool:
+def own(scratch: Path) -> None:
+    """Note that this process needs a directory for temporary files, also while its server is down."""
+    (scratch / _OWNER).write_text(str(os.getpid()))
+
+
+def is_left(scratch: Path) -> bool:
+    """Tell whether a directory for temporary files is of a server in memory that was killed together with its owner."""
+    owner = scratch / _OWNER
+    # A server that keeps its data elsewhere has its lock there, and may have other users.
+    if os.name == "nt" or not owner.exists() or not (scratch / LOCK).exists() or is_locked(scratch):
+        return False
+    try:
+        os.kill(int(owner.read_text()), 0)
+    except (ValueError, PermissionError):
+        return False  # it is just being written, or somebody else runs
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def is_locked(data: Path) -> bool:
+    """Tell whether a server holds the lock of its directory, which it does as long as it runs."""
     if os.name == "nt":
         return False
     try:

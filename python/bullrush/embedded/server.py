@@ -64,6 +64,7 @@ class EmbeddedRedis:
         self._binary, self.version = find_server()
         self._owner = os.getpid()
         self._scratch = tempfile.mkdtemp(prefix="bullrush-")
+        directories.own(Path(self._scratch))
         self._directory = Path(directory) if directory is not None else None
         self._persistence = persistence if persistence is not None else directory is not None
         self._huge_pages = huge_pages if huge_pages is not None else not self._persistence

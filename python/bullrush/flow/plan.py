@@ -14,6 +14,7 @@ from bullrush.job.option_compiler import JOB_OPTIONS, Link, OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.routing.target import route_of
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
+from bullrush.values.checks import PAYLOAD_LIMIT
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
 
@@ -87,16 +88,22 @@ class PlannedJob(NamedTuple):
 class Compilers(dict[str, OptionCompiler]):
     """The option compilers of the queues with default options, and one for all other queues."""
 
+    def __init__(self, payload_limit: int | None) -> None:
+        super().__init__()
+        self.payload_limit = payload_limit
+
     def __missing__(self, name: str) -> OptionCompiler:
-        return self.setdefault(name, self[""] if name else OptionCompiler())
+        return self.setdefault(name, self[""] if name else OptionCompiler(payload_limit=self.payload_limit))
 
 
-def compilers(queues_options: Mapping[str, QueueDefaults] | None) -> Compilers:
-    """Return the option compilers for the given default options of queues."""
-    by_queue = Compilers()
+def compilers(
+    queues_options: Mapping[str, QueueDefaults] | None, payload_limit: int | None = PAYLOAD_LIMIT
+) -> Compilers:
+    """Return the option compilers for the given default options of queues, and the limit of data in bytes."""
+    by_queue = Compilers(payload_limit)
     for name, options in (queues_options or {}).items():
         check_known(options, _DEFAULTS, "queues_options")
-        by_queue[check_queue_name(name)] = OptionCompiler(options.get("default_job_options"))
+        by_queue[check_queue_name(name)] = OptionCompiler(options.get("default_job_options"), payload_limit)
     return by_queue
 
 

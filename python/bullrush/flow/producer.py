@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypedDict
 
-from bullrush._core import CoreQueue, CoreWorkerOptions, ManualWork, now_ms
+from bullrush._core import CoreQueue, now_ms
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
+from bullrush.flow.flow_queue import FlowQueue
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import AddedRecord, GivenRecord
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bullrush import _core
     from bullrush.job.job import JobCalls
     from bullrush.job.record import Record
-    from bullrush.job.source import ProgressListener
 
 _DEFAULT_TIMEOUT: Final = 10_000
 _DEFAULT_DEPTH: Final = 10
@@ -46,6 +45,8 @@ class FlowOptions(TypedDict, total=False):
         prefix: the prefix of all keys; ``bull`` by default. A job of a flow may have another one.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         fan_out: True wakes one idle worker per job of a flow that may run at once; see `QueueOptions`.
+        durable: True: the call returns when the jobs are in a replica or on the disk; see `QueueOptions`.
+        payload_limit: the most bytes that the data of a job may have; 10,000,000; see `QueueOptions`.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
     """
@@ -54,6 +55,8 @@ class FlowOptions(TypedDict, total=False):
     prefix: str
     allow_legacy: bool
     fan_out: bool
+    durable: bool | Literal["replica", "aof"]
+    payload_limit: int | None
     telemetry: Telemetry | None
     timeout: Duration | None
 
@@ -79,34 +82,6 @@ class JobNode(Generic[JobT]):
 _KNOWN: Final = frozenset(FlowOptions.__annotations__)
 
 
-@dataclass(eq=False)
-class _FlowQueue:
-    """A queue with jobs of a flow. The calls of these jobs go through it."""
-
-    core: CoreQueue
-    url: str
-    prefix: str
-    name: str
-    is_route: bool
-    checked: bool = False
-    on_progress: ProgressListener | None = None
-    backoff_strategy: None = None
-
-    @cached_property
-    def manual(self) -> ManualWork:
-        """The compiled side of finishing jobs by hand."""
-        return ManualWork(self.url, self.prefix, self.name, CoreWorkerOptions())
-
-    def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002 - it has no listeners
-        return False
-
-    def classifiers(self, name: str) -> tuple[()]:  # noqa: ARG002 - for workers
-        return ()
-
-    def record_start(self, record: Record) -> None:
-        """Do nothing: only a running worker claims jobs ahead."""
-
-
 class FlowProducerCalls(ReportsOutages, Generic[JobT]):
     """The calls of a flow producer, written once for both APIs."""
 
@@ -129,8 +104,10 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
         self._allow_legacy = checks.boolean("allow_legacy", options.get("allow_legacy", False))
         self._fan_out = checks.boolean("fan_out", options.get("fan_out", False))
+        self._durable = checks.durable("durable", options.get("durable", False))
+        self._payload_limit = checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT))
         self._options: FlowOptions = options
-        self._queues: dict[tuple[object, ...], _FlowQueue] = {}
+        self._queues: dict[tuple[object, ...], FlowQueue] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self._shown_url}>"
@@ -276,7 +253,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         queues_options: Mapping[str, QueueDefaults] | None,
         spans: NodeSpans | None = None,
     ) -> list[JobNode[JobT]]:
-        planned = plan(flows, self._prefix, compilers(queues_options), now_ms(), spans)
+        planned = plan(flows, self._prefix, compilers(queues_options, self._payload_limit), now_ms(), spans)
         if not planned:
             return []
         queues = [self._queue(*job.address, job.route) for job in planned]
@@ -302,7 +279,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         super()._forget_url()
         self._queues.clear()
 
-    def _queue(self, prefix: str, name: str, route: tuple[str, _core.CoreTarget] | None = None) -> _FlowQueue:
+    def _queue(self, prefix: str, name: str, route: tuple[str, _core.CoreTarget] | None = None) -> FlowQueue:
         if self._closing:
             raise self._closed_error()
         base, target = route or (name, None)
@@ -317,12 +294,14 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
                 allow_legacy=self._allow_legacy,
                 timeout_ms=self._timeout,
                 fan_out=self._fan_out,
+                durable=self._durable,
+                payload_limit=self._payload_limit,
                 target=target,
             )
-            queue = self._queues[key] = _FlowQueue(core, self._url, prefix, name, is_route=target is not None)
+            queue = self._queues[key] = FlowQueue(core, self._url, prefix, name, is_route=target is not None)
         return queue
 
-    def _job(self, record: Record, queue: _FlowQueue) -> JobT:
+    def _job(self, record: Record, queue: FlowQueue) -> JobT:
         return self._job_type(record, queue)  # type: ignore[return-value]
 
     @operation

@@ -16,6 +16,7 @@ from bullrush.base.operation import maybe_await
 from bullrush.errors import InvalidOptionError, TransientError, UnrecoverableError
 from bullrush.retries import FAIL, RETRY, Classifier, Fail, Retry, Verdict, delay_in_ms
 from bullrush.values import checks
+from bullrush.values.shown import shown
 
 if TYPE_CHECKING:
     from bullrush.job.fields import JobFields
@@ -189,7 +190,9 @@ def _delay(answered: object) -> int:
     if answered is None or answered != answered:  # NaN counts as 0 in Node
         return 0
     if isinstance(answered, bool) or not isinstance(answered, int | float) or answered > checks.MAX_SAFE_INTEGER:
-        raise InvalidOptionError(f"backoff_strategy must return milliseconds, a timedelta or None, not {answered!r}")
+        raise InvalidOptionError(
+            f"backoff_strategy must return milliseconds, a timedelta or None, not {shown(answered)}"
+        )
     return _NO_RETRY if answered == _NO_RETRY else max(0, round(answered))
 
 

@@ -77,7 +77,11 @@ class Link(NamedTuple):
 
 
 class CompiledOptions(NamedTuple):
-    """Checked options in the form that is sent, the same for any number of jobs."""
+    """Checked options in the form that is sent, the same for any number of jobs.
+
+    Attributes:
+        size_limit: the most bytes of the data: the option of the job, or the limit of its queue.
+    """
 
     stored: bytes
     timestamp: int
@@ -93,14 +97,15 @@ class OptionCompiler:
 
     _MAX_CACHED: Final = 256
 
-    def __init__(self, defaults: JobOptions | None = None) -> None:
-        """Take a queue's default options; the options of a job take precedence."""
+    def __init__(self, defaults: JobOptions | None = None, payload_limit: int | None = checks.PAYLOAD_LIMIT) -> None:
+        """Take a queue's default options and its limit of data in bytes; the options of a job take precedence."""
+        self._payload_limit = payload_limit
         self._defaults: dict[str, object] = dict(defaults or {})
         self._cache: dict[bytes, CompiledOptions] = {}
         check_known(self._defaults, JOB_OPTIONS, "default_job_options")
         if self._defaults.get("target") is not None:
             raise InvalidOptionError("default_job_options cannot have a target: use Queue(...).route(target) instead")
-        self._compiled_defaults = _compile(self._defaults)
+        self._compiled_defaults = _compile(self._defaults, payload_limit)
 
     def default(self, name: str) -> object:
         """Return the default of an option, None if it has none."""
@@ -118,12 +123,12 @@ class OptionCompiler:
         try:
             merged = {**self._defaults, **options}
         except TypeError:
-            raise InvalidOptionError(f"opts must be a dict of options, not {options!r}") from None
+            raise InvalidOptionError(f"opts must be a dict of options, not {type(options).__qualname__}") from None
         job_id = merged.pop("job_id", None)
         key = _cache_key(merged)
         compiled = self._cache.get(key) if key else None
         if compiled is None:
-            compiled = _compile(merged)
+            compiled = _compile(merged, self._payload_limit)
             if key:
                 if len(self._cache) >= self._MAX_CACHED:
                     self._cache.clear()
@@ -161,7 +166,7 @@ def _cache_key(options: Mapping[str, object]) -> bytes | None:
     return None if NULL in key else key
 
 
-def _compile(options: Mapping[str, object]) -> CompiledOptions:
+def _compile(options: Mapping[str, object], payload_limit: int | None) -> CompiledOptions:
     check_known(options, JOB_OPTIONS, "add()")
     if options.get("target") is not None:
         raise InvalidOptionError("target cannot be given here: use the queue of that target, Queue(...).route(target)")
@@ -181,7 +186,7 @@ def _compile(options: Mapping[str, object]) -> CompiledOptions:
         stored.get("delay", 0),
         stored.get("priority", 0),
         stored.get("lifo", False),
-        stored.get("sizeLimit"),
+        stored.get("sizeLimit", payload_limit),
         _link(stored),
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
-from bullrush._core import CoreQueue
+from bullrush._core import CoreQueue, key_slot
 from bullrush.base.operation import reply, run_blocking
 from bullrush.errors import QueueNameError
+from bullrush.queue.due import Sends
 from bullrush.url import check_url, resolve
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -15,8 +18,8 @@ from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 _PAGE: Final = 1_000
 DEFAULT_TIMEOUT: Final = 10_000
-#: No queue: the handle only carries commands.
-_ANY_QUEUE: Final = "any"
+#: No queue: the handle only carries commands. On a cluster a queue needs a hash tag.
+_ANY_QUEUE: Final = "{any}"
 _END: Final = ":meta"
 
 
@@ -36,45 +39,115 @@ def queue_names(
         The name of each queue, once.
 
     Redis:
-        SCAN over the whole database, 1,000 keys per round trip. Redis serves other clients in between.
+        SCAN over the whole database, on a cluster that of each master in turn; 1,000 keys per round trip. Redis serves other
+        clients in between.
     """
     scan = QueueScan(url, prefix, timeout)
     while not scan.ended:
         yield from run_blocking(scan.page())
 
 
-class QueueScan:
-    """A walk through the keys of a server; see `queue_names`."""
+def pattern_of(start: str) -> str:
+    """Return the pattern of the keys that begin with a text."""
+    return "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in start) + "*"
 
-    def __init__(self, url: str | None, prefix: str, timeout: Duration | None) -> None:
-        self._core = CoreQueue(
-            check_unicode("url", resolve(check_url("url", url))),
-            check_prefix(prefix),
-            _ANY_QUEUE,
-            skip_metas_update=True,
-            timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
-        )
+
+class Master(NamedTuple):
+    """A master of a cluster.
+
+    Attributes:
+        address: its host and port, as the cluster names them.
+        slots: what it has.
+    """
+
+    address: str
+    slots: Sequence[range]
+
+    def has(self, key: str) -> bool:
+        """Tell whether a key is there."""
+        slot = key_slot(key)
+        return any(slot in part for part in self.slots)
+
+    @property
+    def tag(self) -> str:
+        """A hash tag that is there."""
+        return next(tag for number in count() if self.has(tag := f"{{{number}}}"))
+
+
+async def find_masters(core: Sends) -> list[Master]:
+    """Ask a cluster for its masters that have slots; awaited inside an operation."""
+    [rows] = await reply(core.commands([["CLUSTER", "SLOTS"]]))
+    slots: dict[str, list[range]] = {}
+    for first, last, (host, port, *_), *_ in rows:
+        slots.setdefault(f"{(host or b'').decode(errors='replace')}:{port}", []).append(range(first, last + 1))
+    return [Master(address, parts) for address, parts in slots.items()]
+
+
+class QueueScan:
+    """A walk through the keys of a server; see `queue_names`.
+
+    ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads to.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        prefix: str,
+        timeout: Duration | None,
+        *,
+        size: int = _PAGE,
+        servers: Sequence[Sends] | None = None,
+    ) -> None:
+        self._url = check_unicode("url", resolve(check_url("url", url)))
+        self._prefix = check_prefix(prefix)
+        self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
+        self._servers: list[Sends] | None = None if servers is None else list(servers)
         self._start = f"{prefix}:"
-        self._pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in self._start) + f"*{_END}"
+        self._pattern = pattern_of(self._start) + _END
+        self._size = size
         self._cursor: Any = b"0"
         # SCAN may return a key twice.
         self._seen: set[str] = set()
-        self.ended = False
+        #: Keys of queues whose names cannot be used here, such as those with control characters.
+        self.strange: set[bytes] = set()
+        self.ended = self._servers == []
 
     async def page(self) -> list[str]:
         """Return the names of the next keys that were not found before. It is an operation."""
         # A job scheduler or a job may have a key that ends like this; the names of queues have no colon.
-        command = ["SCAN", self._cursor, "MATCH", self._pattern, "COUNT", _PAGE, "TYPE", "hash"]
-        ((self._cursor, keys),) = await reply(self._core.commands([command]))
-        self.ended = self._cursor == b"0"
+        command = ["SCAN", self._cursor, "MATCH", self._pattern, "COUNT", self._size, "TYPE", "hash"]
+        if self._servers is None:
+            self._servers = await self._find_servers()
+        ((self._cursor, keys),) = await reply(self._servers[0].commands([command]))
+        if self._cursor == b"0":
+            self._servers.pop(0)
+        self.ended = not self._servers
         names = {name for key in keys if (name := self._name(key)) is not None}
         new = [name for name in names if name not in self._seen]
         self._seen.update(new)
         return new
 
+    async def _find_servers(self) -> list[Sends]:
+        """Return a handle on each server that may have such queues."""
+        server = self._server(_ANY_QUEUE)
+        has_tag = key_slot(f"{self._start}a") == key_slot(f"{self._start}b")
+        if not urlsplit(self._url).scheme.endswith("+cluster") or has_tag:
+            return [server]
+        return [self._server(master.tag) for master in await find_masters(server)]
+
+    def _server(self, queue: str) -> CoreQueue:
+        """Return a handle on the server that has the keys of a queue."""
+        return CoreQueue(self._url, self._prefix, queue, skip_metas_update=True, timeout_ms=self._timeout)
+
     def _name(self, key: bytes) -> str | None:
         """Return the name of the queue that has this key; None if it is no queue that can be opened."""
         try:
             return check_queue_name(key.decode()[len(self._start) : -len(_END)])
-        except (UnicodeDecodeError, QueueNameError):
+        except QueueNameError:
+            # A colon: it is the key of a scheduler or a job.
+            if b":" not in key[len(self._start.encode()) : -len(_END)]:
+                self.strange.add(key)
+            return None
+        except UnicodeDecodeError:
+            self.strange.add(key)
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
@@ -13,7 +13,7 @@ from bullrush.base.operation import reply
 from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush._core import Pending
 
 #: The scores of delayed jobs are ms times this number.
 _SCORE: Final = 4096
@@ -32,7 +32,7 @@ class DueWork:
             period of it.
         active: how many jobs run, on all workers.
         oldest_id: the job that has been due the longest; None if none is due.
-        oldest_age: for how many ms it has been due.
+        oldest_age: for how many ms it has been due; None if nobody knows, since its hash is gone.
         last_start_age: how many ms ago a job started or finished, on any worker; None if Redis does not know.
     """
 
@@ -51,22 +51,25 @@ class DueWork:
             claimed: how many ms ago a job was claimed.
             stuck_after: after how many ms that is a problem.
         """
-        if (
-            self.paused
-            or self.limited
-            or self.limited_by_workers
-            or self.oldest_age is None
-            or self.oldest_age < stuck_after
-        ):
+        if self.paused or self.limited or self.limited_by_workers or self.oldest_id is None:
+            return False
+        if self.oldest_age is not None and self.oldest_age < stuck_after:
             return False
         return claimed is None or claimed >= stuck_after
 
 
-async def due_work(core: CoreQueue, to_key: Callable[[str], str], most: int | None = None) -> DueWork:
+class Sends(Protocol):
+    """The compiled side of a queue, or what sends commands like it."""
+
+    def commands(self, commands: Sequence[Sequence[int | str | bytes]], /) -> Pending[list[Any]]:
+        """Send commands in one pipeline."""
+
+
+async def due_work(core: Sends, to_key: Callable[[str], str], most: int | None = None) -> DueWork:
     """Ask Redis what is due in a queue; awaited inside an operation.
 
     Args:
-        core: the compiled side of the queue.
+        core: what sends the commands.
         to_key: returns the key of a part of the queue.
         most: the ``max`` of the worker's limiter; by default that of the global rate limit.
 
@@ -103,11 +106,12 @@ async def due_work(core: CoreQueue, to_key: Callable[[str], str], most: int | No
     ids = [_text(id) for id in (waiting, *prioritized[:1], running) if id is not None]
     stored = await reply(core.commands([_fields(to_key(id)) for id in ids])) if ids else []
     times = dict(zip(ids, stored, strict=True))
-    due = {id: _due_since(times[id]) for id in ids if running is None or id != _text(running)}
+    due: dict[str, int | None] = {id: _due_since(times[id]) for id in ids if running is None or id != _text(running)}
     if delayed:
-        due[_text(delayed[0])] = int(float(delayed[1])) // _SCORE
-    oldest = min(due, key=lambda id: due[id], default=None)
-    starts = [int(float(entry[1])) for entry in finished if entry]
+        due[_text(delayed[0])] = (read_number(delayed[1]) or 0) // _SCORE
+    known = {id: since for id, since in due.items() if since is not None}
+    oldest = min(known, key=lambda id: known[id], default=next(iter(due), None))
+    starts = [read_number(entry[1]) or 0 for entry in finished if entry]
     if running is not None:
         starts.append(read_number(times[_text(running)][1]) or 0)
     slots, limit = read_number(concurrency), most or read_number(stored_most)
@@ -118,7 +122,7 @@ async def due_work(core: CoreQueue, to_key: Callable[[str], str], most: int | No
         limited_by_workers=limit is None and started > 0,
         active=active,
         oldest_id=oldest,
-        oldest_age=None if oldest is None else max(0, now - due[oldest]),
+        oldest_age=max(0, now - known[oldest]) if oldest in known else None,
         last_start_age=max(0, now - max(starts)) if starts else None,
     )
 
@@ -131,9 +135,11 @@ def _fields(key: str) -> Sequence[str]:
     return ["HMGET", key, "timestamp", "processedOn", "opts"]
 
 
-def _due_since(fields: Sequence[Any]) -> int:
-    """Return since when a waiting job has been due: its time of adding and its delay, or its last start."""
+def _due_since(fields: Sequence[Any]) -> int | None:
+    """Return since when a waiting job has been due: its time of adding and its delay, or its last start; None without a hash."""
     added, started, opts = fields
+    if added is None and started is None:
+        return None
     try:
         delay = orjson.loads(opts or b"{}").get("delay")
     except (ValueError, AttributeError):

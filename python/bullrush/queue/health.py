@@ -13,9 +13,10 @@ from bullrush.queue.monitoring import QueueMonitoring
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 
-#: disconnected: Redis cannot be reached. stuck: work is due, may start, and nothing was claimed for a while.
-#: stopped: the worker does not run.
-Problem: TypeAlias = Literal["disconnected", "stuck", "stopped"]
+#: disconnected: Redis cannot be reached, or refuses the login. unauthorized: the user of the URL lacks rights of a worker.
+#: refused: Redis gives no jobs to a worker, or takes no outcomes. deaf: Redis answers, but not to this worker's wait, fetch or renewal.
+#: stuck: work is due, may start, and nothing was claimed for a while. stopped: the worker does not run.
+Problem: TypeAlias = Literal["disconnected", "unauthorized", "refused", "deaf", "stuck", "stopped"]
 
 STUCK_AFTER: Final = 60_000
 #: Seconds after which work that seems stuck is looked at again: it may have become due just now.
@@ -28,7 +29,7 @@ class QueueHealth:
 
     Attributes:
         queue: the name of the queue.
-        connected: Redis answered.
+        connected: Redis answered, and took the login.
         paused: the queue is paused.
         limited: the rate limit or the global concurrency lets no job start now.
         active: how many jobs run, on all workers.

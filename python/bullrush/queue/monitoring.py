@@ -16,6 +16,7 @@ from bullrush.queue.due import due_work
 from bullrush.queue.getters import QueueGetters
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, read_number
+from bullrush.values.naming import to_key
 
 _PER_PRIORITY: Final = 1 << 32
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -137,7 +138,7 @@ class QueueMonitoring(QueueGetters[JobT]):
                 f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}' for state, count in counts.items()
             ]
         kinds = ("completed", "failed")
-        keys = [_key(self.prefix, name, f"metrics:{kind}") for kind in kinds for name in cores]
+        keys = [to_key(self.prefix, name, f"metrics:{kind}") for kind in kinds for name in cores]
         totals = await reply(self.core.commands([["HGET", key, "count"] for key in keys]))
         if any(total is not None for total in totals):
             for place, kind in enumerate(kinds):
@@ -150,7 +151,7 @@ class QueueMonitoring(QueueGetters[JobT]):
             metric = "bullmq_oldest_due_job_age_seconds"
             lines += [f"# HELP {metric} Time that the oldest job that is due has waited", f"# TYPE {metric} gauge"]
             for name, core in cores.items():
-                age = (await due_work(core, partial(_key, self.prefix, name))).oldest_age or 0
+                age = (await due_work(core, partial(to_key, self.prefix, name))).oldest_age or 0
                 lines.append(f"{metric}{{{queues[name]}{further}}} {age / 1000}")
         return "\n".join(lines)
 
@@ -206,10 +207,6 @@ class QueueMonitoring(QueueGetters[JobT]):
         if type not in {"processed", "pending"}:
             raise InvalidOptionError(f"type must be 'processed' or 'pending', not {type!r}")
         return await dependency_page(self.core, self.to_key(parent_id), type, start, end)
-
-
-def _key(prefix: str, queue: str, part: str) -> str:
-    return f"{prefix}:{queue}:{part}"
 
 
 def _beginnings(name: str, endings: tuple[str, ...]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bullrush.base.operation import reply
+from bullrush.queue.discovery import pattern_of
 from bullrush.values.naming import RESERVED_IDS, RESERVED_PREFIXES
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ async def next_candidates(queue: Handle, cursor: bytes, count: int, listed: set[
         script checks again.
     """
     prefix = queue.to_key("")
-    pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in prefix) + "*"
-    ((cursor, keys),) = await reply(queue.core.commands([["SCAN", cursor, "MATCH", pattern, "COUNT", count]]))
-    ids = dict.fromkeys(_job_id(key.decode(errors="replace")[len(prefix) :]) for key in keys)
-    candidates = await _in_no_set(queue, [id for id in ids if id not in listed and not _is_queue_key(id)])
+    ((cursor, keys),) = await reply(
+        queue.core.commands([["SCAN", cursor, "MATCH", pattern_of(prefix), "COUNT", count]])
+    )
+    ids = dict.fromkeys(job_id_of(key.decode(errors="replace")[len(prefix) :]) for key in keys)
+    candidates = await _in_no_set(queue, [id for id in ids if id not in listed and not is_queue_key(id)])
     size = max(1, min(_MAX_BATCH, _MAX_VISITS // max(1, len(listed))))
     return cursor, [candidates[first : first + size] for first in range(0, len(candidates), size)]
 
@@ -56,7 +58,8 @@ async def _in_no_set(queue: Handle, ids: list[str]) -> list[str]:
     ]
 
 
-def _job_id(suffix: str) -> str:
+def job_id_of(suffix: str) -> str:
+    """Return the id of the job to which a key belongs: its hash, its log, its lock..."""
     job_id, _, part = suffix.rpartition(":")
     # `order:7:failed` is itself an id: ids have no colon or two, so it is not the part `failed` of a job `order:7`.
     return job_id if part in _PARTS and (job_id.count(":") in {0, 2} or _is_iteration(job_id)) else suffix
@@ -67,5 +70,6 @@ def _is_iteration(job_id: str) -> bool:
     return job_id.startswith("repeat:") and job_id.rpartition(":")[2].isdigit()
 
 
-def _is_queue_key(job_id: str) -> bool:
+def is_queue_key(job_id: str) -> bool:
+    """Tell whether a key is one of the queue itself."""
     return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_PREFIXES) and not _is_iteration(job_id))

@@ -52,9 +52,9 @@ class QueueOptions(TypedDict, total=False):
     """Options of a queue object.
 
     Attributes:
-        url: the URL of Redis: ``redis://``, ``rediss://``, ``unix://`` or ``embedded://[dir]``. By default the
-            environment variable ``BULLRUSH_URL``, then ``REDIS_URL``, then ``redis://127.0.0.1:6379/0``; the
-            environment is read at the first call.
+        url: the URL of Redis: ``redis://``, ``rediss://``, ``redis+sentinel://``, ``redis+cluster://``, ``unix://`` or
+            ``embedded://[dir]``. By default the environment variable ``BULLRUSH_URL``, then ``REDIS_URL``, then
+            ``redis://127.0.0.1:6379/0``; the environment is read at the first call.
         prefix: the prefix of all keys; ``bull`` by default, as in BullMQ. On Redis Cluster it needs a hash tag:
             ``{bull}``.
         default_job_options: options for every job added here; the options of a job take precedence.
@@ -66,6 +66,12 @@ class QueueOptions(TypedDict, total=False):
             another; see the page about wake hints. For fleets that are idle most of the time.
         notify: True sends a message after each call that adds jobs which may run at once, so that workers with
             ``notify=True`` wake, as many as there are jobs. It goes in the same round trip, and its failure is only logged.
+        durable: True: a call that adds jobs returns when they are in a replica, or in the append-only file on the disk if
+            the server has no replica; `NotDurableError` if not. ``"replica"`` and ``"aof"`` ask for one of them. See
+            the page about production.
+        payload_limit: the most bytes that the data of a job may have as JSON, for jobs without a ``size_limit`` of their
+            own, and its progress and each row of its log; 10,000,000. More is a `TooLargeError`, with nothing written. None
+            is no limit.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
             `clean` makes several round trips.
@@ -79,6 +85,8 @@ class QueueOptions(TypedDict, total=False):
     allow_legacy: bool
     fan_out: bool
     notify: bool
+    durable: bool | Literal["replica", "aof"]
+    payload_limit: int | None
     telemetry: Telemetry | None
     timeout: Duration | None
 
@@ -120,7 +128,7 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
         )
         self._options: QueueOptions = options
         self._routes = {}
-        self._compiler = OptionCompiler(options.get("default_job_options"))
+        self._compiler = OptionCompiler(options.get("default_job_options"), self._core_settings["payload_limit"])
         self._token = str(uuid4())
 
     def __getstate__(self) -> dict[str, object]:

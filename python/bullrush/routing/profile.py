@@ -43,6 +43,8 @@ def check_profile(name: str, value: object) -> CoreProfile:
         InvalidOptionError: a member does not exist or has an invalid value.
     """
     if not isinstance(value, Mapping):
-        raise InvalidOptionError(f"{name} must be a dict of {', '.join(Profile.__annotations__)}, not {value!r}")
+        raise InvalidOptionError(
+            f"{name} must be a dict of {', '.join(Profile.__annotations__)}, not {type(value).__qualname__}"
+        )
     check_known(value, _KNOWN, name)
     return CoreProfile(read_server(name, value), **read_tokens(name, value))

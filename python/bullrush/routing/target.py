@@ -11,6 +11,7 @@ from bullrush.routing.tokens import read_server, read_tokens
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.naming import check_known
+from bullrush.values.shown import shown
 
 
 class Target(TypedDict, total=False):
@@ -57,7 +58,9 @@ def check_target(name: str, value: object) -> CoreTarget:
         InvalidOptionError: a member does not exist or has an invalid value.
     """
     if not isinstance(value, Mapping):
-        raise InvalidOptionError(f"{name} must be a dict of {', '.join(Target.__annotations__)}, not {value!r}")
+        raise InvalidOptionError(
+            f"{name} must be a dict of {', '.join(Target.__annotations__)}, not {type(value).__qualname__}"
+        )
     check_known(value, _KNOWN, name)
     mode = value.get("mode")
     if mode is not None:
@@ -123,6 +126,6 @@ def route_of(queue: str, target: object) -> tuple[str, CoreTarget] | None:
 
 def _check_fallback(name: str, value: object) -> CoreTarget:
     if not isinstance(value, Mapping):
-        raise InvalidOptionError(f"{name} must be 'base' or a target, not {value!r}")
+        raise InvalidOptionError(f"{name} must be 'base' or a target, not {shown(value)}")
     check_known(value, _KNOWN - _OF_FALLBACK, name)
     return check_target(name, value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
+from bullrush.values.shown import shown
 
 
 def read_tokens(name: str, given: Mapping[str, object]) -> dict[str, list[str]]:
@@ -24,9 +25,9 @@ def read_tokens(name: str, given: Mapping[str, object]) -> dict[str, list[str]]:
         if value is None:
             continue
         if isinstance(value, str):
-            raise InvalidOptionError(f"{name}.{field} must be a list: [{value!r}]")
+            raise InvalidOptionError(f"{name}.{field} must be a list: [{shown(value)}]")
         if not isinstance(value, list | tuple | set | frozenset):
-            raise InvalidOptionError(f"{name}.{field} must be a list of texts, not {value!r}")
+            raise InvalidOptionError(f"{name}.{field} must be a list of texts, not {shown(value)}")
         lists[field] = [checks.text(f"{name}.{field}", token) for token in value]
     return lists
 

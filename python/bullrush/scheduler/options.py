@@ -17,6 +17,7 @@ from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known
+from bullrush.values.shown import shown
 
 if TYPE_CHECKING:
     from bullrush.job.options import JobOptions
@@ -92,7 +93,7 @@ def moment(name: str, value: object) -> int:
         return checks.whole(name, value)
     except InvalidOptionError:
         raise InvalidOptionError(
-            f"{name} must be ms since 1970, a datetime or an ISO 8601 text, not {value!r}"
+            f"{name} must be ms since 1970, a datetime or an ISO 8601 text, not {shown(value)}"
         ) from None
 
 
@@ -135,7 +136,7 @@ def check_repeat(repeat: object) -> Repeat:
         InvalidOptionError: an option is wrong; the message is BullMQ's if it has one.
     """
     if not isinstance(repeat, Mapping):
-        raise InvalidOptionError(f"repeat must be a dict of options, not {repeat!r}")
+        raise InvalidOptionError(f"repeat must be a dict of options, not {type(repeat).__qualname__}")
     check_known(repeat, _KNOWN, "repeat")
     given = {name: value for name, value in repeat.items() if value is not None}
     if not given.get("pattern") and not given.get("every"):
@@ -171,7 +172,7 @@ def check_scheduler_id(scheduler_id: object) -> str:
         InvalidOptionError: BullMQ would read it as a repeatable job of the oldest form.
     """
     if not isinstance(scheduler_id, str) or not scheduler_id:
-        raise InvalidOptionError(f"The id of a job scheduler must be a text, not {scheduler_id!r}")
+        raise InvalidOptionError(f"The id of a job scheduler must be a text, not {shown(scheduler_id)}")
     if has_oldest_form(scheduler_id):
         raise InvalidOptionError(
             f"The id of a job scheduler can have three colons at most, otherwise BullMQ reads it as an old repeatable job: {scheduler_id!r}"
@@ -188,7 +189,7 @@ def check_template(template: object) -> JobTemplate:
     if template is None:
         return {}
     if not isinstance(template, Mapping):
-        raise InvalidOptionError(f"template must be a dict of name, data and opts, not {template!r}")
+        raise InvalidOptionError(f"template must be a dict of name, data and opts, not {type(template).__qualname__}")
     check_known(template, _TEMPLATE, "template", opts=JOB_OPTIONS)
     opts = template.get("opts") or {}
     for name in _SCHEDULER_SETS:

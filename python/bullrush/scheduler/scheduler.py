@@ -10,6 +10,7 @@ import orjson
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
+from bullrush.job.adding.new_job import check_size
 from bullrush.job.job import Job, JobCalls, JobT
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.job.options import JobOptions
@@ -136,6 +137,7 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
         encoded = b"{}" if data is None else encode(data, "template.data")
         queue, own = self._of_target(wanted.get("opts") or {})
         opts = queue._compiler.template(own)
+        check_size(name, encoded, queue._compiler.compile(own)[0].size_limit)
         repeat_json = orjson.dumps(rule.stored)
         given = (scheduler_id, repeat_json, rule.immediately, name, encoded, opts)
         if self._telemetry is None:

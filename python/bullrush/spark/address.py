@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.queue.queue import Queue, QueueOptions
@@ -105,13 +105,27 @@ class Address:
                 raise InvalidOptionError(f"No Redis URL in {path} on {_machine()}: {error.strerror}") from None
         return self.url
 
-    def open(self, *, timeout: int | None = None) -> Queue:
+    def open(
+        self,
+        *,
+        timeout: int | None = None,
+        adds: bool = False,
+        durable: bool | Literal["replica", "aof"] = False,
+    ) -> Queue:
         """Return the queue. All queues of a process and a URL share their connections, also from task to task.
 
         Args:
             timeout: ms that a round trip may take, connecting included; None is that of `Queue`.
+            adds: jobs are added, so the queue gets its settings as from any producer. Who only reads or works leaves the
+                settings as they are, such as the length of the event stream.
+            durable: whether calls that add jobs wait until these are durable, as for `Queue`.
         """
-        options: QueueOptions = {"url": self.opened_url(), "prefix": self.prefix}
+        options: QueueOptions = {
+            "url": self.opened_url(),
+            "prefix": self.prefix,
+            "skip_metas_update": not adds,
+            "durable": durable,
+        }
         if timeout is not None:
             options["timeout"] = timeout
         return Queue(self.name, **options)

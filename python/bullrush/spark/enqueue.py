@@ -80,6 +80,7 @@ def enqueue(
     longs_as_strings: bool = False,
     on_invalid: Literal["fail", "skip"] = "fail",
     on_oom: Literal["raise", "wait"] = "raise",
+    durable: bool | Literal["replica", "aof"] = False,
     max_waiting: int | None = None,
 ) -> EnqueueStats:
     """Add one job per row, and wait until all are in Redis.
@@ -118,6 +119,8 @@ def enqueue(
         longs_as_strings: write ``bigint`` values as strings, since Node rounds numbers beyond 2^53.
         on_invalid: ``skip`` leaves out rows that cannot be jobs, such as those without an id, and counts them.
         on_oom: ``wait`` waits while the memory of Redis is full; ``raise`` ends the call.
+        durable: True: each batch of rows waits until its jobs are in a replica or on the disk, as `Queue` does; a task that
+            fails since they are not is repeated by Spark.
         max_waiting: the tasks wait while more jobs than this wait in the queue. They look before each of their batches
             (``spark.sql.execution.arrow.maxRecordsPerBatch`` rows), so that a few batches per task may come on top.
 
@@ -136,6 +139,7 @@ def enqueue(
     """
     check_choice("on_invalid", on_invalid, ("fail", "skip"))
     check_choice("on_oom", on_oom, ("raise", "wait"))
+    checks.durable("durable", durable)
     if max_waiting is not None:
         checks.at_least(0)("max_waiting", max_waiting)
     plan = plan_rows(
@@ -167,6 +171,7 @@ def enqueue(
         options,
         plan.target,
         plan.target_column,
+        durable,
     )
     rows = plan.df if own_ids or scope.by_partition else divide_by_content(plan.df, plan.content)
     if len(addresses) > 1:

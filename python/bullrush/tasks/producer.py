@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.queue.adding import QueueAdding
 from bullrush.queue.getters import QueueGetters
-from bullrush.queue.queue import Queue
+from bullrush.queue.queue import Queue, QueueOptions
 from bullrush.tasks.middleware import Middleware, enqueue_hooks
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.task_job import TaskJob
+from bullrush.values import checks
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_prefix, check_queue_name
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from bullrush._core import CoreTarget
     from bullrush.routing.target import Target
-    from bullrush.telemetry.protocol import Telemetry
 
 _DEFAULT_TIMEOUT: Final = 10_000
 
@@ -50,13 +50,16 @@ class TaskProducer:
         url: str | None,
         prefix: str,
         middleware: Sequence[Middleware],
-        telemetry: Telemetry | None,
+        options: QueueOptions,
         decode_result: DecodeResult,
         run_now: RunNow,
     ) -> None:
         self.queue, self.url, self.prefix = check_queue_name(queue), url, check_prefix(prefix)
         self.eager = False
-        self._telemetry, self._decode_result, self._run_now = telemetry, decode_result, run_now
+        checks.durable("durable", options["durable"])
+        checks.payload_limit("payload_limit", options["payload_limit"])
+        self._options = options
+        self._decode_result, self._run_now = decode_result, run_now
         self._hooks = enqueue_hooks(middleware)
         self._handles: dict[int, TaskQueue] = {}
 
@@ -64,7 +67,8 @@ class TaskProducer:
         """Return the handle of the queue with this time limit. It is made at first use, since it reads the environment."""
         key = timeout or _DEFAULT_TIMEOUT
         if (found := self._handles.get(key)) is None:
-            found = TaskQueue(self.queue, url=self.url, prefix=self.prefix, telemetry=self._telemetry, timeout=key)
+            options: QueueOptions = {**self._options, "url": self.url, "prefix": self.prefix, "timeout": key}
+            found = TaskQueue(self.queue, **options)
             found.decode_result = self._decode_result
             self._handles[key] = found
         return found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.base.operation import options_by_name
 from bullrush.base.signatures import shows_options
 from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
+from bullrush.queue.queue import QueueOptions
 from bullrush.tasks.codecs import JSON, Codec
 from bullrush.tasks.cron import CronRule, check_cron
 from bullrush.tasks.middleware import Middleware
@@ -23,6 +24,7 @@ from bullrush.tasks.signature import Signature
 from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
 from bullrush.url import check_url, masked
+from bullrush.values import checks
 from bullrush.values.naming import check_job_name
 from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.routes import Route
@@ -63,6 +65,8 @@ class Tasks:
         middleware: Sequence[Middleware] = (),
         lifespan: Lifespan | None = None,
         worker_options: WorkerOptions | None = None,
+        durable: bool | Literal["replica", "aof"] = False,
+        payload_limit: int | None = checks.PAYLOAD_LIMIT,
         telemetry: Telemetry | None = None,
         codec: Codec = JSON,
         eager: bool = False,
@@ -78,6 +82,8 @@ class Tasks:
             lifespan: returns a context manager, which is open while a worker runs these tasks.
             worker_options: options of the workers that run these tasks, such as ``backoff_strategy`` and ``limiter``; see
                 `WorkerOptions`. Those that a worker is given take precedence.
+            durable: True: a call that enqueues returns when its jobs are in a replica or on the disk; see `QueueOptions`.
+            payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see `QueueOptions`.
             telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
             codec: makes JSON of arguments and results.
             eager: True runs a task at once when it is enqueued, without Redis; for tests. It can be set later, too.
@@ -93,8 +99,9 @@ class Tasks:
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []
+        options: QueueOptions = {"durable": durable, "payload_limit": payload_limit, "telemetry": telemetry}
         self._producer = TaskProducer(
-            queue, check_url("url", url), prefix, middleware, telemetry, self._decode_result, self._run_now
+            queue, check_url("url", url), prefix, middleware, options, self._decode_result, self._run_now
         )
         self.eager = eager
 

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from bullrush.errors import InvalidOptionError
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_known, check_unicode
+from bullrush.values.shown import shown
 
 #: Milliseconds, or a timedelta.
 Duration: TypeAlias = int | timedelta
@@ -23,6 +24,9 @@ Check: TypeAlias = Callable[[str, object], JSON]
 MAX_SAFE_INTEGER: Final = 9_007_199_254_740_991
 MAX_PRIORITY: Final = 2_097_152
 
+#: The most bytes of a payload, unless an object has another limit.
+PAYLOAD_LIMIT: Final = 10_000_000
+
 #: The longest time in seconds whose milliseconds are still exact in Node.
 _MAX_SECONDS: Final = MAX_SAFE_INTEGER // 1000
 
@@ -33,20 +37,20 @@ _SECOND: Final = timedelta(seconds=1)
 def boolean(name: str, value: object) -> bool:
     """Return a bool."""
     if not isinstance(value, bool):
-        raise InvalidOptionError(f"{name} must be True or False, not {value!r}")
+        raise InvalidOptionError(f"{name} must be True or False, not {shown(value)}")
     return value
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Check that a value is one of a few words."""
     if value not in choices:
-        raise InvalidOptionError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
+        raise InvalidOptionError(f"{name} must be {' or '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def text(name: str, value: object) -> str:
     """Return a text that is not empty and is valid UTF-8."""
     if not isinstance(value, str) or not value:
-        raise InvalidOptionError(f"{name} must be a text, not {value!r}")
+        raise InvalidOptionError(f"{name} must be a text, not {shown(value)}")
     return check_unicode(name, value)
 
 
@@ -54,8 +58,12 @@ def whole(name: str, value: object) -> int:
     """Return a whole number. A float without a fraction is accepted."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_SAFE_INTEGER:
-        raise InvalidOptionError(f"{name} must be a whole number, not {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidOptionError(f"{name} must be a whole number, not {shown(value)}")
+    if abs(value) > MAX_SAFE_INTEGER:
+        raise InvalidOptionError(
+            f"{name} must be a whole number up to {MAX_SAFE_INTEGER:,}, which Node can represent exactly"
+        )
     return value
 
 
@@ -66,10 +74,24 @@ def at_least(low: int) -> Check:
         number = whole(name, value)
         if number < low:
             wanted = "greater than 0" if low == 1 else f"greater or equal than {low}"
-            raise InvalidOptionError(f"{name} must be {wanted}, not {value!r}")
+            raise InvalidOptionError(f"{name} must be {wanted}, not {shown(value)}")
         return number
 
     return check
+
+
+def payload_limit(name: str, value: object) -> int | None:
+    """Return the most bytes of a payload; None is no limit."""
+    return None if value is None else at_least(1)(name, value)
+
+
+def durable(name: str, value: object) -> str | None:
+    """Return where added jobs must be before the call returns: "any", "replica" or "aof"; None does not wait."""
+    if isinstance(value, bool):
+        return "any" if value else None
+    if value not in ("replica", "aof"):
+        raise InvalidOptionError(f"{name} must be True, False, 'replica' or 'aof', not {shown(value)}")
+    return value
 
 
 def milliseconds(name: str, value: object) -> int:
@@ -81,14 +103,16 @@ def milliseconds(name: str, value: object) -> int:
     except InvalidOptionError:
         advice = "; for a moment pass the time until then: when - datetime.now(when.tzinfo)"
         moment = advice if isinstance(value, datetime) else ""
-        raise InvalidOptionError(f"{name} must be whole milliseconds or a timedelta, not {value!r}{moment}") from None
+        raise InvalidOptionError(
+            f"{name} must be whole milliseconds or a timedelta, not {shown(value)}{moment}"
+        ) from None
 
 
 def not_negative_milliseconds(name: str, value: object) -> int:
     """Return a duration in milliseconds, at least 0."""
     duration = milliseconds(name, value)
     if duration < 0:
-        raise InvalidOptionError(f"{name} must be greater or equal than 0, not {value!r}")
+        raise InvalidOptionError(f"{name} must be greater or equal than 0, not {shown(value)}")
     return duration
 
 
@@ -96,7 +120,7 @@ def positive_milliseconds(name: str, value: object) -> int:
     """Return a duration in milliseconds, at least 1."""
     duration = milliseconds(name, value)
     if duration <= 0:
-        raise InvalidOptionError(f"{name} must be greater than 0, not {value!r}")
+        raise InvalidOptionError(f"{name} must be greater than 0, not {shown(value)}")
     return duration
 
 
@@ -105,7 +129,7 @@ def positive_seconds(name: str, value: object) -> float:
     length = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(length, bool) or not isinstance(length, int | float) or not 0 < length <= _MAX_SECONDS:
         raise InvalidOptionError(
-            f"{name} must be seconds greater than 0, at most {_MAX_SECONDS:,}, or a timedelta, not {value!r}"
+            f"{name} must be seconds greater than 0, at most {_MAX_SECONDS:,}, or a timedelta, not {shown(value)}"
         )
     return length
 
@@ -130,14 +154,14 @@ def priority(name: str, value: object) -> int:
 def members(name: str, value: object, known: Mapping[str, Check]) -> dict[str, JSON]:
     """Return an option that is a dict of options. Each member is checked; members that are None are left out."""
     if not isinstance(value, Mapping):
-        raise InvalidOptionError(f"{name} must be a dict of {', '.join(known)}, not {value!r}")
+        raise InvalidOptionError(f"{name} must be a dict of {', '.join(known)}, not {type(value).__qualname__}")
     check_known(value, known, name)
     return {key: known[key](f"{name}.{key}", member) for key, member in value.items() if member is not None}
 
 
 def _jitter(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidOptionError(f"Jitter should be between 0 and 1 ({name} is {value!r})")
+        raise InvalidOptionError(f"Jitter should be between 0 and 1 ({name} is {shown(value)})")
     return value
 
 
@@ -149,7 +173,9 @@ def backoff(name: str, value: object) -> dict[str, JSON]:
     """Return a backoff as BullMQ stores it. A number means a fixed backoff."""
     if isinstance(value, str):
         example = {"type": value, "delay": 1000}
-        raise InvalidOptionError(f"{name} must be ms between two attempts, or a dict such as {example}, not {value!r}")
+        raise InvalidOptionError(
+            f"{name} must be ms between two attempts, or a dict such as {example}, not {shown(value)}"
+        )
     if not isinstance(value, Mapping):
         return {"type": "fixed", "delay": not_negative_milliseconds(name, value)}
     stored = members(name, value, _BACKOFF)
@@ -168,7 +194,7 @@ def keep(name: str, value: object) -> JSON:
         return whole(name, value)
     except InvalidOptionError:
         raise InvalidOptionError(
-            f"{name} must be True, False, a count or a dict of age and count, not {value!r}"
+            f"{name} must be True, False, a count or a dict of age and count, not {shown(value)}"
         ) from None
 
 
@@ -176,7 +202,7 @@ def parent(name: str, value: object) -> dict[str, JSON]:
     """Return a parent: its id, and its queue's name with the prefix."""
     stored = members(name, value, {"id": text, "queue": text})
     if stored.keys() != {"id", "queue"}:
-        raise InvalidOptionError(f"{name} needs the id and the queue of the parent job, not {value!r}")
+        raise InvalidOptionError(f"{name} needs the id and the queue of the parent job, not {shown(value)}")
     if ":" not in stored["queue"]:
         raise InvalidOptionError(f"{name}.queue must be a queue with its prefix, such as 'bull:{stored['queue']}'")
     return stored

@@ -115,7 +115,8 @@ def _problem(value: object, path: str, depth: int) -> str | None:
         case dict():
             for key, member in value.items():
                 if not isinstance(key, str):
-                    return f"{path}: key {key!r} is {_type_name(key)}, JSON has only str keys"
+                    plain = f"key {key!r}" if isinstance(key, int | float | None) else "a key"
+                    return f"{path}: {plain} is {_type_name(key)}, JSON has only str keys"
                 if problem := _problem(member, path + _path_step(key), depth + 1):
                     return problem
             return None

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, NoReturn
 
 from bullrush.errors import InvalidOptionError, QueueNameError, UnknownOptionError
+from bullrush.values.shown import shown
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
@@ -118,9 +119,16 @@ def check_unicode(what: str, text: str) -> str:
     Raises:
         InvalidOptionError: it has a lone surrogate.
     """
-    if not text.isascii() and _SURROGATE.search(text):
-        raise InvalidOptionError(f"{what} has a lone surrogate, which is not valid UTF-8: {text!r}")
+    if not text.isascii() and (found := _SURROGATE.search(text)):
+        raise surrogate_error(what, text, found.start())
     return text
+
+
+def surrogate_error(what: str, text: str, place: int) -> InvalidOptionError:
+    """Return the error for a text with a lone surrogate. It does not show the text, which may be data of a job or a URL."""
+    return InvalidOptionError(
+        f"{what} has a lone surrogate, {text[place]!a}, which is not valid UTF-8: character {place + 1} of {len(text)}"
+    )
 
 
 def check_queue_name(name: object) -> str:
@@ -160,8 +168,13 @@ def check_prefix(prefix: object) -> str:
         InvalidOptionError: it is empty or has control characters.
     """
     if not isinstance(prefix, str) or not prefix or _CONTROL.search(prefix):
-        raise InvalidOptionError(f"prefix must be a text without control characters, not {prefix!r}")
+        raise InvalidOptionError(f"prefix must be a text without control characters, not {shown(prefix)}")
     return check_unicode("prefix", prefix)
+
+
+def to_key(prefix: str, queue: str, part: str) -> str:
+    """Return the Redis key of a part of a queue, or of a job by its id."""
+    return f"{prefix}:{queue}:{part}"
 
 
 def check_job_name(name: object) -> str:
@@ -223,7 +236,9 @@ def check_batch_id(batch_id: object) -> str:
             surrogate.
     """
     if not isinstance(batch_id, str) or not 0 < len(batch_id) <= _LONGEST_BATCH_ID:
-        raise InvalidOptionError(f"batch_id must be a text of 1 to {_LONGEST_BATCH_ID} characters, not {batch_id!r}")
+        raise InvalidOptionError(
+            f"batch_id must be a text of 1 to {_LONGEST_BATCH_ID} characters, not {shown(batch_id)}"
+        )
     if ":" in batch_id or _CONTROL.search(batch_id):
         raise InvalidOptionError(f"batch_id cannot contain a colon or control characters: {batch_id!r}")
     return check_unicode("batch_id", batch_id)

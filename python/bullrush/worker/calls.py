@@ -147,6 +147,11 @@ class WorkerCalls(MetricsCalls[JobT]):
                 run.begin_close()
         return run
 
+    @property
+    def has_left_jobs(self) -> bool:
+        """Internal: the last run has ended and left jobs, which any worker runs again."""
+        return self._run is not None and bool(self._run.core.held_ids())
+
     def _emit_closed(self) -> None:
         if self._run is not None:
             core = self._run.core

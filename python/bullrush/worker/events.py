@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
 from bullrush.errors import BullrushError, ConnectionLostError, JobFailedError, JobLockMissingError, of_class
 from bullrush.job.fields import JobFields
 from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
-from bullrush.url import address
+from bullrush.rights import lacks
+from bullrush.url import address, user_of
 from bullrush.values.encoding import JSON, decode
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.logs import LOG, log_failed, log_retrying
+from bullrush.worker.logs import LOG, log_failed, log_retrying, log_rights
 from bullrush.worker.tracing import trace_failure
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     def shown_queues(self) -> str:
         """Internal: the names of these queues in one text."""
         return ", ".join(self.queue_names)
+
+    def told_rights(self, missing: Sequence[str]) -> str:
+        """Internal: say which rights the user of the URL lacks."""
+        return lacks(missing, "worker", user_of(self._url))
 
     def _listen(self, event: str, listener: Any, *, once: bool) -> Any:
         if event in PER_JOB and listener is not None:
@@ -143,6 +148,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
                 extra={"queue": self.name},
             )
             emit(kind, text, waiting)
+        elif kind == "rights":
+            log_rights(self, text.split())
+        elif kind == "warning":
+            LOG.warning("%s", text, extra={"queue": self.name})
         elif kind == "notice":
             LOG.info("%s", text, extra={"queue": self.name})
         elif kind == "lock_lost":

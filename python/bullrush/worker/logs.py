@@ -54,6 +54,15 @@ def log_without_effect(worker: Any, settings: Any) -> None:
         )
 
 
+def log_rights(worker: Any, missing: list[str]) -> None:
+    """Log which rights the user of the URL lacks, and once more when it has them."""
+    if missing:
+        text = f"{worker.told_rights(missing)}. Until then calls fail, and the worker tries again"
+    else:
+        text = "the user of the URL has all rights that a worker needs now"
+    LOG.warning("%r: %s", worker, text, extra={"queue": worker.name})
+
+
 def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
     """Log that a run has ended, and which jobs it has left: it was closed by force, or its time to close was over."""
     if left:

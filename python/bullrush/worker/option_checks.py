@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.checks import Check
+from bullrush.values.shown import shown
 from bullrush.worker.handlers.signature import is_async
 
 _MIN_DRAIN_DELAY: Final = 100
@@ -22,13 +23,13 @@ def check_concurrency(name: str, value: object) -> int:
     try:
         return cast("int", checks.at_least(1)(name, value))
     except InvalidOptionError:
-        raise InvalidOptionError(f"{name} must be a finite number greater than 0, not {value!r}") from None
+        raise InvalidOptionError(f"{name} must be a finite number greater than 0, not {shown(value)}") from None
 
 
 def check_callable(name: str, value: object) -> Any:
     """Return a function."""
     if not callable(value):
-        raise InvalidOptionError(f"{name} must be a function, not {value!r}")
+        raise InvalidOptionError(f"{name} must be a function, not {shown(value)}")
     return value
 
 
@@ -57,12 +58,20 @@ def check_drain_delay(name: str, value: object) -> int:
     return max(delay, _MIN_DRAIN_DELAY)
 
 
+def check_payload_limit(name: str, value: object) -> tuple[int, bool]:
+    """Return the most bytes of the data and of the result of a job, and whether jobs with more data fail.
+
+    The default is such a pair already.
+    """
+    return value if isinstance(value, tuple) else (cast("int", checks.at_least(1)(name, value)), True)
+
+
 def one_of(first: str, second: str) -> Check:
     """Return a check for one of two texts."""
 
     def check(name: str, value: object) -> object:
-        if value not in {first, second}:
-            raise InvalidOptionError(f"{name} must be {first!r} or {second!r}, not {value!r}")
+        if value not in (first, second):
+            raise InvalidOptionError(f"{name} must be {first!r} or {second!r}, not {shown(value)}")
         return value
 
     return check
@@ -71,7 +80,7 @@ def one_of(first: str, second: str) -> Check:
 def check_run(name: str, value: object) -> str:
     """Return the name of a run."""
     if not isinstance(value, str) or not _RUN.fullmatch(value):
-        raise InvalidOptionError(f"{name} must be 1 to 64 letters, digits, - or _, not {value!r}")
+        raise InvalidOptionError(f"{name} must be 1 to 64 letters, digits, - or _, not {shown(value)}")
     return value
 
 

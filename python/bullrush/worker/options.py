@@ -12,6 +12,7 @@ from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
 from bullrush.job.source import BackoffStrategy
 from bullrush.retries import Classifier
+from bullrush.rights import read_roles
 from bullrush.routing import Profile, check_profile
 from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.url import check_url
@@ -27,6 +28,7 @@ from bullrush.worker.option_checks import (
     check_keep,
     check_limiter,
     check_metrics,
+    check_payload_limit,
     check_run,
     one_of,
 )
@@ -116,6 +118,10 @@ class WorkerOptions(TypedDict, total=False):
         metrics: count finished jobs for `Queue.get_metrics`; see `MetricsOptions`.
         max_error_size: the most bytes of a failure's reason, and of its stack trace; the middle of longer texts is cut
             out. 65,536, at least 100.
+        payload_limit: the most bytes of the data and of the result of a job, as JSON: a job with more data fails without being
+            run, and a job with a longer result fails; both with a `TooLargeError`, and not again. Without this option
+            10,000,000 is the limit for results, and a job with more data runs, with one warning in the log. The same limit is for
+            progress and rows of the log that a handler writes, and for `Job.move_to_completed`. None is no limit.
         max_backoff: the longest delay before a retry; 3,600,000. None is no limit, as in BullMQ.
         name: the worker's name, shown as ``processed_by`` of its jobs and in the list of workers. Without it, Redis
             shows none and logs show a name such as ``host-4711-a1b2c3``.
@@ -167,6 +173,7 @@ class WorkerOptions(TypedDict, total=False):
     remove_on_fail: bool | int | KeepOptions | None
     metrics: MetricsOptions | None
     max_error_size: int
+    payload_limit: int | None
     max_backoff: Duration | None
     name: str | None
     run: str | None
@@ -228,6 +235,7 @@ class WorkerSettings:
     remove_on_fail: tuple[int, int | None] | None = _option(None, check_keep)
     metrics: int | None = _option(None, check_metrics)
     max_error_size: int = _option(65_536, checks.at_least(100))
+    payload_limit: tuple[int, bool] | None = _option((checks.PAYLOAD_LIMIT, False), check_payload_limit, nullable=True)
     max_backoff: int | None = _option(3_600_000, checks.positive_milliseconds, nullable=True)
     name: str | None = _option(None, checks.text)
     run: str | None = _option(None, check_run)
@@ -274,6 +282,7 @@ class WorkerSettings:
             skip_lock_renewal=self.skip_lock_renewal,
             max_backoff=self.max_backoff,
             max_error_size=self.max_error_size,
+            payload_limit=self.payload_limit,
             run=self.run,
             allow_legacy=self.allow_legacy,
             notify=self.notify,
@@ -283,6 +292,7 @@ class WorkerSettings:
             scan_depth=self.scan_depth if self.claim == "scan" else None,
             lanes=lanes,
             strict=self.strict,
+            needed_rights=read_roles()["worker"].needed,
         )
 
 

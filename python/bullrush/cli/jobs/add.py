@@ -38,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--backoff", type=duration, metavar="TIME", help="the time between two attempts")
     group.add_argument("--job-id", metavar="ID", help="an id of your own; an existing job is not added again")
     group.add_argument("--lifo", action="store_true", default=None, help="run it before the jobs that wait")
+    group.add_argument("--durable", action="store_true", help="wait until a replica or the disk has the job")
     group.add_argument("--options", metavar="JSON", help="further options by the names of Queue.add, as a JSON object")
 
 
@@ -49,7 +50,9 @@ def run(options: argparse.Namespace) -> int:
     if not isinstance(further, dict):
         raise CommandError("--options must be a JSON object", USAGE)
     data = _parse(_text(options.data), "the data")
-    with Queue(options.queue, url=url_of(options), prefix=options.prefix, timeout=options.timeout) as queue:
+    with Queue(
+        options.queue, url=url_of(options), prefix=options.prefix, timeout=options.timeout, durable=options.durable
+    ) as queue:
         job = queue.add(options.name, data, **{**further, **given})
     if options.json:
         write_json(job.to_json())

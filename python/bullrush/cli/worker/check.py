@@ -6,36 +6,62 @@ from collections.abc import Sequence
 from typing import Final
 
 from bullrush.base.operation import reply, run_blocking
-from bullrush.cli.terminal.ending import NO_REDIS, code_of
+from bullrush.cli.terminal.ending import FAILED, NO_REDIS, CommandError, code_of
 from bullrush.cli.terminal.output import compact, say, write
 from bullrush.cli.worker.ending import ENDED
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.queue import Queue
+from bullrush.rights import read_roles
 
 _TIMEOUT_MS: Final = 3_000
 
 
 def check(workers: Sequence[AnyWorker]) -> int:
-    """Connect to every queue, print a line for each, and return the exit code. Nothing is written or taken."""
+    """Connect to every queue, print a line for each, and return the exit code. No job is taken, and nothing is changed."""
     code = ENDED
     for worker in workers:
         queues = worker.monitored_queues(_TIMEOUT_MS)
         try:
-            for queue in queues:
-                queue.wait_until_ready()
-            replica = run_blocking(_is_replica(queues[0]))
-        except BullrushError as error:
+            _check(worker, queues)
+        except (BullrushError, CommandError) as error:
             say(f"{worker!r}: {error}")
             code = code_of(error)
-            continue
-        if replica:
-            say(f"{worker!r}: the server is a replica, which refuses to write")
-            code = NO_REDIS
         else:
             has = "" if worker.profile is None else f", profile {compact(worker.profile)}"
             write(f"{worker!r}: ready, concurrency {worker.concurrency}{has}, Redis {queues[0].redis_version}")
     return code
+
+
+def _check(worker: AnyWorker, queues: Sequence[Queue]) -> None:
+    """Look whether a worker could use its queues.
+
+    Raises:
+        BullrushError: Redis or a queue cannot be used.
+        CommandError: the server only reads, or the user lacks rights.
+    """
+    refusal = None
+    try:
+        for queue in queues:
+            queue.wait_until_ready()
+    except RedisServerError as error:
+        if error.code != "NOPERM":
+            raise
+        refusal = error
+    if missing := sorted({right for queue in queues for right in run_blocking(_missing_rights(queue))}):
+        raise CommandError(worker.told_rights(missing), FAILED)
+    if refusal is not None:
+        raise refusal
+    if run_blocking(_is_replica(queues[0])):
+        raise CommandError("the server is a replica, which refuses to write", NO_REDIS)
+
+
+async def _missing_rights(queue: Queue) -> list[str]:
+    """Return what a worker needs and the user of the URL may not do; nothing if that cannot be told."""
+    try:
+        return await reply(queue.core.missing_rights(read_roles()["worker"].needed))
+    except RedisServerError:
+        return []
 
 
 async def _is_replica(queue: Queue) -> bool:

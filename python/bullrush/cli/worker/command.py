@@ -39,6 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
     add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
+    add("--name", type=_name,
+        help="what other programs call these workers, such as the name of the pod; with -p N also the number of the process")  # fmt: skip
     add("--profile", type=read_profile, metavar="JSON|FILE",
         help="what this machine has, for jobs with a target: a JSON object, or a file with one")  # fmt: skip
     add("--routes-only", action="store_true", help="with --profile: take only jobs that have a target")
@@ -115,6 +117,13 @@ def run(options: argparse.Namespace) -> int:
     from bullrush.cli.worker.serve import Process
 
     return Process(workers, options, supervisor).run()
+
+
+def _name(text: str) -> str:
+    # Redis takes no other name of a connection.
+    if not text or any(not "!" <= letter <= "~" for letter in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name: it must have letters of ASCII and no spaces")
+    return text
 
 
 def _address(text: str) -> tuple[str, int]:

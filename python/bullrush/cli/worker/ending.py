@@ -1,8 +1,95 @@
-"""The exit codes of the command, beside those of all commands."""
+"""How the command ends: its exit codes, and the end of a process that threads of handlers or functions of `atexit` keep."""
 
-from typing import Final
+from __future__ import annotations
 
+import atexit
+import logging
+import os
+import sys
+import threading
+import time
+from typing import Final, NoReturn
+
+from bullrush.base.at_exit import before_joining_threads
+
+#: The exit codes, beside those of all commands.
 ENDED: Final = 0
 FAILED: Final = 1
 #: Jobs were left running.
 ABANDONED: Final = 4
+
+#: Seconds that threads, and then functions of `atexit`, may keep the process.
+GRACE: Final = 5.0
+#: Seconds that each of both has in any case. The last resort comes a little later.
+_LEAST: Final = 0.3
+#: Seconds after which it is said what keeps the process. Idle threads of pools end sooner.
+_NOTICE: Final = 0.5
+#: Names of threads in the log.
+_MOST_NAMES: Final = 20
+
+_log: Final = logging.getLogger("bullrush.worker")
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now, without waiting for threads."""
+    try:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:  # nobody may read them any more
+        os._exit(code)
+
+
+def leave_in_time(code: int, seconds: float | None = None) -> None:
+    """From now on the end of Python takes a short time only; then the process ends anyway.
+
+    Nothing happens if the program goes on. Call it on the main thread.
+
+    Args:
+        code: the exit code.
+        seconds: what is left of ``--shutdown-timeout``; None is no limit.
+    """
+    limit = time.monotonic() + (GRACE * 2 if seconds is None else max(_LEAST, seconds))
+    watch = _Watch(code, limit)
+    # The function that was registered last is called first.
+    atexit.register(watch.functions_began.set)
+    before_joining_threads(watch.start)
+
+
+class _Watch:
+    def __init__(self, code: int, limit: float) -> None:
+        self._code = code
+        self._limit = limit
+        self.functions_began = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="bullrush-leaving", daemon=True).start()
+
+    def _run(self) -> None:
+        deadline = min(self._limit, time.monotonic() + GRACE)
+        time.sleep(max(0.0, min(_NOTICE, deadline - time.monotonic())))
+        rest = max(0.0, deadline - time.monotonic())
+        if kept := self._what_keeps():
+            _log.warning("the workers have stopped, but %s; the process ends in %.1f s without waiting", kept, rest)
+        time.sleep(rest)
+        if not self.functions_began.is_set():
+            self._call_functions()
+        leave(self._code)
+
+    def _what_keeps(self) -> str:
+        if self.functions_began.is_set():
+            return "a function of atexit still runs"
+        names = [thread.name for thread in threading.enumerate() if _keeps(thread)]
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        return f"threads that are not daemons still run: {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
+
+    def _call_functions(self) -> None:
+        """Call the functions of `atexit`, which the main thread calls only after all other threads have ended."""
+        # No daemon: should those threads end now, the main thread waits for this one and calls no function again.
+        calling = threading.Thread(target=atexit._run_exitfuncs, name="bullrush-atexit", daemon=False)
+        calling.start()
+        calling.join(min(GRACE, max(_LEAST, self._limit - time.monotonic())))
+
+
+def _keeps(thread: threading.Thread) -> bool:
+    return thread.is_alive() and not thread.daemon and thread is not threading.main_thread()

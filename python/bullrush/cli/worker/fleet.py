@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from bullrush.base.operation import Blocking
+from bullrush.cli.terminal.ending import code_of
+from bullrush.cli.worker.ending import ENDED, FAILED
 from bullrush.cli.worker.targets import AnyWorker
-from bullrush.errors import ClosedError
+from bullrush.errors import BullrushError, ClosedError
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -27,8 +29,8 @@ class Fleet:
             burst: end each worker when its queue is empty.
         """
         self.workers = list(workers)
-        #: A worker has stopped with an error.
-        self.failed = False
+        #: The exit code, other than `ENDED` once a worker has stopped with an error.
+        self.code = ENDED
         self._on_end = on_end
         self._until: Final = "empty" if burst else None
         self._closing = False
@@ -50,6 +52,11 @@ class Fleet:
         """True once all workers have ended."""
         return self._ended == len(self.workers)
 
+    @property
+    def has_left_jobs(self) -> bool:
+        """True if a worker has ended before its jobs."""
+        return any(worker.has_left_jobs for worker in self.workers)
+
     def close(self, timeout: float | None = None, *, force: bool = False) -> None:
         """Let all workers end; does not wait.
 
@@ -68,14 +75,22 @@ class Fleet:
             if not isinstance(worker, Blocking):
                 asyncio.run(begun)
         except ClosedError:
-            self.failed |= not self._closing
+            if not self._closing:
+                self._fail(FAILED)
+        except BullrushError as error:  # such as a wrong password: what to do stands in its text
+            self._fail(code_of(error))
+            _log.error("%r stopped: %s", worker, error)
         except BaseException:
-            self.failed = True
+            self._fail(FAILED)
             _log.exception("%r stopped with an error", worker)
         finally:
             with self._lock:
                 self._ended += 1
             self._on_end()
+
+    def _fail(self, code: int) -> None:
+        with self._lock:
+            self.code = max(self.code, code)
 
 
 def _close(worker: Any, force: bool, timeout: int | None) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Protocol
 
-from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.cli.terminal.ending import CommandError
 
 _log: Final = logging.getLogger("bullrush.worker")
 #: Problems that a new process may solve. Without Redis none would work any better.
-_FATAL: Final = frozenset({"stuck", "stopped", "silent"})
+_FATAL: Final = frozenset({"deaf", "stuck", "stopped", "silent"})
 #: Seconds for a request.
 _PATIENCE: Final = 5
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -80,7 +80,7 @@ def serve(address: tuple[str, int], monitored: Monitored) -> None:
         server = Server((host, port), Pages)
     except OSError as error:
         shown = f"{host}:{port}" if host else port
-        raise CommandError(f"--health-port {shown} cannot be used: {error.strerror}", USAGE) from None
+        raise CommandError(f"--health-port {shown} cannot be used: {error.strerror}") from None
     threading.Thread(target=server.serve_forever, name="bullrush-health", daemon=True).start()
     shown = f"[{host}]" if ":" in host else host or "0.0.0.0"
     _log.info("Health and metrics: http://%s:%d", shown, server.server_address[1])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -19,18 +20,20 @@ class Monitor:
 
     def __init__(self, workers: Sequence[AnyWorker]) -> None:
         self._workers: Sequence[Any] = workers
+        #: The workers have ended, and Python may be ending.
+        self.over = False
         self._routed = any(worker.profile is not None for worker in self._workers)
         queues = [queue for worker in workers for queue in worker.monitored_queues(_TIMEOUT_MS)]
         self._queues = list({queue.qualified_name: queue for queue in queues}.values())
 
     def health(self) -> list[dict[str, Any]]:
         """Return the health of each worker."""
-        found = [_result(worker.health()) for worker in self._workers]
+        found = self._of_all(lambda worker: worker.health())
         return [{**asdict(health), "healthy": health.healthy} for health in found]
 
     def metrics(self) -> str:
         """Return the metrics of what ran in this process."""
-        return merged(_result(worker.export_prometheus_metrics()) for worker in self._workers)
+        return merged(self._of_all(lambda worker: worker.export_prometheus_metrics(problems=True)))
 
     def queues(self) -> str:
         """Return the metrics of the queues; nothing for one that Redis does not tell."""
@@ -41,6 +44,13 @@ class Monitor:
             except BullrushError:
                 continue
         return merged(texts)
+
+    def _of_all(self, ask: Callable[[Any], Any]) -> list[Any]:
+        """Ask all workers at the same time: without Redis each takes a second."""
+        if self.over:  # pools take nothing any more
+            return [_result(ask(worker)) for worker in self._workers]
+        with ThreadPoolExecutor(max(1, len(self._workers))) as asking:
+            return list(asking.map(lambda worker: _result(ask(worker)), self._workers))
 
 
 def _result(begun: Any) -> Any:

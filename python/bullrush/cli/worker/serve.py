@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
-import sys
 import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bullrush.base import last_resort
-from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
+from bullrush.cli.worker.ending import ABANDONED, leave, leave_in_time
 from bullrush.cli.worker.fleet import Fleet
 from bullrush.cli.worker.monitor import Monitor
 from bullrush.cli.worker.processes.control import FORCE, STOP, Obedience
@@ -49,12 +47,14 @@ class Process:
 
     def order(self, order: str) -> None:
         """Tell the main thread what to do; from any thread, and from signal handlers."""
+        if self._over and order == FORCE:
+            leave(self.fleet.code)
         self._orders.put(order)
 
     @property
     def closing(self) -> bool:
         """True once no more jobs are taken."""
-        return self._closing_since is not None
+        return self._over or self._closing_since is not None
 
     def health(self) -> list[list[dict[str, Any]] | None]:
         """Return the health of each worker of this process."""
@@ -85,13 +85,20 @@ class Process:
             order = self._orders.get()
             if order == FORCE:
                 self._end_now()
-            elif not self.closing and (order == STOP or self.fleet.failed):
+            elif not self.closing and (order == STOP or self.fleet.code):
                 self._close()
-        since = self._closing_since
-        if since is not None and self._timeout is not None and time.monotonic() - since >= self._timeout:
-            _leave(ABANDONED)
-        self._over = True
-        return FAILED if self.fleet.failed else ENDED
+        return self._ended()
+
+    def _ended(self) -> int:
+        """Return the exit code, which the process then has whatever keeps it."""
+        rest = self._timeout
+        if rest is not None and self._closing_since is not None:
+            rest -= time.monotonic() - self._closing_since
+            if rest <= 0 and self.fleet.has_left_jobs:
+                leave(ABANDONED)
+        self._over = self._monitor.over = True
+        leave_in_time(self.fleet.code, rest)
+        return self.fleet.code
 
     def _close(self) -> None:
         # Before the workers set their deadline, which is then never the earlier one.
@@ -102,7 +109,7 @@ class Process:
         self._signals += 1
         name = signal.Signals(number).name
         if self._over:
-            _leave(ABANDONED)
+            leave(self.fleet.code)
         elif self._signals == 1:
             _log.info("%s: closing after the running jobs; a second signal closes now", name)
             self.order(STOP)
@@ -116,12 +123,4 @@ class Process:
         deadline = time.monotonic() + _LAST_CALLS
         while not self.fleet.ended and time.monotonic() < deadline:
             time.sleep(0.01)
-        _leave(ABANDONED)
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process without waiting for the threads of handlers."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+        leave(ABANDONED)

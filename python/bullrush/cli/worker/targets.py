@@ -119,6 +119,8 @@ def _own(target: str, worker: AnyWorker, options: argparse.Namespace) -> AnyWork
         raise TargetError(
             f"{target} is a Worker, which has its own options: give it the profile, Worker(..., profile=...)"
         )
+    if getattr(options, "name", None) is not None:
+        raise TargetError(f"{target} is a Worker, which has its own options: give it the name, Worker(..., name=...)")
     if worker.is_running():
         raise TargetError(f"{target} runs already: remove autorun=True")
     return worker
@@ -139,6 +141,8 @@ def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> W
     for name in ("url", "prefix"):
         if (value := getattr(options, name)) is not None:
             given[name] = value
+    if options.name is not None:
+        given["name"] = options.name
     given.update(_profile_of(options))
     try:
         if hasattr(thing, "routes"):

@@ -48,6 +48,7 @@ class JobChanges(JobFields):
         Raises:
             InvalidOptionError: the number is not between 0 and 100.
             JobNotFoundError: the job is gone.
+            TooLargeError: it is longer than ``payload_limit``; nothing was written.
         """
         encoded = encode_progress(progress, strict=strict)
         text = None if row is None else (str(row), self._kept_logs())
@@ -70,6 +71,7 @@ class JobChanges(JobFields):
 
         Raises:
             JobNotFoundError: the job is gone.
+            TooLargeError: the row is longer than ``payload_limit``; nothing was written.
         """
         return await reply(self._source.core.add_log(self.id, str(row), self._kept_logs()))
 

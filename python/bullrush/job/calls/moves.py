@@ -96,6 +96,7 @@ class JobMoves(JobFields):
             JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
             PendingDependenciesError: the job has unfinished children.
             FailedChildrenError: a child of the job failed.
+            TooLargeError: the result is longer than the worker's ``payload_limit``; nothing was written.
         """
         value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
         next_record = await reply(

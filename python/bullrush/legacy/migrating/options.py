@@ -76,5 +76,7 @@ def check_target(to: object, name: str, base: tuple[str, str]) -> QueueCalls[Any
 def place(url: str) -> tuple[str, str]:
     """Return the server and the database of a URL."""
     parts = urlsplit(url)
-    database = parse_qs(parts.query).get("db", [""])[0] or ("" if parts.scheme == "unix" else parts.path.strip("/"))
+    # With Sentinel the name of the master stands before the number.
+    number = "" if parts.scheme == "unix" else parts.path.strip("/").rpartition("/")[2]
+    database = parse_qs(parts.query).get("db", [""])[0] or (number if number.isdecimal() else "")
     return address(url), database or "0"

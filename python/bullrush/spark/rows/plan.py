@@ -120,7 +120,7 @@ def _set_common(common: dict[str, Any], role: str, value: object) -> None:
     if isinstance(value, Mapping if role == "parent" else int | timedelta) and role not in ("name", "opts_column"):
         common[role] = value
         return
-    raise InvalidOptionError(f"{role} must be a column, or a value for all jobs, not {value!r}")
+    raise InvalidOptionError(f"{role} must be a column, or a value for all jobs, not {type(value).__qualname__}")
 
 
 def _narrowed(

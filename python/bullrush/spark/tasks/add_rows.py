@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.arrow import ArrowWriter
 from bullrush.spark.address import Address, NamingServer
@@ -34,6 +34,7 @@ class AddRows:
         options: the options of `ArrowWriter`.
         target: the target of all rows, None for none.
         target_column: the column with the target of each row, None for none.
+        durable: wait until the jobs are durable, as `Queue` does.
     """
 
     addresses: Sequence[Address]
@@ -44,6 +45,7 @@ class AddRows:
     options: dict[str, Any]
     target: Mapping[str, Any] | None = None
     target_column: str | None = None
+    durable: bool | Literal["replica", "aof"] = False
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         """Add the rows, and return how many there were and what the batch has counted up to now."""
@@ -55,7 +57,7 @@ class AddRows:
         scope = self.scope
         if scope is not None and self.by_partition:
             scope = f"{scope}.{context.partitionId() if context else 0}"
-        queues = [address.open() for address in self.addresses]
+        queues = [address.open(adds=True, durable=self.durable) for address in self.addresses]
         servers = [self._writers(queue, scope) for queue in queues]
         for batch in batches:
             for place, part in enumerate(self._divided(batch)):

@@ -12,11 +12,14 @@ from bullrush.retries import Classifier
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorkerOptions, JobRecord, Pending
+    from bullrush.base.handle import CoreSettings
     from bullrush.job.record import Record
 
 
 class LaneWorker(Source, Protocol):
     """What a lane needs from its worker."""
+
+    _core_settings: CoreSettings
 
     def _core_options(self) -> CoreWorkerOptions: ...
 
@@ -25,7 +28,8 @@ class LaneHandle(JobHandle):
     """One further queue of a worker. All but its name and its calls is the worker's."""
 
     def __init__(self, name: str, url: str, worker: LaneWorker) -> None:
-        super().__init__(name, url, worker.prefix, options={"allow_legacy": True})
+        limit = worker._core_settings["payload_limit"]
+        super().__init__(name, url, worker.prefix, options={"allow_legacy": True, "payload_limit": limit})
         self._worker = worker
 
     @property

@@ -6,18 +6,19 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Generic
 
-from bullrush._core import CoreQueue
+from bullrush._core import WORKER_DUTIES, CoreQueue
 from bullrush.base.operation import operation, sleep
-from bullrush.errors import BullrushError
+from bullrush.errors import BullrushError, RedisServerError
 from bullrush.job.job import JobT
 from bullrush.queue import Queue
 from bullrush.queue.due import DueWork, due_work
 from bullrush.queue.health import SECOND_LOOK, STUCK_AFTER, Problem
 from bullrush.values import checks
 from bullrush.values.checks import Duration
+from bullrush.values.naming import to_key
 from bullrush.worker.manual import ManualCalls
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: A health check waits no longer for Redis, since who asks does not wait long.
 _TIMEOUT_MS: Final = 1_000
+#: What is due where Redis answers, and the user may not ask.
+_REFUSED: Final = DueWork(False, False, False, 0, None, None, None)
 #: The longest lag of an event loop that is measured, in seconds.
 _LONGEST_LAG: Final = 1.0
 _POLL: Final = 0.002
@@ -38,13 +41,18 @@ class WorkerHealth:
     Attributes:
         queue: the name of the queue; of several, all names with commas.
         running: the worker takes jobs, or is paused.
-        connected: Redis answered.
+        connected: Redis answered, and took the login.
         paused: the worker or the queue is paused.
         limited: the rate limit or the global concurrency lets no job start now.
         in_hand: how many jobs this worker holds.
         concurrency: how many jobs, or batches, run at the same time.
         last_fetch_age: how long ago Redis answered to a request for jobs; None before the first answer.
         last_claim_age: how long ago such an answer had jobs.
+        last_wait_age: how long ago the wait for new jobs began or came round; None if the worker has not waited.
+        last_renewal_age: the same of the renewal of locks.
+        missing_rights: what the user of the URL may not do, as the words of an ACL rule, such as ``+hset``.
+        refusal: the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does not.
+        revived: how often the worker connected anew since a wait, a fetch or a renewal did not come round in its time.
         oldest_due_age: for how long the oldest job of the queue that is due has waited; None if none is due.
         loop_lag: how late the worker's event loop runs a callback, at most 1,000; None without a loop.
         problems: what is wrong; empty if all is well.
@@ -59,6 +67,11 @@ class WorkerHealth:
     concurrency: int
     last_fetch_age: int | None
     last_claim_age: int | None
+    last_wait_age: int | None
+    last_renewal_age: int | None
+    missing_rights: tuple[str, ...]
+    refusal: str | None
+    revived: int
     oldest_due_age: int | None
     loop_lag: int | None
     problems: tuple[Problem, ...]
@@ -95,7 +108,10 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
 
         Redis: two round trips, in constant time; a second look after 250 ms if the worker seems stuck.
         """
-        longest = checks.milliseconds("stuck_after", stuck_after)
+        return await self._health(checks.milliseconds("stuck_after", stuck_after))
+
+    async def _health(self, longest: int) -> WorkerHealth:
+        """Return the health; awaited inside an operation."""
         work = await self._due_work()
         if stuck := self._seems_stuck(work, longest):
             await sleep(SECOND_LOOK)
@@ -105,7 +121,18 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
             )
         run = self._current
         stats = run.core.stats() if run else {}
-        found = {"stopped": run is None or run.closing, "disconnected": work is None, "stuck": stuck}
+        deaf = work is not None and any(stats.get(f"deaf_in_{duty}") for duty in WORKER_DUTIES)
+        missing = tuple(run.core.missing_rights()) if run else ()
+        refusal = run.core.refusal() if run else None
+        unauthorized = bool(missing) or work is _REFUSED or refusal == "NOPERM"
+        found = {
+            "stopped": run is None or run.closing,
+            "disconnected": work is None,
+            "unauthorized": unauthorized,
+            "refused": refusal is not None and not unauthorized,
+            "deaf": deaf,
+            "stuck": stuck,
+        }
         problems: list[Problem] = [problem for problem, is_there in found.items() if is_there]  # type: ignore[misc]
         return WorkerHealth(
             queue=self.shown_queues,
@@ -117,6 +144,11 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
             concurrency=self._concurrency,
             last_fetch_age=_age(stats.get("answer_age", -1)),
             last_claim_age=_age(stats.get("claim_age", -1)),
+            last_wait_age=_age(stats.get("wait_age", -1)),
+            last_renewal_age=_age(stats.get("renewal_age", -1)),
+            missing_rights=missing,
+            refusal=refusal,
+            revived=sum(stats.get(f"revived_by_{duty}", 0) for duty in WORKER_DUTIES),
             oldest_due_age=None if work is None else work.oldest_age,
             loop_lag=await _loop_lag(run),
             problems=tuple(problems),
@@ -146,8 +178,10 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         works = []
         try:
             for name, core in self._monitors.items():
-                key = f"{self.prefix}:{name}:{{}}".format
-                works.append(await due_work(core, key, limiter[0] if limiter else None))
+                key_of = partial(to_key, self.prefix, name)
+                works.append(await due_work(core, key_of, limiter[0] if limiter else None))
+        except RedisServerError as error:
+            return _REFUSED if error.code == "NOPERM" else None
         except BullrushError:
             return None
         # Of several queues the one whose job has waited longest, of those whose jobs may start.
@@ -158,6 +192,8 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         if work is None or run is None or run.closing or self._paused:
             return False
         stats = run.core.stats()
+        if run.core.refusal() is not None:
+            return False  # it is known why, and another process would be refused, too
         if stats["in_hand"] >= self._concurrency * self._settings.batch_size:
             return False
         claimed = _age(stats["claim_age"])

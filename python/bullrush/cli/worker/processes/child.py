@@ -32,7 +32,8 @@ class Child:
         self.past = ""
         #: It has answered since it was started.
         self.answered = False
-        self._words = _words(options)
+        self._name = _name(options, number)
+        self._words = _words(options, self._name)
         self._began = 0.0
         self._deaths = 0
 
@@ -60,6 +61,13 @@ class Child:
         self.answered |= answer is not None
         return answer
 
+    def silent(self) -> list[dict[str, Any]]:
+        """Return the health of a process that has answered before, and does not now."""
+        named = {} if self._name is None else {"name": self._name}
+        process = self.process
+        pid = None if process is None else process.pid
+        return [{**named, "process": self.number, "pid": pid, "problems": ["silent"], "healthy": False}]
+
     def died(self) -> float:
         """Note that the process has died; return after how many seconds to start it again."""
         if self.line is not None:
@@ -75,14 +83,22 @@ class Child:
         self._deaths = 0
 
 
-def _words(options: argparse.Namespace) -> list[str]:
-    """Return the arguments of one process."""
+def _name(options: argparse.Namespace, number: int) -> str | None:
+    """Return the name of the process with a number: two workers of a queue must not have the same."""
+    name: str | None = getattr(options, "name", None)
+    return name if name is None or options.processes == 1 else f"{name}-{number}"
+
+
+def _words(options: argparse.Namespace, name: str | None) -> list[str]:
+    """Return the arguments of a process."""
     words: list[str] = []
     for queue in options.queues:
         words += ["--queue", str(queue)]
     for option in ("concurrency", "shutdown_timeout", "prefix", "log_level"):
         if (value := getattr(options, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
+    if name is not None:
+        words += ["--name", name]
     if getattr(options, "profile", None) is not None:
         # As it was read: the file may change, and all processes should be alike.
         words += ["--profile", orjson.dumps(options.profile).decode()]

@@ -14,11 +14,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.base.last_resort import GRACE
-from bullrush.cli.terminal.ending import USAGE
+from bullrush.cli.terminal.ending import NO_REDIS, USAGE
 from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.processes.child import Child
 from bullrush.cli.worker.processes.control import FORCE, STOP
-from bullrush.worker.monitoring.prometheus import merged
+from bullrush.worker.monitoring.prometheus import merged, without_gauges
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 _LAST_CALLS: Final = 0.7
 #: Seconds after which a process that should have ended is killed.
 _SLACK: Final = GRACE + 0.5
-#: The health of a process that has answered before.
-_SILENT: Final = [{"problems": ["silent"], "healthy": False}]
 #: What a process of the command may end with. Any other end is the handler's doing, and leaves jobs.
-_OWN_CODES: Final = frozenset({ENDED, FAILED, USAGE, ABANDONED})
+_OWN_CODES: Final = frozenset({ENDED, FAILED, USAGE, NO_REDIS, ABANDONED})
 
 _log: Final = logging.getLogger("bullrush.worker")
 
@@ -65,13 +63,14 @@ class Supervisor:
         """Return the health of each worker of each process."""
         # A process that still starts has no health yet. One that does not answer any more has: nothing runs there.
         pages = zip(self.children, self._ask("health"), strict=True)
-        return [_SILENT if page is None and child.answered else page for child, page in pages]
+        return [child.silent() if page is None and child.answered else page for child, page in pages]
 
     def metrics(self) -> str:
         """Return the metrics of all processes, those that have died included, and of the queues."""
         answered = []
         for child, page in zip(self.children, self._ask("metrics"), strict=True):
-            child.page = page or child.page
+            # One that is silent has counted, but what it does now is not known.
+            child.page = page or without_gauges(child.page)
             answered += [child] if page else []
         queues = next((page for child in answered if (page := child.ask("queues"))), "")
         return merged([queues, *(page for child in self.children for page in (child.past, child.page))])
@@ -177,7 +176,6 @@ class Supervisor:
     def _end_now(self, name: str) -> None:
         _log.warning("%s: closing now; running jobs will run again on other workers", name)
         self._ended = True
-        self.code = max(self.code, ABANDONED)
         processes = [child.process for child in self.children if child.process is not None]
         for child in self.children:
             child.say(FORCE)

@@ -1,0 +1,1 @@
+"""The checks that need a few round trips: of a server, of a queue, of this machine."""

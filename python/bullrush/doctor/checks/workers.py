@@ -1,0 +1,73 @@
+"""BR107 to BR111, and BR203 where it shows: who runs the jobs, and who has stopped to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from bullrush.doctor.finding import SHOWN, Finding, counted
+from bullrush.doctor.reading import Patient, texts
+from bullrush.queue.due import due_work
+from bullrush.queue.health import STUCK_AFTER
+
+#: So many active jobs are looked at, the oldest ones.
+_WINDOW: Final = 1_000
+_NO_KEY: Final = -2
+_NO_END: Final = -1
+
+
+async def claims(patient: Patient) -> list[Finding]:
+    """BR107, BR108 and BR203: jobs are due, may start, and nobody takes them."""
+    work = await due_work(patient.server.core, patient.key)
+    if work.oldest_id is None or not work.is_stuck(work.last_start_age, STUCK_AFTER):
+        return []
+    if work.oldest_age is None:
+        # It is no job: its hash is gone. That no worker is there is said when real jobs wait.
+        return [Finding("BR203", counted(1, "id"), patient.name, (work.oldest_id,), fleeting=True)]
+    since = f"the oldest job that is due has waited for {work.oldest_age // 1_000:,} s"
+    if not await patient.count_workers():
+        # A worker of several queues is connected under the first of them, and looks for stalled jobs of each.
+        if await patient.server.ask("EXISTS", patient.key("stalled-check")):
+            return []
+        return [Finding("BR107", since, patient.name, (work.oldest_id,), fleeting=True)]
+    if any(ttl != _NO_KEY for ttl in (await _locks(patient)).values()):
+        return []  # they are busy: more workers are needed, which health() says
+    workers = await patient.connected()
+    named = ", ".join(f"{_name(one) or 'without a name'} at {one.get('addr')}" for one in workers[:SHOWN])
+    detail = f"{since}, and no job runs. Connected: {named or 'workers whose profile matches'}"
+    return [Finding("BR108", detail, patient.name, (work.oldest_id,), fleeting=True)]
+
+
+async def names(patient: Patient) -> list[Finding]:
+    """BR109: two workers of one name."""
+    connected = Counter(name for client in await patient.connected() if (name := _name(client)))
+    twice = [f"{name} ({count} connections)" for name, count in connected.items() if count > 1]
+    return [Finding("BR109", ", ".join(sorted(twice)[:SHOWN]), patient.name, fleeting=True)] if twice else []
+
+
+async def locks(patient: Patient) -> list[Finding]:
+    """BR110 and BR111: each active job has a lock that expires."""
+    ttls = await _locks(patient)
+    without = tuple(id for id, ttl in ttls.items() if ttl == _NO_KEY)
+    endless = tuple(id for id, ttl in ttls.items() if ttl == _NO_END)
+    found = []
+    if without:
+        checks = await patient.server.ask("EXISTS", patient.key("stalled-check"))
+        who = "workers look for such jobs" if checks else "no worker looks for such jobs"
+        detail = f"{len(without):,} of {counted(len(ttls), 'job')}; {who}"
+        found.append(Finding("BR110", detail, patient.name, without, fleeting=True, mends_itself=bool(checks)))
+    if endless:
+        found.append(Finding("BR111", counted(len(endless), "lock"), patient.name, endless, True))
+    return found
+
+
+async def _locks(patient: Patient) -> dict[str, int]:
+    """Return the time to live of the locks of the oldest active jobs."""
+    ids = texts(await patient.server.ask("LRANGE", patient.key("active"), -_WINDOW, -1))
+    jobs = [id for id in dict.fromkeys(ids) if not id.startswith("0:")]
+    ttls = await patient.server.ask_all([["PTTL", patient.key(f"{id}:lock")] for id in jobs])
+    return dict(zip(jobs, ttls, strict=True))
+
+
+def _name(client: dict[str, str]) -> str:
+    return client.get("name", "").partition(":w:")[2]

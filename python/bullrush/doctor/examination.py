@@ -1,0 +1,320 @@
+"""One examination: the servers, each queue, and with ``deep`` each job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, TypeAlias, TypeVar
+
+from bullrush.base.operation import run_blocking, sleep
+from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, server, workers
+from bullrush.doctor.deep import read_jobs
+from bullrush.doctor.finding import Finding, NotCheckedError, Report, counted
+from bullrush.doctor.nodes import Nodes
+from bullrush.doctor.reading import ANY_QUEUE, Patient, Server
+from bullrush.doctor.repairs import REPAIRS, repair
+from bullrush.doctor.together import groups, together
+from bullrush.errors import (
+    BullrushError,
+    ConnectionLostError,
+    OutcomeUnknownError,
+    RedisServerError,
+    RedisVersionError,
+)
+from bullrush.queue.discovery import QueueScan
+
+_Subject = TypeVar("_Subject", Server, Patient)
+_ServerCheck = Callable[[Server], Awaitable[list[Finding]]]
+_QueueCheck = Callable[[Patient], Awaitable[list[Finding]]]
+
+#: A finding that may pass by itself, and the check that made it.
+_Suspect: TypeAlias = tuple[Patient, _QueueCheck, Finding]
+
+_SERVER: Final[Sequence[_ServerCheck]] = (
+    server.role,
+    server.eviction,
+    server.persistence,
+    server.memory,
+    server.clock,
+    server.connections,
+    server.replicas,
+    rights.missing,
+)
+_QUEUE: Final[Sequence[_QueueCheck]] = (
+    owners.users,
+    keys.waiting_lists,
+    keys.old_keys,
+    keys.rate_limit,
+    workers.claims,
+    workers.names,
+    workers.locks,
+    schedulers.chains,
+    keys.events,
+    keys.finished,
+    keys.failures,
+)
+#: Seconds after which what may pass by itself is looked at again.
+_SECOND_LOOK: Final = 0.25
+#: Seconds for the search of the queues, and for all of it without ``deep``: a probe must not wait.
+_SEARCH: Final = 3.0
+_WHOLE: Final = 4.0
+#: Keys per call of the search: it takes the server about half a millisecond.
+_KEYS: Final = 500
+
+
+class Doctor:
+    """Examines a server and its queues, and repairs what can be repaired."""
+
+    def __init__(
+        self,
+        url: str,
+        prefix: str = "bull",
+        *,
+        timeout: int = 5_000,
+        roles: Sequence[str] = rights.ROLES,
+        machine: bool = False,
+    ) -> None:
+        """Take where the queues are.
+
+        Args:
+            url: the URL of Redis.
+            prefix: the prefix of all keys.
+            timeout: ms that a round trip may take.
+            roles: what the user of the URL is for: producer, worker, reader, spark, admin.
+            machine: also look for what embedded servers have left on this machine.
+        """
+        self._url, self._prefix, self._timeout, self._roles = url, prefix, timeout, roles
+        self._machine = machine
+        self._nodes = Nodes(url, prefix, timeout)
+        self._end = 0.0
+        self._report = Report()
+
+    def examine(self, queues: Iterable[str] = (), *, deep: bool = False, report: Report | None = None) -> Report:
+        """Look for faults. Nothing is changed.
+
+        Args:
+            queues: the names of the queues; all that have the prefix if none is given.
+            deep: also read every job: some seconds per million of them.
+            report: where to put what is found; it has something also when this raises an error.
+
+        Raises:
+            ConnectionLostError: Redis could not be reached, or not any more.
+            RedisServerError: Redis refuses the login or the database of the URL.
+
+        Redis: SCAN for the queues, then about ten round trips per queue, none of which takes the server more than a
+        millisecond. It ends after about 4 s, and the report says what was left out. With ``deep`` it reads all ids and
+        all names of keys, 500 per call, and has no such end.
+        """
+        self._report = Report() if report is None else report
+        self._end = float("inf") if deep else time.monotonic() + _WHOLE
+        try:
+            run_blocking(self._examine(list(dict.fromkeys(queues)), deep=deep))
+        except RedisVersionError as error:
+            self._report.findings.append(Finding("BR001", str(error)))
+        self._report.findings.sort(key=lambda finding: (finding.code, finding.queue or ""))
+        return self._report
+
+    def repair(self, finding: Finding) -> str | None:
+        """Repair what an examination has found.
+
+        Args:
+            finding: what it has found.
+
+        Returns:
+            Why it cannot be repaired; None if it has been.
+        """
+        if finding.code not in REPAIRS:
+            return "there is no safe repair"
+        patient = self._nodes.patient(finding.queue or ANY_QUEUE)
+        return "its server does not answer" if patient is None else run_blocking(repair(patient, finding))
+
+    async def _examine(self, names: list[str], *, deep: bool) -> None:
+        await self._nodes.find()
+        await self._reach()
+        on_cluster = await self._is_on_cluster()
+        patients = self._in_one_slot(names or await self._find(), on_cluster=on_cluster)
+        await self._examine_servers(patients)
+        if self._machine:
+            self._report.findings += machine.embedded_servers()
+        examined, suspects = await self._examine_queues(patients, named=bool(names))
+        await self._look_again(suspects)
+        if deep:
+            await self._examine_jobs(examined)
+        self._report.leave_consequences_out()
+
+    async def _reach(self) -> None:
+        """Look whether the server answers, and which masters of a cluster do; the others are left out."""
+        for one in list(self._nodes.servers):
+            try:
+                await one.ask("PING")
+            except ConnectionLostError as error:
+                if not self._nodes.is_cluster:
+                    raise
+                self._report.findings.append(Finding("BR011", str(error)))
+                self._nodes.leave_out(one)
+            except RedisServerError as error:
+                if error.code != "NOPERM":
+                    raise
+
+    async def _is_on_cluster(self) -> bool:
+        """Tell whether keys without a hash tag are in several places, and note what this URL does not lead to."""
+        if self._nodes.is_cluster:
+            return True
+        try:
+            if (await self._nodes.servers[0].info()).get("cluster_enabled") != "1":
+                return False
+            others = await self._nodes.count_others()
+        except RedisServerError:
+            return False  # each check that needs INFO says that it is refused
+        if others > 0:
+            left = counted(others, "other master")
+            self._report.skipped.append(f"{left} of the cluster: give a URL that begins with redis+cluster://")
+        return True
+
+    async def _examine_servers(self, patients: list[Patient]) -> None:
+        """Look at each server, or at each master of a cluster."""
+        for one in self._nodes.servers:
+            one.roles = self._roles
+            one.sample = next((patient.name for patient in patients if patient.server is one), one.queue.name)
+            for check in _SERVER:
+                for finding in await self._made(check, one):
+                    at = f"{one.address}: " if one.address else ""
+                    self._report.findings.append(replace(finding, detail=f"{at}{finding.detail}"))
+
+    async def _find(self) -> list[str]:
+        """Return the names of the queues, as far as there is time."""
+        servers = [server.core for server in self._nodes.servers]
+        scan = QueueScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers)
+        names: list[str] = []
+        # With `deep` all queues are wanted, however long that takes.
+        end = self._end if self._end == float("inf") else time.monotonic() + _SEARCH
+        while not scan.ended:
+            try:
+                names += await scan.page()
+            except RedisServerError as error:
+                self._report.skipped.append(f"the queues were not found; name them with --queue: {error}")
+                break
+            if time.monotonic() > end and not scan.ended:
+                self._report.skipped.append("some queues: the search took too long; name them with --queue")
+                break
+        if scan.ended and not names and not scan.strange:
+            self._report.skipped.append(
+                f"no queue has the prefix {self._prefix}: is it right? --prefix gives another one"
+            )
+        if scan.strange:
+            first = repr(min(scan.strange).decode(errors="replace"))
+            what = counted(len(scan.strange), "queue")
+            self._report.skipped.append(f"{what}: the name cannot be used here, as in the key {first}")
+        return sorted(names)
+
+    def _in_one_slot(self, names: Iterable[str], *, on_cluster: bool) -> list[Patient]:
+        """Return the queues that can be examined: on a cluster those whose keys are in one slot."""
+        patients = []
+        for name in names:
+            if on_cluster and self._nodes.is_scattered(name):
+                self._report.findings.append(Finding("BR010", f"{self._prefix}:{name}", name))
+            elif (patient := self._nodes.patient(name)) is None:
+                self._report.skipped.append(f"the queue {name}: its master does not answer")
+            else:
+                patients.append(patient)
+        return patients
+
+    async def _examine_queues(
+        self, patients: Sequence[Patient], *, named: bool
+    ) -> tuple[list[Patient], list[_Suspect]]:
+        """Look at queues while there is time. Return those that could be looked at, and what has to be looked at again."""
+        await self._list_clients()
+        suspects: list[_Suspect] = []
+        examined: list[Patient] = []
+        left = len(patients)
+        for group in groups(patients):
+            if time.monotonic() > self._end:
+                self._report.skipped.append(f"{counted(left, 'queue')}: there was no time; name them with --queue")
+                break
+            found = await together([self._examine_queue(patient, named=named) for patient in group])
+            for patient, suspicious in zip(group, found, strict=True):
+                if suspicious is not None:
+                    examined.append(patient)
+                    suspects += suspicious
+            left -= len(group)
+            self._report.queues = [patient.name for patient in examined]
+        return examined, suspects
+
+    async def _list_clients(self) -> None:
+        """Ask for the connections once, and not once for each queue of the first group."""
+        for one in self._nodes.servers:
+            with suppress(RedisServerError):  # each check that needs them says that it is refused
+                await one.clients()
+
+    async def _examine_queue(self, patient: Patient, *, named: bool) -> list[_Suspect] | None:
+        """Note what is wrong with a queue; return what has to be looked at again. None: it cannot be looked at.
+
+        Args:
+            patient: the queue.
+            named: somebody has asked for it by name.
+        """
+        try:
+            broken, exists = await keys.types(patient)
+        except RedisServerError as error:
+            self._report.skipped.append(f"the queue {patient.name}: {error}")
+            return None
+        if named and not exists:
+            self._report.skipped.append(f"the queue {patient.name}: it has no keys; are its name and the prefix right?")
+            return None
+        self._report.findings += broken
+        suspects = []
+        for check in () if broken else _QUEUE:
+            for finding in await self._made(check, patient):
+                if finding.fleeting:
+                    suspects.append((patient, check, finding))
+                else:
+                    self._report.findings.append(finding)
+        return suspects
+
+    async def _look_again(self, suspects: list[_Suspect]) -> None:
+        """Note what a second look shows as well: jobs move, and workers connect, while they are counted."""
+        if not suspects:
+            return
+        await sleep(_SECOND_LOOK)
+        for one in self._nodes.servers:
+            one.forget()
+        await self._list_clients()
+        left = len(suspects)
+        for group in groups(suspects):
+            if time.monotonic() > self._end + _SECOND_LOOK:
+                self._report.skipped.append(f"{counted(left, 'finding')}: there was no time for a second look")
+                break
+            again = await together([self._made(check, patient) for patient, check, _ in group])
+            seen = [finding.seen_again(later) for (_, _, finding), later in zip(group, again, strict=True)]
+            self._report.findings += [finding for finding in seen if finding is not None]
+            left -= len(group)
+
+    async def _examine_jobs(self, patients: list[Patient]) -> None:
+        """Read every job. The queues of one server share one walk through its keys."""
+        broken = {finding.queue for finding in self._report.findings if finding.code == "BR104"}
+        for one in self._nodes.servers:
+            group = [patient for patient in patients if patient.server is one and patient.name not in broken]
+            if group:
+                what = f"the jobs of {', '.join(patient.name for patient in group)}"
+                self._report.findings += await self._tried(read_jobs(group), what)
+
+    async def _made(self, check: Callable[[_Subject], Awaitable[list[Finding]]], subject: _Subject) -> list[Finding]:
+        """Make one check; note if that is not possible."""
+        where = subject.name if isinstance(subject, Patient) else subject.address
+        what = (check.__doc__ or "").partition(":")[0]
+        return await self._tried(check(subject), f"{what} of {where}" if where else what)
+
+    async def _tried(self, looking: Awaitable[list[Finding]], what: str) -> list[Finding]:
+        try:
+            return await looking
+        except (ConnectionLostError, OutcomeUnknownError, RedisVersionError):
+            raise
+        except (NotCheckedError, BullrushError) as error:
+            reason = str(error)
+        except Exception as error:
+            # Data that no program of BullMQ writes. The text may show it.
+            reason = f"the data is damaged ({type(error).__name__})"
+        self._report.skipped.append(f"{what}: {reason}")
+        return []
