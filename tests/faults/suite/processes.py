@@ -1,0 +1,199 @@
+"""The processes of one round: workers and producers of every kind, started, killed, suspended and ended by the suite."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.interop.results import snaked
+
+from .clock import Clock
+from .ledger import Followed
+from .spawn import spawn
+from .users import as_user, user_of
+
+PROGRAMS = Path(__file__).parent / "programs"
+ROOT = Path(__file__).parents[3]
+OURS = ("sync", "aio", "cli", "spark")
+
+#: Jobs of a process that ended come back after its locks and at most two checks. Shorter locks get lost on a busy machine.
+LOCK_MS = 5000
+STALLED_INTERVAL_MS = 1000
+CONCURRENCY = 10
+#: How long a worker waits before it looks for jobs although nobody woke it. Long, so that no lost wake-up stays hidden.
+DRAIN_DELAY_MS = 30_000
+END_SECONDS = 40
+
+
+@dataclass
+class Process:
+    """One process, known by the stem of its ledger."""
+
+    name: str
+    kind: str
+    process: "subprocess.Popen[bytes]"
+    ledger: Path
+    #: Which relay it uses, of those that the topology offers.
+    relay: str
+    #: With which options it was started, beyond those of its kind.
+    more: dict[str, Any] = field(default_factory=dict)
+    clock: Clock | None = None
+    #: Descriptors and threads when it had worked for a while.
+    early: tuple[int, int] | None = None
+    suspended: bool = False
+
+    def __post_init__(self) -> None:
+        self.followed = Followed(self.ledger)
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def is_ours(self) -> bool:
+        return self.kind in OURS
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def suspend(self) -> None:
+        """Stop it like a suspended machine, until `go_on`."""
+        self.suspended = True
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.suspended = False
+        if self.alive:
+            self.process.send_signal(signal.SIGCONT)
+
+    def footprint(self) -> tuple[int, int] | None:
+        """Return its numbers of descriptors and threads, None if it has ended."""
+        try:
+            folder = Path(f"/proc/{self.process.pid}")
+            return len(os.listdir(folder / "fd")), len(os.listdir(folder / "task"))
+        except OSError:
+            return None
+
+    def resident(self) -> int:
+        """Return the bytes that it has in memory, 0 if it has ended."""
+        try:
+            return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        except (OSError, IndexError):
+            return 0
+
+    def said(self) -> str:
+        log = self.ledger.with_suffix(".log")
+        return log.read_text(errors="replace")[-3000:] if log.exists() else ""
+
+
+class Processes:
+    """All processes of a round."""
+
+    def __init__(self, folder: Path, queue: str, url_of: Any, *, users: bool = False) -> None:
+        self.folder, self.queue, self._url_of, self._has_users = folder, queue, url_of, users
+        self.workers: list[Process] = []
+        self.producers: list[Process] = []
+        #: Every ledger that was ever written, by process.
+        self.all: list[Process] = []
+        #: Held while one process takes the place of another, since several lanes and the driver do that.
+        self.changing = threading.RLock()
+
+    def start_worker(self, kind: str, relay: str = "", **more: Any) -> Process:
+        """Start one worker process."""
+        limits = {"lockDuration": LOCK_MS, "stalledInterval": STALLED_INTERVAL_MS, "maxStalledCount": 1000}
+        options = {
+            "concurrency": CONCURRENCY,
+            "drainDelay": DRAIN_DELAY_MS // 1000 if kind == "node" else DRAIN_DELAY_MS,
+            **limits,
+        }
+        settings = {"queue": self.queue, **(options if kind == "node" else snaked(options)), **more}
+        process = self._start("worker", kind, relay, settings)
+        process.more = more
+        self.workers.append(process)
+        return process
+
+    def start_producer(self, kind: str, relay: str, settings: dict[str, Any]) -> Process:
+        """Start one producer process; its jobs are known by its name."""
+        name = f"p{len(self.all)}"
+        process = self._start("producer", kind, relay, {"queue": self.queue, "name": name, **settings})
+        self.producers.append(process)
+        return process
+
+    def _start(self, role: str, kind: str, relay: str, settings: dict[str, Any]) -> Process:
+        name = f"{role[0]}{len(self.all)}-{kind}"
+        ledger = self.folder / f"{name}.ledger"
+        ledger.touch()
+        url, clock = self._url_of(relay), Clock(self.folder / f"{name}.clock")
+        if self._has_users:
+            url = as_user(url, user_of(role, kind))
+        paths = [str(PROGRAMS), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        words = [kind, url, str(ledger), json.dumps(settings)]
+        environment = {**os.environ, **clock.environment, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+        match kind:
+            case "node":
+                command = ["node", str(PROGRAMS / f"{role}.js"), *words]
+            case "cli":
+                command = [sys.executable, "-m", "bullrush", "worker", "target:worker"]
+                environment |= {"FAULTS_LEDGER": str(ledger), "FAULTS_SETTINGS": words[3], "FAULTS_URL": url}
+            case _:
+                command = [sys.executable, str(PROGRAMS / f"{role}.py"), *words]
+        with open(ledger.with_suffix(".log"), "wb") as log:
+            process = spawn(command, stdout=log, stderr=log, env=environment)
+        self.all.append(Process(name, kind, process, ledger, relay, clock=clock))
+        return self.all[-1]
+
+    def replace(self, old: Process) -> Process:
+        """Start a worker process for one that has ended, as a supervisor does."""
+        with self.changing:
+            if old in self.workers:
+                self.workers.remove(old)
+            return self.start_worker(old.kind, old.relay, **old.more)
+
+    def replace_ended(self) -> list[tuple[Process, Process]]:
+        """Replace all workers that have ended; return each with the one that follows."""
+        with self.changing:
+            ended = [process for process in self.workers if not process.alive]
+            return [(process, self.replace(process)) for process in ended]
+
+    def end(self, processes: list[Process]) -> list[str]:
+        """Ask processes to end; return what is wrong with how they did."""
+        wrong = []
+        for process in processes:
+            process.go_on()
+            if process.alive:
+                process.process.terminate()
+        for process in processes:
+            try:
+                code = process.process.wait(END_SECONDS)
+                if code:
+                    wrong.append(f"{process.name} ended with {code}: {process.said()[-1500:]}")
+            except subprocess.TimeoutExpired:
+                if process.kind != "node":
+                    process.process.send_signal(signal.SIGUSR1)  # ours then print their stacks
+                    time.sleep(0.5)
+                wrong.append(f"{process.name} did not end in {END_SECONDS} s: {process.said()}")
+                process.kill()
+        self.workers = [process for process in self.workers if process not in processes]
+        self.producers = [process for process in self.producers if process not in processes]
+        return wrong
+
+    def kill_all(self) -> None:
+        """End what is left, for the end of a round."""
+        for process in self.all:
+            if process.alive:
+                process.kill()
+            if process.clock:
+                process.clock.close()
+                process.clock = None
+
+    def living(self) -> Iterator[Process]:
+        """Yield the workers that run and are not suspended."""
+        return (process for process in list(self.workers) if process.alive and not process.suspended)

@@ -1,0 +1,10 @@
+"""Where the queue of a round lives: one server, Sentinel with two replicas, or a cluster of three masters and three replicas."""
+
+from .base import Topology
+from .cluster import Cluster
+from .sentinel import Sentinel
+from .single import Single
+
+TOPOLOGIES: dict[str, type[Topology]] = {"single": Single, "sentinel": Sentinel, "cluster": Cluster}
+
+__all__ = ["TOPOLOGIES", "Cluster", "Sentinel", "Single", "Topology"]
