@@ -20,15 +20,15 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Other programs: the pages that the tests type into a terminal, or that say what to do elsewhere.
 OTHERS = {
-    "awk", "cd", "curl", "django-admin", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "git", "jq", "kubectl",
-    "maturin", "mkdir", "npm", "pytest", "python", "python3", "python3.11", "redis-cli", "spark-submit", "uvicorn", "xargs",
+    "awk", "cd", "curl", "django-admin", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "gh", "git", "jq", "kubectl",
+    "maturin", "mkdir", "npm", "pytest", "python", "python3", "python3.11", "redis-cli", "sed", "spark-submit", "uvicorn", "xargs",
     ".", "do",
 }  # fmt: skip
 #: What systemd knows, of the sections that a service has. A name that it does not know is ignored, with a warning only.
 SYSTEMD = {
     "Unit": {"Description", "Wants", "After"},
     "Service": {
-        "ExecStart", "EnvironmentFile", "Restart", "RestartPreventExitStatus", "TimeoutStopSec", "KillMode", "User",
+        "ExecStart", "EnvironmentFile", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStopSec", "KillMode", "User",
         "WorkingDirectory",
     },
     "Install": {"WantedBy"},
@@ -140,6 +140,10 @@ def test_the_systemd_unit_waits_longer_than_the_worker(capsys: pytest.CaptureFix
         name: set() for name in SYSTEMD
     }
     program, *words = shlex.split(unit["Service"]["ExecStart"])
+    assert program.startswith(unit["Service"]["WorkingDirectory"] + "/"), (
+        "the current directory is on the path of the worker"
+    )
+    assert unit["Service"]["User"] != "root"
     assert program.startswith("/") and program.endswith("/bullrush"), "systemd wants a whole path"
     options = check(words, capsys)
     assert float(unit["Service"]["TimeoutStopSec"]) > options.shutdown_timeout
@@ -166,9 +170,27 @@ def test_the_container_gets_signals_and_its_manifest_gives_it_time(capsys: pytes
     port = options.health_port[1]
     assert container["ports"] == [{"containerPort": port}]
     assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
-    (variable,) = container["env"]
-    assert variable["name"] == "BULLRUSH_URL" and {"name", "key"} == variable["valueFrom"]["secretKeyRef"].keys()
+    given = {variable["name"]: variable["valueFrom"] for variable in container["env"]}
+    assert {"name", "key"} == given.pop("BULLRUSH_URL")["secretKeyRef"].keys()
+    # Kubernetes puts a variable of the container in, and only such a one.
+    assert given == {"POD_NAME": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    assert options.name == "$(POD_NAME)"
     check_probes(container, port)
+
+
+def test_the_doctor_runs_every_hour_and_once_each_time() -> None:
+    (manifest,) = blocks(ROOT / "docs/doctor.md", "yaml")
+    job = yaml.safe_load(manifest)
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
+    assert re.fullmatch(r"[0-5]?\d \* \* \* \*", job["spec"]["schedule"])
+    once = job["spec"]["jobTemplate"]["spec"]
+    # A second try would end with the same code.
+    assert (once["backoffLimit"], once["template"]["spec"]["restartPolicy"]) == (0, "Never")
+    (container,) = once["template"]["spec"]["containers"]
+    program, *words = container["command"]
+    options = build_parser(*COMMANDS).parse_args(words)
+    assert (program, words[0], options.url, options.fix) == ("bullrush", "doctor", None, False)
+    assert container["env"][0]["name"] == "BULLRUSH_URL"
 
 
 def check_probes(container: dict[str, dict[str, object]], port: int) -> None:

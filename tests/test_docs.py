@@ -31,18 +31,23 @@ NO_EXAMPLE = {
     "node",
     "frameworks",
     "production",
+    "reliability",
     "tutorial",
     "debugging",
+    "doctor",
     "upgrading",
     "worker-command",
+    "redis-cluster",
     "spark-cluster",
     "spark-sizing",
     "architecture",
     "benchmarks",
     "boards",
+    "security",
     "interop",
     "job-lifecycle",
     "parity",
+    "topologies",
 }
 
 EXAMPLES = [

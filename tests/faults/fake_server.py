@@ -1,9 +1,9 @@
 """A fake Redis of another version, since such a server cannot be installed everywhere."""
 
 import socketserver
-import threading
 
 from .proxy import commands
+from .threaded_server import ThreadedServer
 
 
 class _Answers(socketserver.BaseRequestHandler):
@@ -20,23 +20,13 @@ class _Answers(socketserver.BaseRequestHandler):
             buffer = buffer[done:]
 
 
-class FakeServer(socketserver.ThreadingTCPServer):
+class FakeServer(ThreadedServer):
     """Reports a version and records every command that would have touched a key."""
 
-    daemon_threads = True
-
     def __init__(self, version: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Answers)
-        self.url = f"redis://127.0.0.1:{self.server_address[1]}/0"
         self.touched: list[bytes] = []
         self._version = version
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,))
-        self._thread.start()
-
-    def __exit__(self, *_exception: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
+        super().__init__(_Answers)
 
     def answer(self, command: list[bytes]) -> bytes:
         if command[0].upper() == b"INFO":

@@ -1,72 +1,76 @@
-"""A proxy in front of Redis that breaks connections: it cuts, resets or swallows them, or loses the reply to one script."""
+"""A proxy in front of Redis that breaks connections: it cuts, resets, delays, swallows or changes them, or loses a reply."""
 
 import asyncio
 import contextlib
+import random
 import socket
 import struct
 import threading
 import uuid
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from bullrush.scripts import read_scripts
+from tests.looping import Looping
 
-T = TypeVar("T")
-
-_SCRIPTS = {script.sha.encode(): name.partition("/")[2] for name, script in read_scripts().items()}
+#: The names of the scripts by their SHA-1.
+SCRIPT_NAMES = {script.sha.encode(): name.partition("/")[2] for name, script in read_scripts().items()}
 #: Closing such a socket sends RST instead of FIN.
 _RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass
 class Trap:
-    """Waits for a call of one script, lets Redis execute it, and breaks the connection instead of delivering the reply."""
+    """Waits for a call of one of some scripts, lets Redis execute it, and breaks the connection instead of delivering the reply."""
 
-    script: str
+    scripts: Container[str | None]
     #: How much of the reply is delivered.
     share: float
     when: Callable[[list[bytes]], bool]
+    #: The ports of the clients whose calls it waits for, None for all.
+    ports: Container[int] | None = None
     sprung: threading.Event = field(default_factory=threading.Event)
     #: Sent after the call: its echo proves that the call was executed.
     mark: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode())
 
 
-class Proxy:
+class Proxy(Looping):
     """Forwards connections to a local server, on its own thread."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, listen_on: int = 0) -> None:
+        super().__init__()
         self._server_port = port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
         self._connections: set[_Connection] = set()
         self._refuses = False
         self._swallows = False
         self._swallows_waits = False
-        #: How many connections were made, and how many waits for jobs were swallowed.
+        self._delay = 0.0
+        self._mutation: tuple[random.Random, float] | None = None
+        self._answers_waits = False
+        self._hangs_up = False
+        #: How many connections were made, and how many waits for jobs were swallowed, or answered here.
         self.accepted = 0
         self.swallowed = 0
+        self.answered = 0
         self._trap: Trap | None = None
-        self._listener = self._run(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        self._listener = self._run(asyncio.start_server(self._accept, "127.0.0.1", listen_on))
         self.url = f"redis://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/0"
 
-    def __enter__(self) -> "Proxy":
-        return self
+    def cut(self, ports: Container[int] | None = None) -> None:
+        """Close all connections, or those of the clients at these ports."""
+        self._call(lambda: [connection.end() for connection in self._of(ports)])
 
-    def __exit__(self, *_exception: object) -> None:
-        self._run(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def reset(self, ports: Container[int] | None = None) -> None:
+        """Reset all connections, or those of the clients at these ports."""
+        self._call(lambda: [connection.end(reset=True) for connection in self._of(ports)])
 
-    def cut(self) -> None:
-        """Close all connections."""
-        self._call(lambda: [connection.end() for connection in self._connections])
+    @property
+    def ports(self) -> set[int]:
+        """The ports of the clients that are connected."""
+        return {connection.port for connection in list(self._connections)}
 
-    def reset(self) -> None:
-        """Reset all connections."""
-        self._call(lambda: [connection.end(reset=True) for connection in self._connections])
+    def _of(self, ports: Container[int] | None) -> list["_Connection"]:
+        return [one for one in self._connections if ports is None or one.port in ports]
 
     def lead_to(self, port: int) -> None:
         """Relay new connections to another server."""
@@ -84,22 +88,76 @@ class Proxy:
         """Forward no wait for jobs, as if only that connection were half open."""
         self._swallows_waits = on
 
-    def lose_reply(self, script: str, share: float = 0.0, when: Callable[[list[bytes]], bool] = lambda _: True) -> Trap:
+    def delay(self, seconds: float) -> None:
+        """Deliver each piece of a reply this much later, as a line far away does; 0 ends it."""
+        self._delay = seconds
+
+    def mutate(self, chance: random.Random | None, share: float = 0.0) -> None:
+        """Change one byte in this share of the pieces of replies, at random; None ends it."""
+        self._mutation = (chance, share) if chance else None
+
+    def answer_waits(self, on: bool) -> None:
+        """Answer each wait for jobs at once, as a server does whose clock is set forward during the wait."""
+        self._answers_waits = on
+
+    def hang_up(self, on: bool) -> None:
+        """Close a connection when it calls a script: it was made, and is of no use."""
+        self._hangs_up = on
+
+    def half_open(self, *, waits: bool = True, calls: bool = True) -> None:
+        """Forward nothing more on the connections that are open now, and keep them open. New ones are relayed.
+
+        Args:
+            waits: those that wait for jobs.
+            calls: the others.
+        """
+
+        def leave() -> None:
+            for connection in self._connections:
+                connection.dead |= waits if connection.waits else calls
+
+        self._call(leave)
+
+    def answers(self, command: list[bytes]) -> bytes | None:
+        """Return the reply to a command that is not forwarded."""
+        if self._answers_waits and command[0] == b"BZPOPMIN":
+            self.answered += 1
+            return b"*-1\r\n"
+        return None
+
+    def hangs_up(self, command: list[bytes]) -> bool:
+        """Return whether this command closes the connection."""
+        return self._hangs_up and command[0] == b"EVALSHA"
+
+    def lose_reply(
+        self,
+        script: str | Container[str | None],
+        share: float = 0.0,
+        when: Callable[[list[bytes]], bool] = lambda _: True,
+        ports: Container[int] | None = None,
+    ) -> Trap:
         """Break the connection after the next execution of a script.
 
         Args:
-            script: its name.
+            script: its name, or the names of several, any of which is meant.
             share: how much of the reply is delivered, 0 to 1.
             when: gets the arguments of a call and returns whether to break this one.
+            ports: those of the clients whose calls count, None for all.
         """
-        trap = Trap(script, share, when)
+        trap = Trap({script} if isinstance(script, str) else script, share, when, ports)
         self._trap = trap
         return trap
 
-    def springs(self, command: list[bytes]) -> Trap | None:
-        """Return whether the trap waits for this command."""
+    def disarm(self) -> None:
+        """Lose no reply."""
+        self._trap = None
+
+    def springs(self, command: list[bytes], port: int) -> Trap | None:
+        """Return the trap if it waits for this command of the client at this port."""
         trap = self._trap
-        if trap is None or command[0] != b"EVALSHA" or _SCRIPTS.get(command[1]) != trap.script:
+        if trap is None or command[0] != b"EVALSHA" or SCRIPT_NAMES.get(command[1]) not in trap.scripts:
+            return None
+        if trap.ports is not None and port not in trap.ports:
             return None
         if not trap.when(command[4:]):
             return None
@@ -112,6 +170,15 @@ class Proxy:
             self.swallowed += 1
             return True
         return self._swallows
+
+    async def delivered(self, data: bytes) -> bytes:
+        """Return what of a piece of a reply reaches the client, when it is to arrive."""
+        if self._delay:
+            await asyncio.sleep(self._delay)
+        if self._mutation and self._mutation[0].random() < self._mutation[1]:
+            chance, at = self._mutation[0], self._mutation[0].randrange(len(data))
+            return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+        return data
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = _Connection(self, reader, writer)
@@ -137,22 +204,18 @@ class Proxy:
             await asyncio.sleep(0.001)
         self._listener.close()
 
-    def _run(self, step: Coroutine[object, object, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
-
-    def _call(self, function: Callable[[], object]) -> None:
-        async def call() -> None:
-            function()
-
-        self._run(call())
-
 
 class _Connection:
     def __init__(self, proxy: Proxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._proxy = proxy
         self._client = (reader, writer)
+        #: That of the client.
+        self.port: int = (writer.get_extra_info("peername") or (None, 0))[1]
         self._server: asyncio.StreamWriter | None = None
         self._trap: Trap | None = None
+        #: Nothing gets through any more; it has waited for jobs.
+        self.dead = False
+        self.waits = False
 
     def end(self, *, reset: bool = False) -> None:
         client = self._client[1]
@@ -184,14 +247,19 @@ class _Connection:
     async def _requests(self, server: asyncio.StreamWriter) -> None:
         buffer = b""
         while data := await self._client[0].read(65536):
-            if self._trap is not None:
+            if self._trap is not None or self.dead:
                 continue
             buffer += data
             done = 0
             for command, end in commands(buffer):
                 # Before the server gets the command, since a trap may look at the state before it runs.
-                self._trap = self._proxy.springs(command)
-                if not self._proxy.swallows(command):
+                self._trap = self._proxy.springs(command, self.port)
+                self.waits |= command[0] == b"BZPOPMIN"
+                if self._proxy.hangs_up(command):
+                    return
+                if reply := self._proxy.answers(command):
+                    self._client[1].write(reply)
+                elif not self._proxy.swallows(command):
                     server.write(buffer[done:end])
                 done = end
                 if self._trap is not None:
@@ -204,11 +272,11 @@ class _Connection:
     async def _replies(self, server: asyncio.StreamReader) -> None:
         kept = b""
         while data := await server.read(65536):
-            if self._proxy.swallows():
+            if self._proxy.swallows() or self.dead:
                 continue
             trap = self._trap
             if trap is None:
-                self._client[1].write(data)
+                self._client[1].write(await self._proxy.delivered(data))
                 await self._client[1].drain()
                 continue
             kept += data

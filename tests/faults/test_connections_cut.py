@@ -93,7 +93,6 @@ def test_a_wait_for_jobs_on_a_half_open_connection_is_given_up(queue, own_redis,
     wait_until(lambda: job.get_state() == "completed", "it works")
 
 
-@pytest.mark.timeout(90)
 def test_a_connection_that_swallows_everything_is_replaced_and_running_jobs_keep_their_locks(
     queue, proxy, work, ledger, tmp_path, caplog
 ):
@@ -105,7 +104,7 @@ def test_a_connection_that_swallows_everything_is_replaced_and_running_jobs_keep
     proxy.swallow(True)
     gate.touch()
     wait_until(lambda: ledger.ended == [job.id], "the handler has returned")
-    wait_until(lambda: "the server stopped answering" in caplog.text, "the link is closed", seconds=45)
+    wait_until(lambda: "the server stopped answering" in caplog.text, "the link connects anew")
     proxy.swallow(False)
     proxy.cut()
     wait_until(lambda: job.get_state() == "completed", "the outcome is stored")

@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -60,6 +61,19 @@ def test_every_call_of_a_queue_keeps_the_deadline(url):
         with pytest.raises(errors.ConnectionLostError):
             call()
         assert time.monotonic() - began < 8, "less than the default of 10 s"
+
+
+@pytest.mark.parametrize("scheme", ["redis", "redis+sentinel", "redis+cluster"])
+def test_the_waits_of_calls_that_come_together_do_not_add_up(scheme):
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as silent:
+        url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}" + ("/main" if scheme == "redis+sentinel" else "")
+        queue = Queue("{work}", url=url, timeout=500)
+        began = time.monotonic()
+        with ThreadPoolExecutor(20) as threads:
+            calls = [threads.submit(queue.add, "quick") for _ in range(20)]
+        assert all(isinstance(call.exception(), errors.ConnectionLostError) for call in calls)
+        assert time.monotonic() - began < 5, "one after the other they take 10 s"
+        queue.close()
 
 
 def test_a_password_is_never_shown(port):

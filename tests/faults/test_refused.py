@@ -51,6 +51,8 @@ def test_outcomes_wait_until_redis_allows_them(refuse, allow, code, queue, own_r
         assert own_redis.zcard(f"bull:{queue.name}:completed") == 0
         allow(own_redis)
         wait_until(lambda: own_redis.zcard(f"bull:{queue.name}:completed") == 3, "all jobs are done")
+        if "outcomes wait" in caplog.text:
+            wait_until(lambda: "outcomes are stored again" in caplog.text, "that it goes on is logged, too")
     finally:
         gate.touch()
         allow(own_redis)
@@ -86,11 +88,37 @@ def test_a_run_ends_when_no_outcome_can_be_accepted_any_more(queue, own_redis, s
     assert queue.get_completed_count() == 6
 
 
+def test_a_closing_worker_ends_although_redis_renews_the_locks_of_the_jobs_whose_outcomes_it_refuses(
+    queue, own_redis, server, caplog
+):
+    gate = threading.Event()
+    queue.add("quick")
+    times = {"lock_duration": 1_500, "stalled_interval": 200}
+    worker = Worker(queue.name, lambda job: gate.wait(30), url=server.url, **times)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        wait_until(lambda: own_redis.llen(f"bull:{queue.name}:active"), "the job runs")
+        own_redis.execute_command("ACL", "SETUSER", "default", "-xadd")
+        gate.set()
+        worker.close()
+        working.join()
+        assert "outcomes wait" in caplog.text
+        assert "could not renew locks" not in caplog.text
+    finally:
+        own_redis.execute_command("ACL", "SETUSER", "default", "+xadd")
+        gate.set()
+        worker.close(force=True)
+        working.join()
+    with Worker(queue.name, lambda job: True, url=server.url, max_stalled_count=9, **times) as other:
+        assert other.run(until="drained", max_seconds=30).completed == 1
+
+
 def test_a_refusal_that_lasts_is_logged_once(queue, own_redis, server, caplog):
     """Locks must be renewed many times meanwhile."""
     done = threading.Event()
     queue.add("held")
-    worker = Worker(queue.name, lambda job: done.wait(30), url=server.url, lock_duration=30_000, lock_renew_time=20)
+    worker = Worker(queue.name, lambda job: done.wait(30), url=server.url, lock_duration=30_000, lock_renew_time=200)
     working = threading.Thread(target=worker.run)
     working.start()
     try:
@@ -149,3 +177,14 @@ def test_connections_close_with_the_last_object_that_uses_them(own_redis, server
         with Queue("work", url=server.url) as queue:
             queue.add("quick")
     wait_until(lambda: connections(own_redis) == before, "all are closed")
+
+
+def test_the_health_of_a_worker_names_the_code_with_which_redis_refuses(queue, own_redis, server):
+    with Worker(queue.name, lambda job: None, url=server.url, autorun=True) as worker:
+        wait_until(lambda: worker.health().last_fetch_age is not None, "it has fetched")
+        own_redis.config_set("min-replicas-to-write", 1)
+        wait_until(lambda: worker.health(stuck_after=0).problems == ("refused",), "it is refused")
+        assert worker.health().refusal == "NOREPLICAS"
+        own_redis.config_set("min-replicas-to-write", 0)
+        wait_until(lambda: worker.health().healthy, "it works again")
+        assert worker.health().refusal is None

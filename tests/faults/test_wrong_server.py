@@ -32,6 +32,18 @@ def test_a_server_that_is_too_old_is_refused(use: Use):
     assert server.touched == []
 
 
+def test_a_replica_is_named_with_what_to_do(server, own_redis):
+    own_redis.replicaof("127.0.0.1", 1)
+    try:
+        with pytest.raises(
+            errors.ConnectionLostError, match="cannot reach a master.*READONLY.*nothing was written. A repl"
+        ):
+            add("work", url=server.url, timeout=500)
+        assert own_redis.keys() == []
+    finally:
+        own_redis.replicaof("NO", "ONE")
+
+
 @USES
 def test_a_queue_of_bull_is_refused(use: Use, server, own_redis):
     own_redis.sadd("bull:work:completed", "1")

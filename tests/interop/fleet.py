@@ -1,6 +1,7 @@
 """Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, and ours with threads and with asyncio."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 from .results import snaked
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 NODE_KINDS = ("bullmq5", "bullmq6")
 KINDS = (*NODE_KINDS, "sync", "aio")
 
@@ -58,7 +60,9 @@ class Fleet:
         program = ["node", "node/fleet_worker.js"] if node else [sys.executable, "-u", "fleet_worker.py"]
         command = [*program, kind, self.urls.get(kind, self.url), str(ledger), settings]
         with open(ledger.with_suffix(".log"), "wb") as log:
-            self.processes[name].append(subprocess.Popen(command, cwd=HERE, stdout=log, stderr=log))
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            process = subprocess.Popen(command, cwd=HERE, env=environment, stdout=log, stderr=log)
+        self.processes[name].append(process)
 
     def kill(self, kind: str) -> None:
         """End the oldest process of a kind as a crash would."""

@@ -13,7 +13,8 @@ import threading
 import time
 from typing import Any
 
-from bullrush import Queue, Worker, aio, errors
+from bullrush import Worker, aio, errors
+from tests.forks import look_from_a_fork
 
 Outcome = dict[str, Any]
 
@@ -47,19 +48,6 @@ def outcome_of(job: Any, url: str) -> Outcome:
     if job.attempts_made < data.get("fails", 0):
         raise RuntimeError(f"attempt {job.attempts_made}")
     return {"n": data.get("n")}
-
-
-def look_from_a_fork(queue: str, url: str) -> None:
-    """Use the queue in a forked child; this process continues whatever happens there."""
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
-    signal.alarm(5)
-    try:
-        Queue(queue, url=url, streams={"events": {"max_len": 100_000_000}}).get_job_counts()
-    finally:
-        os._exit(0)
 
 
 def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:

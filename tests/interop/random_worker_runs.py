@@ -222,6 +222,10 @@ def _is_active(fields: Any) -> bool:
     return dict(fields)["event"] == "active"
 
 
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
 def told(saw: Any) -> Any:
     """Leave out what differs by the clock, or on purpose."""
     if not isinstance(saw, dict) or "runs" not in saw:
@@ -232,6 +236,8 @@ def told(saw: Any) -> Any:
         return {name: value for name, value in {**seen, **delay}.items() if name != unseen}
 
     starts = {name: [job(seen) for seen in saw[name]] for name in ("runs", "active")}
+    # Of a job that fails without a handler another thread tells it than of the next job. The order of the others is that of the runs.
+    starts["active"].sort(key=_as_json)
     # A job of BullMQ that could not complete still shows the result it would have had.
     outcomes = [
         [event, job(seen, "returnvalue" if event == "failed" else ""), value] for event, seen, value in saw["outcomes"]
@@ -247,7 +253,7 @@ def one_by_one(saw: Any) -> Any:
         return saw
 
     def in_order(found: Any) -> Any:
-        return sorted(found, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(found, list) else found
+        return sorted(found, key=_as_json) if isinstance(found, list) else found
 
     return {name: in_order(found) for name, found in saw.items()}
 

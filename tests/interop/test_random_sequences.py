@@ -9,7 +9,7 @@ from bullrush._core import stop_clock
 
 from .sequences import Player, manual_pair, numbers
 
-SEQUENCES = 500
+SEQUENCES = 250
 CHUNK = 25
 #: How many of them are played with the option ``fan_out``, too.
 FANNED_OUT = 50

@@ -30,7 +30,7 @@ OF_TASKS = ("Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many"
 ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",
     "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
-    "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "OutcomeUnknownError",
+    "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "NotDurableError", "OutcomeUnknownError",
     "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "PermanentError", "QueueNameError", "QueuePausedError", "RouteCollisionError", "RouteLimitError",
     "RateLimitError", "RedisServerError", "RedisVersionError", "ResultCodeError", "RunExpiredError",
     "SchedulerCollisionError", "SchedulerJobError",

@@ -18,8 +18,12 @@ class Session {
   /** One shared connection per database; BullMQ duplicates it where it has to block. */
   connection(db) {
     if (!this.connections.has(db)) {
-      const { hostname, port } = this.url;
-      this.connections.set(db, new IORedis({ host: hostname, port: Number(port), db, maxRetriesPerRequest: null }));
+      const { protocol, hostname, port } = this.url;
+      const [node, options] = [{ host: hostname, port: Number(port) }, { maxRetriesPerRequest: null }];
+      const client = protocol === 'redis+cluster:'
+        ? new IORedis.Cluster([node], { redisOptions: options })
+        : new IORedis({ ...node, ...options, db });
+      this.connections.set(db, client);
     }
     return this.connections.get(db);
   }

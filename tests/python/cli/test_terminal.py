@@ -33,6 +33,8 @@ SEEN = {
     "drain QUEUE --yes": ["removed from"],
     "clean QUEUE --yes": ["1 job removed"],
     "scripts manage/pause": ["redis-cli --eval pause.lua bull:mail:meta"],
+    "doctor --queue QUEUE": [" at 127.0.0.1:", "1 queue."],
+    "acl producer": ["+evalsha"],
     "completion zsh": ["#compdef bullrush"],
     "bench --help": ["usage: bullrush bench"],
 }

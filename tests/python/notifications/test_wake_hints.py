@@ -11,6 +11,7 @@ from redis import Redis
 from bullrush import Notifications, Queue, Worker, aio
 from bullrush.errors import InvalidOptionError, RedisServerError
 from tests.waiting import wait_until
+from tests.watching import commands_about
 
 CHANNEL = "bull:ext:sched"
 #: So long that only a message can wake a worker in time.
@@ -252,17 +253,14 @@ def test_a_worker_stays_asleep_if_enough_others_are_awake(
     queue_name: str,
     budget: Callable[..., str | None],
 ) -> None:
-    def scripts() -> int:
-        calls: int = redis.info("commandstats")["cmdstat_evalsha"]["calls"]
-        return calls
-
     idle()
     put()
     budget(0)
-    for _ in range(2):
-        before = scripts()
-        redis.publish(CHANNEL, queue_name)
-        wait_until(lambda before=before: scripts() > before)  # it has asked
+    with commands_about(f"bull:{queue_name}:", redis) as commands:
+        for _ in range(2):
+            before = commands().count("EVALSHA")
+            redis.publish(CHANNEL, queue_name)
+            wait_until(lambda before=before: commands().count("EVALSHA") > before)  # it has asked
     assert queue.get_waiting_count() == 1
     budget(1)
     redis.publish(CHANNEL, queue_name)

@@ -7,6 +7,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker, _core, aio, errors
+from tests.watching import commands_about
 
 
 @pytest.fixture
@@ -63,17 +64,11 @@ def test_clean_never_removes_more_than_its_limit(queue: Queue) -> None:
 def test_a_long_queue_is_drained_250_jobs_at_a_time(queue: Queue, redis: Redis) -> None:
     queue.drain()  # now the server has the script
     queue.add_bulk([{"name": "n", "opts": {"priority": n % 2}} for n in range(5_000)])
-    before = script_calls(redis)
-    queue.drain()
-    assert script_calls(redis) - before == 21
+    with commands_about(queue.name, redis) as commands:
+        queue.drain()
+        assert commands().count("EVALSHA") == 21
     assert queue.count() == 0
     assert [key for key in redis.scan_iter(queue.to_key("*"), count=10_000) if key[-1].isdigit()] == []
-
-
-def script_calls(redis: Redis) -> int:
-    calls = redis.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"]
-    assert isinstance(calls, int)
-    return calls
 
 
 def test_drain_removes_by_value_so_that_the_job_behind_a_schedulers_is_not_lost(queue: Queue, redis: Redis) -> None:

@@ -2,9 +2,7 @@
 
 import base64
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,32 +22,15 @@ def leave_job(queue: Queue, redis_url: str, target: Any, **options: Any) -> None
         assert dying.get_next_job("token") is not None
 
 
-@pytest.fixture
-def keep(worker: Callable[..., Worker]) -> Callable[..., Any]:
-    """Run a worker that looks after the routes and matches none of them, for the block."""
-
-    @contextmanager
-    def run(**options: Any) -> Iterator[Worker]:
-        one = worker(lambda job: None, profile={"server": "keeper"}, **options)
-        thread = threading.Thread(target=one.run, daemon=True)
-        thread.start()
-        yield one
-        one.close()
-        thread.join(10)
-        assert not thread.is_alive()
-
-    return run
-
-
-def test_a_running_job_of_a_dead_machine_waits_again(queue: Queue, redis_url: str, keep: Any) -> None:
+def test_a_running_job_of_a_dead_machine_waits_again(queue: Queue, redis_url: str, keeper: Any) -> None:
     leave_job(queue, redis_url, SERVER)
     [left] = queue.route_status()
     assert (left.waiting, left.active, left.oldest_age, left.workers, left.unmatched) == (0, 1, None, 0, True)
     told: list[str] = []
     route = queue.route(SERVER)
-    with keep(stalled_interval=200) as keeper:
-        keeper.on("stalled", told.append)
-        wait_until(lambda: f'route="{route.name}"}} 1' in keeper.export_prometheus_metrics())
+    with keeper(stalled_interval=200) as one:
+        one.on("stalled", told.append)
+        wait_until(lambda: f'route="{route.name}"}} 1' in one.export_prometheus_metrics())
         wait_until(lambda: route.get_waiting_count() == 1)
         wait_until(lambda: told)
     assert told == ["1"]
@@ -57,33 +38,33 @@ def test_a_running_job_of_a_dead_machine_waits_again(queue: Queue, redis_url: st
     assert (left.waiting, left.active, left.unmatched) == (1, 0, True)
 
 
-def test_the_fallback_applies_to_a_job_of_a_dead_machine(queue: Queue, redis_url: str, keep: Any) -> None:
+def test_the_fallback_applies_to_a_job_of_a_dead_machine(queue: Queue, redis_url: str, keeper: Any) -> None:
     leave_job(queue, redis_url, {**SERVER, "fallback_after": 1}, job_id="left")
-    with keep(stalled_interval=200):
+    with keeper(stalled_interval=200):
         wait_until(lambda: queue.get_completed_count() == 1)
     [job] = queue.get_completed()
     assert (job.id, job.name, job.attempts_started) == ("left", "left", 2)
 
 
-def test_no_keys_are_made_for_routes_whose_jobs_do_not_run(queue: Queue, redis: Redis, keep: Any) -> None:
+def test_no_keys_are_made_for_routes_whose_jobs_do_not_run(queue: Queue, redis: Redis, keeper: Any) -> None:
     queue.add("a", target=SERVER, timestamp=_core.now_ms() - 2 * MINUTE)
     told: list[Any] = []
-    with keep(stalled_interval=50) as keeper:
-        keeper.on("route_unmatched", lambda *arguments: told.append(arguments))
+    with keeper(stalled_interval=50) as one:
+        one.on("route_unmatched", lambda *arguments: told.append(arguments))
         wait_until(lambda: redis.exists(queue.to_key("stalled-check")))
-        wait_until(lambda: f'route="{queue.name}~srv.exec-1"}} 1' in keeper.export_prometheus_metrics())
+        wait_until(lambda: f'route="{queue.name}~srv.exec-1"}} 1' in one.export_prometheus_metrics())
     assert not redis.exists(queue.route(SERVER).to_key("stalled-check"))
 
 
-def test_a_worker_without_a_stalled_check_leaves_running_jobs_alone(queue: Queue, redis_url: str, keep: Any) -> None:
+def test_a_worker_without_a_stalled_check_leaves_running_jobs_alone(queue: Queue, redis_url: str, keeper: Any) -> None:
     leave_job(queue, redis_url, SERVER)
-    with keep(skip_stalled_check=True) as keeper:
-        wait_until(lambda: "bullmq_route_unmatched{" in keeper.export_prometheus_metrics())
+    with keeper(skip_stalled_check=True) as one:
+        wait_until(lambda: "bullmq_route_unmatched{" in one.export_prometheus_metrics())
     assert queue.route(SERVER).get_active_count() == 1
 
 
 @pytest.mark.parametrize("ending", ["", ":w:a:w:b"])
-def test_a_plain_worker_of_a_route_serves_it(queue: Queue, redis_url: str, keep: Any, ending: str) -> None:
+def test_a_plain_worker_of_a_route_serves_it(queue: Queue, redis_url: str, keeper: Any, ending: str) -> None:
     queue.add("a", target=SERVER, timestamp=_core.now_ms() - 2 * MINUTE)
     name = base64.b64encode(queue.route(SERVER).name.encode()).decode()
     with Redis.from_url(redis_url) as theirs:  # as Node names its connection
@@ -91,9 +72,9 @@ def test_a_plain_worker_of_a_route_serves_it(queue: Queue, redis_url: str, keep:
         [status] = queue.route_status()
         assert (status.waiting, status.workers, status.unmatched) == (1, 1, False)
         queue.add("b", target={"region": ["eu"]})
-        with keep() as keeper:
-            wait_until(lambda: "bullmq_route_unmatched{" in keeper.export_prometheus_metrics())
-            assert "srv.exec-1" not in keeper.export_prometheus_metrics()
+        with keeper() as one:
+            wait_until(lambda: "bullmq_route_unmatched{" in one.export_prometheus_metrics())
+            assert "srv.exec-1" not in one.export_prometheus_metrics()
 
 
 def test_only_profiles_count_where_redis_does_not_list_connections(

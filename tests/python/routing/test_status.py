@@ -3,47 +3,18 @@
 import asyncio
 import json
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from bullrush import FlowProducer, Queue, Worker, _core, aio
+from bullrush import FlowProducer, Queue, _core, aio
 from bullrush.errors import InvalidOptionError
 from tests.waiting import wait_until
 
 GPU: Any = {"capabilities": ["gpu"]}
 EU: Any = {"region": ["eu"]}
 MINUTE = 60_000
-
-
-@pytest.fixture
-def keeper(worker: Callable[..., Worker]) -> Callable[..., Any]:
-    """Run a worker that looks after the routes and takes nothing of them, for the block."""
-
-    @contextmanager
-    def run(
-        profile: Any = None,
-        told: list[Any] | None = None,
-        errors: list[str] | None = None,
-        handler: Callable[[Any], Any] = lambda job: None,
-    ) -> Iterator[Worker]:
-        one = worker(handler, profile=profile or {"server": "keeper"})
-        if errors is not None:
-            one.on("error", lambda error: errors.append(str(error)))
-        if told is not None:
-            one.on("route_unmatched", lambda *arguments: told.append(arguments))
-        thread = threading.Thread(target=one.run, daemon=True)
-        thread.start()
-        yield one
-        one.close()
-        thread.join(10)
-        assert not thread.is_alive()
-
-    return run
 
 
 def add_old(queue: Queue, *jobs: str, target: Any = GPU, age: int = 2 * MINUTE, **options: Any) -> None:

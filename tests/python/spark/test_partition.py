@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from redis import Redis
 
 from bullrush import Queue
 from bullrush.arrow import ArrowWriter
@@ -53,6 +54,14 @@ def test_the_function_pickles_as_its_configuration(queue: Queue, redis_url: str)
     work = pickle.loads(pickle.dumps(worker(queue.name, len_of_name, url=redis_url)))
     assert {result.result for result in work(iter([0]))} == {1}
     assert redis_url not in repr(Address.on_driver("q", redis_url, None))
+
+
+def test_a_worker_leaves_the_settings_of_its_queue_as_they_are(queue_name: str, redis: Redis, redis_url: str) -> None:
+    """Spark makes many workers; none of them may shorten the event stream of a queue that somebody has set up."""
+    with Queue(queue_name, url=redis_url, streams={"events": {"max_len": 77_000}}) as queue:
+        add(queue, 3)
+    assert len(list(worker(queue_name, len_of_name, url=redis_url)(iter([0])))) == 3
+    assert redis.hget(f"bull:{queue_name}:meta", "opts.maxLenEvents") == "77000"
 
 
 def len_of_name(job):

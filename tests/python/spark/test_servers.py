@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
-from bullrush.errors import BullrushError, EnqueueError, InvalidOptionError
+from bullrush.errors import BullrushError, EnqueueError, InvalidOptionError, NotDurableError
 from bullrush.spark import drain, enqueue, enqueue_flows, progress, read_jobs
 from bullrush.spark.address import Address
 from bullrush.spark.tasks.add_rows import AddRows
@@ -132,3 +132,12 @@ def test_wrong_lists_are_refused(queue_name: str, redis_url: str) -> None:
     for given in wrong:
         with pytest.raises(InvalidOptionError):
             Address.of_servers(queue_name, prefix=None, **given)
+
+
+def test_a_task_whose_jobs_are_not_durable_fails(queue_name: str, urls: list[str]) -> None:
+    """Neither server has a replica or an append-only file."""
+    (alone,) = Address.of_servers(queue_name, urls[0], None, None)
+    options = {"name": "x", "data": ["n"]}
+    add = AddRows([alone], ["n"], "day", "day", False, options, durable=True)
+    with pytest.raises(NotDurableError, match="nothing was added"):
+        list(add(iter([pa.record_batch({"c0": [1, 2]})])))

@@ -103,6 +103,14 @@ def test_without_redis_it_is_disconnected() -> None:
     assert set(Worker("nothing", print, url="redis://127.0.0.1:1").health().problems) == {"stopped", "disconnected"}
 
 
+@pytest.mark.parametrize(("prefix", "name"), [("{bull}", "{}"), ("bull", "{{{}}}"), ("{0}", "{}")])
+def test_a_hash_tag_in_the_prefix_or_the_name_is_only_text(
+    prefix: str, name: str, redis_url: str, queue_name: str
+) -> None:
+    with running(Worker(name.format(queue_name), print, url=redis_url, prefix=prefix)) as worker:
+        assert worker.health().healthy
+
+
 def test_an_event_loop_has_a_lag(redis_url: str, queue: Queue) -> None:
     async def handle(job: aio.Job) -> None: ...
 

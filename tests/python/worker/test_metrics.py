@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from redis import Redis
 
 from bullrush import Job, Queue, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.worker.monitoring.prometheus import merged, without_gauges
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 
@@ -57,6 +59,23 @@ def test_the_age_of_the_oldest_job_is_told_on_request(queue: Queue, redis: Redis
     assert 100 <= value(queue.export_prometheus_metrics(oldest_job=True), name) < 160
 
 
+def test_problems_are_told_on_request(queue: Queue, redis_url: str) -> None:
+    worker = Worker(queue.name, lambda job: None, url=redis_url)
+    name = "bullmq_worker_problem"
+    assert name not in worker.export_prometheus_metrics()
+
+    def told(worker: Worker) -> set[str]:
+        text = worker.export_prometheus_metrics(problems=True)
+        lines = re.findall(rf'^{name}\{{queue="{queue.name}", problem="(\w+)"\}} ([01])$', text, re.MULTILINE)
+        assert len(lines) == 6
+        return {problem for problem, has in lines if has == "1"}
+
+    assert told(worker) == {"stopped"}
+    with Worker(queue.name, lambda job: None, url=redis_url, autorun=True) as running:
+        wait_until(lambda: not told(running), "it runs")
+    assert told(Worker(queue.name, print, url="redis://127.0.0.1:1")) == {"stopped", "disconnected"}
+
+
 def test_a_label_of_ours_is_refused(queue: Queue) -> None:
     with pytest.raises(InvalidOptionError, match="le"):
         Worker(queue.name, print, url="redis://127.0.0.1:1").export_prometheus_metrics({"le": 1})
@@ -68,14 +87,16 @@ def test_pages_of_several_processes_are_added_up() -> None:
     assert without_gauges(page) == page.partition("\n# TYPE g")[0]
 
 
-def test_the_dashboard_names_only_metrics_that_exist(redis_url: str, queue: Queue) -> None:
+def test_the_dashboard_and_the_alerts_name_only_metrics_that_exist(redis_url: str, queue: Queue) -> None:
     queue.add("n")
     worker = Worker(queue.name, lambda job: None, url=redis_url)
     worker.run(until="empty")
-    told = queue.export_prometheus_metrics(oldest_job=True) + "\n" + worker.export_prometheus_metrics()
+    told = queue.export_prometheus_metrics(oldest_job=True) + "\n" + worker.export_prometheus_metrics(problems=True)
     known = set(re.findall(r"^(\w+)\{", told, re.MULTILINE))
     dashboard = json.loads((ROOT / "examples/grafana.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    named = {name for expression in asked for name in re.findall(r"bullmq_\w+", expression)}
-    assert len(named) >= 10
+    (rules,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE | re.DOTALL)
+    alerts = [rule["expr"] for group in yaml.safe_load(rules)["groups"] for rule in group["rules"]]
+    named = {name for expression in asked + alerts for name in re.findall(r"bullmq_\w+", expression)}
+    assert len(alerts) == 4 and len(named) >= 10
     assert named - known == set()

@@ -41,6 +41,7 @@ def test_one_process_tells_its_health_and_its_metrics(start: Start, queue: Queue
     assert value(text, "bullmq_job_wait_seconds_count") == 3
     assert value(text, "bullmq_oldest_due_job_age_seconds") == 0
     assert f'bullmq_job_count{{queue="{queue.name}", state="completed"}} 3' in text
+    assert re.findall(r'^bullmq_worker_problem\{.*problem="stuck"\} (\d)$', text, re.MULTILINE) == ["0"]
     assert get(command, "/nothing")[0] == 404
     assert get(command, "/healthz", "HEAD") == (200, "")
 
@@ -74,17 +75,19 @@ def test_a_taken_port_is_refused(start: Start) -> None:
     first.prints("Health and metrics: ")
     port = re.findall(r"http://[\d.]+:(\d+)", first.output)[0]
     second = start("jobs:blocking", "--health-port", f"127.0.0.1:{port}")
-    assert second.ends() == 2
+    assert second.ends() == 1
     assert f"--health-port 127.0.0.1:{port} cannot be used" in second.output
 
 
 def test_a_process_that_has_answered_and_is_silent_now_is_not_healthy() -> None:
-    told = {"processes": 2, "targets": ["jobs:tasks"], "queues": [], "log_level": "INFO"}
+    told = {"processes": 2, "targets": ["jobs:tasks"], "queues": [], "log_level": "INFO", "name": "pod"}
     supervisor = Supervisor(Namespace(**dict.fromkeys(OPTIONS), **told))
     starting, working = supervisor.children
     starting.line, working.line = mock.Mock(ask=lambda _: None), mock.Mock(ask=lambda _: [{"problems": []}])
     assert _page("/healthz", supervisor)[0] == 200, "it is no reason to kill a process that it takes long to start"
     assert _page("/readyz", supervisor)[0] == 503
-    working.line = starting.line
+    working.line, working.process = starting.line, mock.Mock(pid=4711)
     code, found = _page("/healthz", supervisor)
-    assert (code, found["processes"][1][0]["problems"]) == (503, ["silent"])
+    assert code == 503
+    silent = {"name": "pod-2", "process": 2, "pid": 4711, "problems": ["silent"], "healthy": False}
+    assert found["processes"] == [None, [silent]]

@@ -85,3 +85,11 @@ def test_processes_get_the_url_and_nobody_sees_it(start: Start, queue: Queue, lo
     command.terminate()
     assert command.ends() == 0, command.output
     assert PASSWORD not in command.output and PAYLOAD not in command.output
+
+
+def test_a_wrong_password_at_the_start_is_one_line_and_exit_code_3(start: Start, queue: Queue, login: str) -> None:
+    command = start("jobs:handle", "-Q", queue.name, BULLRUSH_URL=login.replace(PASSWORD, f"no-{PASSWORD}"))
+    assert command.ends() == 3, command.output
+    assert "stopped: WRONGPASS" in command.output
+    assert "Traceback" not in command.output
+    assert PASSWORD not in command.output

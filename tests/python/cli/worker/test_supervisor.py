@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from redis import Redis
 
 from bullrush import Queue
 from tests.waiting import wait_until
@@ -90,6 +93,38 @@ def test_check_says_what_would_run_and_takes_no_job(start: Start, queue: Queue) 
     assert command.ends() == 0, command.output
     assert command.output.count("ready, concurrency 3, Redis ") == 2
     assert queue.get_waiting_count() == 1
+
+
+@pytest.fixture
+def check_without(start: Start, queue: Queue, redis: Redis, redis_url: str) -> Iterator[Callable[..., str]]:
+    """`check_without("zadd")`: what `--check` says to a user who may not run these commands."""
+    user, where = f"user-{queue.name}", urlsplit(redis_url)
+
+    def check(*denied: str) -> str:
+        rules = [f"-{command}" for command in denied]
+        redis.execute_command("ACL", "SETUSER", user, "on", ">hidden", "~*", "+@all", *rules)
+        command = start("jobs:blocking", "--check", BULLRUSH_URL=f"redis://{user}:hidden@{where.netloc}{where.path}")
+        assert command.ends() == 1, command.output
+        return command.output
+
+    yield check
+    redis.execute_command("ACL", "DELUSER", user)
+
+
+def test_check_names_the_rights_that_are_missing(check_without: Callable[..., str], queue: Queue) -> None:
+    told = check_without("hset", "zadd")
+    assert f"user 'user-{queue.name}' lacks rights that a worker needs: +hset +zadd. " in told
+    assert "hidden" not in told
+
+
+def test_check_says_that_more_may_be_missing_if_it_could_not_look(
+    check_without: Callable[..., str], redis: Redis
+) -> None:
+    can_tell = int(redis.info("server")["redis_version"].split(".")[0]) >= 7
+    denied = "evalsha" if can_tell else "del"
+    told = check_without("zadd", denied)
+    assert f'at least +{denied}, without which others cannot be tried. "bullrush acl worker" prints' in told
+    assert "ACL SETUSER" not in told
 
 
 def test_check_without_redis_has_a_code_of_its_own(start: Start) -> None:

@@ -1,0 +1,60 @@
+"""Examinations of the test's queue, and servers that only one test breaks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from bullrush import Queue
+from bullrush.doctor import Doctor, Finding
+from bullrush.embedded import EmbeddedRedis
+from bullrush.rights import acl_rule, read_roles
+
+#: A job that was added so long ago waits for too long; ms.
+LONG_AGO = 600_000
+
+
+@pytest.fixture
+def queue(queue_name: str, redis_url: str) -> Iterator[Queue]:
+    with Queue(queue_name, url=redis_url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def doctor(redis_url: str, redis: Redis, queue_name: str) -> Iterator[Doctor]:
+    """A doctor with the rights of an administrator, and CONFIG GET, which no role has: enough to see and to repair all."""
+    user, admin = f"admin-{queue_name}", read_roles()["admin"]
+    redis.execute_command(*acl_rule([*admin.needed, *admin.useful, "config|get"], user=user, password="x").split())
+    yield Doctor(redis_url.replace("//", f"//{user}:x@"), roles=["admin"])
+    redis.acl_deluser(user)
+
+
+@pytest.fixture
+def findings(doctor: Doctor, queue_name: str) -> Callable[..., list[Finding]]:
+    """Return a function that examines the test's queue and returns what is wrong with it."""
+
+    def examine(**options: Any) -> list[Finding]:
+        report = doctor.examine([queue_name], **options)
+        assert report.queues == [queue_name]
+        return [finding for finding in report.findings if finding.queue is not None]
+
+    return examine
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Callable[..., tuple[str, Redis]]]:
+    """Return a function that starts a server that writes to disk; it returns its URL and a client."""
+    with ExitStack() as opened:
+
+        def start(**options: Any) -> tuple[str, Redis]:
+            server = opened.enter_context(EmbeddedRedis(tmp_path / "data", port=0, **options))
+            return server.url, opened.enter_context(Redis.from_url(server.url, decode_responses=True))
+
+        yield start
+
+
+def codes(findings: list[Finding]) -> list[str]:
+    return [finding.code for finding in findings]

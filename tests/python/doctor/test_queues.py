@@ -1,0 +1,327 @@
+"""BR101 to BR116: each fault that is planted in a queue is named, and repaired where that is safe."""
+
+import base64
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from bullrush import Job, Queue, QueueEvents, Worker
+from bullrush._core import now_ms
+from bullrush.doctor import Doctor, Finding
+from bullrush.worker.lanes.lane import Lane
+from tests.python.doctor.conftest import LONG_AGO, codes
+from tests.waiting import wait_until
+
+Findings = Callable[..., list[Finding]]
+
+
+def repaired(doctor: Doctor, findings: Findings, code: str, **options: Any) -> bool:
+    """Repair what is found, and tell whether nothing is left of it."""
+    [finding] = findings(**options)
+    assert finding.code == code and finding.about.repair
+    assert doctor.repair(finding) is None
+    return findings(**options) == []
+
+
+@contextmanager
+def connected_as(url: str, *names: str) -> Iterator[None]:
+    """Connections that have these names and do nothing."""
+    clients = [Redis.from_url(url, client_name=name) for name in names]
+    for client in clients:
+        client.ping()
+    yield
+    for client in clients:
+        client.close()
+
+
+def worker_name(queue: Queue, name: str) -> str:
+    return f"bull:{base64.b64encode(queue.name.encode()).decode()}:w:{name}"
+
+
+def add_long_ago(queue: Queue, count: int = 1) -> list[str]:
+    """Add jobs that have waited for long."""
+    jobs = queue.add_bulk([{"name": "late", "opts": {"timestamp": now_ms() - LONG_AGO}} for _ in range(count)])
+    return [job.id for job in jobs]
+
+
+def test_a_queue_in_use_has_no_finding(queue: Queue, findings: Findings, redis_url: str) -> None:
+    queue.add_bulk([{"name": "send"} for _ in range(20)])
+    queue.add("send", priority=3)
+    queue.add("send", delay=3_600_000)
+    queue.upsert_job_scheduler("often", {"every": 3_600_000})
+    with (
+        QueueEvents(queue.name, url=redis_url),
+        Worker(queue.name, lambda job: None, url=redis_url, name="one") as worker,
+    ):
+        worker.run(until="empty")
+        assert findings(deep=True) == []
+    queue.pause()
+    queue.add("send")
+    assert findings(deep=True) == []
+
+
+def test_keys_of_bull_are_named(queue: Queue, findings: Findings, redis: Redis) -> None:
+    add_long_ago(queue)
+    redis.hset(
+        queue.to_key("77"), mapping={"data": "{}", "opts": '{"attempts":1,"delay":0,"timestamp":1}', "attemptsMade": 0}
+    )
+    redis.set(queue.to_key("meta-paused"), "1")
+    assert codes(findings()) == ["BR101"], "that no worker is there is no advice to start one"
+    redis.delete(queue.to_key("meta-paused"), queue.to_key("77"))
+    assert codes(findings()) == ["BR107"]
+
+
+def test_a_place_in_wait_without_a_job_has_no_age(queue: Queue, findings: Findings, redis: Redis) -> None:
+    [job] = add_long_ago(queue)
+    redis.delete(queue.to_key(job))
+    health = queue.health()
+    assert (health.problems, health.oldest_due_age) == (("stuck",), None)
+    for deep in (False, True):
+        [finding] = findings(deep=deep)
+        assert (finding.code, finding.ids) == ("BR203", (job,))
+    later, _ = add_long_ago(queue, 2)
+    redis.lrem(queue.to_key("wait"), 1, later)
+    redis.rpush(queue.to_key("wait"), later)
+    assert codes(findings()) == ["BR107"]
+    assert codes(findings(deep=True)) == ["BR107", "BR203"]
+
+
+def test_jobs_of_two_versions_in_a_paused_queue_are_joined(
+    queue: Queue, doctor: Doctor, findings: Findings, redis
+) -> None:
+    queue.add("first")
+    queue.pause()
+    redis.lpush(queue.to_key("wait"), "2")  # BullMQ 6 adds there
+    redis.hset(queue.to_key("2"), mapping={"name": "second", "data": "{}", "opts": "{}", "timestamp": now_ms()})
+    assert repaired(doctor, findings, "BR102")
+    assert redis.lrange(queue.to_key("paused"), 0, -1) == ["2", "1"]
+
+
+def test_jobs_that_a_pause_left_are_resumed(queue: Queue, doctor: Doctor, findings: Findings, redis) -> None:
+    queue.add("first")
+    queue.pause()
+    redis.hdel(queue.to_key("meta"), "paused")
+    assert repaired(doctor, findings, "BR103")
+    assert redis.lrange(queue.to_key("wait"), 0, -1) == ["1"]
+
+
+def test_a_key_of_another_type_is_named(queue: Queue, findings: Findings, redis: Redis) -> None:
+    queue.wait_until_ready()
+    for part in ("wait", "repeat", "metrics:completed", "metrics:failed:data", "ext:workers"):
+        redis.set(queue.to_key(part), "mine")
+    [finding] = findings(deep=True)
+    assert finding.code == "BR104"
+    assert finding.detail == (
+        "wait is a string, not a list; repeat is a string, not a zset; metrics:completed is a string, not a hash; "
+        "metrics:failed:data is a string, not a list; ext:workers is a string, not a hash"
+    )
+
+
+def test_the_key_of_priorities_is_deleted(queue: Queue, doctor: Doctor, findings: Findings, redis: Redis) -> None:
+    queue.add("send")
+    redis.zadd(queue.to_key("priority"), {"1": 1})
+    assert repaired(doctor, findings, "BR105")
+
+
+def test_a_rate_limit_without_end_is_removed(queue: Queue, doctor: Doctor, findings: Findings, redis: Redis) -> None:
+    queue.add("send")
+    redis.set(queue.to_key("limiter"), 10)
+    assert repaired(doctor, findings, "BR106")
+    queue.rate_limit(60_000)
+    assert findings() == []
+
+
+def test_jobs_that_no_worker_takes_are_named(queue: Queue, findings: Findings) -> None:
+    queue.add("new", delay=1)
+    assert findings() == []
+    [id] = add_long_ago(queue)
+    [finding] = findings()
+    assert (finding.code, finding.ids) == ("BR107", (id,))
+    queue.pause()
+    assert findings() == []
+
+
+def test_workers_that_are_deaf_are_named(queue: Queue, findings: Findings, redis_url: str) -> None:
+    add_long_ago(queue)
+    with connected_as(redis_url, worker_name(queue, "deaf")):
+        [finding] = findings()
+    assert finding.code == "BR108" and "deaf at " in finding.detail
+
+
+def test_a_queue_whose_worker_is_busy_with_another_queue_has_a_worker(
+    queue: Queue, findings: Findings, redis: Redis, redis_url: str
+) -> None:
+    first, ends = f"{queue.name}~first", Event()
+    worker = Worker(first, lambda job: ends.wait(20), url=redis_url)
+    worker.serve([Lane(first), Lane(queue.name)])
+    thread = Thread(target=worker.run)
+    thread.start()
+    try:
+        with Queue(first, url=redis_url) as other:
+            other.add("slow")
+            wait_until(other.get_active_count)
+        add_long_ago(queue)
+        assert findings() == []
+        redis.delete(queue.to_key("stalled-check"))
+        assert codes(findings()) == ["BR107"]
+    finally:
+        ends.set()
+        worker.close()
+        thread.join()
+
+
+def test_workers_of_another_database_are_no_workers_of_the_queue(
+    queue: Queue, findings: Findings, redis_url: str
+) -> None:
+    add_long_ago(queue)
+    with Worker(queue.name, lambda job: None, url=redis_url.replace("/0", "/1"), name="there", autorun=True):
+        wait_until(queue.get_workers)
+        assert codes(findings()) == ["BR107"]
+    twin = worker_name(queue, "twin")
+    with connected_as(redis_url, twin), connected_as(redis_url.replace("/0", "/1"), twin):
+        assert codes(findings()) == ["BR108"], "it has no twin here"
+
+
+def test_a_worker_that_is_busy_is_not_deaf(queue: Queue, findings: Findings, redis: Redis, redis_url: str) -> None:
+    active, _ = add_long_ago(queue, 2)
+    with Worker(queue.name, None, url=redis_url) as worker, connected_as(redis_url, worker_name(queue, "busy")):
+        assert worker.get_next_job("token") is not None
+        redis.hset(queue.to_key(active), "processedOn", now_ms() - LONG_AGO)
+        assert findings() == []
+
+
+def test_workers_of_one_name_are_named(queue: Queue, findings: Findings, redis_url: str) -> None:
+    queue.add("send")
+    name = worker_name(queue, "twin")
+    with connected_as(redis_url, name, name, worker_name(queue, "other")):
+        [finding] = findings()
+    assert (finding.code, finding.detail) == ("BR109", "twin (2 connections)")
+
+
+def test_active_jobs_without_a_lock_are_named(queue: Queue, findings: Findings, redis: Redis, redis_url: str) -> None:
+    queue.add_bulk([{"name": "send"} for _ in range(3)])
+    with Worker(queue.name, None, url=redis_url) as worker:
+        jobs = [worker.get_next_job("token") for _ in range(2)]
+        assert findings() == []
+        redis.delete(queue.to_key(f"{jobs[0].id}:lock"))
+        [finding] = findings()
+        assert (finding.code, finding.ids, finding.severity) == ("BR110", (jobs[0].id,), "fault")
+        redis.set(queue.to_key("stalled-check"), 1, px=30_000)
+        [finding] = findings()
+        assert (finding.code, finding.severity) == ("BR110", "warning"), "workers will find the job"
+
+
+def test_a_lock_without_end_expires(
+    queue: Queue, doctor: Doctor, findings: Findings, redis: Redis, redis_url: str
+) -> None:
+    queue.add("send")
+    with Worker(queue.name, None, url=redis_url) as worker:
+        job = worker.get_next_job("token")
+        redis.persist(queue.to_key(f"{job.id}:lock"))
+        assert repaired(doctor, findings, "BR111")
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        {"every": 3_600_000},
+        {"pattern": "0 * * * *", "tz": "UTC"},
+        {"pattern": "0 * * * *", "tz": "UTC", "end_date": now_ms() + 7 * 86_400_000},
+    ],
+)
+def test_a_broken_chain_of_a_scheduler_is_repaired(
+    queue: Queue, doctor: Doctor, findings: Findings, redis: Redis, repeat: Any
+) -> None:
+    queue.upsert_job_scheduler("hourly", repeat, {"name": "report", "data": {"n": 1}, "opts": {"attempts": 3}})
+    late = now_ms() - LONG_AGO
+    for key in redis.keys(queue.to_key("repeat:hourly:*")):
+        redis.delete(key)
+    for part in ("delayed", "wait", "marker"):
+        redis.delete(queue.to_key(part))
+    redis.zadd(queue.to_key("repeat"), {"hourly": late})
+    before = queue.get_job_scheduler("hourly")
+    assert repaired(doctor, findings, "BR112")
+    after = queue.get_job_scheduler("hourly")
+    assert after.pop("next") > late == before.pop("next")
+    for one in (before, after):
+        one.pop("iteration_count", None), one.pop("offset", None)
+    assert after == before
+    [job] = queue.get_jobs(["delayed", "waiting"])
+    assert (job.name, job.data, job.opts["attempts"]) == ("report", {"n": 1}, 3)
+
+
+def test_a_scheduler_whose_next_job_is_gone_is_named_before_its_time(
+    queue: Queue, doctor: Doctor, findings: Findings, redis: Redis
+) -> None:
+    queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *", "tz": "UTC"}, {"name": "report"})
+    assert findings() == []
+    [key] = redis.keys(queue.to_key("repeat:nightly:*"))
+    redis.delete(key)
+    redis.delete(queue.to_key("delayed"), queue.to_key("marker"))
+    assert repaired(doctor, findings, "BR112")
+    assert redis.exists(key)
+
+
+def test_an_event_stream_that_is_too_short_is_named(
+    queue: Queue, findings: Findings, redis: Redis, redis_url: str
+) -> None:
+    queue.add("send")
+    redis.hset(queue.to_key("meta"), "opts.maxLenEvents", 200)
+    for _ in range(300):
+        redis.xadd(queue.to_key("events"), {"event": "drained"})
+    assert findings() == []
+    with QueueEvents(queue.name, url=redis_url) as events:
+        events.wait_until_ready()
+        wait_until(lambda: queue.get_queue_events())
+        assert codes(findings()) == ["BR113"]
+        redis.hset(queue.to_key("meta"), "opts.maxLenEvents", 0)
+        assert codes(findings()) == ["BR113"]
+        redis.hset(queue.to_key("meta"), "opts.maxLenEvents", 10_000)
+        assert findings() == []
+
+
+def test_finished_jobs_without_a_rule_are_named(
+    queue: Queue, findings: Findings, redis: Redis, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bullrush.doctor.checks.keys._MANY", 10)
+    for opts in ({}, {"remove_on_complete": {"count": 1_000}}):
+        queue.add_bulk([{"name": "send", "opts": opts} for _ in range(10)])
+        with Worker(queue.name, lambda job: None, url=redis_url) as worker:
+            worker.run(until="empty")
+        assert findings() == [], "they are young"
+        ids = redis.zrange(queue.to_key("completed"), 0, 9)
+        redis.zadd(queue.to_key("completed"), {id: now_ms() - 30 * 86_400_000 for id in ids})
+        assert codes(findings()) == ([] if opts else ["BR114"])
+        for id in ids:
+            redis.zadd(queue.to_key("completed"), {id: now_ms() - 1_000})
+
+
+def test_many_jobs_that_failed_are_named(queue: Queue, findings: Findings, redis: Redis, redis_url: str) -> None:
+    def handle(job: Job) -> None:
+        if job.name == "broken":
+            raise ValueError
+
+    queue.add_bulk([{"name": "broken"} for _ in range(100)])
+    with Worker(queue.name, handle, url=redis_url) as worker:
+        worker.run(until="empty")
+        [finding] = findings()
+        assert (finding.code, finding.severity) == ("BR116", "warning")
+        assert finding.detail == "100 jobs failed in the last hour, and 0 that are kept completed"
+        queue.add_bulk([{"name": "send"} for _ in range(901)])
+        worker.run(until="empty")
+    assert findings() == [], "it is less than a tenth"
+    redis.delete(queue.to_key("completed"))
+    redis.zadd(queue.to_key("failed"), {id: now_ms() - 7_200_000 for id in redis.zrange(queue.to_key("failed"), 0, -1)})
+    assert findings() == [], "they are old"
+
+
+@pytest.mark.parametrize("version", ["bullmq:4.17.0", "bullmq:7.0.1"])
+def test_a_version_that_does_not_fit_is_named(queue: Queue, findings: Findings, redis: Redis, version: str) -> None:
+    queue.add("send")
+    redis.hset(queue.to_key("meta"), "version", version)
+    [finding] = findings()
+    assert finding.code == "BR115" and version in finding.detail
