@@ -25,6 +25,7 @@ from bullrush.scheduler.options import JobTemplate, RepeatOptions
 from bullrush.scheduler.scheduler import SchedulerOptions
 from bullrush.tasks import TaskOptions
 from bullrush.telemetry.protocol import JobTelemetry
+from bullrush.values.checks import PAYLOAD_LIMIT
 from bullrush.values.naming import camel
 from bullrush.worker.options import LimiterOptions, MetricsOptions, WorkerOptions, WorkerSettings
 from docs.build.typed_dicts import Member, descriptions, members
@@ -59,6 +60,7 @@ _UNITS: Final = {
     "age": "seconds",
     "size_limit": "bytes",
     "max_error_size": "bytes",
+    "payload_limit": "bytes",
     "every": "ms",
 }
 
@@ -97,12 +99,13 @@ def tables() -> dict[str, Options]:
     worker = {one.name: one.default for one in dataclasses.fields(WorkerSettings)} | {
         "url": _URL,
         "prefetch": Words("adaptive"),
+        "payload_limit": Words(f"{PAYLOAD_LIMIT:,} for results"),
         "lock_renew_time": Words("half of `lock_duration`"),
     }
     streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
     here = (
-        f"{_OURS} fan_out batch_handler batch_size prefetch max_error_size max_backoff run timeout isolation unknown"
+        f"{_OURS} fan_out batch_handler batch_size prefetch max_error_size payload_limit max_backoff run timeout isolation unknown"
         " classify notify share_rate_limit claim scan_depth profile routes_only strict"
     )
     return {
@@ -114,9 +117,11 @@ def tables() -> dict[str, Options]:
                 "skip_metas_update": False,
                 "fan_out": False,
                 "notify": False,
+                "durable": False,
+                "payload_limit": PAYLOAD_LIMIT,
                 "timeout": queue._DEFAULT_TIMEOUT,
             },
-            f"{_OURS} fan_out notify timeout",
+            f"{_OURS} fan_out notify durable payload_limit timeout",
         ),
         "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all"), "wake": False}, "target wake"),
         "Target": _of(Target, {"mode": "all", "fallback": "base"}, None),
@@ -136,7 +141,15 @@ def tables() -> dict[str, Options]:
         ),
         "QueueEventsProducerOptions": _of(QueueEventsProducerOptions, _HANDLE, _OURS),
         "FlowOptions": _of(
-            FlowOptions, {**_HANDLE, "fan_out": False, "timeout": flow._DEFAULT_TIMEOUT}, f"{_OURS} fan_out timeout"
+            FlowOptions,
+            {
+                **_HANDLE,
+                "fan_out": False,
+                "durable": False,
+                "payload_limit": PAYLOAD_LIMIT,
+                "timeout": flow._DEFAULT_TIMEOUT,
+            },
+            f"{_OURS} fan_out durable payload_limit timeout",
         ),
         "SchedulerOptions": _of(SchedulerOptions, {**_HANDLE, "timeout": scheduler._DEFAULT_TIMEOUT}, "timeout"),
         "RepeatOptions": _of(RepeatOptions, {"tz": "UTC", "immediately": False, "count": 0}, "dst"),
