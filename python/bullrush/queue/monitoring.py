@@ -14,6 +14,7 @@ from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
 from bullrush.queue.due import due_work
 from bullrush.queue.getters import QueueGetters
+from bullrush.url import database
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, read_number
 from bullrush.values.naming import to_key
@@ -49,9 +50,9 @@ class QueueMonitoring(QueueGetters[JobT]):
     async def get_workers(self) -> list[dict[str, str]]:
         """Return the connected workers of the queue and of its routes, from all programs and languages.
 
-        A worker with a profile is a worker of the queue. Each has the fields of Redis' CLIENT LIST. ``name`` is the
-        queue's name. ``rawname`` is the name of the
-        connection; it ends in ``:w:<name>`` if the worker has a name.
+        A worker with a profile is a worker of the queue; one of a queue of this name in another database is not. Each
+        has the fields of Redis' CLIENT LIST. ``name`` is the queue's name. ``rawname`` is the name of the connection;
+        it ends in ``:w:<name>`` if the worker has a name.
         """
         return await self._workers()
 
@@ -75,11 +76,12 @@ class QueueMonitoring(QueueGetters[JobT]):
             if "unknown" not in str(error).lower():
                 raise
             return [{"name": "GCP does not support client list"}]
+        here = str(database(self._url))  # a queue of the same name in another database is another queue
         bases = {f"{self.prefix}:{base64.b64encode(queue.encode()).decode()}": queue for queue in queues}
         clients = []
         for line in listed.decode(errors="replace").splitlines():
             client = {key: value for key, _, value in (part.partition("=") for part in line.split(" "))}
-            name = client.get("name", "")
+            name = client.get("name", "") if client.get("db", here) == here else ""
             for queue in (bases.get(base) for base in _beginnings(name, endings)):
                 if queue is not None:
                     clients.append({**client, "name": queue, "rawname": name})

@@ -69,6 +69,12 @@ impl Endpoint {
         }
     }
 
+    /// The number of the database.
+    #[must_use]
+    pub fn database(&self) -> i64 {
+        self.login.db()
+    }
+
     pub(super) fn login(&self) -> &RedisConnectionInfo {
         &self.login
     }

@@ -90,8 +90,11 @@ async fn count_connected(link: &Link, routes: &mut [RouteStatus]) -> Result<()> 
     };
     let places: HashMap<String, usize> =
         routes.iter().enumerate().map(|(at, route)| (route.keys.client_name(), at)).collect();
+    // A queue of the same name in another database is another queue.
+    let here = link.endpoint().database().to_string();
     for client in listed.lines() {
-        let Some(name) = client.split(' ').find_map(|field| field.strip_prefix("name=")) else { continue };
+        let field = |name| client.split(' ').find_map(|field| field.strip_prefix(name));
+        let Some(name) = field("name=").filter(|_| field("db=").is_none_or(|db| db == here)) else { continue };
         let mut named = name.match_indices(":w:").map(|(end, _)| &name[..end]);
         if let Some(at) = places.get(name).or_else(|| named.find_map(|queue| places.get(queue))) {
             routes[*at].workers += 1;

@@ -178,11 +178,12 @@ def test_workers_of_another_database_are_no_workers_of_the_queue(
     queue: Queue, findings: Findings, redis_url: str
 ) -> None:
     add_long_ago(queue)
-    with Worker(queue.name, lambda job: None, url=redis_url.replace("/0", "/1"), name="there", autorun=True):
-        wait_until(queue.get_workers)
+    other = redis_url.replace("/0", "/1")
+    with Worker(queue.name, lambda job: None, url=other, name="there", autorun=True):
+        wait_until(Queue(queue.name, url=other).get_workers)
         assert codes(findings()) == ["BR107"]
     twin = worker_name(queue, "twin")
-    with connected_as(redis_url, twin), connected_as(redis_url.replace("/0", "/1"), twin):
+    with connected_as(redis_url, twin), connected_as(other, twin):
         assert codes(findings()) == ["BR108"], "it has no twin here"
 
 

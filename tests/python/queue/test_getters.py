@@ -181,6 +181,13 @@ def test_workers_are_listed_while_they_are_connected(queue: Queue, worker: Calla
     wait_until(lambda: [client["rawname"][-5:] for client in queue.get_workers()] == [":w:w1"])
 
 
+def test_a_worker_of_another_database_is_no_worker_of_the_queue(queue: Queue, redis_url: str) -> None:
+    other = redis_url.replace("/0", "/1")
+    with Worker(queue.name, lambda job: None, url=other) as worker:
+        worker.wait_until_ready()
+        assert (Queue(queue.name, url=other).get_workers_count(), queue.get_workers_count()) == (1, 0)
+
+
 def test_a_worker_has_its_name_again_after_its_connection_was_cut(
     queue: Queue, worker: Callable[..., Worker], redis: Redis
 ) -> None:

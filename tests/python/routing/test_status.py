@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import FlowProducer, Queue, _core, aio
+from bullrush import FlowProducer, Queue, Worker, _core, aio
 from bullrush.errors import InvalidOptionError
 from tests.waiting import wait_until
 
@@ -105,6 +105,17 @@ def test_a_route_without_a_worker_is_reported_once_and_counted(
     assert len(warnings) == 1
     assert f"{queue.name}~cap.gpu" in warnings[0]
     assert "2 wait, the oldest for 12" in warnings[0]
+
+
+def test_a_worker_of_a_route_counts_if_it_is_in_the_same_database(queue: Queue, redis_url: str) -> None:
+    queue.add("a", target=GPU)
+    other = redis_url.replace("/0", "/1")
+    with Worker(queue.route(GPU).name, lambda job: None, url=other, autorun=True) as there:
+        there.wait_until_ready()
+        assert [route.workers for route in queue.route_status()] == [0]
+    with Worker(queue.route(GPU).name, lambda job: None, url=redis_url, autorun=True) as here:
+        here.wait_until_ready()
+        assert [route.workers for route in queue.route_status()] == [1]
 
 
 def test_one_worker_looks_after_the_routes_and_hands_over_when_it_ends(queue: Queue, redis: Redis, keeper: Any) -> None:

@@ -106,6 +106,28 @@ def test_a_run_that_ends_by_itself_does_not_wait_for_a_hung_thread(
     returned.set()
 
 
+def test_a_run_does_not_wait_for_a_thread_of_asyncio_that_a_job_has_left(queue: Queue, worker: Callable) -> None:
+    returned = threading.Event()
+    ended: list[bool] = []
+
+    async def leaves_a_thread(job: Job) -> None:
+        await asyncio.to_thread(lambda: ended.append(returned.wait(50)))
+
+    queue.add("n")
+    stats = worker(leaves_a_thread, timeout=100).run(until="drained")
+    assert (stats.failed, ended) == (1, [])
+    returned.set()
+
+
+def test_the_thread_of_asyncio_that_a_job_waits_for_ends_before_the_job(queue: Queue, worker: Callable) -> None:
+    async def waits_for_a_thread(job: Job) -> int:
+        return await asyncio.to_thread(int, "42")
+
+    job = queue.add("n")
+    worker(waits_for_a_thread).run(until="drained")
+    assert queue.get_job(job.id).returnvalue == 42
+
+
 def test_handlers_in_time_are_left_alone(queue: Queue, worker: Callable) -> None:
     queue.add_bulk([{"name": "n", "data": n} for n in range(500)])
     stats = worker(lambda job: job.data, timeout=5_000, concurrency=4).run(until="drained")

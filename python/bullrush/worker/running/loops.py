@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from bullrush.base.cancellation import task_starter, was_cancelled
@@ -233,6 +234,18 @@ class LoopThreadRunner(LoopRunner):
 
     async def _serve_when_ready(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(_Threads(thread_name_prefix="asyncio"))
         self._ready.set()
         async with self.lifespan():
             await self.serve()
+
+
+class _Threads(ThreadPoolExecutor):
+    """The threads of `asyncio.to_thread`.
+
+    The end of a loop waits for them, without limit before Python 3.12. A job that has timed out may have left a call in one.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+        """Let the threads end; do not wait for them."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures)

@@ -33,6 +33,10 @@ def pool(job):
     global kept
     kept = ThreadPoolExecutor()
     kept.submit(int).result()
+async def asyncio_thread(job):
+    import asyncio
+    atexit.register(call_at_exit)
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, 60)
 """
 
 
@@ -46,6 +50,16 @@ def test_a_thread_that_a_handler_left_is_named_and_does_not_keep_the_process(sta
     command = start("leaving:thread", "-Q", queue.name, "--burst", "--shutdown-timeout", "1")
     assert command.ends() == 0, command.output
     assert command.output.count("threads that are not daemons still run: left-alone; the process ends in 0.5 s") == 1
+    assert command.output.count("called at exit") == 1, command.output
+
+
+def test_a_call_that_a_handler_left_in_a_thread_of_asyncio_does_not_keep_the_process(
+    start: Start, queue: Queue
+) -> None:
+    queue.add("n")
+    command = start("leaving:asyncio_thread", "-Q", queue.name, "--burst", "--shutdown-timeout", "1")
+    assert command.ends() == 0, command.output
+    assert command.output.count("threads that are not daemons still run: asyncio_0; the process ends in") == 1
     assert command.output.count("called at exit") == 1, command.output
 
 
