@@ -53,6 +53,8 @@ pub struct HeldJob {
     settled: AtomicBool,
     /// The job has an outcome, but its handler still runs.
     pub overdue: AtomicBool,
+    /// Its handler has said that it must not be retried.
+    pub discarded: AtomicBool,
     /// Its handler has limited the queue, and the reply that tells for how long has not come yet.
     pub limiting: AtomicBool,
 }
@@ -76,6 +78,7 @@ impl HeldJob {
             stamped: AtomicBool::new(claim != Claim::Ahead),
             settled: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
+            discarded: AtomicBool::new(false),
             limiting: AtomicBool::new(false),
         }
     }

@@ -72,6 +72,8 @@ class CoreWorker:
         Raises:
             ClosedError: the worker has ended without waiting for this job; another worker will run it again.
         """
+    def discard(self, record: JobRecord) -> None:
+        """Do not retry the job if Redis refuses its result and it fails for that."""
     def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None, details: object = None) -> None:  # fmt: skip
         """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry); ``details``: see `complete`."""
     def needs_strategy(self, record: JobRecord) -> str | None:

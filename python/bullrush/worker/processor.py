@@ -85,6 +85,8 @@ class Processor(Generic[JobT]):
             except BaseException as error:
                 end = self._fail(record, job, error) or end
             else:
+                if job.discarded:
+                    self._core.discard(record)
                 try:
                     complete(record, result, job if on_completed or on_failed else None)
                 except ClosedError:
@@ -171,6 +173,8 @@ class Processor(Generic[JobT]):
             result = NULL if value is None else encode(value, "returnvalue")
         except BaseException as error:
             return error
+        if job.discarded:
+            self._core.discard(record)
         self._submit(
             record, self._core.complete, result, job if self._completed_listeners or self._failed_listeners else None
         )

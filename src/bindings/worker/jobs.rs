@@ -1,5 +1,6 @@
 //! Jobs: a worker takes them, and hands in their outcomes.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -103,6 +104,12 @@ impl CoreWorker {
         }
         let value = value.to_vec();
         self.submit(py, record, details, |job| Outcome::Completed { job, value })
+    }
+
+    fn discard(&self, record: &PyJobRecord) {
+        if let Some(job) = record.held_job() {
+            job.discarded.store(true, Ordering::Relaxed);
+        }
     }
 
     #[pyo3(signature = (record, reason, stack, retry, delay, details=None))]

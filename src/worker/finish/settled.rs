@@ -1,5 +1,6 @@
 //! What became of a job whose outcome was sent.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::error::Error;
@@ -58,7 +59,9 @@ pub(super) fn accepted(outcome: finish::JobResult, finished_on: i64) -> Settleme
 pub(super) fn refused(error: Error, job: &Arc<HeldJob>, outcome: &finish::JobResult) -> Settlement {
     let completing = matches!(outcome, finish::JobResult::Completed { .. });
     let (kind, class, retry) = match &error {
-        Error::Code { code: -4, .. } if completing => ("Error", "PendingDependenciesError", true),
+        Error::Code { code: -4, .. } if completing => {
+            ("Error", "PendingDependenciesError", !job.discarded.load(Ordering::Relaxed))
+        }
         Error::TooLarge(_) if completing => ("TooLargeError", "TooLargeError", false),
         Error::Code { code: -9, .. } if completing => ("UnrecoverableError", "FailedChildrenError", false),
         _ => return Settlement::Lost(error),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -73,6 +74,24 @@ def test_a_discarded_job_is_not_retried(queue: Queue, worker: Make) -> None:
     queue.add("n", attempts=5)
     assert worker(handler).run(until="drained").retried == 0
     assert failed(queue).failed_reason == "ValueError"
+
+
+@pytest.mark.parametrize("kind", ["def", "async def", "batch"])
+def test_a_discarded_job_that_cannot_be_completed_is_not_retried(queue: Queue, worker: Make, kind: str) -> None:
+    """Its new child is not done: Redis refuses its result."""
+
+    def handler(job: Job) -> None:
+        queue.add("child", parent={"id": job.id, "queue": queue.to_key("").rstrip(":")}, delay=60_000)
+        job.discard()
+
+    async def async_handler(job: aio.Job) -> None:
+        handler(job)  # type: ignore[arg-type]
+
+    queue.add("n", attempts=5)
+    options: Any = {"batch_handler": lambda jobs: [handler(job) for job in jobs], "batch_size": 2}
+    made = worker(**options) if kind == "batch" else worker(handler if kind == "def" else async_handler)
+    assert made.run(until="drained", max_jobs=1).retried == 0
+    assert failed(queue).failed_reason == "Job 1 has pending dependencies. moveToFinished"
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
