@@ -16,6 +16,7 @@ from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.handlers.given import given_handlers
+from bullrush.worker.lanes.held import ids_by_queue
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import log_close, log_start, log_without_effect, logs_failures
@@ -155,9 +156,12 @@ class WorkerCalls(MetricsCalls[JobT]):
     def _emit_closed(self) -> None:
         if self._run is not None:
             core = self._run.core
-            log_close(self, core.stats(), core.held_ids())
+            log_close(self, core.stats(), ids_by_queue(core.held_ids(), self._unfinished(), self.shown_queues))
         self.emit("closed")
         self._listeners.expire(now=True)
+
+    def _unfinished(self) -> list[JobRecord]:
+        return [] if self._run is None else self._run.runner.unfinished()
 
     def _new_core(self) -> CoreWorker:
         return CoreWorker(

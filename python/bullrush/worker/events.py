@@ -13,6 +13,7 @@ from bullrush.job.job import JobCalls, JobT
 from bullrush.rights import lacks
 from bullrush.url import address, user_of
 from bullrush.values.encoding import JSON, decode
+from bullrush.worker.lanes.held import queue_of
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import LOG, log_failed, log_retrying, log_rights
@@ -76,6 +77,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         """Internal: the names of these queues in one text."""
         return ", ".join(self.queue_names)
 
+    def shown_job(self, job_id: str, queue: str | None) -> str:
+        """Internal: name a job in a text: by its queue, too, in a worker of several queues, since ids are per queue."""
+        return job_id if self._sources is None or queue is None else f"{job_id} of queue {queue!r}"
+
     def told_rights(self, missing: Sequence[str]) -> str:
         """Internal: say which rights the user of the URL lacks."""
         return lacks(missing, "worker", user_of(self._url))
@@ -129,7 +134,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         elif kind == "stalled":
             queue, _, job_id = text.partition(":")
             fields = {"job_id": job_id, "queue": queue}
-            LOG.warning("Job %s had stalled: its worker stopped renewing its lock", job_id, extra=fields)
+            text = "Job %s had stalled: its worker stopped renewing its lock"
+            LOG.warning(text, self.shown_job(job_id, queue), extra=fields)
             emit(kind, job_id)
         elif kind == "cancelled":
             token, _, job_id = text.partition(" ")
@@ -145,19 +151,20 @@ class WorkerEvents(JobHandle, Generic[JobT]):
                 text,
                 waiting,
                 age // 1000,
-                extra={"queue": self.name},
+                extra={"queue": self.shown_queues},
             )
             emit(kind, text, waiting)
         elif kind == "rights":
             log_rights(self, text.split())
         elif kind == "warning":
-            LOG.warning("%s", text, extra={"queue": self.name})
+            LOG.warning("%s", text, extra={"queue": self.shown_queues})
         elif kind == "notice":
-            LOG.info("%s", text, extra={"queue": self.name})
+            LOG.info("%s", text, extra={"queue": self.shown_queues})
         elif kind == "lock_lost":
             token, _, job_id = text.partition(" ")
-            lost = JobLockMissingError(f"could not renew lock for job {job_id}")
-            LOG.warning("%s", lost)
+            of = queue_of(self._unfinished(), job_id, token)
+            lost = JobLockMissingError(f"could not renew lock for job {self.shown_job(job_id, of)}")
+            LOG.warning("%s", lost, extra={"job_id": job_id, "queue": of or self.shown_queues})
             self._cancel(job_id, token)
             emit("lock_renewal_failed", [job_id])
             emit("error", lost)
@@ -177,15 +184,15 @@ class WorkerEvents(JobHandle, Generic[JobT]):
                 "noeviction (it is %s)",
                 address(self._url),
                 text,
-                extra={"queue": self.name},
+                extra={"queue": self.shown_queues},
             )
         elif kind == "checks_skipped":
             LOG.warning(
                 "%s of 100 checks for stalled jobs of queue %r were skipped, since the ones before took too long: raise "
                 "stalled_interval, or see why Redis is slow",
                 text,
-                self.name,
-                extra={"queue": self.name},
+                self.shown_queues,
+                extra={"queue": self.shown_queues},
             )
         elif kind == "dropped":
             LOG.warning("%r: %s events were dropped: its listeners are too slow", self, text)
@@ -232,3 +239,7 @@ class WorkerEvents(JobHandle, Generic[JobT]):
 
     def _cancel(self, job_id: str, token: str) -> None:
         """Stop the handler of the job that was taken under this token."""
+
+    def _unfinished(self) -> list[JobRecord]:
+        """Return the jobs that handlers have, without those that have an outcome."""
+        return []

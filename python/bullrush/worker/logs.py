@@ -38,7 +38,7 @@ def log_start(worker: Any, url: str, concurrency: int) -> None:
         concurrency,
         "" if worker.profile is None else f", profile {dumps(worker.profile).decode()}",
         __version__,
-        extra={"queue": worker.name},
+        extra={"queue": worker.shown_queues},
     )
 
 
@@ -50,7 +50,7 @@ def log_without_effect(worker: Any, settings: Any) -> None:
             "%s=True has no effect: the worker of queue %r has no profile, so it serves no routes",
             name,
             worker.shown_queues,
-            extra={"queue": worker.name},
+            extra={"queue": worker.shown_queues},
         )
 
 
@@ -60,22 +60,22 @@ def log_rights(worker: Any, missing: list[str]) -> None:
         text = f"{worker.told_rights(missing)}. Until then calls fail, and the worker tries again"
     else:
         text = "the user of the URL has all rights that a worker needs now"
-    LOG.warning("%r: %s", worker, text, extra={"queue": worker.name})
+    LOG.warning("%r: %s", worker, text, extra={"queue": worker.shown_queues})
 
 
-def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
-    """Log that a run has ended, and which jobs it has left: it was closed by force, or its time to close was over."""
-    if left:
-        ids = left[:_MOST_IDS]
+def log_close(worker: Any, counts: dict[str, int], left: dict[str, list[str]]) -> None:
+    """Log that a run has ended, and which jobs of which queue it has left: it was closed by force, or out of time."""
+    for queue, ids in left.items():
+        shown = ids[:_MOST_IDS]
         LOG.warning(
             "%s left %d unfinished %s of queue %r, which any worker runs again when the locks expire: %s%s",
             worker.worker_name,
-            len(left),
-            "job" if len(left) == 1 else "jobs",
-            worker.shown_queues,
-            ", ".join(ids),
-            ", ..." if len(left) > len(ids) else "",
-            extra={"queue": worker.name, "job_ids": ids},
+            len(ids),
+            "job" if len(ids) == 1 else "jobs",
+            queue,
+            ", ".join(shown),
+            ", ..." if len(ids) > len(shown) else "",
+            extra={"queue": queue, "job_ids": shown},
         )
     LOG.info(
         "%s stopped working on queue %r: %d completed, %d failed, %d retried",
@@ -84,7 +84,7 @@ def log_close(worker: Any, counts: dict[str, int], left: list[str]) -> None:
         counts["completed"],
         counts["failed"],
         counts["retried"],
-        extra={"queue": worker.name},
+        extra={"queue": worker.shown_queues},
     )
 
 

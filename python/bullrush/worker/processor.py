@@ -38,6 +38,9 @@ class Observer(Protocol):
     def listeners_of(self, event: str) -> Sized:
         """Return a collection that is not empty while an event has listeners."""
 
+    def shown_job(self, job_id: str, queue: str | None) -> str:
+        """Name a job in a text."""
+
     def job_started(self, job: JobCalls) -> None:
         """Emit ``active`` for a job whose handler starts now."""
 
@@ -232,7 +235,8 @@ class Processor(Generic[JobT]):
     def _log_dropped(self, record: JobRecord) -> None:
         _log.warning(
             "Job %s ended after the worker's deadline to close: its result is dropped and another worker will run it again",
-            record.id,
+            self._observer.shown_job(record.id, record.queue_name),
+            extra={"job_id": record.id, "queue": record.queue_name},
         )
 
 

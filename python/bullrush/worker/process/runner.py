@@ -252,10 +252,10 @@ class ProcessRunner(ThreadRunner):
         """Kill all processes that run jobs."""
         self._children.kill_running()
 
-    def _work(self) -> None:
+    def _work(self, number: int) -> None:
         try:
             with self._children.started():
-                super()._work()
+                super()._work(number)
         except BaseException as error:
             self.on_error(error)
 

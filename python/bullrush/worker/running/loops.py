@@ -94,6 +94,11 @@ class LoopRunner:
         """Cancel all tasks: the worker's deadline to close has passed."""
         self._on_loop(self._cancel_all)
 
+    def unfinished(self) -> list[JobRecord]:
+        """Return the jobs of all tasks, and of the threads of plain functions, without those that have an outcome."""
+        on_loop = [record for records in list(self._tasks.values()) for record in records if not record.settled]
+        return on_loop + ([] if self.plain is None else self.plain.unfinished())
+
     def join(self) -> None:
         """Wait for the threads of plain functions. `on_end` was called after the last task."""
         if self.plain is not None:

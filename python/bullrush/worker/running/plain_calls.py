@@ -50,6 +50,10 @@ class PlainCalls:
         """Let the threads end after the jobs that they have."""
         self._jobs.put(None)
 
+    def unfinished(self) -> list[JobRecord]:
+        """Return the jobs of its threads; see `ThreadRunner.unfinished`."""
+        return self._threads.unfinished()
+
     def join(self) -> None:
         """Wait until the threads have ended."""
         self._threads.join()

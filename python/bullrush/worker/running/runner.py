@@ -33,6 +33,9 @@ class Runner(Protocol):
     def cancel_all(self) -> None:
         """Stop all running handlers: the worker's deadline to close has passed."""
 
+    def unfinished(self) -> list[JobRecord]:
+        """Return the jobs that handlers have, without those that have an outcome."""
+
     def join(self) -> None:
         """Wait until the last handler has returned."""
 

@@ -39,6 +39,8 @@ class ThreadRunner:
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._alive = 0
+        #: The jobs that each thread took last.
+        self._taken: dict[int, list[JobRecord]] = {}
 
     def start(self) -> None:
         """Start all threads."""
@@ -49,7 +51,10 @@ class ThreadRunner:
         with self._lock:
             while len(self._threads) < slots:
                 # Not daemons: the interpreter would stop daemon threads in the middle of a job.
-                thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=False)
+                number = len(self._threads)
+                thread = threading.Thread(
+                    target=self._work, args=(number,), name=f"{self._name}-{number}", daemon=False
+                )
                 self._alive += 1
                 try:
                     thread.start()
@@ -63,6 +68,10 @@ class ThreadRunner:
 
     def cancel_all(self) -> None:
         """Do nothing; see `cancel`."""
+
+    def unfinished(self) -> list[JobRecord]:
+        """Return the jobs that handlers have, without those that have an outcome."""
+        return [record for records in list(self._taken.values()) for record in records if not record.settled]
 
     def join(self) -> None:
         """Wait until the last handler has returned."""
@@ -80,11 +89,12 @@ class ThreadRunner:
     def give_back(self) -> None:
         """Do nothing; see `is_lost`."""
 
-    def _work(self) -> None:
-        take, process, batch_size = self._core.take, self._process, self._batch_size
+    def _work(self, number: int) -> None:
+        take, process, batch_size, taken = self._core.take, self._process, self._batch_size, self._taken
         records: list[JobRecord] | None = None
         try:
             while (records := take(batch_size, _WAIT_MS)) is not None:
+                taken[number] = records
                 if (end := process(records)) is not None:
                     self.on_error(end)
         except BaseException as error:
