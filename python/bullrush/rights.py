@@ -133,6 +133,11 @@ def acl_rule(
     )
 
 
+def hides_others(missing: Collection[str]) -> bool:
+    """Tell whether others cannot be tried without the rights that are missing."""
+    return " ".join(missing) in _NEEDED_TO_LOOK
+
+
 def lacks(missing: Collection[str], role: str, user: str | None) -> str:
     """Return a sentence that says which rights are missing, and how an administrator gives them.
 
@@ -144,7 +149,7 @@ def lacks(missing: Collection[str], role: str, user: str | None) -> str:
     words = " ".join(missing)
     named = f"user {user!r}" if user else "the user of the URL"
     name = user or "USER"
-    if words in _NEEDED_TO_LOOK:
+    if hides_others(missing):
         # To give this right alone would only lead to the next refusal.
         return (
             f"{named} lacks rights that a {role} needs: at least {words}, without which others cannot be tried. "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bullrush.cli.terminal.asking import add_yes, confirm
-from bullrush.cli.terminal.ending import FAILED, NO_REDIS, CommandError
+from bullrush.cli.terminal.ending import FAILED, NO_REDIS, USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, url_of
 from bullrush.cli.terminal.output import cell, say, write, write_json
 from bullrush.errors import BullrushError, RedisServerError
@@ -32,7 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("server", nargs="?", metavar="URL", help="the URL of Redis; the same as --url")
     parser.add_argument(
-        "--queue", action="append", default=[], metavar="QUEUE", help="only this queue; may be repeated"
+        "--queue",
+        action="append",
+        default=[],
+        metavar="QUEUE",
+        help="only this queue, with its routes; may be repeated",
     )
     parser.add_argument(
         "--role",
@@ -61,11 +65,13 @@ def run(options: argparse.Namespace) -> int:
     """
     from bullrush.doctor.finding import Report
 
-    options.url = options.server or options.url
     report = Report()
     try:
         from bullrush.doctor import Doctor
 
+        if options.server and options.url:
+            raise CommandError("give the URL once, as URL or as --url", USAGE)
+        options.url = options.server or options.url
         for name in options.queue:
             check_queue_name(name)
         roles = {"roles": options.role} if options.role else {}
@@ -85,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(str(error), NO_REDIS) from None
         raise
     # What has passed by itself meanwhile was not repaired.
-    fixed = [(finding, True) for finding in first.findings if finding.about.repair and not left.has(finding)]
+    fixed = [(finding, True) for finding in first.findings if finding.fixable and not left.has(finding)]
     findings = [*fixed, *((finding, False) for finding in left.findings)]
     if options.json:
         _write_json(findings, left, options)
@@ -120,7 +126,7 @@ def _write_json(
 
 def _repaired(doctor: Doctor, findings: Sequence[Finding], options: argparse.Namespace) -> bool:
     """Repair what is safe to repair; tell whether something was done."""
-    repairable = [finding for finding in findings if finding.about.repair]
+    repairable = [finding for finding in findings if finding.fixable]
     if not repairable:
         return False
     for finding in repairable:
@@ -139,8 +145,8 @@ def _print(findings: Sequence[tuple[Finding, bool]], report: Report, place: str)
         kind = "fixed" if fixed else finding.severity
         write(f"{kind:8} {finding.code}  {_of(finding)}{finding.about.title}: {finding.detail}{_ids(finding)}")
         if not fixed:
-            also = " --fix does it." if finding.about.repair else ""
-            write(f"{_INDENT}{finding.about.advice}.{also}")
+            also = " --fix does it." if finding.fixable else ""
+            write(f"{_INDENT}{finding.advice}.{also}")
     for text in report.skipped:
         say(f"not checked: {text}")
     left = [finding.severity for finding, fixed in findings if not fixed]

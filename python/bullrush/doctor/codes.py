@@ -157,7 +157,8 @@ CODES: Final[dict[str, Code]] = {
     "BR201": Code(
         "Jobs that have not run are in no list and no set",
         "fault",
-        "Add them again, or remove them with Queue.remove_orphaned_jobs(): no worker will ever find them",
+        "Remove them with Queue.remove_orphaned_jobs(), then add again what is still wanted: no worker will ever find them, and "
+        "while they are there an add with the same id is a duplicate",
     ),
     "BR202": Code(
         "Finished jobs are in no set",
@@ -174,8 +175,8 @@ CODES: Final[dict[str, Code]] = {
     "BR204": Code(
         "Jobs are in two places",
         "fault",
-        "Take each out of the wrong one, with `LREM KEY 0 ID` for a list (wait, paused, active) and `ZREM KEY ID` for the "
-        "others, or it runs twice; tell us how it came about",
+        "Take each out of the wrong one, with `LREM bull:QUEUE:STATE 0 ID` for a list (wait, paused, active) and `ZREM "
+        "bull:QUEUE:STATE ID` for the others, or it runs twice; tell us how it came about",
     ),
     "BR205": Code(
         "A parent waits for children that do not exist",

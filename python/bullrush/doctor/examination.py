@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
@@ -13,8 +13,8 @@ from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, se
 from bullrush.doctor.deep import read_jobs
 from bullrush.doctor.finding import Finding, NotCheckedError, Report, counted
 from bullrush.doctor.nodes import Nodes
-from bullrush.doctor.reading import ANY_QUEUE, Patient, Server
-from bullrush.doctor.repairs import REPAIRS, repair
+from bullrush.doctor.reading import ANY_QUEUE, Patient, Server, texts
+from bullrush.doctor.repairs import repair
 from bullrush.doctor.together import groups, together
 from bullrush.errors import (
     BullrushError,
@@ -24,6 +24,7 @@ from bullrush.errors import (
     RedisVersionError,
 )
 from bullrush.queue.discovery import QueueScan
+from bullrush.routing import route_base
 
 _Subject = TypeVar("_Subject", Server, Patient)
 _ServerCheck = Callable[[Server], Awaitable[list[Finding]]]
@@ -125,7 +126,7 @@ class Doctor:
         Returns:
             Why it cannot be repaired; None if it has been.
         """
-        if finding.code not in REPAIRS:
+        if not finding.fixable:
             return "there is no safe repair"
         patient = self._nodes.patient(finding.queue or ANY_QUEUE)
         return "its server does not answer" if patient is None else run_blocking(repair(patient, finding))
@@ -134,11 +135,12 @@ class Doctor:
         await self._nodes.find()
         await self._reach()
         on_cluster = await self._is_on_cluster()
-        patients = self._in_one_slot(names or await self._find(), on_cluster=on_cluster)
+        every = await self._with_routes(names) if names else await self._find()
+        patients = self._in_one_slot(every, on_cluster=on_cluster)
         await self._examine_servers(patients)
         if self._machine:
             self._report.findings += machine.embedded_servers()
-        examined, suspects = await self._examine_queues(patients, named=bool(names))
+        examined, suspects = await self._examine_queues(patients, named=frozenset(names))
         await self._look_again(suspects)
         if deep:
             await self._examine_jobs(examined)
@@ -146,17 +148,23 @@ class Doctor:
 
     async def _reach(self) -> None:
         """Look whether the server answers, and which masters of a cluster do; the others are left out."""
-        for one in list(self._nodes.servers):
-            try:
-                await one.ask("PING")
-            except ConnectionLostError as error:
-                if not self._nodes.is_cluster:
-                    raise
-                self._report.findings.append(Finding("BR011", str(error)))
-                self._nodes.leave_out(one)
-            except RedisServerError as error:
-                if error.code != "NOPERM":
-                    raise
+        await together([self._reach_one(one) for one in self._nodes.servers])
+
+    async def _reach_one(self, one: Server) -> None:
+        try:
+            # The others need the time that one of a cluster might take.
+            await one.ping(self._nodes.patience if self._nodes.is_cluster else self._timeout)
+        except ConnectionLostError:
+            if not self._nodes.is_cluster:
+                raise
+            # The text of the error names the nodes of the URL.
+            self._report.findings.append(
+                Finding("BR011", f"{one.address}: no answer within {self._nodes.patience:,} ms")
+            )
+            self._nodes.leave_out(one)
+        except RedisServerError as error:
+            if error.code != "NOPERM":
+                raise
 
     async def _is_on_cluster(self) -> bool:
         """Tell whether keys without a hash tag are in several places, and note what this URL does not lead to."""
@@ -182,6 +190,23 @@ class Doctor:
                 for finding in await self._made(check, one):
                     at = f"{one.address}: " if one.address else ""
                     self._report.findings.append(replace(finding, detail=f"{at}{finding.detail}"))
+
+    async def _with_routes(self, names: list[str]) -> list[str]:
+        """Return queues that somebody has named with their routes."""
+        routes: list[str] = []
+        for group in groups(names):
+            routes += (route for found in await together([self._routes(name) for name in group]) for route in found)
+        return list(dict.fromkeys([*names, *routes]))
+
+    async def _routes(self, name: str) -> list[str]:
+        patient = self._nodes.patient(name)
+        if patient is None:
+            return []
+        try:
+            entries = await patient.server.ask("HGETALL", patient.key("ext:routes"))
+        except RedisServerError:
+            return []  # the look at the queue says that it is refused
+        return [route for slug in texts(entries[::2]) if route_base(route := f"{name}~{slug}") == name]
 
     async def _find(self) -> list[str]:
         """Return the names of the queues, as far as there is time."""
@@ -222,7 +247,7 @@ class Doctor:
         return patients
 
     async def _examine_queues(
-        self, patients: Sequence[Patient], *, named: bool
+        self, patients: Sequence[Patient], *, named: Collection[str]
     ) -> tuple[list[Patient], list[_Suspect]]:
         """Look at queues while there is time. Return those that could be looked at, and what has to be looked at again."""
         await self._list_clients()
@@ -233,7 +258,7 @@ class Doctor:
             if time.monotonic() > self._end:
                 self._report.skipped.append(f"{counted(left, 'queue')}: there was no time; name them with --queue")
                 break
-            found = await together([self._examine_queue(patient, named=named) for patient in group])
+            found = await together([self._examine_queue(patient, named=patient.name in named) for patient in group])
             for patient, suspicious in zip(group, found, strict=True):
                 if suspicious is not None:
                     examined.append(patient)
@@ -260,8 +285,10 @@ class Doctor:
         except RedisServerError as error:
             self._report.skipped.append(f"the queue {patient.name}: {error}")
             return None
-        if named and not exists:
-            self._report.skipped.append(f"the queue {patient.name}: it has no keys; are its name and the prefix right?")
+        if not exists:
+            if named:  # else a route that is registered and was never used, or a queue that was removed meanwhile
+                text = f"the queue {patient.name}: it has no keys; are its name and the prefix right?"
+                self._report.skipped.append(text)
             return None
         self._report.findings += broken
         suspects = []

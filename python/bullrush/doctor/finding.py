@@ -55,6 +55,8 @@ class Finding:
         ids: the jobs, schedulers, directories or rights concerned.
         fleeting: it may pass by itself, so it counts only if a second look shows it, too.
         mends_itself: workers will mend it soon, so it is a warning whatever the check says.
+        instead: what to do here, if the check's advice does not fit.
+        left_alone: ``--fix`` does nothing about this one.
     """
 
     code: str
@@ -63,6 +65,8 @@ class Finding:
     ids: tuple[str, ...] = ()
     fleeting: bool = False
     mends_itself: bool = False
+    instead: str = ""
+    left_alone: bool = False
 
     @property
     def about(self) -> Code:
@@ -74,10 +78,24 @@ class Finding:
         """How bad it is."""
         return "warning" if self.mends_itself else self.about.severity
 
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return self.instead or self.about.advice
+
+    @property
+    def fixable(self) -> bool:
+        """Whether ``--fix`` can repair it."""
+        return bool(self.about.repair) and not self.left_alone
+
+    def is_about_the_same(self, other: Finding) -> bool:
+        """Tell whether another finding is of the same check about the same queue, and is as fixable."""
+        return (self.code, self.queue, self.left_alone) == (other.code, other.queue, other.left_alone)
+
     def seen_again(self, later: list[Finding]) -> Finding | None:
         """Return what is left of the finding at a later look; None if it has passed."""
         for other in later:
-            if (self.code, self.queue) == (other.code, other.queue):
+            if self.is_about_the_same(other):
                 common = tuple(id for id in self.ids if id in frozenset(other.ids))
                 if common or not self.ids:
                     return replace(other, ids=common)
@@ -95,10 +113,10 @@ class Finding:
             "queue": self.queue,
             "title": self.about.title,
             "detail": self.detail,
-            "advice": self.about.advice,
+            "advice": self.advice,
             "ids": list(self.ids[:SHOWN]),
             "count": max(1, len(self.ids)),
-            "fixable": bool(self.about.repair),
+            "fixable": self.fixable,
             "fixed": fixed,
         }
 
@@ -123,7 +141,7 @@ class Report:
 
     def has(self, finding: Finding) -> bool:
         """Tell whether there is a finding of the same check about the same queue."""
-        return any((one.code, one.queue) == (finding.code, finding.queue) for one in self.findings)
+        return any(one.is_about_the_same(finding) for one in self.findings)
 
     def leave_consequences_out(self) -> None:
         """Leave out what another finding explains, and whose advice would be wrong then."""

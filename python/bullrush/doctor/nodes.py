@@ -37,6 +37,11 @@ class Nodes:
             return [self._any]
         return [server for server in self._masters if server not in self._left_out]
 
+    @property
+    def patience(self) -> int:
+        """How many ms one node of a cluster may take to answer."""
+        return max(self._timeout // len(_TAGS), min(self._timeout, _LEAST_PATIENCE))
+
     async def find(self) -> None:
         """Ask which servers there are, and forget what they have said."""
         self._any.forget()
@@ -51,13 +56,12 @@ class Nodes:
         """Ask the master of any slot; another one if that does not answer."""
         if self._is_one_slot:
             return await find_masters(self._any.core)
-        patience = max(self._timeout // len(_TAGS), min(self._timeout, _LEAST_PATIENCE))
         for tag in _TAGS[:-1]:
             try:
-                return await find_masters(Server(self._url, self._prefix, patience, tag).core)
+                return await find_masters(Server(self._url, self._prefix, self.patience, tag).core)
             except ConnectionLostError:
                 continue
-        return await find_masters(Server(self._url, self._prefix, patience, _TAGS[-1]).core)
+        return await find_masters(Server(self._url, self._prefix, self.patience, _TAGS[-1]).core)
 
     def leave_out(self, server: Server) -> None:
         """Take a server out, since it does not answer."""

@@ -62,16 +62,19 @@ class Server:
         self._info: dict[str, str] | None = None
         self._clients: list[dict[str, str]] | None = None
 
-    def handle(self, name: str) -> Queue:
+    def handle(self, name: str, timeout: int | None = None) -> Queue:
         """Return a queue of this server that is not checked, and whose settings are not written."""
-        return Queue(
-            name, url=self.url, prefix=self.prefix, timeout=self.timeout, skip_metas_update=True, allow_legacy=True
-        )
+        timeout = self.timeout if timeout is None else timeout
+        return Queue(name, url=self.url, prefix=self.prefix, timeout=timeout, skip_metas_update=True, allow_legacy=True)
 
     @property
     def core(self) -> Unchecked:
         """The connection. Its commands may be about the keys of any queue of this server."""
         return Unchecked(self.queue.core)
+
+    async def ping(self, timeout: int) -> None:
+        """Look whether it answers within so many ms."""
+        await reply(Unchecked(self.handle(self.queue.name, timeout).core).commands([["PING"]]))
 
     async def ask(self, *command: int | str | bytes) -> Any:
         """Return the reply of one command."""

@@ -105,6 +105,11 @@ def test_no_server_ends_with_3(run: Callable) -> None:
     assert ended.code == 3 and ended.err.count("\n") == 1
 
 
+def test_two_urls_are_a_mistake(run: Callable, redis_url: str) -> None:
+    ended = run("doctor", redis_url, "--url", "redis://127.0.0.1:1", "--json")
+    assert (ended.code, json.loads(ended.out)["error"]) == (2, "give the URL once, as URL or as --url")
+
+
 def test_json_is_json_whatever_happens(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     for url, code in (("redis://127.0.0.1:1", 3), ("http://127.0.0.1", 2), ("redis+cluster://127.0.0.1:1", 3)):
         ended = run("doctor", url, "--timeout", "200ms", "--json")

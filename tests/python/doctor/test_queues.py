@@ -145,6 +145,22 @@ def test_jobs_that_no_worker_takes_are_named(queue: Queue, findings: Findings) -
     assert findings() == []
 
 
+def test_a_queue_that_is_named_brings_its_routes(queue: Queue, doctor: Doctor, redis: Redis) -> None:
+    job = queue.add("render", target={"capabilities": ["gpu"]})
+    queue.add("render", target={"region": ["eu"]})
+    route, idle = f"{queue.name}~cap.gpu", f"{queue.name}~reg.eu"
+    redis.hincrby(f"bull:{route}:{job.id}", "timestamp", -LONG_AGO)
+    report = doctor.examine([queue.name])
+    assert report.queues == [queue.name, route, idle]
+    [finding] = [finding for finding in report.findings if finding.queue]
+    assert (finding.code, finding.queue) == ("BR107", route)
+    assert f"worker of {queue.name} whose profile (--profile) matches" in finding.advice
+    for key in redis.keys(f"bull:{idle}:*"):
+        redis.delete(key)
+    report = doctor.examine([queue.name])
+    assert (report.queues, report.skipped) == ([queue.name, route], []), "a route without keys is no mistake"
+
+
 def test_workers_that_are_deaf_are_named(queue: Queue, findings: Findings, redis_url: str) -> None:
     add_long_ago(queue)
     with connected_as(redis_url, worker_name(queue, "deaf")):
@@ -214,6 +230,7 @@ def test_active_jobs_without_a_lock_are_named(queue: Queue, findings: Findings, 
         redis.set(queue.to_key("stalled-check"), 1, px=30_000)
         [finding] = findings()
         assert (finding.code, finding.severity) == ("BR110", "warning"), "workers will find the job"
+        assert finding.advice.startswith("Wait: ")
 
 
 def test_a_lock_without_end_expires(
@@ -265,6 +282,21 @@ def test_a_scheduler_whose_next_job_is_gone_is_named_before_its_time(
     redis.delete(queue.to_key("delayed"), queue.to_key("marker"))
     assert repaired(doctor, findings, "BR112")
     assert redis.exists(key)
+
+
+def test_a_scheduler_with_a_limit_is_not_called_fixable(
+    queue: Queue, doctor: Doctor, findings: Findings, redis: Redis
+) -> None:
+    queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *", "tz": "UTC"})
+    queue.upsert_job_scheduler("thrice", {"pattern": "0 3 * * *", "tz": "UTC", "limit": 3})
+    for key in redis.keys(queue.to_key("repeat:*:*")):
+        redis.delete(key)
+    redis.delete(queue.to_key("delayed"), queue.to_key("marker"))
+    found = [(finding.code, finding.ids, finding.fixable) for finding in findings()]
+    assert found == [("BR112", ("nightly",), True), ("BR112", ("thrice",), False)]
+    assert doctor.repair(findings()[1]) == "there is no safe repair"
+    assert doctor.repair(findings()[0]) is None
+    assert [finding.ids for finding in findings()] == [("thrice",)]
 
 
 def test_an_event_stream_that_is_too_short_is_named(

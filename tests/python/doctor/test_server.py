@@ -1,6 +1,6 @@
 """BR001 to BR010: each fault of a server is named, and a healthy server has none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ from redis import Redis
 from bullrush import Queue
 from bullrush._core import key_slot, now_ms, stop_clock
 from bullrush.doctor import Doctor, Finding
+from bullrush.embedded import EmbeddedRedis
 from bullrush.errors import RedisServerError
 from bullrush.rights import acl_rule, read_roles
 from tests.faults.fake_server import FakeServer
@@ -124,8 +125,8 @@ def test_a_master_that_does_not_answer_is_named_and_the_others_are_looked_at(own
     for name in names.values():
         Queue(name, url=url).add("send")
     with HalfACluster(urlsplit(url).port or 0) as master:
-        report = Doctor(f"redis+cluster://127.0.0.1:{master.server_address[1]}", timeout=500).examine(names.values())
-    assert [finding.code for finding in report.findings] == ["BR011"]
+        report = Doctor(f"redis+cluster://127.0.0.1:{master.server_address[1]}").examine(names.values())
+    assert [(one.code, one.detail) for one in report.findings] == [("BR011", "127.0.0.1:1: no answer within 1,250 ms")]
     assert report.queues == [names[True]]
     assert report.skipped == [f"the queue {names[False]}: its master does not answer"]
 
@@ -167,9 +168,40 @@ def test_a_server_that_wants_more_replicas_than_it_has_is_named(own_server: Call
     redis.config_set("min-replicas-to-write", 1)
     [finding] = found(url)
     assert finding.code == "BR012"
-    assert finding.detail == "min-replicas-to-write wants at least 1, and 0 replicas are connected and up to date"
+    assert finding.detail == (
+        "min-replicas-to-write wants at least 1, and the server has 0 replicas that are connected and up to date"
+    )
     redis.config_set("min-replicas-max-lag", 0)
     assert found(url) == []
+
+
+@pytest.fixture
+def replicated(own_server: Callable, tmp_path: Path) -> Iterator[tuple[str, Redis]]:
+    """A server with one replica."""
+    url, redis = own_server()
+    args = ["--replicaof", "127.0.0.1", str(urlsplit(url).port)]
+    with EmbeddedRedis(tmp_path / "replica", port=0, args=args):
+        wait_until(lambda: redis.info("replication").get("slave0", {}).get("state") == "online")
+        yield url, redis
+
+
+def test_a_reader_does_not_call_a_server_healthy_whose_wanted_replicas_it_cannot_know(replicated) -> None:
+    url, redis = replicated
+    role = read_roles()["reader"]
+    redis.execute_command(*acl_rule([*role.needed, *role.useful], user="app", password="x").split())
+    redis.config_set("min-replicas-to-write", 3)
+    report = Doctor(as_user(url), roles=["reader"]).examine()
+    assert report.findings == []
+    [text] = [text for text in report.skipped if text.startswith("BR012")]
+    assert "CONFIG GET is refused; the server has 1 replica that is connected" in text
+    assert [finding.code for finding in Doctor(url).examine().findings] == ["BR012"]
+
+
+def test_the_right_without_which_others_cannot_be_tried_is_called_so(own_server: Callable) -> None:
+    url, redis = own_server()
+    redis.acl_setuser("app", enabled=True, nopass=True, keys=["bull:*"], commands=["+@all", "-evalsha", "-lpush"])
+    [finding] = found(as_user(url))
+    assert (finding.code, finding.detail) == ("BR009", "at least +evalsha, without which others cannot be tried")
 
 
 def test_a_user_of_one_queue_needs_no_other_keys(own_server: Callable) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 from bullrush.base.operation import reply
 from bullrush.doctor.finding import SHOWN, Finding, NotCheckedError
 from bullrush.doctor.reading import Server
-from bullrush.rights import read_roles
+from bullrush.rights import hides_others, read_roles
 
 #: Without another choice the user is one who adds and runs jobs.
 ROLES: Final = ("producer", "worker")
@@ -28,4 +28,6 @@ async def missing(server: Server) -> list[Finding]:
     if not words:
         return [Finding("BR009", f"the keys {' '.join(lacking)}")]
     more = f" and {len(words) - SHOWN:,} more" if len(words) > SHOWN else ""
+    if hides_others(words):
+        return [Finding("BR009", f"at least {words[0]}, without which others cannot be tried", ids=tuple(words))]
     return [Finding("BR009", f"the commands {' '.join(words[:SHOWN])}{more}", ids=tuple(words))]

@@ -42,9 +42,14 @@ async def chains(patient: Patient) -> list[Finding]:
             broken.append(id)
     last = await patient.server.ask_fields([["HMGET", keys[id], "opts"] for id in broken])
     broken = [id for id, (opts,) in zip(broken, last, strict=True) if not _was_last(opts)]
-    if not broken:
-        return []
-    return [Finding("BR112", counted(len(broken), "scheduler"), patient.name, tuple(broken), fleeting=True)]
+    limits = dict(zip(found, (fields[_FIELDS.index("limit")] for fields in hashes), strict=True))
+    fixable = tuple(id for id in broken if limits[id] is None)
+    limited = tuple(id for id in broken if limits[id] is not None)
+    return [
+        Finding("BR112", counted(len(ids), what), patient.name, ids, fleeting=True, left_alone=left)
+        for ids, what, left in ((fixable, "scheduler", False), (limited, "scheduler with a limit", True))
+        if ids
+    ]
 
 
 def _is_over(fields: Sequence[bytes | None], now: int) -> bool:

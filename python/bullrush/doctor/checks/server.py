@@ -6,7 +6,7 @@ from typing import Final
 
 from bullrush._core import now_ms
 from bullrush.base.operation import reply
-from bullrush.doctor.finding import Finding, NotCheckedError
+from bullrush.doctor.finding import Finding, NotCheckedError, counted
 from bullrush.doctor.reading import Server
 from bullrush.errors import RedisServerError
 
@@ -112,15 +112,17 @@ async def replicas(server: Server) -> list[Finding]:
     try:
         wanted = int((await server.ask("CONFIG", "GET", "min-replicas-to-write"))[1])
     except (RedisServerError, IndexError, ValueError):
+        if good:
+            have = f"min-replicas-to-write is not known, since CONFIG GET is refused; the server has {_ready(good)}"
+            raise NotCheckedError(have) from None
         wanted = 1
     if good >= wanted:
         return []
-    return [
-        Finding(
-            "BR012",
-            f"min-replicas-to-write wants at least {wanted:,}, and {good:,} replicas are connected and up to date",
-        )
-    ]
+    return [Finding("BR012", f"min-replicas-to-write wants at least {wanted:,}, and the server has {_ready(good)}")]
+
+
+def _ready(count: int) -> str:
+    return f"{counted(count, 'replica')} that {'is' if count == 1 else 'are'} connected and up to date"
 
 
 def _number(info: dict[str, str], name: str) -> int:

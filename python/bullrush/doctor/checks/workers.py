@@ -9,11 +9,13 @@ from bullrush.doctor.finding import SHOWN, Finding, counted
 from bullrush.doctor.reading import Patient, texts
 from bullrush.queue.due import due_work
 from bullrush.queue.health import STUCK_AFTER
+from bullrush.routing import route_base
 
 #: So many active jobs are looked at, the oldest ones.
 _WINDOW: Final = 1_000
 _NO_KEY: Final = -2
 _NO_END: Final = -1
+_THEY_COME: Final = "Wait: a check for stalled jobs moves them back to wait, after at most two of its intervals; look at why their worker died"
 
 
 async def claims(patient: Patient) -> list[Finding]:
@@ -29,7 +31,7 @@ async def claims(patient: Patient) -> list[Finding]:
         # A worker of several queues is connected under the first of them, and looks for stalled jobs of each.
         if await patient.server.ask("EXISTS", patient.key("stalled-check")):
             return []
-        return [Finding("BR107", since, patient.name, (work.oldest_id,), fleeting=True)]
+        return [Finding("BR107", since, patient.name, (work.oldest_id,), fleeting=True, instead=_for_route(patient))]
     if any(ttl != _NO_KEY for ttl in (await _locks(patient)).values()):
         return []  # they are busy: more workers are needed, which health() says
     workers = await patient.connected()
@@ -55,7 +57,8 @@ async def locks(patient: Patient) -> list[Finding]:
         checks = await patient.server.ask("EXISTS", patient.key("stalled-check"))
         who = "workers look for such jobs" if checks else "no worker looks for such jobs"
         detail = f"{len(without):,} of {counted(len(ttls), 'job')}; {who}"
-        found.append(Finding("BR110", detail, patient.name, without, fleeting=True, mends_itself=bool(checks)))
+        instead = _THEY_COME if checks else ""
+        found.append(Finding("BR110", detail, patient.name, without, True, mends_itself=bool(checks), instead=instead))
     if endless:
         found.append(Finding("BR111", counted(len(endless), "lock"), patient.name, endless, True))
     return found
@@ -67,6 +70,17 @@ async def _locks(patient: Patient) -> dict[str, int]:
     jobs = [id for id in dict.fromkeys(ids) if not id.startswith("0:")]
     ttls = await patient.server.ask_all([["PTTL", patient.key(f"{id}:lock")] for id in jobs])
     return dict(zip(jobs, ttls, strict=True))
+
+
+def _for_route(patient: Patient) -> str:
+    """Return what the jobs of a route need; "" for another queue."""
+    base = route_base(patient.name)
+    if base is None:
+        return ""
+    return (
+        f"Start a worker of {base} whose profile (--profile) matches this route, as `bullrush routes {base}` shows it, or give "
+        "the route a fallback: other workers do not take these jobs"
+    )
 
 
 def _name(client: dict[str, str]) -> str:
