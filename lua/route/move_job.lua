@@ -1,10 +1,11 @@
 -- Moves a waiting job of a route to another queue in the same slot, since no worker takes it there: it is always in
--- exactly one of them, and keeps its priority. Its parent, if it has one, waits for it there.
+-- exactly one of them, and keeps its priority. Its parent, if it has one, waits for it there. A job with children that are not
+-- done stays: they know it by its key.
 -- KEYS[1] <prefix>:<queue>:meta of the route
 -- KEYS[2] <prefix>:<queue>:meta of the queue or the route that it moves to
 -- ARGV    from (wait, paused or prioritized), id, processed_on as it was seen ("" = never started)
 -- Returns the id in the other queue: a new number if a job there has its id; 0 the id is not there any more; -1 it is
---         no job, or has run since it was seen
+--         no job, has run since it was seen, or has children that are not done
 -- Events  added, then waiting; in the queue that it leaves: removed (prev=from)
 local call = redis.call
 --- @include change_queue
@@ -30,6 +31,10 @@ if not found then
 end
 local fields = on_hash('HMGET', job_key, 'processedOn', 'priority', 'parentKey')
 if not fields or call('HLEN', job_key) == 0 or (fields[1] or '') ~= seen then
+  return -1
+end
+local open_children = redis.pcall('SCARD', job_key .. ':dependencies')
+if type(open_children) == 'number' and open_children > 0 then
   return -1
 end
 -- A parent that waits for this job knows it by its key. A parent that cannot be read is not told.

@@ -41,12 +41,18 @@ pub struct Lease {
     renewed: Mutex<Instant>,
     lost: AtomicBool,
     cancelled: OnceLock<String>,
+    settled: AtomicBool,
 }
 
 impl Lease {
     /// `taken`: the moment before the fetch was sent, so that the lock is never assumed to be younger than it is.
     pub fn new(taken: Instant) -> Self {
-        Self { renewed: Mutex::new(taken), lost: AtomicBool::new(false), cancelled: OnceLock::new() }
+        Self {
+            renewed: Mutex::new(taken),
+            lost: AtomicBool::new(false),
+            cancelled: OnceLock::new(),
+            settled: AtomicBool::new(false),
+        }
     }
 
     pub fn age(&self, now: Instant) -> Duration {
@@ -66,6 +72,16 @@ impl Lease {
     /// Why the job was cancelled, if it was.
     pub fn cancel_reason(&self) -> Option<&str> {
         self.cancelled.get().map(String::as_str)
+    }
+
+    /// Whether the job has an outcome, which may be on its way: then its lock may be gone because Redis has it.
+    pub fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// The job has an outcome. True for the first caller.
+    pub fn settle(&self) -> bool {
+        !self.settled.swap(true, Ordering::AcqRel)
     }
 
     /// Mark the lock as lost. True if it was not marked before.
@@ -116,10 +132,19 @@ impl HeldLocks {
         lock.lease.cancel(reason).then(|| lock.token.clone())
     }
 
+    /// Whether a held job has an outcome.
+    pub fn is_settled(&self, id: &str) -> bool {
+        self.locks.lock().get(id).is_some_and(|lock| lock.lease.is_settled())
+    }
+
     /// Id and token of a job, if it is held.
     pub fn get(&self, id: &str) -> Option<(Arc<str>, Arc<str>)> {
         let locks = self.locks.lock();
         locks.get_key_value(id).map(|(id, lock)| (id.clone(), lock.token.clone()))
+    }
+
+    pub fn len(&self) -> usize {
+        self.locks.lock().len()
     }
 
     pub fn is_empty(&self) -> bool {

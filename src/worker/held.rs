@@ -50,7 +50,6 @@ pub struct HeldJob {
     /// A stamp was sent, and may have arrived.
     stamping: AtomicBool,
     stamped: AtomicBool,
-    settled: AtomicBool,
     /// The job has an outcome, but its handler still runs.
     pub overdue: AtomicBool,
     /// Its handler has said that it must not be retried.
@@ -76,7 +75,6 @@ impl HeldJob {
             started: OnceLock::new(),
             stamping: AtomicBool::new(false),
             stamped: AtomicBool::new(claim != Claim::Ahead),
-            settled: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
             limiting: AtomicBool::new(false),
@@ -186,11 +184,11 @@ impl HeldJob {
     }
 
     pub fn is_settled(&self) -> bool {
-        self.settled.load(Ordering::Acquire)
+        self.lease.is_settled()
     }
 
     /// Mark that the job has its outcome. True for the first caller only.
     pub fn settle(&self) -> bool {
-        !self.settled.swap(true, Ordering::AcqRel)
+        self.lease.settle()
     }
 }

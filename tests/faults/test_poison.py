@@ -1,6 +1,7 @@
 """A job that kills its worker must not make the other jobs of that worker fail."""
 
 import threading
+import time
 
 import pytest
 
@@ -77,6 +78,29 @@ def test_prefetched_jobs_of_a_killed_worker_do_not_count_as_stalled(
     stalls = {job_id: own_redis.hget(f"bull:work:{job_id}", "stc") for job_id in ids}
     stalled = {job_id for job_id, count in stalls.items() if count not in (None, "0")}
     assert len(stalled - begun) <= 2
+
+
+def test_long_jobs_of_a_dead_worker_all_run_again_soon(queue, own_redis, ledger, server, tmp_path):
+    """Each that runs on shortens the time in which the next one runs alone."""
+    gate = tmp_path / "gate"
+    jobs = [queue.add("gated", {"gate": str(gate)}).id for _ in range(8)]
+    for job_id in jobs:
+        own_redis.hset(f"bull:work:{job_id}", "stc", 1)
+    worker = Worker("work", Handlers(ledger), url=server.url, concurrency=10, lock_duration=2_000)
+    working = threading.Thread(target=worker.run)
+    working.start()
+    try:
+        wait_until(lambda: ledger.begun == jobs[:1], "the first one runs")
+        began = time.monotonic()
+        wait_until(lambda: ledger.begun == jobs, "all run")
+        # 2 + 1 + 0.5 + 0.25 + 3 * 0.2 s, and not 7 * 2.
+        assert time.monotonic() - began < 9
+        last = queue.add("quick").id
+        wait_until(lambda: last in ledger.ended, "others run beside them")
+    finally:
+        gate.touch()
+        worker.close()
+        working.join()
 
 
 @pytest.mark.parametrize("first", ["suspect", "plain"])

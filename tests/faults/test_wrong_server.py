@@ -8,6 +8,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker, errors
+from tests.waiting import wait_until
 
 from .fake_server import FakeServer
 
@@ -42,6 +43,23 @@ def test_a_replica_is_named_with_what_to_do(server, own_redis):
         assert own_redis.keys() == []
     finally:
         own_redis.replicaof("NO", "ONE")
+
+
+def test_a_worker_is_not_healthy_while_its_server_is_a_replica(server, own_redis):
+    """Reading works there, so that Redis answers."""
+    worker = Worker("work", lambda job: None, url=server.url, autorun=True)
+    try:
+        wait_until(lambda: (worker.health().last_fetch_age or -1) >= 0, "it works")
+        Queue("work", url=server.url).add("due", delay=500)
+        own_redis.replicaof("127.0.0.1", 1)
+        wait_until(lambda: worker.health().refusal == "READONLY", "it knows why")
+        for _ in range(20):
+            assert set(worker.health().problems) & {"refused", "disconnected"}
+        own_redis.replicaof("NO", "ONE")
+        wait_until(lambda: worker.health().healthy and own_redis.zcard("bull:work:completed") == 1, "it works again")
+    finally:
+        own_redis.replicaof("NO", "ONE")
+        worker.close()
 
 
 @USES

@@ -111,6 +111,8 @@ class CoreWorker:
         """
     def missing_rights(self) -> list[str]:
         """Return the rights that the user of the URL lacks, as the words of an ACL rule: ``+hset``, ``~bull:mail:*``."""
+    def full_queues(self) -> list[str]:
+        """Return the queues of which the worker holds as many jobs as it may; those without a limit of their own are left out."""
     def refusal(self) -> str | None:
         """Return the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does not."""
     def unmatched_routes(self) -> dict[str, int]:
@@ -121,7 +123,7 @@ class CoreWorker:
 
         And locks that were lost: lost_by_message, lost_by_renewal, lost_by_expired, lost_by_finish.
 
-        And the present state: in_hand, overdue, deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
+        And the present state: in_hand, isolated (1: slots are free, and a job runs or will run alone), overdue, deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
         claim_age: ms since the last reply to a fetch, and since the last one with jobs; -1 if there was none.
 
         And for each of wait, fetch and renewal, such as wait_age: ms since one came round or began, or -1; revived_by_wait: how often

@@ -20,6 +20,8 @@ class RoutedHandle(JobHandle):
 
     _options: Mapping[str, object]
     _routes: dict[tuple[object, ...], Self]
+    #: The last fallback that was given for a route.
+    _given: dict[str, tuple[object, ...]]
     #: The name of the base queue and the target, of a handle that `route` returned.
     _route: tuple[str, Target] | None = None
     _target: CoreTarget | None = None
@@ -45,6 +47,11 @@ class RoutedHandle(JobHandle):
             raise self._closed_error()
         key = route_key(checked)
         known = self._routes.get(key)
+        if checked.fallback_after is not None and self._given.setdefault(checked.slug, key) != key:
+            # It was given otherwise since: it has to be written again, since the last one counts.
+            self._given[checked.slug] = key
+            if known is not None:
+                known._core = None
         if known is not None and known._closing:
             # The program has closed the route, but not this queue.
             self._routes.pop(key, None)

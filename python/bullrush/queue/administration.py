@@ -12,7 +12,7 @@ from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
 from bullrush.queue.limits import QueueLimits
 from bullrush.queue.orphans import listed_ids, next_candidates
-from bullrush.queue.routing.routes import replies
+from bullrush.queue.routing.routes import drain_revived, replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -159,7 +159,9 @@ class QueueAdministration(QueueLimits[JobT]):
             ``manage/drain``, up to 250 jobs per call.
         """
         await reply(self.core.drain(delayed))
-        await replies([route.drain(delayed) for route in await self._route_cores()])
+        if routes := await self._route_cores():
+            await replies([route.drain(delayed) for route in routes])
+            await drain_revived([self.core, *routes], delayed=delayed)
 
     @operation
     async def clean(self, grace: Duration, limit: int, type: CleanableState = "completed") -> list[str]:
@@ -211,6 +213,9 @@ class QueueAdministration(QueueLimits[JobT]):
         # The queue goes last, with the registry: after an error the rest can be found.
         await replies([route.obliterate(force, most) for route in routes])
         await reply(self.core.obliterate(force, most))
+        for route in await drain_revived(routes, delayed=True):
+            await reply(route.pause())
+            await reply(route.obliterate(force, most))
         self._forget_registrations()
 
     @operation

@@ -127,7 +127,7 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
             timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
         )
         self._options: QueueOptions = options
-        self._routes = {}
+        self._routes, self._given = {}, {}
         self._compiler = OptionCompiler(options.get("default_job_options"), self._core_settings["payload_limit"])
         self._token = str(uuid4())
 

@@ -119,6 +119,7 @@ impl CoreWorker {
         dict.set_item("undelivered", self.shared()?.backlog.waiting())?;
         dict.set_item("dropped", self.shared()?.backlog.dropped())?;
         dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
+        dict.set_item("isolated", u8::from(stats.isolated.load(Ordering::Relaxed)))?;
         let ms = |age: Option<Duration>| age.map_or(-1, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         dict.set_item("answer_age", ms(stats.answered.age()))?;
         dict.set_item("claim_age", ms(stats.claimed.age()))?;
@@ -133,6 +134,17 @@ impl CoreWorker {
 
     fn refusal(&self) -> PyResult<Option<String>> {
         Ok(self.shared()?.refusal())
+    }
+
+    fn full_queues(&self) -> PyResult<Vec<String>> {
+        Ok(self
+            .shared()?
+            .lanes
+            .all()
+            .iter()
+            .filter(|lane| lane.is_full())
+            .map(|lane| lane.queue().to_owned())
+            .collect())
     }
 
     fn missing_rights(&self) -> PyResult<Vec<String>> {

@@ -167,7 +167,11 @@ async fn report_connection(state: Arc<WorkerState>, link: Link) {
         if changed.is_err() {
             return;
         }
-        match states.borrow_and_update().clone() {
+        let now = states.borrow_and_update().clone();
+        if let LinkState::Connected { refuses, .. } = now {
+            state.is_readonly.store(refuses, Ordering::Relaxed);
+        }
+        match now {
             LinkState::Connecting { error: Some(text), .. } => {
                 unsteady |= back.take().is_some_and(|back| back.elapsed() < STEADY);
                 down = true;

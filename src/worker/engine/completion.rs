@@ -1,7 +1,6 @@
 //! What the engine does with replies: counts settled jobs, tells listeners, takes in fetched jobs.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use super::admission::Admitted;
 use super::Engine;
@@ -56,7 +55,7 @@ impl Engine {
         self.forbid_claims(fetched.hold == Hold::Ahead);
         let position = sent.request.lane.position;
         if fetched.hold == Hold::Alone {
-            self.alone_since.get_or_insert_with(Instant::now);
+            self.isolation.expect();
             self.alone_lane = Some(position);
         } else {
             self.alone_lane.take_if(|alone| *alone == position);
@@ -146,12 +145,15 @@ impl Engine {
         }
         // Before handlers get the jobs, so that `is_running` of a paused worker is true from the start.
         self.state.stats.in_hand.store(self.in_hand + batch.jobs.len(), Ordering::Relaxed);
+        let decided = batch.sent.request.room.decided;
         let Admitted { count, alone } = self.admission.admit(batch, &mut self.tasks);
         self.fetched += count as u64;
         self.state.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
         self.count_in_hand(position, self.lanes[position].in_hand + count);
         if alone {
-            self.alone_since = Some(Instant::now());
+            self.isolation.begin();
+        } else if count > 0 {
+            self.isolation.is_over(decided);
         }
     }
 }

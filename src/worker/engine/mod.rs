@@ -54,6 +54,7 @@ use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
 use self::admission::Admission;
+use self::capacity::Isolation;
 use self::lane_state::LaneState;
 use self::prefetch::Prefetch;
 use super::fetch::{Fetcher, MarkerWaiter};
@@ -105,7 +106,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         end_outage: Outage::default(),
         stamp_outage: Arc::default(),
         spin_wait: SpinWait::default(),
-        alone_since: None,
+        isolation: Isolation::new(state.options.lock_duration),
         gathering_since: None,
         fetched: 0,
         in_hand: 0,
@@ -144,8 +145,7 @@ struct Engine {
     end_outage: Outage,
     stamp_outage: Arc<Outage>,
     spin_wait: SpinWait,
-    /// A job must run alone: it runs, or waits until nothing else is in hand.
-    alone_since: Option<Instant>,
+    isolation: Isolation,
     /// The lane whose next job must run alone: it has the next turn.
     alone_lane: Option<usize>,
     /// The lane that was looked at last although nothing said that it has jobs.

@@ -128,7 +128,7 @@ impl Engine {
         let before = std::mem::replace(&mut self.lanes[position].in_hand, count);
         self.in_hand = self.in_hand.saturating_sub(before) + count;
         if self.in_hand == 0 {
-            self.alone_since = None;
+            self.isolation.end();
         }
         self.state.stats.in_hand.store(self.in_hand, Ordering::Relaxed);
     }

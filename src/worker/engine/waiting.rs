@@ -38,7 +38,7 @@ impl Engine {
         if room > 0 && !self.waiter.is_waiting() {
             self.watch().into_iter().for_each(|watch| self.waiter.start_waiting(watch));
         }
-        let alone_until = self.alone_until().filter(|at| Instant::now() < *at);
+        let alone_until = self.isolation.until().filter(|at| Instant::now() < *at);
         tokio::select! {
             Some(completed) = self.in_flight.next() => self.complete(completed),
             () = self.state.wake.notified() => {}

@@ -65,6 +65,12 @@ impl Lane {
         self.keys.name()
     }
 
+    /// Whether the worker holds as many jobs of this queue as it may.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.concurrency.is_some_and(|most| self.locks.len() >= most)
+    }
+
     /// Whether it is known that somebody uses the queue.
     #[must_use]
     pub fn is_registered(&self) -> bool {

@@ -53,6 +53,8 @@ pub struct WorkerState {
     pub deaf: AtomicBool,
     /// What the user of the URL may not do, as the words of an ACL rule.
     pub missing_rights: Mutex<Vec<String>>,
+    /// The server refused to write, and the one that is connected since is a replica.
+    pub is_readonly: AtomicBool,
     /// Redis refuses to give jobs, or to take outcomes.
     pub fetch_outage: Outage,
     pub finish_outage: Outage,
@@ -86,6 +88,7 @@ impl WorkerState {
             paused: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             missing_rights: Mutex::default(),
+            is_readonly: AtomicBool::new(false),
             fetch_outage: Outage::default(),
             finish_outage: Outage::default(),
             report_outcomes: AtomicBool::new(false),
@@ -121,7 +124,8 @@ impl WorkerState {
 
     /// Why Redis refuses what the worker asks for, as the code of its error; `None` while it does not.
     pub fn refusal(&self) -> Option<String> {
-        self.finish_outage.refusal().or_else(|| self.fetch_outage.refusal())
+        let readonly = || self.is_readonly.load(Ordering::Relaxed).then(|| "READONLY".to_owned());
+        self.finish_outage.refusal().or_else(|| self.fetch_outage.refusal()).or_else(readonly)
     }
 
     /// Whether no more jobs may be fetched for now: the worker is paused, or its listeners are far behind.

@@ -1,6 +1,6 @@
 //! Counters of a worker, and when it last heard from Redis.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::histogram::Histogram;
@@ -23,6 +23,8 @@ pub struct Stats {
     /// Scans that found only jobs for other workers, as many as they may look at.
     pub scans_exhausted: AtomicU64,
     pub in_hand: AtomicUsize,
+    /// Slots are free, and a job runs or will run alone.
+    pub isolated: AtomicBool,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
     /// Locks that were lost, by [`Loss`].

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker, aio
+from bullrush import FlowProducer, Queue, Worker, aio
 from bullrush.errors import BullrushError, RedisServerError
 from tests.waiting import wait_until
 
@@ -136,3 +136,30 @@ def test_the_metrics_of_a_queue_have_lines_for_its_routes(routed: Queue, redis_u
     assert list(ages) == list(names)
     assert [age > 0 for age in ages.values()] == [True, False, True]
     assert "~" not in routed.export_prometheus_metrics()
+
+
+def flow(queue: Queue, parent: Any, child: Any) -> None:
+    FlowProducer(url=queue._url).add(
+        {
+            "name": "parent",
+            "queue_name": queue.name,
+            "opts": {"target": parent},
+            "children": [{"name": "child", "queue_name": queue.name, "opts": {"target": child}} for _ in range(2)],
+        }
+    )
+
+
+@pytest.mark.parametrize(("parent", "child"), [(None, GPU), (GPU, EU), (EU, GPU), (GPU, None)], ids=str)
+def test_drain_removes_a_parent_whose_children_are_in_another_route(queue: Queue, parent: Any, child: Any) -> None:
+    flow(queue, parent, child)
+    queue.drain()
+    assert not any(queue.get_job_counts(routes=True).values())
+
+
+@pytest.mark.parametrize(("parent", "child"), [(None, GPU), (GPU, EU), (EU, GPU), (GPU, None)], ids=str)
+def test_obliterate_leaves_no_parent_whose_children_are_in_another_route(
+    queue: Queue, redis: Redis, parent: Any, child: Any
+) -> None:
+    flow(queue, parent, child)
+    queue.obliterate(force=True)
+    assert redis.keys(f"bull:{queue.name}*") == []

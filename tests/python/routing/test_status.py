@@ -135,6 +135,24 @@ def fallback_of(after: int, to: Any = "base", **target: Any) -> Any:
     return {"capabilities": ["gpu"], **target, "fallback_after": after, "fallback": to}
 
 
+def test_a_job_whose_children_are_not_done_stays_in_its_route(queue: Queue, redis: Redis, keeper: Any) -> None:
+    """Its children know it by its key. It is ready, since one of them failed and may."""
+    target = fallback_of(MINUTE)
+    ready = queue.add("parent", target=target, timestamp=_core.now_ms() - 2 * MINUTE)
+    redis.sadd(queue.route(target).to_key(f"{ready.id}:dependencies"), f"bull:{queue.name}:child")
+    add_old(queue, "other", target=target)
+    with keeper():
+        wait_until(lambda: queue.get_completed_count() == 1)
+    assert [job.id for job in queue.route(target).get_waiting()] == [ready.id]
+
+
+def test_the_last_fallback_that_is_given_counts(queue: Queue, redis: Redis) -> None:
+    for after in (MINUTE, 0, MINUTE, 2 * MINUTE, MINUTE):
+        queue.add("n", target=fallback_of(after))
+    (registered,) = redis.hvals(f"bull:{queue.name}:ext:routes")
+    assert json.loads(registered)["fallback_after"] == MINUTE
+
+
 def test_jobs_that_nobody_takes_go_to_the_base(queue: Queue, keeper: Any, caplog: pytest.LogCaptureFixture) -> None:
     target = fallback_of(MINUTE)
     add_old(queue, "a", target=target, job_id="a")

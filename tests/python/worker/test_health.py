@@ -12,6 +12,7 @@ from redis import Redis
 
 from bullrush import Queue, Worker, aio
 from bullrush.worker import WorkerHealth
+from bullrush.worker.lanes.lane import Lane
 from tests.waiting import wait_until
 
 
@@ -88,6 +89,33 @@ def test_a_worker_that_is_busy_with_long_jobs_is_not_stuck(redis_url: str, queue
         gate.set()
         assert health.oldest_due_age >= 3_600_000
         assert health.problems == ()
+
+
+def test_a_worker_whose_slots_for_a_queue_are_full_is_not_stuck(redis_url: str, queue: Queue, redis: Redis) -> None:
+    """It has free slots for its other queue."""
+    gate = threading.Event()
+    queue.add_bulk([{"name": "n"}] * 2)
+    for job in queue.get_waiting():
+        redis.hincrby(queue.to_key(job.id), "timestamp", -3_600_000)
+    worker = Worker(queue.name, lambda job: gate.wait(20), url=redis_url, concurrency=3)
+    worker.serve([Lane(queue.name, concurrency=1), Lane(f"{queue.name}-b", concurrency=2)])
+    with running(worker):
+        wait_until(lambda: worker.health().in_hand == 1)
+        assert worker.health(stuck_after=0).problems == ()
+        gate.set()
+
+
+def test_a_worker_that_runs_a_job_alone_is_not_stuck(redis_url: str, queue: Queue, redis: Redis) -> None:
+    gate = threading.Event()
+    suspect, other = queue.add_bulk([{"name": "n"}] * 2)
+    redis.hset(queue.to_key(suspect.id), "stc", 1)
+    redis.hincrby(queue.to_key(other.id), "timestamp", -3_600_000)
+    with running(Worker(queue.name, lambda job: gate.wait(20), url=redis_url, concurrency=2)) as worker:
+        wait_until(lambda: worker.health().in_hand == 1)
+        health = worker.health(stuck_after=0)
+        gate.set()
+    assert (health.oldest_due_age or 0) >= 3_600_000
+    assert health.problems == ()
 
 
 def test_delayed_jobs_are_due_after_their_delay(queue: Queue, redis: Redis) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from bullrush._core import CoreQueue
 from bullrush.base.operation import reply
@@ -11,12 +11,15 @@ from bullrush.job.routes import RoutedHandle
 from bullrush.values.naming import is_queue_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bullrush._core import Pending
     from bullrush.base.handle import CoreSettings
 
 T = TypeVar("T")
+
+#: Flows over several routes are not deeper.
+_DEEPEST: Final = 20
 
 
 class QueueRoutes(RoutedHandle):
@@ -50,3 +53,21 @@ async def replies(pending: Iterable[Pending[T]]) -> list[T]:
     if failure is not None:
         raise failure
     return results
+
+
+async def drain_revived(queues: Sequence[CoreQueue], *, delayed: bool) -> set[CoreQueue]:
+    """Drain queues again in which jobs wait, until none does; return these queues.
+
+    A parent becomes ready when the last of its children is removed in another queue, perhaps after its own was drained.
+    Other programs may go on adding jobs, so it ends after as many rounds as any flow is deep.
+    """
+    states = ["wait", "paused", "prioritized", *(["delayed"] if delayed else [])]
+    revived: set[CoreQueue] = set()
+    for _ in range(_DEEPEST):
+        counts = await replies([queue.get_counts(states) for queue in queues])
+        left = [queue for queue, found in zip(queues, counts, strict=True) if any(found)]
+        if not left:
+            break
+        revived.update(left)
+        await replies([queue.drain(delayed) for queue in left])
+    return revived

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Generic
 
@@ -43,7 +43,7 @@ class WorkerHealth:
         running: the worker takes jobs, or is paused.
         connected: Redis answered, and took the login.
         paused: the worker or the queue is paused.
-        limited: the rate limit or the global concurrency lets no job start now.
+        limited: the rate limit or the global concurrency lets no job start now, or the slots of its queue are full.
         in_hand: how many jobs this worker holds.
         concurrency: how many jobs, or batches, run at the same time.
         last_fetch_age: how long ago Redis answered to a request for jobs; None before the first answer.
@@ -174,12 +174,15 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
 
     async def _due_work(self) -> DueWork | None:
         """Return what is due, None if Redis does not answer."""
-        limiter = self._settings.limiter
+        limiter, run = self._settings.limiter, self._current
+        # Queues of which the worker may not take another job now. It has others beside them.
+        full = run.core.full_queues() if run else []
         works = []
         try:
             for name, core in self._monitors.items():
                 key_of = partial(to_key, self.prefix, name)
-                works.append(await due_work(core, key_of, limiter[0] if limiter else None))
+                work = await due_work(core, key_of, limiter[0] if limiter else None)
+                works.append(replace(work, limited=work.limited or name in full))
         except RedisServerError as error:
             return _REFUSED if error.code == "NOPERM" else None
         except BullrushError:
@@ -194,7 +197,7 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         stats = run.core.stats()
         if run.core.refusal() is not None:
             return False  # it is known why, and another process would be refused, too
-        if stats["in_hand"] >= self._concurrency * self._settings.batch_size:
+        if stats["isolated"] or stats["in_hand"] >= self._concurrency * self._settings.batch_size:
             return False
         claimed = _age(stats["claim_age"])
         return work.is_stuck(run.age_ms if claimed is None else claimed, longest)
