@@ -56,6 +56,8 @@ class TaskProducer:
     ) -> None:
         self.queue, self.url, self.prefix = check_queue_name(queue), url, check_prefix(prefix)
         self.eager = False
+        for name in ("fan_out", "notify"):
+            checks.boolean(name, options.get(name))
         checks.durable("durable", options["durable"])
         checks.payload_limit("payload_limit", options["payload_limit"])
         self._options = options

@@ -65,6 +65,8 @@ class Tasks:
         middleware: Sequence[Middleware] = (),
         lifespan: Lifespan | None = None,
         worker_options: WorkerOptions | None = None,
+        fan_out: bool = False,
+        notify: bool = False,
         durable: bool | Literal["replica", "aof"] = False,
         payload_limit: int | None = checks.PAYLOAD_LIMIT,
         telemetry: Telemetry | None = None,
@@ -82,6 +84,9 @@ class Tasks:
             lifespan: returns a context manager, which is open while a worker runs these tasks.
             worker_options: options of the workers that run these tasks, such as ``backoff_strategy`` and ``limiter``; see
                 `WorkerOptions`. Those that a worker is given take precedence.
+            fan_out: True: `bullrush.tasks.enqueue_many` wakes one idle worker per job, all at once; see `QueueOptions`. Workers
+                have an option of their own: ``worker_options={"fan_out": True}``.
+            notify: True: a call that enqueues sends a message, which wakes workers with ``notify=True``; see `QueueOptions`.
             durable: True: a call that enqueues returns when its jobs are in a replica or on the disk; see `QueueOptions`.
             payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see `QueueOptions`.
             telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
@@ -99,7 +104,13 @@ class Tasks:
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []
-        options: QueueOptions = {"durable": durable, "payload_limit": payload_limit, "telemetry": telemetry}
+        options: QueueOptions = {
+            "fan_out": fan_out,
+            "notify": notify,
+            "durable": durable,
+            "payload_limit": payload_limit,
+            "telemetry": telemetry,
+        }
         self._producer = TaskProducer(
             queue, check_url("url", url), prefix, middleware, options, self._decode_result, self._run_now
         )
