@@ -41,6 +41,7 @@ def page(results: list[Result], soak: Result | None = None) -> str:
         mended=mended([one for one in results if "mended" in one]),
         aborted=aborted([one for one in results if "aborted" in one]),
         versions=versions(rounds),
+        redis=" and ".join(sorted({one["versions"]["Redis"] for one in rounds})) or "of no version yet",
         date=max((one["at"][:10] for one in rounds), default="never"),
         kinds=len(FAULTS),
         users=sum(one.get("users", False) for one in rounds),

@@ -9,11 +9,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from bullrush import Queue, Worker, aio
 from bullrush.cli.terminal.output import moment
 from bullrush.errors import InvalidOptionError
 from bullrush.queue import queue_names
+from bullrush.rights import acl_rule, read_roles
 
 
 def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_url: str, redis) -> None:
@@ -30,6 +32,22 @@ def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_u
     assert info["rates"] == {"completed": 7, "failed": None}
     table = run("info", worked.name).out
     assert f"{worked.name} (paused)" in table and "delayed" in table and "waiting-children" not in table
+
+
+@pytest.mark.parametrize("role", ["worker", "producer"])
+def test_a_user_who_may_not_look_for_queues_is_told_that_there_is_none(
+    run: Callable, queue_name: str, redis_url: str, redis: Redis, role: str
+) -> None:
+    about = read_roles()[role]
+    redis.execute_command(*acl_rule([*about.needed, *about.useful], user=queue_name, password="x").split())
+    url = redis_url.replace("//", f"//{queue_name}:x@")
+    try:
+        ended = run("info", queue_name, "--url", url)
+        Queue(queue_name, url=redis_url).add("send")
+        assert run("info", queue_name, "--url", url, "--json").json[0]["counts"]["waiting"] == 1
+    finally:
+        redis.acl_deluser(queue_name)
+    assert ended.code == 1 and f"there is no queue '{queue_name}'" in ended.err
 
 
 def test_info_finds_all_queues_of_a_prefix(run: Callable, queue_name: str, redis_url: str) -> None:

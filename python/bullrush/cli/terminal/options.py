@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from bullrush.cli.terminal.ending import NO_REDIS, USAGE, CommandError
+from bullrush.errors import RedisServerError
 from bullrush.queue import Queue, queue_names
 from bullrush.url import address, resolve
 from bullrush.values.naming import nearest
@@ -103,10 +104,18 @@ def known_queue(options: argparse.Namespace, name: str | None = None) -> Queue:
     queue = open_queue(options, name)
     if queue.get_meta() or any(queue.get_job_counts(routes=True).values()) or queue.get_job_schedulers_count():
         return queue
-    names = list(queue_names(url_of(options), options.prefix, timeout=options.timeout))
-    advice = (
-        nearest(queue.name, names, _MOST_NAMES) if names else " There are no queues. Is the prefix (--prefix) right?"
-    )
     raise CommandError(
-        f"there is no queue {queue.name!r} with the prefix {options.prefix!r} at {address(url_of(options))}.{advice}"
+        f"there is no queue {queue.name!r} with the prefix {options.prefix!r} at {address(url_of(options))}."
+        f"{_meant(options, queue.name)}"
     )
+
+
+def _meant(options: argparse.Namespace, name: str) -> str:
+    """Return a sentence that names the queue that was probably meant."""
+    try:
+        names = list(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+    except RedisServerError as error:
+        if error.code != "NOPERM":
+            raise
+        return ""  # a worker or a producer may not look for queues
+    return nearest(name, names, _MOST_NAMES) if names else " There are no queues. Is the prefix (--prefix) right?"
