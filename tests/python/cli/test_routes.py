@@ -108,3 +108,15 @@ def test_an_unknown_queue_names_at_most_ten_others(run: Callable, queue_name: st
     assert "There are: q0, q1, q10, q11, q2, q3, q4, q5, q6, q7 and 2 more" in ended.err
     for queue in queues:
         queue.obliterate()
+
+
+def test_targets_and_profiles_are_whole_in_a_pipe(
+    run: Callable, queue: Queue, redis: Redis, worker: Callable[..., Worker]
+) -> None:
+    has = {"capabilities": [f"cap-{number}" for number in range(15)]}
+    target = {**has, "fallback": {"capabilities": ["cap-1"]}, "fallback_after": 60_000}
+    queue.add("n", delay=60_000, target=target)
+    worker(lambda job: None, profile=has, autorun=True)
+    wait_until(lambda: redis.hlen(queue.to_key("ext:workers")))
+    assert '"fallback":{"capabilities":["cap-1"]},"fallback_after":60000}' in run("routes", queue.name).out
+    assert '"cap-9"]}' in run("workers", queue.name, "--profiles").out

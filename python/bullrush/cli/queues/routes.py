@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from bullrush.cli.terminal.options import add_queue, known_queue
-from bullrush.cli.terminal.output import compact, say, write_json, write_table
+from bullrush.cli.terminal.output import say, write_json, write_table
 
 EXAMPLES = """\
   bullrush routes video
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         rows = [
             [
                 route.queue,
-                compact(route.target),
+                route.target,
                 route.waiting,
                 route.active,
                 _seconds(route.oldest_age),

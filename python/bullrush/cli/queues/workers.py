@@ -6,7 +6,7 @@ import argparse
 
 from bullrush.cli.queues.info import workers_of
 from bullrush.cli.terminal.options import add_queue, known_queue
-from bullrush.cli.terminal.output import compact, say, write_json, write_table
+from bullrush.cli.terminal.output import say, write_json, write_table
 from bullrush.queue import Queue
 from bullrush.routing import route_base
 
@@ -48,7 +48,7 @@ def _print_profiles(queue: Queue, options: argparse.Namespace) -> int:
     elif not profiles:
         say(f"No worker of {queue.name!r} has a profile.")
     else:
-        write_table(["worker", "profile"], [[worker, compact(has)] for worker, has in sorted(profiles.items())])
+        write_table(["worker", "profile"], sorted(profiles.items()))
     return 0
 
 

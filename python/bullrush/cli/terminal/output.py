@@ -41,9 +41,11 @@ def write_json(value: JSON, *, line: bool = False) -> None:
 def write_table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table: on a terminal by Rich if it is installed, else as aligned text.
 
-    Numbers are aligned to the right. Cells are shortened to one line.
+    Numbers are aligned to the right. Cells are shortened to one line; a target or a profile, which is no text, is whole in
+    a pipe or a file.
     """
-    texts = [[cell(value) for value in row] for row in rows]
+    whole = not sys.stdout.isatty()
+    texts = [[cell(value, whole=whole and not isinstance(value, str)) for value in row] for row in rows]
     numbers = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(titles))]
     if sys.stdout.isatty() and _write_rich(titles, texts, numbers):
         return
@@ -77,13 +79,13 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def cell(value: object) -> str:
-    """Return a value as a short text on one line."""
+def cell(value: object, *, whole: bool = False) -> str:
+    """Return a value as a short text on one line; ``whole``: also if it is long."""
     if value is None:
         return "-"
     text = value if isinstance(value, str) else compact(value)
     text = "".join(letter if letter.isprintable() else " " for letter in text)
-    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+    return text if whole or len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
 
 
 def compact(value: JSON) -> str:
