@@ -8,23 +8,12 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bullrush.errors import InvalidOptionError
+from bullrush.masking import PLAIN, masked
 
 _DEFAULT_PORT: Final = 6379
 DEFAULT_URL: Final = "redis://127.0.0.1:6379/0"
 _VARIABLES: Final = ("BULLRUSH_URL", "REDIS_URL")
 _SENTINEL_PORT: Final = 26379
-_HOST: Final = r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])?(?::\d+)?"
-#: The form of a URL of which everything but the password may be shown. Any other URL is hidden completely.
-_PLAIN: Final = re.compile(
-    rf"""(?P<scheme>[a-z]+(?:\+(?:(?P<sentinel>sentinel)|(?P<cluster>cluster)))?://)
-        (?:(?P<user>[^\s:/?\#@]*)(?P<password>:[^\s/?\#]*)?@)?
-        (?P<place>(?P<hosts>{_HOST}(?:,{_HOST})*)
-            (?(sentinel)/(?P<service>[\w.-]+)(?:/\d*)?|(?:/\d*|(?<=://)/[^\s?\#@]+)?))
-        (?:\?(?P<query>[^\s\#@]*))?""",
-    re.VERBOSE,
-)
-#: Query parameters that are no secrets.
-_SHOWN: Final = re.compile(r"db=\d{1,5}|protocol=(?:resp)?[23]|ssl_check_hostname=(?:true|false)")
 
 
 def check_url(name: str, url: object) -> str | None:
@@ -63,24 +52,12 @@ def resolve(url: str | None) -> str:
     return found
 
 
-def masked(url: str) -> str:
-    """Return the URL for logs and ``repr``: without its password."""
-    plain = _PLAIN.fullmatch(url)
-    if plain is None:
-        scheme, found, _ = url.partition("://")
-        return f"{scheme}://***" if found and scheme.isascii() and scheme.replace("+", "").isalpha() else "***"
-    scheme, user, password, place, query = plain.group("scheme", "user", "password", "place", "query")
-    # Without a password, the user part may be a password in the wrong place.
-    login = "" if user is None else "***@" if password is None else f"{user}:***@"
-    return scheme + login + place + ("" if query is None else "?" + "&".join(map(_parameter, query.split("&"))))
-
-
 def address(url: str) -> str:
     """Return the host and the port of a URL, or the path of a Unix socket; nothing else, so no password.
 
     For Sentinel and Cluster these are all hosts of the URL, as in the errors of the core.
     """
-    plain = _PLAIN.fullmatch(url)
+    plain = PLAIN.fullmatch(url)
     if plain is None:
         return masked(url)
     place, service = plain.group("place", "service")
@@ -94,7 +71,7 @@ def address(url: str) -> str:
 
 def user_of(url: str) -> str | None:
     """Return the user of a URL; None if it is not known. Without a password, the user part may be a password in the wrong place."""
-    plain = _PLAIN.fullmatch(url)
+    plain = PLAIN.fullmatch(url)
     if plain is None or (plain["user"] and plain["password"] is None):
         return None
     return unquote(plain["user"] or "") or "default"
@@ -112,7 +89,3 @@ def database(url: str) -> int:
 
 def _with_port(host: str, port: int) -> str:
     return host if re.search(r":\d+$", host) else f"{host}:{port}"
-
-
-def _parameter(text: str) -> str:
-    return text if _SHOWN.fullmatch(text) else "***"

@@ -4,6 +4,7 @@ mod engine;
 pub mod fetch;
 mod finish;
 pub mod held;
+mod isolation;
 pub mod lanes;
 mod limits;
 pub mod listeners;

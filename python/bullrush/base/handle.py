@@ -11,8 +11,9 @@ from bullrush._core import CoreQueue
 from bullrush.base.emitter import Emitter
 from bullrush.base.operation import operation, reply
 from bullrush.errors import ClosedError
+from bullrush.masking import masked
 from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
-from bullrush.url import check_url, given_url, masked, resolve
+from bullrush.url import check_url, given_url, resolve
 from bullrush.values import checks
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode, to_key
 

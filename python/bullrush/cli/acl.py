@@ -8,6 +8,7 @@ from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.output import say, write, write_json
 from bullrush.rights import PASSWORD, acl_rule, read_roles
 from bullrush.values.naming import nearest
+from bullrush.values.shown import shown
 
 EXAMPLES = """\
   bullrush acl                               the roles
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     known = read_roles()
     for name in options.roles:
         if name not in known:
-            raise CommandError(f"there is no role {name!r}.{nearest(name, list(known))}", USAGE)
+            raise CommandError(f"there is no role {shown(name)}.{nearest(name, list(known))}", USAGE)
     for option, given in (("--user", [options.user]), ("--prefix", [options.prefix]), ("--queue", options.queue)):
         if any(name is not None and (not name or any(map(str.isspace, name))) for name in given):
             raise CommandError(f"{option} is empty or has a space, which Redis takes in no rule", USAGE)

@@ -6,7 +6,9 @@ import argparse
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
+
+from bullrush.masking import masked_in
 
 
 class Command(NamedTuple):
@@ -64,6 +66,13 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """Its errors show no passwords: the URL may stand where a command or a number is expected."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(masked_in(message))
+
+
 def load(name: str) -> ModuleType:
     """Return the module of a command."""
     return import_module(f"bullrush.cli.{COMMANDS[name].module}")
@@ -75,7 +84,7 @@ def build_parser(*names: str) -> argparse.ArgumentParser:
     Args:
         names: the commands whose arguments are added. Their modules are imported.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="bullrush",
         description="A job queue that speaks the BullMQ wire protocol.",
         epilog=(

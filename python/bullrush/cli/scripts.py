@@ -10,6 +10,7 @@ from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.output import write, write_json, write_table
 from bullrush.scripts import Script, read_scripts
 from bullrush.values.naming import nearest
+from bullrush.values.shown import shown
 
 EXAMPLES = """\
   bullrush scripts                            what there is
@@ -50,7 +51,7 @@ def _named(scripts: dict[str, Script], name: str) -> Script:
     found = [script for script in scripts.values() if name in {script.name, script.name.rpartition("/")[2]}]
     if not found:
         short = [script.rpartition("/")[2] for script in scripts]
-        raise CommandError(f"there is no script {name!r}.{nearest(name.rpartition('/')[2], short)}", USAGE)
+        raise CommandError(f"there is no script {shown(name)}.{nearest(name.rpartition('/')[2], short)}", USAGE)
     if len(found) > 1:
         raise CommandError(f"{name} may be {' or '.join(script.name for script in found)}", USAGE)
     return found[0]

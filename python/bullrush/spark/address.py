@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bullrush.errors import BullrushError, InvalidOptionError
+from bullrush.masking import masked
 from bullrush.queue.queue import Queue, QueueOptions
-from bullrush.url import masked, resolve
+from bullrush.url import resolve
 
 #: ms in which Redis must answer the driver before tasks start.
 _TIMEOUT: Final = 3_000

@@ -10,6 +10,7 @@ from bullrush.base.operation import options_by_name
 from bullrush.base.signatures import shows_options
 from bullrush.errors import InvalidOptionError
 from bullrush.job.options import JobOptions
+from bullrush.masking import masked
 from bullrush.queue.queue import QueueOptions
 from bullrush.tasks.codecs import JSON, Codec
 from bullrush.tasks.cron import CronRule, check_cron
@@ -23,7 +24,7 @@ from bullrush.tasks.running.service import Lifespan, Part, Placed, arunning, rou
 from bullrush.tasks.signature import Signature
 from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
-from bullrush.url import check_url, masked
+from bullrush.url import check_url
 from bullrush.values import checks
 from bullrush.values.naming import check_job_name
 from bullrush.worker.handlers.signature import is_async

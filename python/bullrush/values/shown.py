@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
+from bullrush.masking import masked_in
+
 #: The longest text and the largest number that are shown.
 _LONGEST: Final = 60
 _LARGEST: Final = 2**64
@@ -17,5 +19,5 @@ def shown(value: object) -> str:
     if isinstance(value, int):
         return repr(value) if abs(value) <= _LARGEST else "an int of more than 64 bits"
     if isinstance(value, str):
-        return repr(value) if len(value) <= _LONGEST else f"a text of {len(value)} characters"
+        return masked_in(repr(value)) if len(value) <= _LONGEST else f"a text of {len(value)} characters"
     return type(value).__qualname__

@@ -54,11 +54,11 @@ use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
 use self::admission::Admission;
-use self::capacity::Isolation;
 use self::lane_state::LaneState;
 use self::prefetch::Prefetch;
 use super::fetch::{Fetcher, MarkerWaiter};
 use super::finish::InFlight;
+use super::isolation::Isolation;
 use super::lanes::Turns;
 use super::listeners::Event;
 use super::options::RunLimits;

@@ -22,6 +22,25 @@ READING = [
 ]  # fmt: skip
 
 
+SECRET_URL = "redis://:hunter2@127.0.0.1:1/0"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--url", SECRET_URL, "info"], [SECRET_URL], ["doctor", SECRET_URL, SECRET_URL], ["doctor", "--role", SECRET_URL],
+        ["worker", SECRET_URL], ["worker", "json:dumps", "-Q", "q", SECRET_URL], ["worker", "json:dumps", "-Q", SECRET_URL],
+        ["worker", "json:dumps", "-Q", "q", "--health-port", SECRET_URL], ["acl", SECRET_URL], ["scripts", SECRET_URL],
+        ["worker", "json:dumps", "-Q", "q", "--profile", SECRET_URL], ["jobs", "list", "q", "--timeout", SECRET_URL],
+    ],
+    ids=lambda words: " ".join(words),
+)  # fmt: skip
+def test_a_url_in_the_wrong_place_is_2_and_its_password_is_not_shown(run: Callable, words: list[str]) -> None:
+    ended = run(*words)
+    assert ended.code == 2 and ended.err
+    assert "hunter2" not in ended.out + ended.err
+
+
 @pytest.mark.parametrize("words", READING, ids=lambda words: " ".join(words))
 def test_without_a_server_the_exit_code_is_3(run: Callable, words: list[str]) -> None:
     ended = run(*words, "--url", "redis://:hunter2@127.0.0.1:1", "--timeout", "20ms")

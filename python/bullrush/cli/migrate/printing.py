@@ -14,8 +14,8 @@ from bullrush.errors import LegacyQueueError
 from bullrush.legacy import LegacyQueue
 from bullrush.legacy.migrating.options import place
 from bullrush.legacy.report import BridgeReport, MigrationReport, Remark, Verification
+from bullrush.masking import masked
 from bullrush.queue import Queue
-from bullrush.url import masked
 
 _NAMED: Final = 5
 #: `LegacyQueue.verify` lists so many jobs of a state.

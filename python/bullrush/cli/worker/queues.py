@@ -38,6 +38,8 @@ def read_queue(text: str) -> QueueChoice:
     Raises:
         argparse.ArgumentTypeError: a number is none, or is less than 1; or there are several queues.
     """
+    if "://" in text:
+        raise argparse.ArgumentTypeError(f"{text} is a URL, which is given with --url, and not the name of a queue")
     if _LIST.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} names several queues: write -Q for each, {_each(text)}")
     before, colon, weight = text.partition(":")

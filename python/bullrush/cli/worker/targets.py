@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.worker.queues import QueueChoice
 from bullrush.errors import BullrushError
+from bullrush.masking import masked
 from bullrush.worker import Worker, WorkerOptions
 from bullrush.worker.calls import WorkerCalls
 from bullrush.worker.lanes.lane import Lane
@@ -75,6 +76,8 @@ def import_target(target: str) -> Any:
     """
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
+    if "://" in target:
+        raise TargetError(f"{masked(target)} is no import path: a URL is given with --url")
     name, _, path = target.partition(":")
     if "/" in name or name.startswith("."):
         raise TargetError(f"{name!r} is no module: write its import path, such as app.jobs for app/jobs.py")
