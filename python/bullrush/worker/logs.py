@@ -43,12 +43,19 @@ def log_start(worker: Any, url: str, concurrency: int) -> None:
 
 
 def log_without_effect(worker: Any, settings: Any) -> None:
-    """Log which options of a worker of one queue are for workers of several queues."""
+    """Log which options do nothing: they are for workers of several queues, or for those that scan."""
     given = [name for name in ("strict", "share_rate_limit") if settings.profile is None and getattr(settings, name)]
     for name in given:
         LOG.warning(
             "%s=True has no effect: the worker of queue %r has no profile, so it serves no routes",
             name,
+            worker.shown_queues,
+            extra={"queue": worker.shown_queues},
+        )
+    if settings.claim != "scan" and settings.scan_depth != type(settings).scan_depth:
+        LOG.warning(
+            "scan_depth=%d has no effect: the worker of queue %r does not scan, since it has no claim='scan'",
+            settings.scan_depth,
             worker.shown_queues,
             extra={"queue": worker.shown_queues},
         )

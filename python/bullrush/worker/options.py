@@ -147,6 +147,7 @@ class WorkerOptions(TypedDict, total=False):
             that the profile matches. This is for producers that cannot use routes and put a ``target`` into the options
             of a job: all workers of the queue must scan. ``next``, the default, takes whatever is next.
         scan_depth: how many of the next jobs a scan looks at, and of the next prioritized ones; 100. Jobs behind them wait.
+            It is for ``claim="scan"``.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
         fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are due,
             stalled jobs, parents whose children are done; see `QueueOptions`.

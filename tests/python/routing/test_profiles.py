@@ -126,3 +126,12 @@ def test_options_for_routes_without_a_profile_are_reported(
     worker(lambda job: None, strict=True, share_rate_limit=True, profile=GPU).run(until="empty")
     reported = [text for text in caplog.messages if "has no effect" in text]
     assert [text.split("=")[0] for text in reported] == ["strict", "share_rate_limit"]
+
+
+def test_a_scan_depth_without_a_scan_is_reported(
+    worker: Callable[..., Worker], caplog: pytest.LogCaptureFixture
+) -> None:
+    worker(lambda job: None, scan_depth=50, profile=GPU).run(until="empty")
+    worker(lambda job: None, scan_depth=50, profile=GPU, claim="scan").run(until="empty")
+    reported = [text for text in caplog.messages if "has no effect" in text]
+    assert [text.split(":")[0] for text in reported] == ["scan_depth=50 has no effect"]

@@ -37,6 +37,15 @@ def test_a_killed_process_is_replaced_and_its_jobs_run_again(start: Start, queue
     assert command.ends() == 0, command.output
 
 
+def test_a_supervisor_of_one_process_says_so(start: Start, queue: Queue) -> None:
+    pytest.importorskip("watchfiles")
+    queue.add("n", {"seconds": 30})
+    command = start("jobs:blocking", "-p", "1", "--reload")
+    command.prints("begun")
+    command.terminate()
+    command.prints("closing 1 process after its running jobs")
+
+
 def test_the_first_sigterm_waits_for_all_processes_and_a_second_one_does_not(start: Start, queue: Queue) -> None:
     queue.add_bulk([{"name": "n", "data": {"seconds": 30}}] * 2)
     command = start("jobs:blocking", "-p", "2")

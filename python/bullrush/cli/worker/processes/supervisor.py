@@ -162,9 +162,8 @@ class Supervisor:
 
     def _close(self, name: str = "") -> None:
         if name:
-            _log.info(
-                "%s: closing %d processes after their running jobs; a second signal closes now", name, self._running
-            )
+            shown = "1 process after its" if self._running == 1 else f"{self._running} processes after their"
+            _log.info("%s: closing %s running jobs; a second signal closes now", name, shown)
         self._ended = True
         self._due = 0
         for child in self.children:
