@@ -9,6 +9,7 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
+from tests.servers.cluster import free_port
 from tests.waiting import wait_until
 
 from .ledger import Ledger
@@ -35,7 +36,8 @@ def server() -> Iterator[EmbeddedRedis]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """Return the URL of a cluster of one node, which serves all slots."""
-    with EmbeddedRedis(port=0, args=["--cluster-enabled", "yes"]) as server, Redis.from_url(server.url) as redis:
+    own = EmbeddedRedis(port=free_port(), args=["--cluster-enabled", "yes"])
+    with own as server, Redis.from_url(server.url) as redis:
         redis.execute_command("CLUSTER ADDSLOTS", *range(16384))
         wait_until(lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "the cluster is up")
         yield server.url

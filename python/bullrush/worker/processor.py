@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from bullrush.job.source import Source
 
 _log: Final = logging.getLogger("bullrush")
+#: So many starts of a job that counted as no attempt are no reason to wait before the next one, and then so many ms are: a
+#: handler that cancels its own task would run again and again.
+_RETURNS_AT_ONCE: Final = 3
+_LATER_MS: Final = 1_000
+_CANCELLED_AGAIN: Final = "Job %s: its task was cancelled again, and not by its worker or queue. No attempt is counted; it runs again in %.0f s"
 
 
 class Observer(Protocol):
@@ -108,7 +113,7 @@ class Processor(Generic[JobT]):
                 self._observer.job_started(job)
             value = await self._function(job)
         except (asyncio.CancelledError, GeneratorExit) as error:
-            failed: BaseException | None = self._give_back_if_stopped(record, error)
+            failed: BaseException | None = self._give_back_if_stopped(record, job, error)
         except BaseException as error:
             failed = error
         else:
@@ -137,7 +142,9 @@ class Processor(Generic[JobT]):
         try:
             values = await self._function([job for _, job in batch])
         except (asyncio.CancelledError, GeneratorExit) as error:
-            batch = [(record, job) for record, job in batch if self._give_back_if_stopped(record, error) is not None]
+            batch = [
+                (record, job) for record, job in batch if self._give_back_if_stopped(record, job, error) is not None
+            ]
             values = [error] * len(batch)
         except BaseException as error:
             values = [error] * len(batch)
@@ -183,12 +190,19 @@ class Processor(Generic[JobT]):
         )
         return None
 
-    def _give_back_if_stopped(self, record: JobRecord, error: BaseException) -> BaseException | None:
+    def _give_back_if_stopped(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
         """Give back a job whose coroutine was cancelled from outside; otherwise return the error."""
-        if record.cancel_reason is None and ended_from_outside(error):
+        if record.cancel_reason is not None or not ended_from_outside(error):
+            return error
+        if job.attempts_started - job.attempts_made <= _RETURNS_AT_ONCE:
             self._submit(record, self._core.give_back)
-            return None
-        return error
+        else:
+            shown = self._observer.shown_job(record.id, record.queue_name)
+            _log.warning(
+                _CANCELLED_AGAIN, shown, _LATER_MS / 1_000, extra={"job_id": record.id, "queue": record.queue_name}
+            )
+            self._submit(record, self._core.defer, _LATER_MS)
+        return None
 
     def _fail(self, record: JobRecord, job: JobT, error: BaseException) -> BaseException | None:
         return run_blocking(self._hand_in_failure(record, job, error))

@@ -15,6 +15,7 @@ from bullrush.errors import RedisServerError
 from bullrush.rights import acl_rule, read_roles
 from tests.faults.fake_server import FakeServer
 from tests.faults.refusing_server import RefusingServer
+from tests.servers.cluster import free_port
 from tests.waiting import wait_until
 
 NO_QUEUE = "no queue has the prefix bull: is it right? --prefix gives another one"
@@ -96,7 +97,7 @@ def test_connections_that_are_nearly_used_up_are_named(own_server: Callable) -> 
 
 
 def test_keys_without_a_hash_tag_on_a_cluster_are_named(own_server: Callable) -> None:
-    url, redis = own_server(args=["--cluster-enabled", "yes"])
+    url, redis = own_server(port=free_port(), args=["--cluster-enabled", "yes"])
     redis.execute_command("CLUSTER", "ADDSLOTS", *range(16_384))
     wait_until(lambda: "cluster_state:ok" in redis.execute_command("CLUSTER", "INFO"))
     redis.hset("bull:mail:meta", "version", "bullmq:5.62.0")

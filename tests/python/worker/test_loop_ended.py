@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -102,6 +103,26 @@ def test_a_task_cancelled_by_others_gives_its_job_back_and_the_worker_goes_on(qu
     queue.add("n")
     asyncio.run(asyncio.wait_for(main(), 20))
     assert len(tasks) == 2
+
+
+def test_a_task_that_is_cancelled_again_and_again_does_not_run_all_the_time(
+    queue: Queue, worker: Callable[..., Worker], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handler(_job: aio.Job) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        starts.append(time.monotonic())
+        if len(starts) < 5:
+            task.cancel()
+            await asyncio.sleep(1000)
+
+    starts: list[float] = []
+    job = queue.add("n")
+    assert worker(handler).run(until="drained", max_seconds=20).completed == 1
+    assert starts[-1] - starts[-2] > 0.9
+    done = queue.get_job(job.id)
+    assert done is not None and (done.attempts_made, done.attempts_started) == (1, 5)
+    assert caplog.text.count("its task was cancelled again") == 1
 
 
 def test_a_handler_that_raises_the_cancellation_of_another_task_has_failed(
