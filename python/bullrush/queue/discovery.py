@@ -87,6 +87,7 @@ class QueueScan:
     """A walk through the keys of a server; see `queue_names`.
 
     ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads to.
+    ``broken``: also find queues whose key has another type than a hash, and cannot be used.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class QueueScan:
         *,
         size: int = _PAGE,
         servers: Sequence[Sends] | None = None,
+        broken: bool = False,
     ) -> None:
         self._url = check_unicode("url", resolve(check_url("url", url)))
         self._prefix = check_prefix(prefix)
@@ -104,7 +106,7 @@ class QueueScan:
         self._servers: list[Sends] | None = None if servers is None else list(servers)
         self._start = f"{prefix}:"
         self._pattern = pattern_of(self._start) + _END
-        self._size = size
+        self._options = ["COUNT", size, *([] if broken else ["TYPE", "hash"])]
         self._cursor: Any = b"0"
         # SCAN may return a key twice.
         self._seen: set[str] = set()
@@ -115,7 +117,7 @@ class QueueScan:
     async def page(self) -> list[str]:
         """Return the names of the next keys that were not found before. It is an operation."""
         # A job scheduler or a job may have a key that ends like this; the names of queues have no colon.
-        command = ["SCAN", self._cursor, "MATCH", self._pattern, "COUNT", self._size, "TYPE", "hash"]
+        command = ["SCAN", self._cursor, "MATCH", self._pattern, *self._options]
         if self._servers is None:
             self._servers = await self._find_servers()
         ((self._cursor, keys),) = await reply(self._servers[0].commands([command]))

@@ -1,7 +1,8 @@
 """Examinations of the test's queue, and servers that only one test breaks."""
 
+import base64
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,16 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue
+from bullrush._core import now_ms
 from bullrush.doctor import Doctor, Finding
 from bullrush.embedded import EmbeddedRedis
 from bullrush.rights import acl_rule, read_roles
 
 #: A job that was added so long ago waits for too long; ms.
 LONG_AGO = 600_000
+
+
+Findings = Callable[..., list[Finding]]
 
 
 @pytest.fixture
@@ -58,3 +63,32 @@ def own_server(tmp_path: Path) -> Iterator[Callable[..., tuple[str, Redis]]]:
 
 def codes(findings: list[Finding]) -> list[str]:
     return [finding.code for finding in findings]
+
+
+def repaired(doctor: Doctor, findings: Findings, code: str, **options: Any) -> bool:
+    """Repair what is found, and tell whether nothing is left of it."""
+    [finding] = findings(**options)
+    assert finding.code == code and finding.about.repair
+    assert doctor.repair(finding) is None
+    return findings(**options) == []
+
+
+@contextmanager
+def connected_as(url: str, *names: str) -> Iterator[None]:
+    """Connections that have these names and do nothing."""
+    clients = [Redis.from_url(url, client_name=name) for name in names]
+    for client in clients:
+        client.ping()
+    yield
+    for client in clients:
+        client.close()
+
+
+def worker_name(queue: Queue, name: str) -> str:
+    return f"bull:{base64.b64encode(queue.name.encode()).decode()}:w:{name}"
+
+
+def add_long_ago(queue: Queue, count: int = 1) -> list[str]:
+    """Add jobs that have waited for long."""
+    jobs = queue.add_bulk([{"name": "late", "opts": {"timestamp": now_ms() - LONG_AGO}} for _ in range(count)])
+    return [job.id for job in jobs]
