@@ -138,7 +138,6 @@ class WorkerCalls(MetricsCalls[JobT]):
                 core.pause()
             core.report_outcomes(self._wants_outcomes())
             core.report_failures(logs_failures() or self._telemetry is not None)
-            log_start(self, self._url, self._concurrency)
             if not self._lanes:
                 log_without_effect(self, self._settings)
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
@@ -159,6 +158,9 @@ class WorkerCalls(MetricsCalls[JobT]):
             log_close(self, core.stats(), ids_by_queue(core.held_ids(), self._unfinished(), self.shown_queues))
         self.emit("closed")
         self._listeners.expire(now=True)
+
+    def _log_ready(self) -> None:
+        log_start(self, self._url, self._concurrency)
 
     def _unfinished(self) -> list[JobRecord]:
         return [] if self._run is None else self._run.runner.unfinished()

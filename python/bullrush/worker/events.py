@@ -197,6 +197,8 @@ class WorkerEvents(JobHandle, Generic[JobT]):
         elif kind == "dropped":
             LOG.warning("%r: %s events were dropped: its listeners are too slow", self, text)
         elif kind == "ready" or kind == "drained":
+            if kind == "ready":
+                self._log_ready()
             emit(kind)
 
     def _log_outage(self, reason: str) -> None:
@@ -239,6 +241,9 @@ class WorkerEvents(JobHandle, Generic[JobT]):
 
     def _cancel(self, job_id: str, token: str) -> None:
         """Stop the handler of the job that was taken under this token."""
+
+    def _log_ready(self) -> None:
+        """Log that a run has found its server and its queue."""
 
     def _unfinished(self) -> list[JobRecord]:
         """Return the jobs that handlers have, without those that have an outcome."""

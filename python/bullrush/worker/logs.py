@@ -29,7 +29,7 @@ def logs_failures() -> bool:
 
 
 def log_start(worker: Any, url: str, concurrency: int) -> None:
-    """Log that a run starts."""
+    """Log that a run works: its server can be reached, and has a queue for it."""
     LOG.info(
         "%s works on queue %r at %s: concurrency %d%s, bullrush %s",
         worker.worker_name,

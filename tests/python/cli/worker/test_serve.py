@@ -94,8 +94,10 @@ def test_a_worker_that_starts_before_redis_waits_for_it(
         closed.prints("cannot reach Redis")
         closed.terminate()
         assert closed.ends() == 0, closed.output
+        assert "works on queue" not in closed.output + waiting.output
         proxy.refuse(False)
         waiting.prints("begun Ada")
+        waiting.prints("works on queue")
         waiting.terminate()
         assert waiting.ends() == 0, waiting.output
 
