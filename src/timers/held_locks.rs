@@ -132,11 +132,6 @@ impl HeldLocks {
         lock.lease.cancel(reason).then(|| lock.token.clone())
     }
 
-    /// Whether a held job has an outcome.
-    pub fn is_settled(&self, id: &str) -> bool {
-        self.locks.lock().get(id).is_some_and(|lock| lock.lease.is_settled())
-    }
-
     /// Id and token of a job, if it is held.
     pub fn get(&self, id: &str) -> Option<(Arc<str>, Arc<str>)> {
         let locks = self.locks.lock();
@@ -219,5 +214,35 @@ impl HeldLocks {
     /// Forget a lock and mark it as lost. True if it was not known to be lost.
     pub fn lose(&self, id: &str, token: &str) -> bool {
         Self::take(&mut self.locks.lock(), id, token).is_some_and(|lock| lock.lease.lose())
+    }
+
+    /// As [`HeldLocks::lose`], for a lock that is not there any more. Nothing is done for a job with an outcome: its lock may be gone
+    /// since Redis has the outcome, and the reply tells it.
+    pub fn lose_unsettled(&self, id: &str, token: &str) -> bool {
+        let mut held = self.locks.lock();
+        if held.get(id).is_some_and(|lock| lock.lease.is_settled()) {
+            return false;
+        }
+        Self::take(&mut held, id, token).is_some_and(|lock| lock.lease.lose())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_gone_is_lost_unless_the_job_has_an_outcome() {
+        let locks = HeldLocks::default();
+        let leases = ["running", "settled"].map(|id| {
+            let lease = Arc::new(Lease::new(Instant::now()));
+            locks.insert([(id.into(), "token".into(), lease.clone())]);
+            lease
+        });
+        assert!(leases[1].settle() && !leases[1].settle());
+        assert!(!locks.lose_unsettled("running", "another token"));
+        assert_eq!(["running", "settled"].map(|id| locks.lose_unsettled(id, "token")), [true, false]);
+        assert_eq!(leases.map(|lease| lease.is_lost()), [true, false]);
+        assert_eq!(locks.ids(), ["settled"]);
     }
 }

@@ -13,6 +13,7 @@ pub struct Isolation {
     longest: Duration,
     /// Such a job runs, or waits until nothing else is in hand.
     since: Option<Instant>,
+    /// For how long, and the next such job of the row.
     time: Duration,
     next: Duration,
 }
@@ -41,7 +42,7 @@ impl Isolation {
     }
 
     /// Other jobs were fetched, by a decision of that moment: no such job is next.
-    pub fn is_over(&mut self, decided: Instant) {
+    pub fn end_row(&mut self, decided: Instant) {
         if self.since.is_none_or(|since| since < decided) {
             *self = Self::new(self.longest);
         }
@@ -73,9 +74,9 @@ mod tests {
         let mut isolation = Isolation::new(Duration::from_secs(30));
         let before = Instant::now();
         isolation.begin();
-        isolation.is_over(before);
+        isolation.end_row(before);
         assert!(isolation.until().is_some());
-        isolation.is_over(Instant::now() + Duration::from_secs(1));
+        isolation.end_row(Instant::now() + Duration::from_secs(1));
         assert!(isolation.until().is_none() && isolation.next == isolation.longest);
     }
 }

@@ -9,7 +9,7 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
-from tests.servers.cluster import free_port
+from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
 from .ledger import Ledger

@@ -1,7 +1,5 @@
 """A Redis Cluster on loopback: three masters, each with a replica."""
 
-import random
-import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,9 +14,9 @@ from redis.exceptions import RedisError
 from bullrush.embedded import EmbeddedRedis
 from tests.waiting import wait_until
 
+from .ports import BUS, free_port
+
 SLOTS = 16384
-#: The bus of a node has its port plus this.
-BUS = 10_000
 
 
 class Node:
@@ -195,12 +193,3 @@ def _master_of(replica: Node) -> int | None:
 
 def _is_in_sync(replica: Node) -> bool:
     return bool(replica.redis.info("replication").get("master_link_status") == "up")
-
-
-def free_port() -> int:
-    """Return a port that is free with its bus, below the range of outgoing connections."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_000 - BUS)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            socket.create_server(("127.0.0.1", port + BUS)).close()
-            return port

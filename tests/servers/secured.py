@@ -8,7 +8,8 @@ from redis import Redis
 from bullrush.embedded import EmbeddedRedis
 from tests.waiting import wait_until
 
-from .cluster import BUS, SLOTS, free_port
+from .cluster import SLOTS
+from .ports import BUS, free_port
 from .sentinel import SERVICE, SentinelProcess
 from .tls import Authority, Identity
 

@@ -156,7 +156,8 @@ class QueueAdministration(QueueLimits[JobT]):
             delayed: True also removes delayed jobs.
 
         Redis:
-            ``manage/drain``, up to 250 jobs per call.
+            ``manage/drain``, up to 250 jobs per call. With routes it is repeated where jobs still wait: parents become ready
+            when their last child is removed in another route.
         """
         await reply(self.core.drain(delayed))
         if routes := await self._route_cores():

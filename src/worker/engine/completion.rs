@@ -153,7 +153,7 @@ impl Engine {
         if alone {
             self.isolation.begin();
         } else if count > 0 {
-            self.isolation.is_over(decided);
+            self.isolation.end_row(decided);
         }
     }
 }

@@ -15,7 +15,7 @@ from bullrush.errors import RedisServerError
 from bullrush.rights import acl_rule, read_roles
 from tests.faults.fake_server import FakeServer
 from tests.faults.refusing_server import RefusingServer
-from tests.servers.cluster import free_port
+from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
 NO_QUEUE = "no queue has the prefix bull: is it right? --prefix gives another one"

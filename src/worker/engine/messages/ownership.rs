@@ -69,8 +69,7 @@ async fn check(state: &WorkerState, link: &Link, lane: &Lane, held: &[(Arc<str>,
             redis::Value::Nil => false,
             owner => reply::text(owner)? == **token,
         };
-        // Of a job with an outcome the reply tells it: the lock may be gone since Redis has the outcome.
-        if !is_ours && !lane.locks.is_settled(id) && lane.locks.lose(id, token) {
+        if !is_ours && lane.locks.lose_unsettled(id, token) {
             state.lock_lost(id, token, Loss::Message);
         }
     }

@@ -1,7 +1,5 @@
 """What every topology offers to the faults."""
 
-import random
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,18 +16,6 @@ from ..server import Server
 
 #: Some of them wait for an election.
 SECONDS = 60
-
-
-def free_port() -> int:
-    """Return a free port below the range of outgoing connections, also for the bus of a cluster, 10,000 above it."""
-    while True:
-        port = random.SystemRandom().randrange(12_000, 22_000)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-            socket.create_server(("127.0.0.1", port + 10_000)).close()
-            return port
-        except OSError:
-            continue
 
 
 class Topology(ABC):

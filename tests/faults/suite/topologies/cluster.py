@@ -8,10 +8,11 @@ from redis import RedisError
 from redis.crc import key_slot
 
 from tests.faults.proxy import Proxy
+from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
 from ..server import Server
-from .base import Topology, free_port
+from .base import Topology
 from .sentinel import port_of
 
 MASTERS, SLOTS = 3, 16384

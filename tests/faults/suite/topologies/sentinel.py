@@ -9,11 +9,12 @@ from redis import Redis, RedisError
 
 from bullrush.embedded.binary import find_server
 from tests.faults.proxy import Proxy
+from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
 from ..server import Server
 from ..spawn import spawn
-from .base import Topology, free_port
+from .base import Topology
 
 MASTER = "main"
 #: ms after which a server that does not answer counts as down. Less is too little on a machine with much else to do.

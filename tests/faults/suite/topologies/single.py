@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.faults.proxy import Proxy
+from tests.servers.ports import free_port
 
 from ..server import Server
-from .base import Topology, free_port
+from .base import Topology
 
 
 class Single(Topology):
