@@ -8,7 +8,7 @@ PY := $(BIN)/python
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
 # A test that fails runs once more on a machine that may be overloaded; the summary lists it as a RERUN: it is to be mended.
-PYTEST := $(BIN)/pytest -q --reruns 1 -raR
+PYTEST := $(BIN)/pytest -q --reruns 1 -raR --rerun-show-tracebacks
 NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

@@ -1,5 +1,6 @@
-"""What a server is asked to do for one queue: tests share a server, so its own counters count the calls of others, too."""
+"""What a server does for one queue: tests share a server, so its own counters and lists have the calls of others, too."""
 
+import base64
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,3 +26,14 @@ def commands_about(name: str, redis: Redis) -> Iterator[Callable[[], list[str]]]
 
     with redis.monitor() as monitor:
         yield until_now
+
+
+def connections_for(name: str, redis: Redis) -> list[dict[str, str]]:
+    """Return the connections that are named after a queue; those of a worker of several have the name of its first."""
+    name = base64.b64encode(name.encode()).decode()
+    return [client for client in redis.client_list() if name in client["name"]]
+
+
+def waiting_workers(name: str, redis: Redis) -> int:
+    """Return how many workers wait for jobs of a queue at this moment."""
+    return sum(client["cmd"] == "bzpopmin" for client in connections_for(name, redis))

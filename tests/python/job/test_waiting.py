@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, QueueEvents, aio, errors
+from tests.watching import connections_for
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_many_waits_share_one_queue_events(queue: Queue, worker: Callable, event
         results = [pool.submit(job.wait_until_finished, events, 20_000) for job in jobs]
         worker(handle, autorun=True)
         assert [result.result() for result in results] == list(range(50))
-    assert sum(client["name"].endswith(":qe") for client in redis.client_list()) == 1
+    assert [client["name"][-3:] for client in connections_for(queue.name, redis)].count(":qe") == 1
 
 
 def test_the_event_of_an_earlier_run_does_not_end_a_wait(queue: Queue, worker: Callable, events: QueueEvents) -> None:

@@ -1,7 +1,6 @@
 """One worker serves several queues: each job belongs to its own queue, in all that happens to it."""
 
 import asyncio
-import base64
 import threading
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from redis import Redis
 from bullrush import Job, Queue, RateLimitError, Worker, aio
 from bullrush.worker.lanes.lane import Lane
 from tests.waiting import wait_until
-from tests.watching import commands_about
+from tests.watching import commands_about, connections_for
 
 NEVER = threading.Event()
 
@@ -276,8 +275,7 @@ def test_queues_of_a_worker_need_one_connection_that_waits(queues: Any, serve: A
     made = queues(64)
     worker = serve(lambda _job: None, made)
     wait_until(lambda: _calls(worker) >= len(made))
-    name = base64.b64encode(made[0].name.encode()).decode()
-    wait_until(lambda: [client["cmd"] for client in redis.client_list() if name in client["name"]] == ["bzpopmin"])
+    wait_until(lambda: [client["cmd"] for client in connections_for(made[0].name, redis)] == ["bzpopmin"])
 
 
 def test_an_idle_worker_of_many_queues_makes_one_fetch_per_wait(

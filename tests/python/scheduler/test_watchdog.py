@@ -11,6 +11,7 @@ from redis import Redis
 
 from bullrush import Queue, Worker, _core
 from tests.waiting import wait_until
+from tests.watching import commands_about
 
 HOUR = 3_600_000
 
@@ -181,11 +182,6 @@ def test_a_repaired_scheduler_adds_its_next_jobs_itself(
 
 
 def test_a_queue_without_schedulers_costs_one_command(queue: Queue, watch: Any, redis: Redis) -> None:
-    def calls() -> int:
-        found: Any = redis.info("commandstats")
-        return int(found.get("cmdstat_zrangebyscore", {"calls": 0})["calls"])
-
-    queue.wait_until_ready()
-    before = calls()
-    assert watch(0) == ([], [])
-    assert calls() - before <= 2
+    with commands_about(f"{queue.name}:repeat", redis) as commands:
+        assert watch(0) == ([], [])
+        assert sorted(commands()) == ["TYPE", "ZRANGEBYSCORE"], "TYPE is asked once, by the first call of any client"

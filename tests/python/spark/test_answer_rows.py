@@ -11,6 +11,7 @@ from bullrush.spark.address import Address
 from bullrush.spark.tasks.answer_rows import ERROR, RESULT, AnswerRows
 from bullrush.spark.tasks.open_calls import OpenCalls
 from tests.waiting import wait_until
+from tests.watching import commands_about
 
 Workers = Callable[..., Worker]
 
@@ -109,10 +110,10 @@ def test_open_jobs_cost_redis_little_while_nothing_happens(queue: Queue, redis: 
     ids = [queue.add("wait").id for _ in range(1000)]
     calls = OpenCalls(queue, 60, sleep=pauses.append)
     calls.add(ids)
-    before = redis.info("commandstats").get("cmdstat_hmget", {"calls": 0})["calls"]
-    for _ in range(40):
-        assert calls.ended() == {}
-    reads = redis.info("commandstats")["cmdstat_hmget"]["calls"] - before
+    with commands_about(queue.name, redis) as commands:
+        for _ in range(40):
+            assert calls.ended() == {}
+        reads = commands().count("HMGET")
     assert reads / sum(pauses) < 1000, "reads per second"
     worker(lambda job: None, concurrency=4).run(until="drained")
     looks = 0

@@ -1,6 +1,5 @@
 """How workers wait for jobs: not all at the same time, and none in the way of another."""
 
-import base64
 import threading
 from collections.abc import Callable
 
@@ -9,6 +8,7 @@ from redis import Redis
 from bullrush import Queue, Worker
 from bullrush.job.calls import end_signals
 from tests.waiting import wait_until
+from tests.watching import waiting_workers
 
 
 def test_a_wait_for_jobs_lasts_the_drain_delay_give_or_take_a_tenth(
@@ -37,17 +37,17 @@ def test_a_worker_that_is_full_before_its_wait_has_ended_keeps_no_marker_from_ot
         begun.add(job.name)
         may_end.wait(60)
 
-    def waiting_workers() -> int:
-        name = base64.b64encode(queue.name.encode()).decode()
-        return sum(client["cmd"] == "bzpopmin" and name in client["name"] for client in redis.client_list())
-
     try:
         full = worker(handle, autorun=True, concurrency=2, drain_delay=60_000)
         queue.add("long")
-        wait_until(lambda: "long" in begun and waiting_workers() == 1, "the first worker has room, and waits")
+        wait_until(
+            lambda: "long" in begun and waiting_workers(queue.name, redis) == 1, "the first worker has room, and waits"
+        )
         full.concurrency = 1
         worker(handle, autorun=True, drain_delay=60_000)
-        wait_until(lambda: waiting_workers() == 2, "the first worker still waits, and the other one behind it")
+        wait_until(
+            lambda: waiting_workers(queue.name, redis) == 2, "the first worker still waits, and the other one behind it"
+        )
         queue.add("next")
         wait_until(lambda: "next" in begun, "the other worker has the job", seconds=10)
     finally:

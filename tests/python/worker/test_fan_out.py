@@ -13,6 +13,7 @@ from redis import Redis
 from bullrush import FlowProducer, Job, Queue, Worker, aio
 from bullrush.errors import InvalidOptionError
 from tests.waiting import wait_until
+from tests.watching import commands_about, waiting_workers
 
 
 @pytest.fixture
@@ -109,21 +110,21 @@ def test_a_worker_that_a_marker_wakes_for_nothing_removes_the_others(
     due = 4_000_000_000_000
     with Worker(queue_name, lambda job: None, url=redis_url, autorun=True) as idle:
         idle.wait_until_ready()
-        wait_until(lambda: any(one["cmd"] == "bzpopmin" for one in redis.client_list()))
-        before = redis.info("commandstats")["cmdstat_bzpopmin"]["calls"]
-        redis.zadd(f"bull:{queue_name}:marker", {"1": due, **{f"w:{number}": 0 for number in range(200)}})
-        wait_until(lambda: markers() <= {"1"})
-        assert redis.info("commandstats")["cmdstat_bzpopmin"]["calls"] - before < 10
+        wait_until(lambda: waiting_workers(queue_name, redis))
+        with commands_about(queue_name, redis) as commands:
+            redis.zadd(f"bull:{queue_name}:marker", {"1": due, **{f"w:{number}": 0 for number in range(200)}})
+            wait_until(lambda: markers() <= {"1"})
+            assert commands().count("BZPOPMIN") < 10
 
 
 def test_a_manual_worker_that_is_woken_for_nothing_removes_them_as_well(
     queue: Queue, redis: Redis, queue_name: str, worker: Callable[..., Worker], hints: Callable[[], set[str]]
 ) -> None:
     redis.zadd(f"bull:{queue_name}:marker", {f"w:{number}": 0 for number in range(200)})
-    before = redis.info("commandstats").get("cmdstat_bzpopmin", {"calls": 0})["calls"]
-    assert worker(drain_delay=100).get_next_job("t") is None
-    assert hints() == set()
-    assert redis.info("commandstats")["cmdstat_bzpopmin"]["calls"] - before < 10
+    with commands_about(queue_name, redis) as commands:
+        assert worker(drain_delay=100).get_next_job("t") is None
+        assert hints() == set()
+        assert commands().count("BZPOPMIN") < 10
 
 
 def test_parents_that_are_released_together_wake_several_workers(

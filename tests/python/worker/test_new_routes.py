@@ -8,6 +8,7 @@ from redis import Redis
 
 from bullrush import Job, Queue, Worker
 from tests.waiting import wait_until
+from tests.watching import waiting_workers
 
 PROFILE = {"capabilities": ["gpu"], "region": ["eu"]}
 
@@ -22,7 +23,7 @@ def asleep(queue: Queue, redis: Redis, redis_url: str) -> Iterator[Callable[[], 
 
     with Worker(queue.name, note, url=redis_url, profile=PROFILE, autorun=True):
         wait_until(lambda: f"bull:{queue.name}:ext:workers" in redis.keys(f"bull:{queue.name}:*"))
-        wait_until(lambda: any(client["cmd"] == "bzpopmin" for client in redis.client_list()))
+        wait_until(lambda: waiting_workers(queue.name, redis))
         yield lambda: wait_until(lambda: started)[-1]
 
 
