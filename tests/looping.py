@@ -34,6 +34,11 @@ class Looping:
     async def _close(self) -> None:
         raise NotImplementedError
 
+    def _stop_accepting(self, listener: asyncio.Server) -> None:
+        """Accept no more; the listener is closed last: asyncio forgets a connection that is being accepted meanwhile."""
+        for listening in listener.sockets:
+            self._loop.remove_reader(listening.fileno())
+
     def _run(self, step: Coroutine[object, object, T]) -> T:
         return asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
 

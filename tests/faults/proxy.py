@@ -194,10 +194,8 @@ class Proxy(Looping):
             self._connections.discard(connection)
 
     async def _close(self) -> None:
-        # What the loop leaves open is a warning in a later test. So no more is accepted, then all is closed, then the
-        # listener: asyncio forgets a connection that is being accepted when its listener closes.
-        for listening in self._listener.sockets:
-            self._loop.remove_reader(listening.fileno())
+        # What the loop leaves open is a warning in a later test.
+        self._stop_accepting(self._listener)
         while asyncio.all_tasks() != {asyncio.current_task()}:
             for connection in self._connections:
                 connection.end(reset=True)

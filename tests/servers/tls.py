@@ -81,12 +81,13 @@ class TlsRelay(Looping):
         writer.transport.abort()
 
     async def _close(self) -> None:
+        self._stop_accepting(self._listener)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.sleep(0.001)  # transports that were aborted close in the next turns of the loop
         self._listener.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)  # transports that were aborted close in the next turn of the loop
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
