@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import signal
 import subprocess
 import tempfile
 import threading
@@ -69,6 +68,7 @@ class Peer:
             raise MissingPeerError(f"could not be installed: {error.strerror}: {Path(command[0]).name}") from None
         self._usage = psutil.Process(self._process.pid)
         self._step = "start"
+        self._is_late = False
         try:
             with self.limited(_START):
                 self.identity: str = json.loads(self._line())["identity"]
@@ -134,17 +134,22 @@ class Peer:
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
         """Kill the peer if a block takes too long, so that code that waits for it gets a `PeerError`."""
-        timer = threading.Timer(seconds, self.kill)
+        timer = threading.Timer(seconds, self._give_up)
         timer.start()
         try:
             yield
         finally:
             timer.cancel()
 
+    def _give_up(self) -> None:
+        self._is_late = True
+        self.kill()
+
     def broken(self) -> PeerError:
         """Return the error of a peer that has ended."""
         code = self._process.wait()
-        how = "took too long" if code == -signal.SIGKILL else f"ended with code {code}"
+        # Not by its code: its children are killed first, and it may end by itself when it sees that.
+        how = "took too long" if self._is_late else f"ended with code {code}"
         return PeerError(f"{self.name} {how} when it had to {self._step}{self._last_words()}")
 
     @property
