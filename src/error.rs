@@ -39,6 +39,9 @@ pub enum Error {
     /// An error reply of the server: `OOM`, `NOPERM`, `WRONGTYPE`, `ERR`...
     #[error("{code} {message}")]
     Server { code: String, message: String },
+    /// A reply that the call cannot have. A link makes it an error of the connection: see `Link::believe`.
+    #[error("{0}")]
+    WrongShape(String),
     /// The jobs are not where `durable` wants them; the text says whether they were added.
     #[error("{0}")]
     NotDurable(String),

@@ -25,7 +25,7 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
         Error::Code { code, .. } => errors.call_method1("from_code", (*code, text)),
         Error::Server { code, message } => errors.getattr("RedisServerError")?.call1((code, message)),
         Error::ConnectionLost(_) => errors.getattr("ConnectionLostError")?.call1((text,)),
-        Error::OutcomeUnknown(_) => errors.getattr("OutcomeUnknownError")?.call1((text,)),
+        Error::OutcomeUnknown(_) | Error::WrongShape(_) => errors.getattr("OutcomeUnknownError")?.call1((text,)),
         Error::QueueName(_) => errors.getattr("QueueNameError")?.call1((text,)),
         Error::InvalidOption(_) => errors.getattr("InvalidOptionError")?.call1((text,)),
         Error::LegacyQueue(_) => errors.getattr("LegacyQueueError")?.call1((text,)),

@@ -46,14 +46,10 @@ impl Link {
             }
             Err(NoReply::Late) => return Err(self.too_late(tries.retry)),
             Err(NoReply::NotSent(reason)) => reason,
-            Err(NoReply::Unknown(reason)) if tries.retry == Retry::Never => {
-                return Err(Error::OutcomeUnknown(format!(
-                    "Redis at {endpoint} did not answer ({reason}): the command may or may not have been executed"
-                )));
-            }
-            Err(NoReply::Unknown(reason)) => {
+            Err(sent) if tries.retry == Retry::Never => return Err(self.unknown(&sent.into_reason())),
+            Err(sent) => {
                 tries.sent = true;
-                reason
+                sent.into_reason()
             }
         };
         let busy = || Fault::Busy(Error::ConnectionLost(format!("the slot of the queue migrates ({reason})")));

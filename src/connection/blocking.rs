@@ -11,7 +11,7 @@ use super::ending::Ending;
 use super::fault::Fault;
 use super::pace::Pace;
 use super::setup::Greeting;
-use super::wire::Wire;
+use super::wire::{NoReply, Wire, OUT_OF_STEP};
 use super::Endpoint;
 use crate::error::{Error, Result};
 use crate::protocol::reply;
@@ -117,7 +117,7 @@ impl BlockingLink {
             let part = (end - began).clamp(SHORTEST, PART);
             let mut cmd = redis::cmd("BZPOPMIN");
             cmd.arg(keys).arg(format!("{:.3}", part.as_secs_f64()));
-            let popped = read_marker(self.wait(&cmd, part).await?)?;
+            let popped = self.wait(&cmd, part, read_marker).await?;
             self.round.turn();
             if popped.is_some() || Instant::now() + SHORTEST >= end {
                 return Ok(popped);
@@ -128,11 +128,12 @@ impl BlockingLink {
         }
     }
 
-    /// Runs a command that blocks for at most `timeout`.
+    /// Runs a command that blocks for at most `timeout`, and reads its reply.
     ///
     /// # Errors
-    /// [`Error::ConnectionLost`] when the socket failed; the next call reconnects after the backoff. [`Error::Server`]; [`Error::Closed`].
-    pub async fn wait(&mut self, cmd: &Cmd, timeout: Duration) -> Result<Value> {
+    /// [`Error::ConnectionLost`] when the socket failed or the reply has another shape; the next call reconnects after the backoff.
+    /// [`Error::Server`]; [`Error::Closed`].
+    pub async fn wait<T>(&mut self, cmd: &Cmd, timeout: Duration, read: impl FnOnce(Value) -> Result<T>) -> Result<T> {
         self.connect().await?;
         let Some(wire) = self.wire.take() else {
             return Err(Error::Closed);
@@ -144,11 +145,13 @@ impl BlockingLink {
         };
         let reply = match reply {
             Ok(Ok(reply)) => reply,
+            Ok(Err(NoReply::OutOfStep)) => return lost(OUT_OF_STEP),
             Ok(Err(_)) => return lost("the connection was closed during a blocking wait"),
             Err(_) => return lost("no answer to a blocking wait"),
         };
-        let value = match self.endpoint.inspect(reply) {
-            Ok(value) => value,
+        let value = match self.endpoint.inspect(reply).map(read) {
+            Ok(Err(Error::WrongShape(reason))) => return lost(&reason),
+            Ok(value) => value?,
             Err(Fault::Moved(error, to)) => {
                 self.endpoint.moved(&to);
                 return lost(&error.to_string());
@@ -181,10 +184,11 @@ impl BlockingLink {
 
 /// Reads `[key, member, score]` or nil.
 fn read_marker(value: Value) -> Result<Option<(String, String, f64)>> {
-    let mut items = reply::array(value)?.into_iter();
-    let (Some(key), Some(member), Some(score)) = (items.next(), items.next(), items.next()) else {
+    if value == Value::Nil {
         return Ok(None);
-    };
+    }
+    let mut items = reply::exactly(3, value)?;
+    let (Some(score), Some(member), Some(key)) = (items.pop(), items.pop(), items.pop()) else { return Ok(None) };
     let score = match score {
         Value::Double(score) => score,
         other => reply::text(other)?.parse().unwrap_or(0.0),

@@ -245,7 +245,10 @@ impl Link {
     }
 
     /// When no reply came: returns an error, or `Ok` for another try.
-    fn after_no_reply(&self, no_reply: NoReply, wire: &Wire, tries: &mut Tries) -> Result<()> {
+    fn after_no_reply(&self, no_reply: NoReply, wire: &Arc<Wire>, tries: &mut Tries) -> Result<()> {
+        if matches!(no_reply, NoReply::OutOfStep) {
+            self.shared.leave(wire, Ending::OutOfStep);
+        }
         if wire.is_dead() {
             tries.failed_generation = wire.generation;
         }
@@ -255,7 +258,7 @@ impl Link {
                 tries.failed_generation = wire.generation;
                 Ok(())
             }
-            (NoReply::Unknown(_), retry) if retry != Retry::Never || RESENDS_BLINDLY => {
+            (_, retry) if retry != Retry::Never || RESENDS_BLINDLY => {
                 tries.sent = true;
                 // A server that accepts connections and never answers is asked again only until the deadline.
                 match tries.deadline {
@@ -263,11 +266,35 @@ impl Link {
                     _ => Ok(()),
                 }
             }
-            (NoReply::Unknown(reason), _) => Err(Error::OutcomeUnknown(format!(
-                "Redis at {} did not answer ({reason}): the command may or may not have been executed",
-                self.shared.endpoint
-            ))),
+            (sent, _) => Err(self.unknown(&sent.into_reason())),
         }
+    }
+
+    /// The error when a command was sent and its reply did not come, for this reason.
+    pub(super) fn unknown(&self, reason: &str) -> Error {
+        Error::OutcomeUnknown(format!(
+            "Redis at {} did not answer ({reason}): the command may or may not have been executed",
+            self.shared.endpoint
+        ))
+    }
+
+    /// Returns what was read from a reply. If the reply has a shape that its call cannot have, the connection is closed, and the call
+    /// counts as one without a reply.
+    ///
+    /// # Errors
+    /// Those of `read`. For [`Error::WrongShape`]: [`Error::ConnectionLost`] for a read, else [`Error::OutcomeUnknown`].
+    pub fn believe<T>(&self, retry: Retry, read: Result<T>) -> Result<T> {
+        let Err(Error::WrongShape(reason)) = read else { return read };
+        if let Some(wire) = self.shared.wire_after(0) {
+            wire.distrust();
+            self.shared.leave(&wire, Ending::OutOfStep);
+        }
+        Err(match retry {
+            Retry::Look => {
+                Error::ConnectionLost(format!("Redis at {} did not answer ({reason})", self.shared.endpoint))
+            }
+            Retry::Safe | Retry::Never => self.unknown(&reason),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::socket::Address;
+use super::wire::OUT_OF_STEP;
 
 /// What ended a connection. It decides how the link connects anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(super) enum Ending {
     Refused(String),
     /// Another server is the right one now, perhaps at an unknown address.
     Moved(Option<Address>),
+    /// Its replies are those of other calls, or of no call.
+    OutOfStep,
     /// A user of the link wants another connection, for this reason.
     Renewed(String),
 }
@@ -27,6 +30,7 @@ impl fmt::Display for Ending {
             Ending::Refused(error) => write!(f, "the server refused a command: {error}"),
             Ending::Moved(Some(now)) => write!(f, "another server is the right one now: {now}"),
             Ending::Moved(None) => f.write_str("another server is the right one now"),
+            Ending::OutOfStep => f.write_str(OUT_OF_STEP),
             Ending::Renewed(reason) => f.write_str(reason),
         }
     }

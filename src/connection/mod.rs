@@ -12,6 +12,7 @@ mod link;
 mod outages;
 mod pace;
 mod pool;
+mod proof;
 mod redirect;
 mod setup;
 mod size;

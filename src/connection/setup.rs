@@ -9,6 +9,7 @@ use redis::{AsyncConnectionConfig, Value};
 use tokio::task::JoinHandle;
 
 use super::connect_error::ConnectError;
+use super::proof::Proofs;
 use super::socket::{self, Address, Meter};
 use super::wire::{NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
@@ -101,6 +102,8 @@ impl Wire {
             located: None,
             in_flight: AtomicUsize::new(0),
             given_up_at: AtomicU64::new(0),
+            proofs: Proofs::new(),
+            distrusted: AtomicBool::new(false),
             driver: driver.abort_handle(),
         };
         let ask_role = greeting.ask_role || endpoint.moves();
@@ -164,10 +167,7 @@ impl Wire {
 }
 
 fn lost(no_reply: NoReply) -> ConnectError {
-    match no_reply {
-        NoReply::NotSent(reason) | NoReply::Unknown(reason) => ConnectError::Retry(reason),
-        NoReply::Late => ConnectError::Retry("no answer".into()),
-    }
+    ConnectError::Retry(no_reply.into_reason())
 }
 
 /// Whether the server executes scripts that come on a new connection, within this time.

@@ -1,19 +1,28 @@
 //! One connection to one server: a socket, the task that drives it, and a meter that counts its bytes.
+//!
+//! Replies have no numbers: one that is swallowed or doubled on the way would make each later one the answer to another call. So
+//! behind the commands of each call goes `ECHO <number>`, and no reply of the call is believed before its number has come back.
 
+use std::future::Future;
+use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, Pipeline, RedisError, Value};
+use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 use tokio::task::AbortHandle;
 
 use super::fault::{describe, inspect, Fault};
+use super::proof::{Proofs, Verdict};
 use super::socket::{Address, Meter};
 use super::topology::Located;
 use super::ServerInfo;
 
 /// The SHA-1 of no script: to ask for it changes nothing, and is refused at once.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
+
+/// Why a connection is closed whose replies are not believed.
+pub(super) const OUT_OF_STEP: &str = "a reply got lost on the way, came twice, or is that of another call";
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -24,6 +33,18 @@ pub(super) enum NoReply {
     Unknown(String),
     /// The caller's timeout is over.
     Late,
+    /// Sent, and perhaps executed: the replies are those of other calls. The connection is dead.
+    OutOfStep,
+}
+
+impl NoReply {
+    pub fn into_reason(self) -> String {
+        match self {
+            NoReply::NotSent(reason) | NoReply::Unknown(reason) => reason,
+            NoReply::Late => "no answer".to_owned(),
+            NoReply::OutOfStep => OUT_OF_STEP.to_owned(),
+        }
+    }
 }
 
 pub(super) struct Wire {
@@ -39,6 +60,9 @@ pub(super) struct Wire {
     pub(super) in_flight: AtomicUsize,
     /// The number of bytes read, plus one, when a caller last gave up a reply.
     pub(super) given_up_at: AtomicU64,
+    pub(super) proofs: Proofs,
+    /// Its replies are those of other calls.
+    pub(super) distrusted: AtomicBool,
     pub(super) driver: AbortHandle,
 }
 
@@ -50,19 +74,61 @@ impl Drop for Wire {
 
 impl Wire {
     pub async fn send(&self, cmd: &Cmd) -> Result<Value, NoReply> {
-        let call = self.begin_call();
-        let before = self.meter.written();
-        let reply = self.conn.clone().send_packed_command(cmd).await;
-        call.complete();
-        reply.map_err(|error| self.no_reply(before, &error))
+        let mut conn = self.conn.clone();
+        self.prove(async move { conn.send_packed_command(cmd).await }, slice::from_ref).await
     }
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
-        let call = self.begin_call();
+        let mut conn = self.conn.clone();
+        self.prove(async move { conn.send_packed_commands(pipeline, 0, count).await }, Vec::as_slice).await
+    }
+
+    /// Sends a proof behind a call, and returns the replies of the call once they are proven.
+    async fn prove<T>(
+        &self,
+        call: impl Future<Output = RedisResult<T>>,
+        values: impl Fn(&T) -> &[Value],
+    ) -> Result<T, NoReply> {
+        let in_flight = self.begin_call();
         let before = self.meter.written();
-        let replies = self.conn.clone().send_packed_commands(pipeline, 0, count).await;
-        call.complete();
-        replies.map_err(|error| self.no_reply(before, &error))
+        let proof = self.proofs.next();
+        // Both are handed over before either waits, so both go out in one write.
+        let answer = async {
+            let replies = call.await.map_err(|error| self.no_reply(before, &error))?;
+            // At once: a number among the replies may be the last that comes.
+            if values(&replies).iter().any(|value| self.proofs.know(value)) {
+                return Err(NoReply::OutOfStep);
+            }
+            Ok(replies)
+        };
+        let proven = async {
+            let Some(proof) = &proof else { return Ok(()) };
+            let number = self.conn.clone().send_packed_command(proof.cmd()).await;
+            match proof.judge(&number.map_err(|error| self.no_reply(before, &error))?) {
+                Verdict::Proven | Verdict::RefusedNow => Ok(()),
+                Verdict::RefusedForEver => {
+                    self.proofs.stop();
+                    Ok(())
+                }
+                Verdict::OutOfStep => Err(NoReply::OutOfStep),
+            }
+        };
+        let replies = tokio::try_join!(answer, proven).map(|(replies, ())| replies);
+        in_flight.complete();
+        if matches!(replies, Err(NoReply::OutOfStep)) {
+            self.distrust();
+        }
+        // What came behind a wrong number is not believed either.
+        if self.distrusted.load(Ordering::Acquire) && replies.is_ok() {
+            return Err(NoReply::OutOfStep);
+        }
+        replies
+    }
+
+    /// Ends the connection, since its replies are those of other calls, or of no call at all.
+    pub fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Release);
+        self.kill();
     }
 
     /// Whether the server executes scripts now. It executes none while it is busy, or paused, be it for writes only.
@@ -94,7 +160,7 @@ impl Wire {
     }
 
     pub fn is_dead(&self) -> bool {
-        self.driver.is_finished()
+        self.distrusted.load(Ordering::Acquire) || self.driver.is_finished()
     }
 
     /// Bytes read so far, while a reply is due; `None` when no reply is due.

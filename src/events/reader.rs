@@ -70,9 +70,9 @@ impl Reader {
         }
         let mut last = command("XREVRANGE", &self.key);
         last.arg("+").arg("-").arg("COUNT").arg(1);
-        let newest = reply::array(self.link.wait(&last, Duration::ZERO).await?)?.pop();
+        let newest = |reply| reply::array(reply)?.pop().map(Entry::from_value).transpose();
+        let end = self.link.wait(&last, Duration::ZERO, newest).await?.map(|entry| entry.id);
         self.compared = self.link.generation();
-        let end = newest.map(Entry::from_value).transpose()?.map(|entry| entry.id);
         Ok(match (after, end) {
             (None, end) => end.unwrap_or_else(|| BEGINNING.to_owned()),
             (Some(after), Some(end)) if place(&end) < place(after) => end,
@@ -88,15 +88,15 @@ impl Reader {
         let mut read = Cmd::new();
         read.arg("XREAD").arg("COUNT").arg(BATCH).arg("BLOCK").arg(self.block.as_millis() as u64);
         read.arg("STREAMS").arg(&self.key).arg(after);
-        let streams = reply::array(self.link.wait(&read, self.block).await?)?;
-        // One stream was asked for: its name and its entries, as a pair (RESP2) or flat (RESP3).
-        let mut stream = match streams.into_iter().next() {
-            None => return Ok(Vec::new()),
-            Some(pair) => reply::array(pair)?,
-        };
-        let entries = stream.pop().map(reply::array).transpose()?.unwrap_or_default();
-        entries.into_iter().map(Entry::from_value).collect()
+        self.link.wait(&read, self.block, entries).await
     }
+}
+
+/// Reads the entries of the one stream that was asked for: its name and its entries, as a pair (RESP2) or flat (RESP3).
+fn entries(reply: Value) -> Result<Vec<Entry>> {
+    let Some(stream) = reply::array(reply)?.into_iter().next() else { return Ok(Vec::new()) };
+    let entries = reply::array(stream)?.pop().map(reply::array).transpose()?.unwrap_or_default();
+    entries.into_iter().map(Entry::from_value).collect()
 }
 
 fn command(name: &str, key: &str) -> Cmd {

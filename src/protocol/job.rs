@@ -30,7 +30,7 @@ impl JobRecord {
     /// Reads a flat `[field, value, ...]` reply (or a RESP3 map).
     ///
     /// # Errors
-    /// [`crate::error::Error::Server`] when the reply has another shape.
+    /// [`crate::error::Error::WrongShape`] when the reply has another shape.
     pub fn from_flat(id: &str, flat: Value) -> Result<Self> {
         let texts = reply::array(flat)?.into_iter().map(reply::bytes).collect::<Result<Vec<_>>>()?;
         Ok(Self::from_packed(id, &packed::texts(&texts)))

@@ -4,6 +4,7 @@
 use rmp::decode::{read_array_len, read_map_len, read_str_len};
 use rmp::encode::write_str_len;
 
+use super::reply::wrong_shape;
 use super::JobRecord;
 use crate::error::{Error, Result};
 
@@ -13,7 +14,7 @@ const NAMES: [&[u8]; 6] = [b"\xa4name", b"\xa4data", b"\xa4opts", b"\xa9timestam
 /// Reads all jobs.
 ///
 /// # Errors
-/// [`Error::Server`] when the bytes have another form.
+/// [`Error::WrongShape`] when the bytes have another form.
 pub fn jobs(mut packed: &[u8]) -> Result<Vec<JobRecord>> {
     let packed = &mut packed;
     let count = length(packed)? / 2;
@@ -54,7 +55,7 @@ fn named(packed: &mut &[u8]) -> Result<Vec<u8>> {
 }
 
 fn unexpected() -> Error {
-    Error::Server { code: "REPLY".into(), message: "expected jobs in MessagePack".into() }
+    wrong_shape("jobs in MessagePack")
 }
 
 /// The length of an array. Lua does not tell an empty one from an empty map.
@@ -69,7 +70,7 @@ fn length(packed: &mut &[u8]) -> Result<usize> {
 /// Takes the next string.
 ///
 /// # Errors
-/// [`Error::Server`] when there is none.
+/// [`Error::WrongShape`] when there is none.
 pub(super) fn text<'a>(packed: &mut &'a [u8]) -> Result<&'a [u8]> {
     let size = read_str_len(packed).map_err(|_| unexpected())? as usize;
     let (text, rest) = packed.split_at_checked(size).ok_or_else(unexpected)?;

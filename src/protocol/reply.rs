@@ -13,11 +13,16 @@ fn unexpected(wanted: &str, value: &Value) -> Error {
         Value::BulkString(bytes) => format!("{:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(100)])),
         other => format!("{other:?}").chars().take(100).collect(),
     };
-    Error::Server { code: "REPLY".into(), message: format!("expected {wanted}, got {shown}") }
+    wrong_shape(&format!("{wanted}, got {shown}"))
+}
+
+/// The error of a reply that should have been this.
+pub fn wrong_shape(expected: &str) -> Error {
+    Error::WrongShape(format!("a reply of another call, or of no call: expected {expected}"))
 }
 
 /// # Errors
-/// [`Error::Server`] when the value has another type.
+/// [`Error::WrongShape`] when the value has another type.
 pub fn array(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Array(items) | Value::Set(items) => Ok(items),
@@ -34,10 +39,7 @@ pub fn array(value: Value) -> Result<Vec<Value>> {
 pub fn exactly(count: usize, value: Value) -> Result<Vec<Value>> {
     match array(value)? {
         items if items.len() == count => Ok(items),
-        items => Err(Error::Server {
-            code: "REPLY".into(),
-            message: format!("expected an array of {count}, got one of {}", items.len()),
-        }),
+        items => Err(wrong_shape(&format!("an array of {count}, got one of {}", items.len()))),
     }
 }
 
@@ -79,6 +81,22 @@ pub fn integer(value: Value) -> Result<i64> {
         },
         other => Err(unexpected("an integer", &other)),
     }
+}
+
+/// Whether a number is 1.
+///
+/// # Errors
+/// See [`array`].
+pub fn yes(value: Value) -> Result<bool> {
+    Ok(integer(value)? == 1)
+}
+
+/// Nothing of the reply counts.
+///
+/// # Errors
+/// Never.
+pub fn any(_: Value) -> Result<()> {
+    Ok(())
 }
 
 /// Reads the packed jobs of a fetching script; none when there is no such element.

@@ -6,8 +6,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use redis::Value;
-
 use super::patience::{patiently, Patience};
 use crate::connection::Link;
 use crate::error::{Error, Result};
@@ -28,7 +26,7 @@ pub struct AddedJobs {
     pub duplicates: Vec<usize>,
 }
 
-/// A part in flight: its call, and what is needed to read the reply.
+/// A part in flight: its call, and what it adds.
 struct InFlightCall {
     state: CallState,
     runs: Vec<SentRun>,
@@ -41,8 +39,8 @@ struct SentRun {
 }
 
 enum CallState {
-    Running(Pin<Box<dyn Future<Output = Result<Value>> + Send>>),
-    Done(Result<Value>),
+    Running(Pin<Box<dyn Future<Output = Result<Vec<AddedRun>>> + Send>>),
+    Done(Result<Vec<AddedRun>>),
 }
 
 /// An open stream of jobs into one queue. Dropping it does not undo what was sent.
@@ -104,10 +102,12 @@ impl Adder {
             count: run.len(),
             ids: if run.custom_ids { run.jobs().map(|(id, _)| id.to_owned()).collect() } else { Vec::new() },
         });
-        let runs = sent.collect();
+        let runs: Vec<SentRun> = sent.collect();
         let (link, patience) = (self.link.clone(), self.patience.clone());
+        let custom_ids: Vec<bool> = runs.iter().map(|run: &SentRun| !run.ids.is_empty()).collect();
         let state = CallState::Running(Box::pin(async move {
-            patiently(patience.as_deref(), || eval_and_wake(&link, &call, retry, hint.as_ref())).await
+            let read = |reply| read_added(reply, &custom_ids);
+            patiently(patience.as_deref(), || eval_and_wake(&link, &call, retry, hint.as_ref(), read)).await
         }));
         self.in_flight.push_back(InFlightCall { state, runs });
         self.poll_all().await;
@@ -138,10 +138,9 @@ impl Adder {
             }
         })
         .await;
-        let Some(InFlightCall { state: CallState::Done(reply), runs }) = self.in_flight.pop_front() else {
+        let Some(InFlightCall { state: CallState::Done(added), runs }) = self.in_flight.pop_front() else {
             return Ok(());
         };
-        let added = reply.and_then(|value| read_added(value, runs.iter().map(|run| !run.ids.is_empty())));
         let added = added.map_err(|error| self.with_counts(error))?;
         self.warm = true;
         for (run, added) in runs.into_iter().zip(added) {

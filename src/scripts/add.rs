@@ -32,8 +32,8 @@ pub enum AddedRun {
 pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>], wake: Wake) -> Result<Vec<AddedRun>> {
     let (call, retry) = add_jobs_call(keys, runs, None, wake.fan_out);
     let hint = wake.hint(keys, ready_jobs(runs));
-    let reply = eval_and_wake(link, &call, retry, hint.as_ref()).await?;
-    read_added(reply, runs.iter().map(|run| run.custom_ids))
+    let custom_ids: Vec<bool> = runs.iter().map(|run| run.custom_ids).collect();
+    eval_and_wake(link, &call, retry, hint.as_ref(), |reply| read_added(reply, &custom_ids)).await
 }
 
 /// How many of these jobs may run now.
@@ -69,10 +69,10 @@ fn count_as(call: &mut Call, batch_id: Option<&str>) {
     }
 }
 
-/// Reads the reply of [`add_jobs_call`].
-pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -> Result<Vec<AddedRun>> {
+/// Reads the reply of [`add_jobs_call`]; `custom_ids` says of each run whether its ids are custom.
+pub(crate) fn read_added(reply: Value, custom_ids: &[bool]) -> Result<Vec<AddedRun>> {
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));
-    let read = |(value, custom): (Value, bool)| {
+    let read = |(value, &custom): (Value, &bool)| {
         Ok(if custom {
             AddedRun::Duplicates(reply::array(value)?.into_iter().map(position).collect::<Result<_>>()?)
         } else {
@@ -80,10 +80,8 @@ pub(crate) fn read_added(reply: Value, custom_ids: impl Iterator<Item = bool>) -
         })
     };
     let results = reply::array(reply)?;
-    let custom_ids: Vec<bool> = custom_ids.collect();
     if results.len() != custom_ids.len() {
-        let message = format!("expected {} answers of add_jobs, got {}", custom_ids.len(), results.len());
-        return Err(Error::Server { code: "REPLY".into(), message });
+        return Err(reply::wrong_shape(&format!("{} answers of add_jobs, got {}", custom_ids.len(), results.len())));
     }
     results.into_iter().zip(custom_ids).map(read).collect()
 }
@@ -120,10 +118,11 @@ pub async fn add_scheduler_iteration(
     call.arg(now).arg(next.scheduler_id).arg(next.producer_id);
     call.optional(next.cron_next).optional(next.every).arg(next.name).arg(next.data);
     call.arg(next.opts).arg(next.priority).arg(flag(next.lifo)).optional(next.deduplication_id);
-    match eval(link, &call, Retry::Safe).await? {
+    let read = |reply| match reply {
         Value::Nil => Ok(None),
         id => reply::text(id).map(Some),
-    }
+    };
+    eval(link, &call, Retry::Safe, read).await
 }
 
 /// A scheduler and its first job.
@@ -162,12 +161,13 @@ pub async fn add_job_scheduler(
     for (field, value) in scheduler.fields {
         call.arg(field).arg(value);
     }
-    match eval(link, &call, Retry::Safe).await? {
+    let read = |reply| match reply {
         Value::Int(code) => Err(Error::code(code, scheduler.id, "addJobScheduler", "")),
         reply => {
-            let mut parts = reply::array(reply)?.into_iter();
+            let mut parts = reply::exactly(2, reply)?.into_iter();
             let mut next = || parts.next().unwrap_or(Value::Nil);
             Ok((reply::text(next())?, reply::integer(next())?))
         }
-    }
+    };
+    eval(link, &call, Retry::Safe, read).await
 }

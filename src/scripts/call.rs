@@ -122,11 +122,22 @@ pub(super) fn is_missing_script(error: &Error) -> bool {
 /// How often a script is loaded for one call: another `SCRIPT FLUSH` may come between loading and calling.
 const MAX_LOADS: usize = 10;
 
-/// Runs a script; loads it first if the server does not have it.
+/// Runs a script, and reads its reply; loads it first if the server does not have it. After a reply that the script cannot have given,
+/// a call that may be repeated is repeated once.
 ///
 /// # Errors
-/// What [`Link::call`] returns.
-pub async fn eval(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
+/// What [`Link::call`] and `read` return.
+pub async fn eval<T>(link: &Link, call: &Call, retry: Retry, read: impl Fn(Value) -> Result<T>) -> Result<T> {
+    let mut result = read(run(link, call, retry).await?);
+    if retry != Retry::Never && matches!(result, Err(Error::WrongShape(_))) {
+        let _ = link.believe(retry, result);
+        result = read(run(link, call, retry).await?);
+    }
+    link.believe(retry, result)
+}
+
+/// As [`eval`]; returns the reply as it is.
+pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     let cmd = call.for_link(link);
     let mut reply = link.call(&*cmd, retry).await;
     for _ in 0..MAX_LOADS {

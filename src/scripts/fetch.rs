@@ -80,8 +80,7 @@ impl Fetched {
 pub async fn move_to_active(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>) -> Result<Fetched> {
     let mut call = fetch_call(&lua::fetch::MOVE_TO_ACTIVE, keys, now, plan);
     call.fan_out(plan.fan_out);
-    let reply = eval(link, &call, Retry::Never).await?;
-    Fetched::read(reply::array(reply)?.into_iter())
+    eval(link, &call, Retry::Never, |reply| Fetched::read(reply::array(reply)?.into_iter())).await
 }
 
 /// A call of a script whose first arguments are those of `move_to_active`.
@@ -116,7 +115,7 @@ pub async fn start_jobs(link: &Link, keys: &Keys, worker_name: Option<&str>, job
     for job in jobs {
         call.arg(job.id).arg(job.token).arg(job.ats).arg(job.at);
     }
-    eval(link, &call, Retry::Safe).await.map(drop)
+    eval(link, &call, Retry::Safe, reply::any).await
 }
 
 /// Finds the jobs that `token` holds and the caller does not know: the jobs of a lost reply.
@@ -134,6 +133,5 @@ pub async fn recover_active<'a>(
     for id in known {
         call.arg(id);
     }
-    let reply = eval(link, &call, Retry::Safe).await?;
-    reply::jobs(Some(reply))
+    eval(link, &call, Retry::Safe, |reply| reply::jobs(Some(reply))).await
 }

@@ -162,7 +162,11 @@ pub async fn move_to_finished(
         }
     }
     call.fan_out(by.fan_out);
-    let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
+    eval(link, &call, Retry::Never, read_finish).await
+}
+
+fn read_finish(reply: Value) -> Result<FinishReply> {
+    let mut items = reply::array(reply)?.into_iter();
     let failures = read_failures(items.next().unwrap_or(Value::Nil))?;
     let fetched = Fetched::read(items.by_ref())?;
     let failed_updates = items.next().map_or(Ok(Vec::new()), reply::texts)?;

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, Value};
 
-use super::call::is_missing_script;
+use super::call::{is_missing_script, run};
 use super::{eval, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub fn is_fanned_out(member: &str) -> bool {
 /// # Errors
 /// What [`eval`] returns.
 pub async fn sweep_markers(link: &Link, keys: &Keys) -> Result<i64> {
-    reply::integer(eval(link, &Call::new(&lua::hint::SWEEP_MARKERS, keys), Retry::Safe).await?)
+    eval(link, &Call::new(&lua::hint::SWEEP_MARKERS, keys), Retry::Safe, reply::integer).await
 }
 
 /// Adds to the number of workers that may wake. Returns the number now. Never sent twice.
@@ -29,7 +29,7 @@ pub async fn sweep_markers(link: &Link, keys: &Keys) -> Result<i64> {
 pub async fn provide_wake_hint(link: &Link, keys: &Keys, count: i64) -> Result<i64> {
     let mut call = Call::new(&lua::hint::PROVIDE_WAKE_HINT, keys);
     call.arg(count);
-    reply::integer(eval(link, &call, Retry::Never).await?)
+    eval(link, &call, Retry::Never, reply::integer).await
 }
 
 /// Asks for how many jobs, at most `want`, a worker may wake. Never sent twice.
@@ -39,7 +39,7 @@ pub async fn provide_wake_hint(link: &Link, keys: &Keys, count: i64) -> Result<i
 pub async fn consume_wake_hint(link: &Link, keys: &Keys, want: i64) -> Result<i64> {
     let mut call = Call::new(&lua::hint::CONSUME_WAKE_HINT, keys);
     call.arg(want);
-    reply::integer(eval(link, &call, Retry::Never).await?)
+    eval(link, &call, Retry::Never, reply::integer).await
 }
 
 /// How an add wakes idle workers, besides the marker.
@@ -90,8 +90,14 @@ impl WakeHint {
 ///
 /// # Errors
 /// What [`eval`] returns. A failure to tell workers is only logged.
-pub async fn eval_and_wake(link: &Link, call: &Call, retry: Retry, hint: Option<&WakeHint>) -> Result<Value> {
-    let Some(hint) = hint else { return eval(link, call, retry).await };
+pub async fn eval_and_wake<T>(
+    link: &Link,
+    call: &Call,
+    retry: Retry,
+    hint: Option<&WakeHint>,
+    read: impl Fn(Value) -> Result<T>,
+) -> Result<T> {
+    let Some(hint) = hint else { return eval(link, call, retry, read).await };
     let (cmd, provide) = (call.for_link(link), hint.provide.for_link(link));
     let mut replies = link.pipeline(&[&*cmd, &*provide, &hint.publish], retry).await?.into_iter();
     let mut reply = replies.next().unwrap_or(Err(Error::Closed));
@@ -100,14 +106,14 @@ pub async fn eval_and_wake(link: &Link, call: &Call, retry: Retry, hint: Option<
     let provides = !told.first().is_some_and(|provided| provided.as_ref().is_err_and(is_missing_script));
     let too_early = reply.as_ref().is_err_and(is_missing_script);
     if too_early {
-        reply = eval(link, call, retry).await;
+        reply = run(link, call, retry).await;
     }
     if reply.is_ok() && !provides {
         hint.send(link).await;
     } else if reply.is_ok() && too_early {
         log_failures([link.call(&hint.publish, Retry::Safe).await].iter());
     }
-    reply
+    link.believe(retry, reply.and_then(read))
 }
 
 fn log_failures<'a>(replies: impl Iterator<Item = &'a Result<Value>>) {

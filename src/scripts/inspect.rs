@@ -13,8 +13,8 @@ use crate::protocol::{reply, Keys};
 pub async fn get_counts(link: &Link, keys: &Keys, types: &[&str]) -> Result<Vec<i64>> {
     let mut call = Call::new(&lua::inspect::GET_COUNTS, keys);
     call.arg(types);
-    let reply = eval(link, &call, Retry::Look).await?;
-    reply::exactly(types.len(), reply)?.into_iter().map(reply::integer).collect()
+    let read = |reply| reply::exactly(types.len(), reply)?.into_iter().map(reply::integer).collect();
+    eval(link, &call, Retry::Look, read).await
 }
 
 /// Lists the ids of the types between two ranks (inclusive, negative from the end), one type after another, each id once.
@@ -31,7 +31,7 @@ pub async fn get_ranges(
 ) -> Result<Vec<String>> {
     let mut call = Call::new(&lua::inspect::GET_RANGES, keys);
     call.arg(start).arg(end).arg(flag(asc)).arg(types);
-    reply::texts(eval(link, &call, Retry::Look).await?)
+    eval(link, &call, Retry::Look, reply::texts).await
 }
 
 /// Names the state of a job: `completed`, `failed`, `delayed`, `active`, `waiting`... or `unknown`.
@@ -41,7 +41,7 @@ pub async fn get_ranges(
 pub async fn get_state(link: &Link, keys: &Keys, id: &str) -> Result<String> {
     let mut call = Call::new(&lua::inspect::GET_STATE, keys);
     call.arg(id);
-    reply::text(eval(link, &call, Retry::Look).await?)
+    eval(link, &call, Retry::Look, reply::text).await
 }
 
 /// Whether no job waits, no job is active and no delayed job is due before `now + horizon` (ms).
@@ -51,7 +51,7 @@ pub async fn get_state(link: &Link, keys: &Keys, id: &str) -> Result<String> {
 pub async fn is_drained(link: &Link, keys: &Keys, now: i64, horizon: i64) -> Result<bool> {
     let mut call = Call::new(&lua::inspect::IS_DRAINED, keys);
     call.arg(now).arg(horizon);
-    Ok(reply::integer(eval(link, &call, Retry::Look).await?)? == 1)
+    eval(link, &call, Retry::Look, reply::yes).await
 }
 
 /// Finds those of the commands (in lower case, a subcommand after a bar) that the user of the link may not run. One round trip.

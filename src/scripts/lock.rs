@@ -20,7 +20,7 @@ pub async fn extend_locks<'a>(
     for (id, token) in locks {
         call.arg(id).arg(token);
     }
-    reply::texts(eval(link, &call, Retry::Safe).await?)
+    eval(link, &call, Retry::Safe, reply::texts).await
 }
 
 /// Deletes a lock; false when another token holds it.
@@ -30,7 +30,7 @@ pub async fn extend_locks<'a>(
 pub async fn release_lock(link: &Link, keys: &Keys, id: &str, token: &str) -> Result<bool> {
     let mut call = Call::new(&lua::lock::RELEASE_LOCK, keys);
     call.arg(id).arg(token);
-    Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
+    eval(link, &call, Retry::Safe, reply::yes).await
 }
 
 /// The options of one check for stalled jobs.
@@ -59,7 +59,10 @@ pub async fn move_stalled_jobs_to_wait(
     let mut call = Call::new(&lua::lock::MOVE_STALLED_JOBS_TO_WAIT, keys);
     call.arg(now).arg(plan.max_stalled_count).arg(plan.stalled_interval);
     call.arg(plan.limit).arg(flag(continued)).fan_out(plan.fan_out);
-    let mut items = reply::array(eval(link, &call, Retry::Safe).await?)?.into_iter();
-    let more = items.next().map_or(Ok(0), reply::integer)? == 1;
-    Ok((more, items.map(reply::text).collect::<Result<_>>()?))
+    let read = |reply| {
+        let mut items = reply::array(reply)?.into_iter();
+        let more = items.next().map_or(Ok(0), reply::integer)? == 1;
+        Ok((more, items.map(reply::text).collect::<Result<_>>()?))
+    };
+    eval(link, &call, Retry::Safe, read).await
 }

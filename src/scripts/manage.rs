@@ -19,7 +19,7 @@ use crate::protocol::{reply, Keys};
 /// # Errors
 /// What [`eval`] returns.
 pub async fn pause(link: &Link, keys: &Keys) -> Result<()> {
-    eval(link, &Call::new(&lua::manage::PAUSE, keys), Retry::Safe).await.map(drop)
+    eval(link, &Call::new(&lua::manage::PAUSE, keys), Retry::Safe, reply::any).await
 }
 
 /// Resumes the queue. `fan_out`: wakes a worker for each waiting job.
@@ -29,7 +29,7 @@ pub async fn pause(link: &Link, keys: &Keys) -> Result<()> {
 pub async fn resume(link: &Link, keys: &Keys, fan_out: bool) -> Result<()> {
     let mut call = Call::new(&lua::manage::RESUME, keys);
     call.fan_out(fan_out);
-    eval(link, &call, Retry::Safe).await.map(drop)
+    eval(link, &call, Retry::Safe, reply::any).await
 }
 
 /// Moves up to `count` jobs of `state` that finished by `timestamp` back to wait. Returns whether more are left. `fan_out`: wakes a
@@ -47,7 +47,7 @@ pub async fn retry_jobs(
 ) -> Result<bool> {
     let mut call = Call::new(&lua::manage::RETRY_JOBS, keys);
     call.arg(state).arg(count).arg(timestamp).fan_out(fan_out);
-    match reply::integer(eval(link, &call, Retry::Safe).await?)? {
+    match eval(link, &call, Retry::Safe, reply::integer).await? {
         -3 => Err(Error::InvalidOption(format!("only completed or failed jobs can be retried, not {state}"))),
         more => Ok(more == 1),
     }
@@ -60,7 +60,7 @@ pub async fn retry_jobs(
 pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64, fan_out: bool) -> Result<bool> {
     let mut call = Call::new(&lua::manage::PROMOTE_JOBS, keys);
     call.arg(count).fan_out(fan_out);
-    Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
+    eval(link, &call, Retry::Safe, reply::yes).await
 }
 
 /// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many. `fan_out`: wakes a worker for
@@ -71,7 +71,7 @@ pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64, fan_out: bool) -
 pub async fn promote_due(link: &Link, keys: &Keys, now: i64, limit: i64, fan_out: bool) -> Result<i64> {
     let mut call = Call::new(&lua::manage::PROMOTE_DUE, keys);
     call.arg(now).arg(limit).fan_out(fan_out);
-    reply::integer(eval(link, &call, Retry::Safe).await?)
+    eval(link, &call, Retry::Safe, reply::integer).await
 }
 
 /// Removes the queue, up to `count` jobs per call. Returns whether more are left.
@@ -81,7 +81,7 @@ pub async fn promote_due(link: &Link, keys: &Keys, now: i64, limit: i64, fan_out
 pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Result<bool> {
     let mut call = Call::new(&lua::manage::OBLITERATE, keys);
     call.arg(count).arg(flag(force));
-    let message = match reply::integer(eval(link, &call, Retry::Safe).await?)? {
+    let message = match eval(link, &call, Retry::Safe, reply::integer).await? {
         -1 => "Cannot obliterate non-paused queue",
         -2 => "Cannot obliterate queue with active jobs",
         more => return Ok(more == 1),
@@ -97,9 +97,12 @@ pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Re
 pub async fn drain(link: &Link, keys: &Keys, delayed: bool, kept: &[i64]) -> Result<(bool, Vec<i64>)> {
     let mut call = Call::new(&lua::manage::DRAIN, keys);
     call.arg(flag(delayed)).arg(kept);
-    let mut reply = reply::array(eval(link, &call, Retry::Safe).await?)?.into_iter().map(reply::integer);
-    let more = reply.next().transpose()? == Some(1);
-    Ok((more, reply.collect::<Result<_>>()?))
+    let read = |reply| {
+        let mut reply = reply::array(reply)?.into_iter().map(reply::integer);
+        let more = reply.next().transpose()? == Some(1);
+        Ok((more, reply.collect::<Result<_>>()?))
+    };
+    eval(link, &call, Retry::Safe, read).await
 }
 
 /// The result of one call of [`clean`].
@@ -128,10 +131,13 @@ pub async fn clean(
 ) -> Result<Cleaned> {
     let mut call = Call::new(&lua::manage::CLEAN, keys);
     call.arg(state).arg(cutoff).arg(limit).arg(kept).arg(removed);
-    let mut reply = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
-    let mut number = || reply::integer(reply.next().unwrap_or(Value::Nil));
-    let (more, kept, removed) = (number()? == 1, number()?, number()?);
-    Ok(Cleaned { more, kept, removed, ids: reply.map(reply::text).collect::<Result<_>>()? })
+    let read = |reply| {
+        let mut reply = reply::array(reply)?.into_iter();
+        let mut number = || reply::integer(reply.next().unwrap_or(Value::Nil));
+        let (more, kept, removed) = (number()? == 1, number()?, number()?);
+        Ok(Cleaned { more, kept, removed, ids: reply.map(reply::text).collect::<Result<_>>()? })
+    };
+    eval(link, &call, Retry::Never, read).await
 }
 
 /// Removes a job scheduler and its delayed job. Returns whether it existed. `oldest_stem`: the part of its jobs' ids
@@ -142,7 +148,7 @@ pub async fn clean(
 pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str, oldest_stem: Option<&str>) -> Result<bool> {
     let mut call = Call::new(&lua::manage::REMOVE_JOB_SCHEDULER, keys);
     call.arg(id).optional(oldest_stem);
-    Ok(reply::integer(eval(link, &call, Retry::Safe).await?)? == 1)
+    eval(link, &call, Retry::Safe, reply::yes).await
 }
 
 /// Removes the jobs that are in no state of the queue. Returns how many it removed.
@@ -152,5 +158,5 @@ pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str, oldest_ste
 pub async fn remove_orphaned_jobs(link: &Link, keys: &Keys, ids: &[String]) -> Result<i64> {
     let mut call = Call::new(&lua::manage::REMOVE_ORPHANED_JOBS, keys);
     call.arg(ids);
-    reply::integer(eval(link, &call, Retry::Safe).await?)
+    eval(link, &call, Retry::Safe, reply::integer).await
 }

@@ -28,7 +28,7 @@ pub async fn register_route(
         NewFallback::Off => call.arg("0").arg(""),
         NewFallback::Set(fallback) => call.arg(fallback.after).arg(fallback.to_json()),
     };
-    let mut reply = reply::array(eval(link, &call, Retry::Safe).await?)?.into_iter();
+    let mut reply = eval(link, &call, Retry::Safe, reply::array).await?.into_iter();
     match reply.next().map(reply::integer).transpose()? {
         Some(1) => Ok(()),
         Some(0) => {
@@ -63,10 +63,13 @@ pub struct Scan<'a> {
 pub async fn scan_jobs(link: &Link, keys: &Keys, now: i64, plan: &FetchPlan<'_>, scan: Scan<'_>) -> Result<Fetched> {
     let mut call = fetch_call(&lua::route::SCAN_JOBS, keys, now, plan);
     call.arg(scan.depth).arg(scan.profile).fan_out(plan.fan_out);
-    let mut items = reply::array(eval(link, &call, Retry::Never).await?)?.into_iter();
-    let fetched = Fetched::read(items.by_ref())?;
-    let unmatched = items.next().map_or(Ok(0), reply::integer)?;
-    Ok(Fetched { unmatched: usize::try_from(unmatched).unwrap_or(0), ..fetched })
+    let read = |reply| {
+        let mut items = reply::array(reply)?.into_iter();
+        let fetched = Fetched::read(items.by_ref())?;
+        let unmatched = items.next().map_or(Ok(0), reply::integer)?;
+        Ok(Fetched { unmatched: usize::try_from(unmatched).unwrap_or(0), ..fetched })
+    };
+    eval(link, &call, Retry::Never, read).await
 }
 
 /// A waiting job of a route, as it was seen.
@@ -96,5 +99,5 @@ pub async fn move_job(link: &Link, route: &Keys, to: &Keys, jobs: &[Waiting]) ->
         id => reply::text(id).map(Some),
     };
     let replies = eval_all(link, &calls, Retry::Safe).await?;
-    Ok(replies.into_iter().map(|reply| reply.and_then(read)).collect())
+    Ok(replies.into_iter().map(|reply| link.believe(Retry::Safe, reply.and_then(read))).collect())
 }

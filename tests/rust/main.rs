@@ -6,6 +6,7 @@ mod cron;
 mod faults;
 mod fuzz;
 mod link;
+mod out_of_step;
 mod proof_of_life;
 mod protocol;
 mod proxy;

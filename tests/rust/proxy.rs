@@ -8,8 +8,19 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
+/// What happens to one reply while its connection stays open.
+#[derive(Clone, Copy, Debug)]
+pub enum Disorder {
+    Lost,
+    Doubled,
+    /// It changes places with the next one.
+    Swapped,
+}
+
 #[derive(Default)]
 struct Mood {
+    /// How many replies get through before one that does not come as it should.
+    disorder: Mutex<Option<(usize, Disorder)>>,
     /// Requests get through, replies do not.
     mute: AtomicBool,
     /// Nothing gets through, but the socket stays open.
@@ -55,6 +66,16 @@ impl Proxy {
         self.mood.dead.lock().unwrap().iter().for_each(|dead| dead.store(true, Ordering::SeqCst));
     }
 
+    /// After this many more replies, of whatever connection, one is lost, comes twice or too late.
+    pub fn disturb(&self, after: usize, disorder: Disorder) {
+        *self.mood.disorder.lock().unwrap() = Some((after, disorder));
+    }
+
+    /// Whether the disturbance has happened.
+    pub fn has_disturbed(&self) -> bool {
+        self.mood.disorder.lock().unwrap().is_none()
+    }
+
     /// How many connections were made so far.
     pub fn accepted(&self) -> usize {
         self.mood.dead.lock().unwrap().len()
@@ -87,19 +108,61 @@ async fn relay(client: TcpStream, server: TcpStream, mood: Arc<Mood>) {
     mood.dead.lock().unwrap().push(dead.clone());
     let (request, reply) = ([&mood.swallow, &*dead], [&mood.swallow, &mood.mute, &*dead]);
     tokio::select! {
-        () = pump(from_client, to_server, &request, &mood.swallowed) => {}
-        () = pump(from_server, to_client, &reply, &mood.swallowed) => {}
+        () = pump(from_client, to_server, &request, &mood, |_, bytes| bytes) => {}
+        () = pump(from_server, to_client, &reply, &mood, disturbed) => {}
         () = mood.cut.notified() => {}
     }
 }
 
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, stops: &[&AtomicBool], swallowed: &AtomicUsize) {
+async fn pump(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    stops: &[&AtomicBool],
+    mood: &Mood,
+    change: impl Fn(&Mood, Vec<u8>) -> Vec<u8>,
+) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         if stops.iter().any(|stop| stop.load(Ordering::SeqCst)) {
-            swallowed.fetch_add(1, Ordering::SeqCst);
-        } else if to.write_all(&buffer[..count]).await.is_err() {
+            mood.swallowed.fetch_add(1, Ordering::SeqCst);
+        } else if to.write_all(&change(mood, buffer[..count].to_vec())).await.is_err() {
             return;
         }
     }
+}
+
+/// Replies as the client gets them. The tests send short ones, so none begins in one read and ends in another.
+fn disturbed(mood: &Mood, mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut pending = mood.disorder.lock().unwrap();
+    let Some((after, disorder)) = pending.as_mut() else { return bytes };
+    let mut ends = vec![0];
+    while let Some(length) = reply_length(&bytes[ends[ends.len() - 1]..]) {
+        ends.push(ends[ends.len() - 1] + length);
+    }
+    let count = ends.len() - 1;
+    let needed = if matches!(disorder, Disorder::Swapped) { 2 } else { 1 };
+    if *after + needed > count {
+        *after = after.saturating_sub(count);
+        return bytes;
+    }
+    let (start, end) = (ends[*after], ends[*after + 1]);
+    match disorder {
+        Disorder::Lost => drop(bytes.drain(start..end)),
+        Disorder::Doubled => drop(bytes.splice(end..end, bytes[start..end].to_vec())),
+        Disorder::Swapped => bytes[start..ends[*after + 2]].rotate_left(end - start),
+    }
+    *pending = None;
+    bytes
+}
+
+/// How long the first reply is; `None` if there is no whole one.
+fn reply_length(bytes: &[u8]) -> Option<usize> {
+    let line = bytes.windows(2).position(|pair| pair == b"\r\n")? + 2;
+    let number = || std::str::from_utf8(&bytes[1..line - 2]).ok()?.parse::<i64>().ok();
+    match bytes[0] {
+        b'$' => Some(usize::try_from(number()?).map_or(line, |length| line + length + 2)),
+        b'*' => (0..number()?).try_fold(line, |end, _| Some(end + reply_length(&bytes[end..])?)),
+        _ => Some(line),
+    }
+    .filter(|length| *length <= bytes.len())
 }

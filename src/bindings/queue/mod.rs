@@ -30,7 +30,7 @@ use super::output::Output;
 use super::pending::Pending;
 use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::Endpoint;
+use crate::connection::{Endpoint, Retry};
 use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::Keys;
@@ -107,7 +107,12 @@ impl CoreQueue {
         Fut: Future<Output = Result<Output>> + Send + 'static,
     {
         let queue = self.handle();
-        Pending::start(async move { operation(queue).await })
+        Pending::start(async move {
+            let link = queue.link().clone();
+            let result = operation(queue).await;
+            // Scripts have looked at their replies before: what comes here is a read.
+            link.believe(Retry::Look, result)
+        })
     }
 }
 

@@ -145,7 +145,11 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Optio
 /// [`Error::OutcomeUnknown`] when the reply got lost and nothing proves whether it was executed.
 pub async fn add_linked_jobs(link: &Link, keys: &Keys, jobs: &LinkedCall, wake: Wake) -> Result<AddedLinkedJobs> {
     let hint = wake.hint(keys, jobs.ready);
-    let Value::Array(parts) = eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref()).await? else {
+    eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref(), |reply| read_added(jobs, reply)).await
+}
+
+fn read_added(jobs: &LinkedCall, reply: Value) -> Result<AddedLinkedJobs> {
+    let Value::Array(parts) = reply else {
         return Ok(AddedLinkedJobs { ids: jobs.ids.clone(), ..AddedLinkedJobs::default() });
     };
     let position = |value| Ok(usize::try_from(reply::integer(value)?).unwrap_or(usize::MAX));

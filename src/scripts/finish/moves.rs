@@ -38,8 +38,7 @@ pub async fn retry_job(
     call.arg(now).arg(id).arg(token).arg(flag(lifo));
     add_failure(&mut call, failure);
     call.fan_out(fan_out);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "retryJob", "active").map(drop)
+    eval(link, &call, Retry::Never, |reply| reply::checked(reply, id, "retryJob", "active").map(drop)).await
 }
 
 /// Moves an active job to `delayed`, at most as far ahead as a job can be due. `skip_attempt`: this does not count as an attempt
@@ -62,8 +61,7 @@ pub async fn move_to_delayed(
     // A backoff that doubles reaches that limit after some attempts; the job then gets the longest possible delay.
     call.arg(now).arg(id).arg(token).arg(due::capped(now, delay)).arg(flag(skip_attempt));
     add_failure(&mut call, failure);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "moveToDelayed", "active").map(drop)
+    eval(link, &call, Retry::Never, |reply| reply::checked(reply, id, "moveToDelayed", "active").map(drop)).await
 }
 
 /// Gives an active job back to the front of its queue. Returns the remaining milliseconds of its rate limit, or of that of
@@ -74,8 +72,7 @@ pub async fn move_to_delayed(
 pub async fn move_to_wait(link: &Link, keys: &Keys, shared_limit: Option<&Keys>, id: &str, token: &str) -> Result<i64> {
     let mut call = Call::on_one_or_both(&lua::finish::MOVE_TO_WAIT, keys, shared_limit, 2, 256);
     call.arg(id).arg(token);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "moveJobFromActiveToWait", "active")
+    eval(link, &call, Retry::Never, |reply| reply::checked(reply, id, "moveJobFromActiveToWait", "active")).await
 }
 
 /// A job to give back, as if it had never been claimed.
@@ -101,9 +98,9 @@ pub async fn give_back(link: &Link, keys: &Keys, jobs: &[GivenBack<'_>]) -> Resu
             call.optional(value);
         }
     }
-    let codes = reply::array(eval(link, &call, Retry::Never).await?)?;
     let read = |(code, job): (Value, &GivenBack<'_>)| reply::checked(code, job.id, "giveBack", "active").map(drop);
-    Ok(codes.into_iter().zip(jobs).map(read).collect())
+    let read_all = |reply| Ok(reply::exactly(jobs.len(), reply)?.into_iter().zip(jobs).map(read).collect());
+    eval(link, &call, Retry::Never, read_all).await
 }
 
 /// Lets an active job wait for one child, by its key, or for all children. False: there is nothing to wait for.
@@ -120,6 +117,6 @@ pub async fn move_to_waiting_children(
 ) -> Result<bool> {
     let mut call = Call::new(&lua::finish::MOVE_TO_WAITING_CHILDREN, keys);
     call.arg(now).arg(id).arg(token).optional(child_key);
-    let reply = eval(link, &call, Retry::Never).await?;
-    reply::checked(reply, id, "moveToWaitingChildren", "active").map(|reply| reply == 0)
+    let read = |reply| reply::checked(reply, id, "moveToWaitingChildren", "active").map(|reply| reply == 0);
+    eval(link, &call, Retry::Never, read).await
 }

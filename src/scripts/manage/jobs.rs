@@ -9,7 +9,7 @@ use crate::protocol::{due, reply, Keys};
 
 /// Runs a script that returns a BullMQ result code for job `id`.
 async fn run_on_job(link: &Link, call: &Call, retry: Retry, id: &str, command: &str, state: &str) -> Result<i64> {
-    reply::checked(eval(link, call, retry).await?, id, command, state)
+    eval(link, call, retry, |reply| reply::checked(reply, id, command, state)).await
 }
 
 fn on_job(script: &'static Script, keys: &Keys, id: &str) -> Call {
@@ -96,7 +96,7 @@ pub async fn add_log(link: &Link, keys: &Keys, id: &str, row: &str, keep: Option
 pub async fn clear_logs(link: &Link, keys: &Keys, id: &str, keep: Option<i64>) -> Result<()> {
     let mut call = on_job(&lua::manage::CLEAR_LOGS, keys, id);
     call.optional(keep);
-    eval(link, &call, Retry::Safe).await.map(drop)
+    eval(link, &call, Retry::Safe, reply::any).await
 }
 
 /// Removes a job. Returns 1, or 0 when a worker holds it (or, with children, holds a child).
@@ -135,7 +135,7 @@ pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, options: Ret
 /// [`Error::Code`] -1, -5.
 pub async fn remove_child_dependency(link: &Link, keys: &Keys, id: &str, parent_key: &str) -> Result<bool> {
     let call = on_job(&lua::manage::REMOVE_CHILD_DEPENDENCY, keys, id);
-    match reply::integer(eval(link, &call, Retry::Never).await?)? {
+    match eval(link, &call, Retry::Never, reply::integer).await? {
         -5 => Err(Error::code(-5, parent_key, "removeChildDependency", "")),
         reply => reply::checked(Value::Int(reply), id, "removeChildDependency", "").map(|removed| removed == 1),
     }
@@ -147,7 +147,7 @@ pub async fn remove_child_dependency(link: &Link, keys: &Keys, id: &str, parent_
 /// What [`eval`] returns.
 pub async fn remove_unprocessed_children(link: &Link, keys: &Keys, id: &str) -> Result<()> {
     let call = on_job(&lua::manage::REMOVE_UNPROCESSED_CHILDREN, keys, id);
-    eval(link, &call, Retry::Safe).await.map(drop)
+    eval(link, &call, Retry::Safe, reply::any).await
 }
 
 /// Removes a deduplication id, if this job has it. Returns whether it had it.
@@ -157,5 +157,5 @@ pub async fn remove_unprocessed_children(link: &Link, keys: &Keys, id: &str) -> 
 pub async fn remove_deduplication_key(link: &Link, keys: &Keys, id: &str, deduplication_id: &str) -> Result<bool> {
     let mut call = on_job(&lua::manage::REMOVE_DEDUPLICATION_KEY, keys, id);
     call.arg(deduplication_id);
-    Ok(reply::integer(eval(link, &call, Retry::Never).await?)? == 1)
+    eval(link, &call, Retry::Never, reply::yes).await
 }

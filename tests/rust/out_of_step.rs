@@ -1,0 +1,186 @@
+//! Replies that are lost, doubled or swapped on the way while the connection stays open.
+
+use std::time::Duration;
+
+use bullrush::connection::{BlockingLink, Link, LinkOptions, Retry};
+use bullrush::error::Error;
+use bullrush::protocol::reply;
+use redis::Value;
+
+use crate::proxy::{Disorder, Proxy};
+use crate::server::{endpoint, number, patient, run, text, until, Server};
+
+const DISORDERS: [Disorder; 3] = [Disorder::Lost, Disorder::Doubled, Disorder::Swapped];
+/// Calls at once: their replies, and the proofs of these, come in one read or in several.
+const CALLS: usize = 4;
+
+fn through(proxy: &Proxy, options: LinkOptions) -> Link {
+    Link::open(endpoint(&format!("redis://127.0.0.1:{}/0", proxy.port)), options)
+}
+
+async fn get(link: Link, key: usize) -> (usize, String) {
+    let value = link.call(redis::cmd("GET").arg(key).clone(), Retry::Look).await.unwrap();
+    (key, reply::text(value).unwrap())
+}
+
+/// Starts a call for each key at once, and returns what they got.
+async fn all_at_once<F>(call: impl Fn(usize) -> F) -> Vec<F::Output>
+where
+    F: std::future::Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let calls: Vec<_> = (0..CALLS).map(|key| tokio::spawn(call(key))).collect();
+    let mut results = Vec::new();
+    for call in calls {
+        results.push(call.await.unwrap());
+    }
+    results
+}
+
+#[tokio::test]
+async fn no_read_gets_the_reply_to_another_one_whatever_reply_is_lost_doubled_or_swapped() {
+    let server = Server::start();
+    let observer = server.link();
+    for key in 0..CALLS {
+        run(&observer, &format!("SET {key} value-{key}")).await;
+    }
+    for disorder in DISORDERS {
+        for after in 0..2 * CALLS {
+            let proxy = Proxy::to(server.port()).await;
+            let link = through(&proxy, patient(30_000));
+            run(&link, "PING").await;
+            proxy.disturb(after, disorder);
+            // Again and again until it has happened, and once after it.
+            let mut last = false;
+            while !last {
+                last = proxy.has_disturbed();
+                for (key, value) in all_at_once(|key| get(link.clone(), key)).await {
+                    assert_eq!(value, format!("value-{key}"), "{disorder:?} after {after}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_whose_reply_is_not_proven_has_an_unknown_outcome_and_is_never_an_error_of_the_server() {
+    let server = Server::start();
+    let observer = server.link();
+    for disorder in DISORDERS {
+        for after in 0..2 * CALLS {
+            let proxy = Proxy::to(server.port()).await;
+            let link = through(&proxy, patient(30_000));
+            run(&link, "PING").await;
+            proxy.disturb(after, disorder);
+            let add = |key: usize| {
+                let link = link.clone();
+                // Another shape for each, so that a reply of another call is none that it can have.
+                let mut cmd = redis::cmd(if key % 2 == 0 { "INCR" } else { "RPUSH" });
+                cmd.arg(format!("{disorder:?}-{after}-{key}"));
+                if key % 2 == 1 {
+                    cmd.arg("x").arg("y");
+                }
+                async move { (key, link.call(cmd, Retry::Never).await) }
+            };
+            for (key, result) in all_at_once(add).await {
+                let expected = if key % 2 == 0 { 1 } else { 2 };
+                let is_own = result == Ok(Value::Int(expected));
+                assert!(is_own || matches!(result, Err(Error::OutcomeUnknown(_))), "{disorder:?} {after}: {result:?}");
+            }
+            assert_eq!(text(&link, "PING").await, "PONG", "the link works again");
+        }
+    }
+    run(&observer, "PING").await;
+}
+
+#[tokio::test]
+async fn each_command_of_a_pipeline_gets_its_own_reply() {
+    let server = Server::start();
+    let observer = server.link();
+    for key in 0..CALLS {
+        run(&observer, &format!("SET {key} value-{key}")).await;
+    }
+    let commands: Vec<_> = (0..CALLS).map(|key| redis::cmd("GET").arg(key).clone()).collect();
+    for disorder in DISORDERS {
+        // Two replies of one write that change places cannot be told apart: only pieces of a stream are sent in another order.
+        let places = if matches!(disorder, Disorder::Swapped) { CALLS - 1..=CALLS - 1 } else { 0..=CALLS };
+        for after in places {
+            let proxy = Proxy::to(server.port()).await;
+            let link = through(&proxy, patient(30_000));
+            run(&link, "PING").await;
+            proxy.disturb(after, disorder);
+            for _ in 0..2 {
+                for (key, value) in link.pipeline(&commands, Retry::Look).await.unwrap().into_iter().enumerate() {
+                    assert_eq!(reply::text(value.unwrap()).unwrap(), format!("value-{key}"), "{disorder:?} {after}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_reply_is_noticed_at_once_and_not_after_the_silence_of_a_dead_server() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    // Without a proof this link would wait for a minute.
+    let link = through(&proxy, LinkOptions { silence: Duration::from_secs(15), ..patient(60_000) });
+    run(&link, "SET key value").await;
+    proxy.disturb(0, Disorder::Lost);
+    let answered = tokio::time::timeout(Duration::from_secs(10), text(&link, "GET key")).await;
+    assert_eq!(answered.as_deref(), Ok("value"));
+    assert_eq!(link.generation(), Some(2));
+}
+
+#[tokio::test]
+async fn a_marker_that_is_the_reply_to_another_call_wakes_nobody() {
+    let server = Server::start();
+    let link = server.link();
+    for disorder in DISORDERS {
+        let proxy = Proxy::to(server.port()).await;
+        let mut blocking = BlockingLink::new(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), None);
+        blocking.connect().await.unwrap();
+        run(&link, "ZADD marker 0 0").await;
+        proxy.disturb(0, disorder);
+        let popped = blocking.wait_marker("marker", Duration::from_secs(5)).await;
+        assert!(matches!(&popped, Err(Error::ConnectionLost(_))), "{disorder:?}: {popped:?}");
+        run(&link, "ZADD marker 0 0").await;
+        assert_eq!(blocking.wait_marker("marker", Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
+    }
+}
+
+#[tokio::test]
+async fn a_reply_of_a_shape_that_its_call_cannot_have_closes_the_connection() {
+    let server = Server::start();
+    let link = server.link();
+    run(&link, "SET key value").await;
+    for (retry, generation) in [(Retry::Look, 2), (Retry::Never, 3)] {
+        let read = link.call(redis::cmd("GET").arg("key"), retry).await.and_then(reply::integer);
+        let error = link.believe(retry, read).unwrap_err();
+        let is_broken = match retry {
+            Retry::Look => matches!(error, Error::ConnectionLost(_)),
+            _ => matches!(error, Error::OutcomeUnknown(_)),
+        };
+        assert!(is_broken, "{error:?}");
+        until("the link has connected anew", || async { link.generation() == Some(generation) }).await;
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_use_the_proof_works_as_before() {
+    let server = Server::start();
+    let observer = server.link();
+    run(&observer, "ACL SETUSER plain on >word ~* &* +@all -echo").await;
+    let link = Link::open(endpoint(&format!("redis://plain:word@127.0.0.1:{}/0", server.port())), patient(10_000));
+    run(&link, "SET key value").await;
+    for _ in 0..3 {
+        assert_eq!(text(&link, "GET key").await, "value");
+    }
+    assert_eq!(link.generation(), Some(1));
+    let mut blocking = BlockingLink::new(link.endpoint().clone(), None);
+    run(&observer, "ZADD marker 0 0").await;
+    assert_eq!(blocking.wait_marker("marker", Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
+    // It is asked once for each connection.
+    let refused = text(&observer, "INFO errorstats").await;
+    assert!(refused.contains("errorstat_NOPERM:count=2"), "{refused}");
+    assert_eq!(number(&observer, "EXISTS key").await, 1);
+}
