@@ -44,7 +44,7 @@ ROLES: Final = (
             zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots info publish select subscribe unsubscribe wait"),
+        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),
     ),
     Role(
         "worker",
@@ -58,7 +58,7 @@ ROLES: Final = (
             zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots info publish select subscribe unsubscribe"),
+        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe"),
     ),
     Role(
         "reader",
@@ -70,7 +70,7 @@ ROLES: Final = (
             zcard zcount zmscore zrange zrangebyscore zrevrange zscan zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots info publish select subscribe unsubscribe"),
+        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe"),
     ),
     Role(
         "spark",
@@ -84,7 +84,7 @@ ROLES: Final = (
             zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots info publish select subscribe unsubscribe wait"),
+        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),
     ),
     Role(
         "admin",
@@ -99,7 +99,7 @@ ROLES: Final = (
             zrevrangebyscore zscan zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots info publish select subscribe unsubscribe wait"),
+        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),
     ),
 )
 # end

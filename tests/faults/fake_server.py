@@ -32,6 +32,8 @@ class FakeServer(ThreadedServer):
         if command[0].upper() == b"INFO":
             text = f"# Server\r\nredis_version:{self._version}\r\n".encode()
             return b"$%d\r\n%s\r\n" % (len(text), text)
+        if command[0].upper() == b"ECHO":
+            return b"$%d\r\n%s\r\n" % (len(command[1]), command[1])
         if command[0].upper() not in (b"CLIENT", b"SCRIPT"):
             self.touched.append(command[0])
         return b"+OK\r\n"

@@ -42,7 +42,7 @@ class Babbling(FakeServer):
         name = command[0].upper()
         if name == b"TYPE":
             return b"+none\r\n"
-        return super().answer(command) if name in (b"INFO", b"CLIENT", b"SELECT") else self._reply
+        return super().answer(command) if name in (b"INFO", b"CLIENT", b"SELECT", b"ECHO") else self._reply
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
