@@ -5,7 +5,7 @@
 ---         Run: count, name, opts_json, timestamp, delay, priority, lifo, custom_ids, then
 ---         per job `data` (custom_ids "0") or `id, data` (custom_ids "1"; id "" = automatic). opts_json is an
 ---         object without jobId, which is added here for custom ids.
----         [, "fan_out": wakes a worker per job, see fan_out]
+---         [, "fan_out": wakes a worker per job, see fan_out] [, "#number": the last element of the reply]
 --- Returns one element per run: custom_ids "0" -> id of the first job, the others follow it without gaps;
 ---         custom_ids "1" -> { 0-based positions whose id existed already }.
 ---         Every job takes a number from the counter, also one with a custom id.
@@ -20,6 +20,7 @@ local call = redis.call
 
 local P = string.sub(KEYS[1], 1, -5)
 local ARGV = ARGV
+--- @include take_number
 local size = #ARGV
 
 local batch = ARGV[1] == 'batch' and ARGV[2]
@@ -161,4 +162,5 @@ if not done then
   end
   error(failed, 0)
 end
+reply[#reply + 1] = number
 return reply

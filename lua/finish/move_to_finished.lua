@@ -13,8 +13,9 @@
 ---           failed:    id, failed_reason, stacktrace_json, attempts
 ---         ats: the number of this start, for jobs that were claimed ahead and are stamped only now; "" = already
 ---         stamped.
----         Last, optional: "fan_out"; then several parents that are released, and jobs that are promoted and not
+---         Then optional: "fan_out"; then several parents that are released, and jobs that are promoted and not
 ---         fetched, get the markers of fan_out.
+---         Last, optional: "#number", the last element of the reply.
 ---         plain_fields: the number of fields in each job's hash after its fetch, if the fetch found only the standard
 ---         fields and no earlier start; "" = not known. A job that still has this number is checked with one HLEN.
 --- Returns { { index, code, ... } of the refused jobs (0-based over all runs), limiter ttl ms, next due ms, hold
@@ -40,6 +41,7 @@ local call = redis.call
 
 -- Check: the form of the call, then what Redis holds. Nothing is written before all of it is read.
 local P = string.sub(KEYS[1], 1, -5)
+--- @include take_number
 local batch, malformed = read_runs(P, ARGV)
 if malformed then
   return redis.error_reply('ERR move_to_finished: malformed ' .. malformed)
@@ -110,4 +112,5 @@ end
 if batch.errors[1] then
   reply[5], reply[6], reply[7] = reply[5] or false, reply[6] or false, batch.errors
 end
+reply[#reply + 1] = number
 return reply

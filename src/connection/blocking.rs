@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::pace::Pace;
 use super::setup::Greeting;
 use super::wire::{NoReply, Wire, OUT_OF_STEP};
-use super::Endpoint;
+use super::{Endpoint, Proven};
 use crate::error::{Error, Result};
 use crate::protocol::reply;
 use crate::round::Round;
@@ -140,7 +140,7 @@ impl BlockingLink {
         };
         let lost = |reason: &str| Err(Error::ConnectionLost(format!("Redis at {}: {reason}", self.endpoint)));
         let reply = tokio::select! {
-            reply = tokio::time::timeout(timeout + GRACE, wire.send(cmd)) => reply,
+            reply = tokio::time::timeout(timeout + GRACE, wire.send(cmd, Proven::Behind)) => reply,
             now = wire.moved() => return lost(&Ending::Moved(Some(now)).to_string()),
         };
         let reply = match reply {

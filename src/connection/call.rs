@@ -15,7 +15,7 @@ use super::link::Link;
 use super::pace::Pace;
 use super::size;
 use super::wire::{NoReply, Wire};
-use super::{LinkState, Retry, ServerInfo};
+use super::{LinkState, Proven, Retry, ServerInfo};
 use crate::error::{Error, Result};
 
 /// A bug that the fault suite has to find: a call is sent again although the first one may have been executed.
@@ -53,10 +53,18 @@ impl Link {
     /// [`Error::OutcomeUnknown`]: sent, but no reply came.
     /// [`Error::Server`]: an error reply. [`Error::Closed`].
     pub async fn call(&self, cmd: impl Borrow<Cmd>, retry: Retry) -> Result<Value> {
+        self.call_proven(cmd, retry, Proven::Behind).await
+    }
+
+    /// Runs one command whose reply is proven in this way.
+    ///
+    /// # Errors
+    /// See [`Link::call`].
+    pub async fn call_proven(&self, cmd: impl Borrow<Cmd>, retry: Retry, proven: Proven) -> Result<Value> {
         let mut tries = self.tries(retry);
         loop {
             let wire = self.wire(&tries).await?;
-            match self.in_time(&tries, wire.send(cmd.borrow())).await {
+            match self.in_time(&tries, wire.send(cmd.borrow(), proven)).await {
                 Ok(reply) => match self.shared.endpoint.inspect(reply) {
                     Ok(value) => {
                         wire.proven.store(true, Ordering::Relaxed);

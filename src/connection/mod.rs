@@ -46,6 +46,15 @@ pub enum Retry {
     Look,
 }
 
+/// What proves that a reply is the one to its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proven {
+    /// A number that the link sends behind the call.
+    Behind,
+    /// The reply itself, which its reader looks at. Only an error gets a number behind it.
+    ByItself,
+}
+
 /// The state of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkState {

@@ -4,6 +4,7 @@ use redis::{Arg, Cmd, Value};
 
 use super::fault::too_large;
 use super::wire::Wire;
+use super::Proven;
 use crate::error::Error;
 use crate::protocol::reply;
 
@@ -25,7 +26,7 @@ pub(super) async fn error_if_too_long(wire: &Wire, longest: usize) -> Option<Err
         let mut ask = redis::cmd("CONFIG");
         ask.arg("GET").arg(name);
         // Some users may not read the settings, and some servers do not answer.
-        if let Some(value) = wire.send(&ask).await.ok().and_then(setting) {
+        if let Some(value) = wire.send(&ask, Proven::Behind).await.ok().and_then(setting) {
             limit = limit.min(value);
         }
     }

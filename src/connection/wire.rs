@@ -3,7 +3,7 @@
 //! Replies have no numbers: one that is swallowed or doubled on the way would make each later one the answer to another call. So
 //! behind the commands of each call goes `ECHO <number>`, and no reply of the call is believed before its number has come back.
 
-use std::future::Future;
+use std::future::{self, Future};
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::fault::{describe, inspect, Fault};
 use super::proof::{Proofs, Verdict};
 use super::socket::{Address, Meter};
 use super::topology::Located;
-use super::ServerInfo;
+use super::{Proven, ServerInfo};
 
 /// The SHA-1 of no script: to ask for it changes nothing, and is refused at once.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
@@ -73,9 +73,18 @@ impl Drop for Wire {
 }
 
 impl Wire {
-    pub async fn send(&self, cmd: &Cmd) -> Result<Value, NoReply> {
+    pub async fn send(&self, cmd: &Cmd, proven: Proven) -> Result<Value, NoReply> {
         let mut conn = self.conn.clone();
-        self.prove(async move { conn.send_packed_command(cmd).await }, slice::from_ref).await
+        let call = async move { conn.send_packed_command(cmd).await };
+        let Proven::ByItself = proven else { return self.prove(call, slice::from_ref).await };
+        let (in_flight, before) = (self.begin_call(), self.meter.written());
+        let reply = call.await;
+        in_flight.complete();
+        match reply {
+            Ok(Value::ServerError(_)) => self.prove(future::ready(reply), slice::from_ref).await,
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(self.no_reply(before, &error)),
+        }
     }
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
@@ -135,7 +144,7 @@ impl Wire {
     pub async fn answers(&self) -> bool {
         let mut unknown = redis::cmd("EVALSHA");
         unknown.arg(NO_SCRIPT).arg(0);
-        match self.send(&unknown).await.map(inspect) {
+        match self.send(&unknown, Proven::Behind).await.map(inspect) {
             Ok(reply) => !matches!(reply, Err(Fault::Busy(_))),
             Err(_) => false,
         }
@@ -150,7 +159,7 @@ impl Wire {
     pub async fn moved(&self) -> Address {
         match &self.located {
             Some(located) => located.moved().await,
-            None => std::future::pending().await,
+            None => future::pending().await,
         }
     }
 

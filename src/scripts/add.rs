@@ -45,7 +45,7 @@ pub(crate) fn ready_jobs(runs: &[Run<'_>]) -> usize {
 pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str>, fan_out: bool) -> (Call, Retry) {
     let args: usize = runs.iter().map(|run| 8 + run.len() * (1 + usize::from(run.custom_ids))).sum();
     let bytes = runs.iter().map(|run| run.size() + run.name.len() + run.opts.len() + 64).sum();
-    let mut call = Call::with_capacity(&lua::add::ADD_JOBS, keys, args + 2, bytes);
+    let mut call = Call::with_capacity(&lua::add::ADD_JOBS, keys, args + 3, bytes);
     count_as(&mut call, batch_id);
     for run in runs {
         call.arg(run.len()).arg(run.name).arg(run.opts).arg(run.timestamp);
@@ -58,6 +58,7 @@ pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str
         }
     }
     call.fan_out(fan_out);
+    call.number();
     let retry = if runs.iter().all(|run| run.custom_ids) { Retry::Safe } else { Retry::Never };
     (call, retry)
 }

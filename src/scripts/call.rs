@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use redis::{Arg, Cmd, ToRedisArgs, Value};
 
 use super::Script;
-use crate::connection::{Link, Retry};
+use crate::connection::{Link, Proven, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::Keys;
+use crate::protocol::{reply, Keys};
 use crate::refusal::{self, Class};
 
 /// The end of a key of a queue that never exists.
@@ -18,6 +18,8 @@ const NEVER_THERE: &[u8] = b"ext:guard";
 pub struct Call {
     script: &'static Script,
     pub(super) cmd: Cmd,
+    /// What the reply ends with.
+    number: Option<String>,
 }
 
 impl Call {
@@ -53,7 +55,7 @@ impl Call {
             None => cmd.arg(1).arg(keys.meta()),
             Some(other) => cmd.arg(2).arg(keys.meta()).arg(other.meta()),
         };
-        Call { script, cmd }
+        Call { script, cmd, number: None }
     }
 
     /// Appends one argument.
@@ -71,10 +73,39 @@ impl Call {
     }
 
     /// Appends the word with which a script wakes a worker for each job that it makes ready; see `lua/include/queue/fan_out.lua`.
-    /// It is the last argument.
+    /// Only a number follows it.
     pub fn fan_out(&mut self, wanted: bool) {
         if wanted {
             self.arg("fan_out");
+        }
+    }
+
+    /// Appends a number with which the reply ends: it proves the reply, in place of a command of the link. It is the last argument; see
+    /// `lua/include/calls/take_number.lua`.
+    pub fn number(&mut self) {
+        let number = format!("#{}", fastrand::u64(..));
+        self.arg(&number);
+        self.number = Some(number);
+    }
+
+    /// Takes the number off a reply.
+    ///
+    /// # Errors
+    /// [`Error::WrongShape`] when it is not there: this is the reply to another call.
+    pub(super) fn proven(&self, mut reply: Value) -> Result<Value> {
+        let Some(number) = &self.number else { return Ok(reply) };
+        let last = if let Value::Array(items) = &mut reply { items.pop() } else { None };
+        match last {
+            Some(Value::BulkString(last)) if last == number.as_bytes() => Ok(reply),
+            _ => Err(reply::wrong_shape("a reply that ends with the number of its call")),
+        }
+    }
+
+    fn proof(&self) -> Proven {
+        if self.number.is_some() {
+            Proven::ByItself
+        } else {
+            Proven::Behind
         }
     }
 
@@ -128,18 +159,18 @@ const MAX_LOADS: usize = 10;
 /// # Errors
 /// What [`Link::call`] and `read` return.
 pub async fn eval<T>(link: &Link, call: &Call, retry: Retry, read: impl Fn(Value) -> Result<T>) -> Result<T> {
-    let mut result = read(run(link, call, retry).await?);
+    let mut result = run(link, call, retry).await.and_then(&read);
     if retry != Retry::Never && matches!(result, Err(Error::WrongShape(_))) {
         let _ = link.believe(retry, result);
-        result = read(run(link, call, retry).await?);
+        result = run(link, call, retry).await.and_then(&read);
     }
     link.believe(retry, result)
 }
 
-/// As [`eval`]; returns the reply as it is.
+/// As [`eval`]; returns the reply as it is, but for the number.
 pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     let cmd = call.for_link(link);
-    let mut reply = link.call(&*cmd, retry).await;
+    let mut reply = link.call_proven(&*cmd, retry, call.proof()).await;
     for _ in 0..MAX_LOADS {
         if !reply.as_ref().is_err_and(is_missing_script) {
             break;
@@ -150,7 +181,7 @@ pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value>
             return Err(refusal); // the refused load, not the missing script
         }
     }
-    reply
+    reply.and_then(|reply| call.proven(reply))
 }
 
 /// Runs calls of one script in one pipeline; a reply or an error per call, in their order. Loads the script first if the server does

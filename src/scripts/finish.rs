@@ -162,6 +162,7 @@ pub async fn move_to_finished(
         }
     }
     call.fan_out(by.fan_out);
+    call.number();
     eval(link, &call, Retry::Never, read_finish).await
 }
 

@@ -100,7 +100,7 @@ pub async fn eval_and_wake<T>(
     let Some(hint) = hint else { return eval(link, call, retry, read).await };
     let (cmd, provide) = (call.for_link(link), hint.provide.for_link(link));
     let mut replies = link.pipeline(&[&*cmd, &*provide, &hint.publish], retry).await?.into_iter();
-    let mut reply = replies.next().unwrap_or(Err(Error::Closed));
+    let mut reply = replies.next().unwrap_or(Err(Error::Closed)).and_then(|reply| call.proven(reply));
     let told: Vec<Result<Value>> = replies.collect();
     log_failures(told.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));
     let provides = !told.first().is_some_and(|provided| provided.as_ref().is_err_and(is_missing_script));
