@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
 from bullrush.scripts import read_scripts
 from tests.looping import Looping
@@ -34,6 +35,32 @@ class Trap:
     mark: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode())
 
 
+class Disorder(Enum):
+    """What happens to a reply, or to a piece of the stream, while its connection stays open."""
+
+    LOST = "lost"
+    DOUBLED = "doubled"
+    #: It comes after the next piece.
+    LATE = "late"
+
+
+@dataclass
+class Disturbance:
+    """Waits for the next piece of a reply to one of some clients, and disturbs it."""
+
+    disorder: Disorder
+    #: Only the first reply of the piece, if a whole one is there; else all of it.
+    one_reply: bool
+    #: The ports of the clients whose replies it waits for, None for all.
+    ports: Container[int] | None
+    happened: threading.Event = field(default_factory=threading.Event)
+
+    def split(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return what is disturbed of a piece, and the rest."""
+        end = _reply_end(data, 0) if self.one_reply else None
+        return data[:end], data[len(data) if end is None else end :]
+
+
 class Proxy(Looping):
     """Forwards connections to a local server, on its own thread."""
 
@@ -53,6 +80,7 @@ class Proxy(Looping):
         self.swallowed = 0
         self.answered = 0
         self._trap: Trap | None = None
+        self._disturbance: Disturbance | None = None
         self._listener = self._run(asyncio.start_server(self._accept, "127.0.0.1", listen_on))
         self.url = f"redis://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/0"
 
@@ -148,9 +176,30 @@ class Proxy(Looping):
         self._trap = trap
         return trap
 
+    def disturb(
+        self, disorder: Disorder, *, one_reply: bool = False, ports: Container[int] | None = None
+    ) -> Disturbance:
+        """Lose, double or delay the next piece of a reply, and keep the connection open.
+
+        Args:
+            disorder: what happens to it.
+            one_reply: to the first reply of the piece only.
+            ports: those of the clients whose replies count, None for all.
+        """
+        self._disturbance = Disturbance(disorder, one_reply, ports)
+        return self._disturbance
+
     def disarm(self) -> None:
-        """Lose no reply."""
-        self._trap = None
+        """Lose and disturb no reply."""
+        self._trap = self._disturbance = None
+
+    def disturbs(self, port: int) -> Disturbance | None:
+        """Return the disturbance if it waits for replies to the client at this port."""
+        found = self._disturbance
+        if found is None or (found.ports is not None and port not in found.ports):
+            return None
+        self._disturbance = None
+        return found
 
     def springs(self, command: list[bytes], port: int) -> Trap | None:
         """Return the trap if it waits for this command of the client at this port."""
@@ -268,13 +317,19 @@ class _Connection:
             await server.drain()
 
     async def _replies(self, server: asyncio.StreamReader) -> None:
-        kept = b""
+        kept = late = b""
         while data := await server.read(65536):
             if self._proxy.swallows() or self.dead:
                 continue
             trap = self._trap
             if trap is None:
-                self._client[1].write(await self._proxy.delivered(data))
+                data, late = await self._proxy.delivered(data) + late, b""
+                if disturbance := self._proxy.disturbs(self.port):
+                    piece, rest = disturbance.split(data)
+                    data = piece * (2 if disturbance.disorder is Disorder.DOUBLED else 0) + rest
+                    late = piece if disturbance.disorder is Disorder.LATE else b""
+                    disturbance.happened.set()
+                self._client[1].write(data)
                 await self._client[1].drain()
                 continue
             kept += data
@@ -292,6 +347,22 @@ def commands(buffer: bytes) -> Iterator[tuple[list[bytes], int]]:
     while (command := _command(buffer, at)) is not None:
         yield command
         at = command[1]
+
+
+def _reply_end(buffer: bytes, at: int) -> int | None:
+    """Return where the reply ends that begins here, None if it is not whole."""
+    line = buffer.find(b"\r\n", at)
+    if line < 0:
+        return None
+    end = line + 2
+    if buffer[at : at + 1] == b"$":
+        end += max(int(buffer[at + 1 : line]) + 2, 0)
+    elif buffer[at : at + 1] == b"*":
+        for _ in range(int(buffer[at + 1 : line])):
+            if (inner := _reply_end(buffer, end)) is None:
+                return None
+            end = inner
+    return end if end <= len(buffer) else None
 
 
 def _command(buffer: bytes, at: int) -> tuple[list[bytes], int] | None:

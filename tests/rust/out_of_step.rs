@@ -1,13 +1,16 @@
 //! Replies that are lost, doubled or swapped on the way while the connection stays open.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bullrush::connection::{BlockingLink, Link, LinkOptions, Retry};
 use bullrush::error::Error;
-use bullrush::protocol::reply;
+use bullrush::protocol::{reply, JobBatch, Keys};
+use bullrush::queue::{QueueHandle, QueueOptions};
 use redis::Value;
 
 use crate::proxy::{Disorder, Proxy};
+use crate::queue::{job, queue};
 use crate::server::{endpoint, number, patient, run, text, until, Server};
 
 const DISORDERS: [Disorder; 3] = [Disorder::Lost, Disorder::Doubled, Disorder::Swapped];
@@ -91,6 +94,60 @@ async fn a_write_whose_reply_is_not_proven_has_an_unknown_outcome_and_is_never_a
         }
     }
     run(&observer, "PING").await;
+}
+
+#[tokio::test]
+async fn an_add_never_gets_the_id_of_another_job() {
+    let server = Server::start();
+    let observer = server.link();
+    for disorder in DISORDERS {
+        for after in 0..CALLS {
+            let proxy = Proxy::to(server.port()).await;
+            let link = through(&proxy, patient(30_000));
+            let queue = Arc::new(queue(&link));
+            queue.writable().await.unwrap();
+            proxy.disturb(after, disorder);
+            let add = |number: usize| {
+                let queue = queue.clone();
+                let data = format!("{disorder:?}-{after}-{number}");
+                async move {
+                    let mut batch = JobBatch::new();
+                    batch.push(job(&data));
+                    let added = queue.add_jobs(&batch).await;
+                    (data, added)
+                }
+            };
+            for (data, added) in all_at_once(add).await {
+                match added {
+                    Ok(added) => {
+                        let stored = text(&observer, &format!("HGET bull:q:{} data", added.ids[0])).await;
+                        assert_eq!(stored, data, "{disorder:?} after {after}");
+                    }
+                    Err(error) => assert!(matches!(error, Error::OutcomeUnknown(_)), "{disorder:?} {after}: {error:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_belongs_to_another_add_is_not_believed() {
+    let server = Server::start();
+    let observer = server.link();
+    let proxy = Proxy::to(server.port()).await;
+    let link = through(&proxy, patient(30_000));
+    let damaged = Keys::new("bull", "damaged").unwrap();
+    let (good, bad) = (queue(&link), QueueHandle::new(link.clone(), link.clone(), damaged, QueueOptions::default()));
+    let mut batch = JobBatch::new();
+    batch.push(job("{}"));
+    good.add_jobs(&batch).await.unwrap();
+    bad.writable().await.unwrap();
+    run(&observer, "SET bull:damaged:wait text").await;
+    proxy.disturb(0, Disorder::Lost);
+    let (added, refused) = tokio::join!(good.add_jobs(&batch), bad.add_jobs(&batch));
+    assert!(matches!(added, Err(Error::OutcomeUnknown(_))), "its job is stored: {added:?}");
+    assert!(matches!(refused, Err(Error::OutcomeUnknown(_))), "{refused:?}");
+    assert_eq!(number(&observer, "LLEN bull:q:wait").await, 2);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from redis import Redis
 
-from tests.faults.proxy import Proxy
+from tests.faults.proxy import Disorder, Proxy
 
 from ..ports import ports_of
 from ..processes import Process
@@ -115,6 +115,33 @@ def _lose_reply(round: "Round", chance: random.Random, scripts: tuple[str, ...],
     if not sprung:
         relay.disarm()
     return Made([victim.name], void=not sprung)
+
+
+def reply_swallowed(round: "Round", chance: random.Random) -> Made:
+    """A reply does not come, and its connection stays open: each later reply would be the answer to the call before."""
+    return _disturb(round, chance, Disorder.LOST)
+
+
+def reply_doubled(round: "Round", chance: random.Random) -> Made:
+    return _disturb(round, chance, Disorder.DOUBLED)
+
+
+def replies_reordered(round: "Round", chance: random.Random) -> Made:
+    return _disturb(round, chance, Disorder.LATE)
+
+
+def _disturb(round: "Round", chance: random.Random, disorder: Disorder) -> Made:
+    found = some_process(round, chance)
+    if not found or not found[1].is_ours:  # BullMQ for Node believes every reply
+        return Made(void=True)
+    relay, victim = found
+    # A reply that is late within a write of several is not noticed: only pieces come in another order on a network.
+    one_reply = disorder is not Disorder.LATE and chance.random() < 0.5
+    disturbance = relay.disturb(disorder, one_reply=one_reply, ports=ports_of(victim.process.pid))
+    happened = disturbance.happened.wait(1.5)
+    if not happened:
+        relay.disarm()
+    return Made([victim.name], void=not happened)
 
 
 def partition(round: "Round", chance: random.Random) -> Made:
