@@ -53,6 +53,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error of a reply that should have been this.
+    #[must_use]
+    pub fn wrong_shape(expected: &str) -> Self {
+        Error::WrongShape(format!("a reply of another call, or of no call: expected {expected}"))
+    }
+
     /// Whether the server asks for a login.
     #[must_use]
     pub fn is_noauth(&self) -> bool {

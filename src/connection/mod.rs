@@ -20,7 +20,6 @@ mod socket;
 mod shared_link;
 mod subscriber;
 mod topology;
-mod usage;
 mod wire;
 
 pub use blocking::BlockingLink;

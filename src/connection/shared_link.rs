@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use tokio::runtime::Handle;
 use tokio::sync::{watch, Notify};
 
 use super::ending::Ending;
-use super::usage::Usage;
 use super::wire::Wire;
 use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
 use crate::error::{Error, Result};
@@ -136,6 +136,28 @@ impl SharedLink {
             }
             open
         })
+    }
+}
+
+/// Counts the users of a link: without users it closes.
+#[derive(Default)]
+struct Count {
+    users: usize,
+    /// How often the number of users has become 0.
+    times_unused: u64,
+}
+
+/// The users of one link.
+pub(super) struct Usage {
+    count: Mutex<Count>,
+    linger: Duration,
+    runtime: Handle,
+}
+
+impl Usage {
+    /// Call inside a tokio runtime.
+    fn new(linger: Duration) -> Self {
+        Usage { count: Mutex::default(), linger, runtime: Handle::current() }
     }
 }
 

@@ -4,7 +4,6 @@
 use rmp::decode::{read_array_len, read_map_len, read_str_len};
 use rmp::encode::write_str_len;
 
-use super::reply::wrong_shape;
 use super::JobRecord;
 use crate::error::{Error, Result};
 
@@ -55,7 +54,7 @@ fn named(packed: &mut &[u8]) -> Result<Vec<u8>> {
 }
 
 fn unexpected() -> Error {
-    wrong_shape("jobs in MessagePack")
+    Error::wrong_shape("jobs in MessagePack")
 }
 
 /// The length of an array. Lua does not tell an empty one from an empty map.

@@ -13,12 +13,7 @@ fn unexpected(wanted: &str, value: &Value) -> Error {
         Value::BulkString(bytes) => format!("{:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(100)])),
         other => format!("{other:?}").chars().take(100).collect(),
     };
-    wrong_shape(&format!("{wanted}, got {shown}"))
-}
-
-/// The error of a reply that should have been this.
-pub fn wrong_shape(expected: &str) -> Error {
-    Error::WrongShape(format!("a reply of another call, or of no call: expected {expected}"))
+    Error::wrong_shape(&format!("{wanted}, got {shown}"))
 }
 
 /// # Errors
@@ -39,7 +34,7 @@ pub fn array(value: Value) -> Result<Vec<Value>> {
 pub fn exactly(count: usize, value: Value) -> Result<Vec<Value>> {
     match array(value)? {
         items if items.len() == count => Ok(items),
-        items => Err(wrong_shape(&format!("an array of {count}, got one of {}", items.len()))),
+        items => Err(Error::wrong_shape(&format!("an array of {count}, got one of {}", items.len()))),
     }
 }
 

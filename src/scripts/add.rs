@@ -82,7 +82,7 @@ pub(crate) fn read_added(reply: Value, custom_ids: &[bool]) -> Result<Vec<AddedR
     };
     let results = reply::array(reply)?;
     if results.len() != custom_ids.len() {
-        return Err(reply::wrong_shape(&format!("{} answers of add_jobs, got {}", custom_ids.len(), results.len())));
+        return Err(Error::wrong_shape(&format!("{} answers of add_jobs, got {}", custom_ids.len(), results.len())));
     }
     results.into_iter().zip(custom_ids).map(read).collect()
 }

@@ -7,7 +7,7 @@ use redis::{Arg, Cmd, ToRedisArgs, Value};
 use super::Script;
 use crate::connection::{Link, Proven, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::{reply, Keys};
+use crate::protocol::Keys;
 use crate::refusal::{self, Class};
 
 /// The end of a key of a queue that never exists.
@@ -97,7 +97,7 @@ impl Call {
         let last = if let Value::Array(items) = &mut reply { items.pop() } else { None };
         match last {
             Some(Value::BulkString(last)) if last == number.as_bytes() => Ok(reply),
-            _ => Err(reply::wrong_shape("a reply that ends with the number of its call")),
+            _ => Err(Error::wrong_shape("a reply that ends with the number of its call")),
         }
     }
 

@@ -4,7 +4,7 @@ import contextlib
 import socket
 import socketserver
 
-from .proxy import commands
+from .resp import commands
 from .threaded_server import ThreadedServer
 
 CHANNEL = b"+switch-master"

@@ -2,7 +2,7 @@
 
 import socketserver
 
-from .proxy import commands
+from .resp import commands
 from .threaded_server import ThreadedServer
 
 

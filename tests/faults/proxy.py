@@ -7,12 +7,14 @@ import socket
 import struct
 import threading
 import uuid
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from enum import Enum
 
 from bullrush.scripts import read_scripts
 from tests.looping import Looping
+
+from .resp import commands, reply_end
 
 #: The names of the scripts by their SHA-1.
 SCRIPT_NAMES = {script.sha.encode(): name.partition("/")[2] for name, script in read_scripts().items()}
@@ -57,7 +59,7 @@ class Disturbance:
 
     def split(self, data: bytes) -> tuple[bytes, bytes]:
         """Return what is disturbed of a piece, and the rest."""
-        end = _reply_end(data, 0) if self.one_reply else None
+        end = reply_end(data, 0) if self.one_reply else None
         return data[:end], data[len(data) if end is None else end :]
 
 
@@ -339,44 +341,3 @@ class _Connection:
                 self.end()
                 trap.sprung.set()
                 return
-
-
-def commands(buffer: bytes) -> Iterator[tuple[list[bytes], int]]:
-    """Yield the whole commands at the start of a buffer, each with the position behind it."""
-    at = 0
-    while (command := _command(buffer, at)) is not None:
-        yield command
-        at = command[1]
-
-
-def _reply_end(buffer: bytes, at: int) -> int | None:
-    """Return where the reply ends that begins here, None if it is not whole."""
-    line = buffer.find(b"\r\n", at)
-    if line < 0:
-        return None
-    end = line + 2
-    if buffer[at : at + 1] == b"$":
-        end += max(int(buffer[at + 1 : line]) + 2, 0)
-    elif buffer[at : at + 1] == b"*":
-        for _ in range(int(buffer[at + 1 : line])):
-            if (inner := _reply_end(buffer, end)) is None:
-                return None
-            end = inner
-    return end if end <= len(buffer) else None
-
-
-def _command(buffer: bytes, at: int) -> tuple[list[bytes], int] | None:
-    line = buffer.find(b"\r\n", at)
-    if line < 0:
-        return None
-    count, at, words = int(buffer[at + 1 : line]), line + 2, []
-    for _ in range(count):
-        line = buffer.find(b"\r\n", at)
-        if line < 0:
-            return None
-        end = line + 2 + int(buffer[at + 1 : line])
-        if len(buffer) < end + 2:
-            return None
-        words.append(buffer[line + 2 : end])
-        at = end + 2
-    return words, at

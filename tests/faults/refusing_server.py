@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import BinaryIO
 
-from .proxy import SCRIPT_NAMES, commands
+from .proxy import SCRIPT_NAMES
+from .resp import commands
 from .threaded_server import ThreadedServer
 
 

@@ -78,15 +78,15 @@ async fn a_write_whose_reply_is_not_proven_has_an_unknown_outcome_and_is_never_a
             let add = |key: usize| {
                 let link = link.clone();
                 // Another shape for each, so that a reply of another call is none that it can have.
-                let mut cmd = redis::cmd(if key % 2 == 0 { "INCR" } else { "RPUSH" });
+                let mut cmd = redis::cmd(if key.is_multiple_of(2) { "INCR" } else { "RPUSH" });
                 cmd.arg(format!("{disorder:?}-{after}-{key}"));
-                if key % 2 == 1 {
+                if !key.is_multiple_of(2) {
                     cmd.arg("x").arg("y");
                 }
                 async move { (key, link.call(cmd, Retry::Never).await) }
             };
             for (key, result) in all_at_once(add).await {
-                let expected = if key % 2 == 0 { 1 } else { 2 };
+                let expected = if key.is_multiple_of(2) { 1 } else { 2 };
                 let is_own = result == Ok(Value::Int(expected));
                 assert!(is_own || matches!(result, Err(Error::OutcomeUnknown(_))), "{disorder:?} {after}: {result:?}");
             }

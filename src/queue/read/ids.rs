@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::reply;
 
 /// Ids per call: Redis needs about 0.7 ms for them.
@@ -193,6 +193,6 @@ fn number(score: &Value) -> Result<f64> {
         Value::SimpleString(text) => text,
         _ => "",
     };
-    let unexpected = || reply::wrong_shape("a score");
+    let unexpected = || Error::wrong_shape("a score");
     text.parse().map_err(|_| unexpected())
 }

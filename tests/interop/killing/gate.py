@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from tests.faults.proxy import commands
+from tests.faults.resp import commands
 
 #: They set up a connection, or only read: Redis is afterwards as it was before, so they are not counted.
 _HARMLESS = {
