@@ -147,18 +147,37 @@ impl Link {
         }
     }
 
-    /// A connection that is newer than those that failed.
+    /// A connection that is newer than those that failed, and that takes writes unless this is a read.
     async fn wire(&self, tries: &Tries) -> Result<Arc<Wire>> {
-        if let Some(wire) = self.shared.wire_after(tries.failed_generation) {
-            return Ok(wire);
+        let mut wire = match self.shared.wire_after(tries.failed_generation) {
+            Some(wire) => wire,
+            None => {
+                let next = self.shared.next_wire(tries.failed_generation);
+                before(tries.deadline, next).await.unwrap_or_else(|| Err(self.no_connection(tries)))?
+            }
+        };
+        while tries.retry != Retry::Look && wire.is_closed_to_writes() {
+            let wait = async {
+                tokio::select! {
+                    () = wire.opened_to_writes() => Ok(wire.clone()),
+                    next = self.shared.next_wire(wire.generation) => next,
+                }
+            };
+            wire = before(tries.deadline, wait).await.unwrap_or_else(|| Err(self.closed_to_writes(tries)))?;
         }
-        let wait = self.shared.next_wire(tries.failed_generation);
-        match tries.deadline {
-            None => wait.await,
-            Some(deadline) => match tokio::time::timeout_at(deadline, wait).await {
-                Ok(result) => result,
-                Err(_) => Err(self.no_connection(tries)),
-            },
+        Ok(wire)
+    }
+
+    /// The error when a failover lasted too long.
+    fn closed_to_writes(&self, tries: &Tries) -> Error {
+        let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
+        let text = format!(
+            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=): a failover is under way, in which \
+             writes wait"
+        );
+        match tries.sent {
+            false => Error::ConnectionLost(format!("{text}; nothing was sent")),
+            true => Error::OutcomeUnknown(format!("{text}. An earlier try may or may not have been executed")),
         }
     }
 
@@ -303,6 +322,14 @@ impl Link {
             }
             Retry::Safe | Retry::Never => self.unknown(&reason),
         })
+    }
+}
+
+/// What comes before the deadline, if there is one.
+async fn before<T>(deadline: Option<Instant>, wait: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        None => Some(wait.await),
+        Some(deadline) => tokio::time::timeout_at(deadline, wait).await.ok(),
     }
 }
 

@@ -63,14 +63,14 @@ impl ConnectError {
                 code: "WRONGPASS".into(),
                 message: "Redis refused the user or the password".into(),
             }),
-            "" if meter.is_secured() && error.is_connection_dropped() => ConnectError::Retry(
+            "" if meter.is_secured() && error.is_connection_dropped() => ConnectError::Retry(meter.reason(
                 "the connection was closed after the TLS handshake. If the server asks for a certificate, its file is ssl_certfile= of \
                  the URL"
                     .into(),
-            ),
-            "" if error.is_connection_dropped() => ConnectError::Retry(
+            )),
+            "" if error.is_connection_dropped() => ConnectError::Retry(meter.reason(
                 "the connection was closed before the login: perhaps the server has as many clients as it may have (maxclients)".into(),
-            ),
+            )),
             "" => ConnectError::Retry(describe(error)),
             "ERR" if text.contains("max number of clients") => ConnectError::Retry(text),
             // Sentinels have no databases.

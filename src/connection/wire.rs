@@ -163,6 +163,18 @@ impl Wire {
         }
     }
 
+    /// Whether writes wait, since another server becomes the right one.
+    pub fn is_closed_to_writes(&self) -> bool {
+        self.located.as_ref().is_some_and(Located::is_closed_to_writes)
+    }
+
+    /// Waits while writes wait.
+    pub async fn opened_to_writes(&self) {
+        if let Some(located) = &self.located {
+            located.opened_to_writes().await;
+        }
+    }
+
     /// Ends the connection; calls in flight get an error.
     pub fn kill(&self) {
         self.driver.abort();

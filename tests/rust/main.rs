@@ -15,4 +15,5 @@ mod replies;
 mod route;
 mod scripts;
 mod server;
+mod short_messages;
 mod subscriber;

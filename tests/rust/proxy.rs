@@ -156,7 +156,7 @@ fn disturbed(mood: &Mood, mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// How long the first reply is; `None` if there is no whole one.
-fn reply_length(bytes: &[u8]) -> Option<usize> {
+pub fn reply_length(bytes: &[u8]) -> Option<usize> {
     let line = bytes.windows(2).position(|pair| pair == b"\r\n")? + 2;
     let number = || std::str::from_utf8(&bytes[1..line - 2]).ok()?.parse::<i64>().ok();
     match bytes[0] {

@@ -20,9 +20,31 @@ pub(in crate::connection) struct Meter {
     alert: OnceLock<rustls::Error>,
     /// The handshake of TLS is over.
     secured: AtomicBool,
+    /// Each message is short: a long one ends the connection.
+    is_short: bool,
+    /// Why nothing more is read.
+    refused: OnceLock<&'static str>,
 }
 
 impl Meter {
+    /// The meter of a connection to a Sentinel, or of a subscriber: a message of more than 1 MB ends it.
+    pub fn of_short_messages() -> Self {
+        Meter { is_short: true, ..Meter::default() }
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    pub(super) fn note_refused(&self, reason: &'static str) {
+        let _ = self.refused.set(reason);
+    }
+
+    /// Why this side has closed the connection; otherwise the reason that somebody else knows. The redis crate does not tell.
+    pub fn reason(&self, known: String) -> String {
+        self.refused.get().map_or(known, |refused| (*refused).to_owned())
+    }
+
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
     }

@@ -2,8 +2,10 @@
 
 mod address;
 mod any_host;
+mod frames;
 mod meter;
 mod secured;
+mod short;
 mod tls;
 
 use std::io;
@@ -32,6 +34,11 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 pub(super) async fn open(address: &Address, tls: Option<&Tls>, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
+    let stream = open_any(address, tls, meter).await?;
+    Ok(if meter.is_short() { Box::new(short::Short::new(stream, meter.clone())) } else { stream })
+}
+
+async fn open_any(address: &Address, tls: Option<&Tls>, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
     Ok(match (address, tls) {
         (Address::Tcp { host, port }, None) => Box::new(open_tcp(host, *port, meter).await?),
         (Address::Tcp { host, port }, Some(tls)) => {

@@ -45,10 +45,11 @@ pub(super) async fn keep(shared: Arc<Shared>) {
         if shared.registry.lock().stop_if_unused() {
             return;
         }
-        let (reason, refusal) = match connect(&shared.endpoint).await {
+        let meter = Arc::new(Meter::of_short_messages());
+        let (reason, refusal) = match connect(&shared.endpoint, &meter).await {
             Ok(connection) => match connection.serve(&shared, &mut pace).await {
                 End::Unused => continue,
-                End::Lost(reason) => (reason, None),
+                End::Lost(reason) => (meter.reason(reason), None),
             },
             Err(ConnectError::Retry(reason)) => (reason, None),
             Err(ConnectError::Fatal(refusal)) => (refusal.to_string(), Some(refusal)),
@@ -59,17 +60,17 @@ pub(super) async fn keep(shared: Arc<Shared>) {
     }
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<Connection, ConnectError> {
+async fn connect(endpoint: &Endpoint, meter: &Arc<Meter>) -> Result<Connection, ConnectError> {
     let set_up = async {
-        let meter = Arc::new(Meter::default());
         let located = endpoint.locate().await?;
-        let stream = socket::open(&located.address, endpoint.tls(), &meter)
+        let stream = socket::open(&located.address, endpoint.tls(), meter)
             .await
             .map_err(|error| ConnectError::socket(&located.address, &error))?;
         let connection = PubSub::new(endpoint.login(), stream)
             .await
-            .map_err(|error| ConnectError::login(&located.address, &meter, &error))?;
+            .map_err(|error| ConnectError::login(&located.address, meter, &error))?;
         let (sink, stream) = connection.split();
+        let meter = meter.clone();
         Ok(Connection { located: Arc::new(located), sink, stream, meter, subscribed: HashMap::new() })
     };
     match tokio::time::timeout(CONNECT_TIMEOUT, set_up).await {

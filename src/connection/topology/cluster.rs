@@ -12,7 +12,7 @@ use redis::{RedisConnectionInfo, Value};
 use super::ask::ask;
 use crate::connection::connect_error::ConnectError;
 use crate::connection::redirect::Redirect;
-use crate::connection::socket::{Address, Tls};
+use crate::connection::socket::{Address, Meter, Tls};
 use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::protocol::reply;
@@ -64,7 +64,7 @@ impl Cluster {
         let mut question = redis::cmd("CLUSTER");
         question.arg("SLOTS");
         let question = &question;
-        self.owner(slot, |node| async move { ask(&node, login, tls, question).await }).await
+        self.owner(slot, |node| async move { ask(&node, login, tls, question, Meter::default()).await }).await
     }
 
     /// See [`Cluster::locate`]. `ask` returns the reply of a node to `CLUSTER SLOTS`.

@@ -2,6 +2,8 @@
 
 mod ask;
 mod cluster;
+mod gate;
+mod message;
 mod news;
 mod sentinel;
 
@@ -38,6 +40,18 @@ impl Located {
     /// The same for a connection to another server.
     pub fn at(self, address: Address) -> Self {
         Located { address, ..self }
+    }
+
+    /// Whether writes to this server wait, since Sentinels make another one the master.
+    pub fn is_closed_to_writes(&self) -> bool {
+        self.news.as_ref().is_some_and(|news| news.gate().is_closed_to(&self.address))
+    }
+
+    /// Waits while writes to this server wait.
+    pub async fn opened_to_writes(&self) {
+        if let Some(news) = &self.news {
+            news.gate().opened_to(&self.address).await;
+        }
     }
 
     /// Returns another server when it is known to be the right one.

@@ -8,7 +8,7 @@ use redis::{RedisConnectionInfo, Value};
 
 use super::ask::ask;
 use crate::connection::connect_error::ConnectError;
-use crate::connection::socket::{Address, Tls};
+use crate::connection::socket::{Address, Meter, Tls};
 use crate::error::Error;
 use crate::protocol::reply;
 
@@ -21,7 +21,7 @@ const STAGGER: Duration = Duration::from_millis(200);
 pub(in crate::connection) struct Sentinel {
     pub(super) addresses: Vec<Address>,
     pub(super) login: RedisConnectionInfo,
-    service: String,
+    pub(super) service: String,
 }
 
 impl Sentinel {
@@ -57,7 +57,8 @@ impl Sentinel {
         let mut question = redis::cmd("SENTINEL");
         question.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.service);
         let at = |reason: String| format!("the Sentinel at {address}: {reason}");
-        match tokio::time::timeout(ANSWER, ask(address, &self.login, tls, &question)).await {
+        match tokio::time::timeout(ANSWER, ask(address, &self.login, tls, &question, Meter::of_short_messages())).await
+        {
             Ok(Ok(reply)) => self.read(reply, address),
             Ok(Err(ConnectError::Retry(reason))) => Err(ConnectError::Retry(at(reason))),
             Ok(Err(ConnectError::Fatal(Error::Server { code, message }))) => {
@@ -68,14 +69,6 @@ impl Sentinel {
             Ok(Err(fatal)) => Err(fatal),
             Err(_) => Err(ConnectError::Retry(at("no answer".into()))),
         }
-    }
-
-    /// The new master of a message: "NAME old-host old-port host port".
-    pub(super) fn heard(&self, message: &str) -> Option<Address> {
-        let mut words = message.split(' ');
-        let is_ours = words.next() == Some(self.service.as_str());
-        let (host, port) = (words.nth(2)?.to_owned(), words.next()?.parse().ok()?);
-        is_ours.then_some(Address::Tcp { host, port })
     }
 
     fn read(&self, reply: Value, sentinel: &Address) -> Result<Address, ConnectError> {
@@ -98,25 +91,5 @@ impl Sentinel {
 impl fmt::Display for Sentinel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (Sentinel, {})", Address::list(&self.addresses), self.service)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_messages_about_its_own_master_count() {
-        let sentinel = Sentinel::new(Vec::new(), "main".to_owned(), RedisConnectionInfo::default());
-        let tcp = |host: &str, port| Some(Address::Tcp { host: host.to_owned(), port });
-        for (message, master) in [
-            ("main 10.0.0.1 6379 10.0.0.2 6380", tcp("10.0.0.2", 6380)),
-            ("main ::1 6379 redis-2.example 6379", tcp("redis-2.example", 6379)),
-            ("other 10.0.0.1 6379 10.0.0.2 6380", None),
-            ("main 10.0.0.1 6379", None),
-            ("", None),
-        ] {
-            assert_eq!(sentinel.heard(message), master, "{message}");
-        }
     }
 }
