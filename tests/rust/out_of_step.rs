@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bullrush::connection::{BlockingLink, Link, LinkOptions, Retry};
 use bullrush::error::Error;
+use bullrush::events::Reader;
 use bullrush::protocol::{reply, JobBatch, Keys};
 use bullrush::queue::{QueueHandle, QueueOptions};
 use redis::Value;
@@ -240,4 +241,57 @@ async fn a_user_who_may_not_use_the_proof_works_as_before() {
     let refused = text(&observer, "INFO errorstats").await;
     assert!(refused.contains("errorstat_NOPERM:count=2"), "{refused}");
     assert_eq!(number(&observer, "EXISTS key").await, 1);
+}
+
+#[tokio::test]
+async fn a_new_connection_whose_first_replies_are_lost_or_doubled_is_made_anew() {
+    let server = Server::start();
+    for disorder in [Disorder::Lost, Disorder::Doubled] {
+        // First come the replies to the name and the version of the library, then two sections of INFO, and the name of the link.
+        for after in 2..5 {
+            let proxy = Proxy::to(server.port()).await;
+            proxy.disturb(after, disorder);
+            let link = through(&proxy, LinkOptions { client_name: Some("named".into()), ..patient(30_000) });
+            let info = link.ready().await.unwrap();
+            assert!(proxy.has_disturbed() && info.version.contains('.'), "{disorder:?} {after}: {info:?}");
+            assert_eq!(text(&link, "CLIENT GETNAME").await, "named", "{disorder:?} {after}");
+            assert_eq!(proxy.accepted(), 2, "{disorder:?} {after}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_of_events_gets_each_event_once_whatever_reply_is_lost_or_doubled() {
+    let server = Server::start();
+    let observer = server.link();
+    let keys = Keys::new("bull", "q").unwrap();
+    for disorder in [Disorder::Lost, Disorder::Doubled] {
+        let proxy = Proxy::to(server.port()).await;
+        let through = endpoint(&format!("redis://127.0.0.1:{}", proxy.port));
+        let mut reader = Reader::new(through, "reader".into(), &keys, Duration::from_secs(2));
+        let mut position = reader.connect(None).await.unwrap();
+        for number in 0..4 {
+            let event = text(&observer, &format!("XADD bull:q:events * event {disorder:?}-{number}")).await;
+            if number == 1 {
+                proxy.disturb(0, disorder);
+            }
+            let read = async {
+                loop {
+                    position = match reader.connect(Some(&position)).await {
+                        Ok(position) => position,
+                        Err(_) => continue,
+                    };
+                    match reader.read(&position).await {
+                        Ok(entries) if !entries.is_empty() => return entries,
+                        Ok(_) | Err(Error::ConnectionLost(_)) => {}
+                        Err(error) => panic!("{error:?}"),
+                    }
+                }
+            };
+            let entries = tokio::time::timeout(Duration::from_secs(20), read).await.unwrap();
+            assert!(matches!(&entries[..], [entry] if entry.id == event), "{disorder:?} {number}: {entries:?}");
+            position = entries[0].id.clone();
+        }
+        assert_eq!(proxy.accepted(), 2, "{disorder:?}: it has connected anew");
+    }
 }
