@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults planted soak bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million
+.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -178,6 +178,12 @@ faults: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random faults for server
 	@$(PY) -m tests.faults.suite --seconds $(SECONDS) --faults $(FAULTS) --seed $(SEED) --keep target/faults --quiet \
 	  $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(ROUNDS)$(SAMPLE),--rounds $(or $(ROUNDS),3)) $(if $(RECORD),--record,--confirm) $(ARGS)
 	@$(if $(RECORD),$(PY) -m tests.faults.suite.report)
+
+FAILOVERS ?= 10
+RATE ?= 5000
+failovers: $(VENV)/.built $(VENV)/.dev  ## adds that SENTINEL FAILOVER loses: FAILOVERS=10 RATE=5000 SEED=1 RECORD=
+	$(call say,$(FAILOVERS) failovers under load)
+	@$(PY) -m tests.faults.sentinel_failover --failovers $(FAILOVERS) --rate $(RATE) --seed $(SEED) $(if $(RECORD),--record)
 
 MINUTES ?= 30
 soak: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## half load with a fault every 5 s: memory, descriptors, threads and keys must stay flat: MINUTES=30

@@ -7,7 +7,10 @@ import socketserver
 from .resp import commands
 from .threaded_server import ThreadedServer
 
-CHANNEL = b"+switch-master"
+SWITCHED = b"+switch-master"
+#: What a Sentinel says before it makes a replica the master, and where it says that it does not.
+BEGINS = b"+failover-state-send-slaveof-noone"
+GIVEN_UP = b"-failover-abort-"
 
 
 def reply(*words: bytes) -> bytes:
@@ -34,9 +37,12 @@ class _Answers(socketserver.BaseRequestHandler):
         match command[0].upper():
             case b"SENTINEL":
                 return reply(b"127.0.0.1", b"%d" % self.server.master)
-            case b"SUBSCRIBE":
-                self.server.listeners.add(self.request)
-                return b"*3\r\n$9\r\nsubscribe\r\n$%d\r\n%s\r\n:1\r\n" % (len(command[1]), command[1])
+            case b"SUBSCRIBE" | b"PSUBSCRIBE":
+                # The pattern comes last: then it hears everything.
+                if command[1].startswith(GIVEN_UP):
+                    self.server.listeners.add(self.request)
+                kind = command[0].lower()
+                return b"*3\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:1\r\n" % (len(kind), kind, len(command[1]), command[1])
             case _:
                 return b"+OK\r\n"
 
@@ -57,10 +63,22 @@ class FakeSentinel(ThreadedServer):
     def switch(self, master: int) -> None:
         """Name another server."""
         before, self.master = self.master, master
-        text = b"main 127.0.0.1 %d 127.0.0.1 %d" % (before, master)
+        self._publish(reply(b"message", SWITCHED, b"main 127.0.0.1 %d 127.0.0.1 %d" % (before, master)))
+
+    def begin_failover(self, name: str = "main", replica: int = 1) -> None:
+        """Say that this replica will be the master of this name."""
+        text = b"slave 127.0.0.1:%d 127.0.0.1 %d @ %s 127.0.0.1 %d" % (replica, replica, name.encode(), self.master)
+        self._publish(reply(b"message", BEGINS, text))
+
+    def give_up(self) -> None:
+        """Say that the failover has failed."""
+        channel, text = GIVEN_UP + b"slave-timeout", b"master main 127.0.0.1 %d" % self.master
+        self._publish(reply(b"pmessage", GIVEN_UP + b"*", channel, text))
+
+    def _publish(self, message: bytes) -> None:
         for listener in tuple(self.listeners):
             with contextlib.suppress(OSError):
-                listener.sendall(reply(b"message", CHANNEL, text))
+                listener.sendall(message)
 
     def hang_up(self) -> None:
         """Close the connections of all listeners."""

@@ -149,7 +149,7 @@ def test_the_rule_for_a_user_of_the_sentinels_is_enough(sentinel):
         url += "?sentinel_username=sentinel-client&sentinel_password=other"
         with Queue("work", url=url) as queue:
             queue.add("n")
-            listens = {"user": "sentinel-client", "sub": "1"}
+            listens = {"user": "sentinel-client", "sub": "3", "psub": "1"}
             wait_until(lambda: any(listens.items() <= one.items() for one in redis.client_list()), "it listens")
         denied = {entry["object"] for entry in redis.acl_log()}
         redis.execute_command("ACL", "DELUSER", "sentinel-client")

@@ -138,8 +138,13 @@ class SentinelServers:
             wait_until(lambda: self._is_ready(sentinel), "a failover is possible", pause=0.05)
             redis.client_pause(5000, all=False)
             wait_until(lambda: self._have_everything(before), "the replicas have every write")
-            wait_until(lambda: self._begin_failover(sentinel), "a planned failover begins", pause=0.05)
+            self.begin_failover()
             return self.wait_for_other_master(before)
+
+    def begin_failover(self) -> None:
+        """Let a Sentinel promote a replica, while the old master goes on."""
+        with self.ask(self.sentinels[0]) as sentinel:
+            wait_until(lambda: self._begin_failover(sentinel), "a planned failover begins", pause=0.05)
 
     def wait_for_other_master(self, before: EmbeddedRedis) -> EmbeddedRedis:
         """Return the next master when most Sentinels name it and it says so itself."""
