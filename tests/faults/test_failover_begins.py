@@ -158,7 +158,8 @@ def test_a_worker_whose_wait_gets_a_marker_of_the_old_master_fetches_at_the_new_
         working = threading.Thread(target=worker.run)
         working.start()
         try:
-            wait_until(lambda: ledger.ended == ["before"], "it works")
+            wait_until(lambda: old.zcard("bull:work:completed") == 1, "it works")
+            wait_until(lambda: old.info("clients")["blocked_clients"] == 1, "it waits for jobs")
             sentinel.begin_failover(replica=port_of(new_server))
             wait_until(lambda: waits(url), "writes wait")
             # What the new master has, too: its replica has copied it.
