@@ -24,6 +24,8 @@ CHANNELS: Final = {
 _OF_JOBS: Final = frozenset({"chainc", "owls"})
 #: How long, in ms, Redis may take to confirm a subscription, or to publish.
 _TIMEOUT_MS: Final = 10_000
+#: A longer message could have more than 1 MB: then those who listen leave the server.
+_LONGEST_KEY: Final = 100_000
 
 
 class NotificationsCalls(Connected):
@@ -152,6 +154,8 @@ def _check_channel(channel: object) -> str:
 def _check_key(name: str, key: object, channel: str = "") -> str:
     if not isinstance(key, str) or not key:
         raise InvalidOptionError(f"{name} must be a text that is not empty, not {key!r}")
+    if len(key) > _LONGEST_KEY:
+        raise InvalidOptionError(f"{name} must have at most {_LONGEST_KEY:,} characters, not {len(key):,}")
     if key.endswith(":"):
         raise InvalidOptionError(f"{name} must not end with a colon: {key!r}")
     if channel in _OF_JOBS and not all(key.partition(":")[::2]):

@@ -257,6 +257,8 @@ def test_an_unusable_argument_is_refused_before_anything_is_sent(side: Sync, red
     for message in ("", b"a", None):
         with pytest.raises(errors.InvalidOptionError):
             side.publish("sched", message)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidOptionError, match="message must have at most 100,000 characters, not 100,001"):
+        side.publish("sched", "x" * 100_001)
     assert subscribed(redis, prefix, "sched") == 0
 
 
