@@ -15,6 +15,7 @@ from tests.waiting import wait_until
 
 from .fake_sentinel import FakeSentinel
 from .handlers import Handlers
+from .held_writes import writes_wait
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -55,16 +56,6 @@ def old(server) -> Iterator[Redis]:
         yield redis
 
 
-def waits(url: str) -> bool:
-    """Whether a write waits; says so once the message of the Sentinel has arrived."""
-    with Queue("probe", url=url, timeout=200) as probe:
-        try:
-            probe.add("any")
-        except errors.BullrushError as error:
-            return "a failover is under way" in str(error)
-    return False
-
-
 @contextmanager
 def adding(queue: Queue) -> Iterator[threading.Thread]:
     """Add a job in another thread, which ends before the block does."""
@@ -82,7 +73,7 @@ def test_a_write_that_waits_for_longer_than_its_timeout_says_that_nothing_was_se
     with Queue("work", url=url, timeout=500) as queue:
         queue.get_job_counts()
         sentinel.begin_failover()
-        wait_until(lambda: waits(url), "writes wait")
+        wait_until(lambda: writes_wait(url), "writes wait")
         with pytest.raises(errors.ConnectionLostError, match="a failover is under way.* nothing was sent"):
             write(queue)
         assert queue.get_job_counts("wait") == {"wait": 0}, "reads go on"
@@ -92,7 +83,7 @@ def test_a_write_that_waits_for_longer_than_its_timeout_says_that_nothing_was_se
 def test_a_write_that_waits_goes_to_the_new_master(sentinel, url, old, new_server):
     with Queue("work", url=url) as queue:
         sentinel.begin_failover(replica=port_of(new_server))
-        wait_until(lambda: waits(url), "writes wait")
+        wait_until(lambda: writes_wait(url), "writes wait")
         with adding(queue) as thread:
             for _ in range(20):
                 assert queue.get_job_counts("wait") == {"wait": 0}, "reads go on"
@@ -106,7 +97,7 @@ def test_a_write_that_waits_goes_to_the_new_master(sentinel, url, old, new_serve
 def test_a_write_that_waits_goes_on_once_the_sentinel_gives_up(sentinel, url, old):
     with Queue("work", url=url) as queue:
         sentinel.begin_failover()
-        wait_until(lambda: waits(url), "writes wait")
+        wait_until(lambda: writes_wait(url), "writes wait")
         with adding(queue):
             sentinel.give_up()
     assert old.llen("bull:work:wait") == 1
@@ -132,7 +123,7 @@ def test_a_sentinel_that_lies_stops_writes_for_10_seconds_at_most(sentinel, url,
     liar = threading.Thread(target=lie)
     liar.start()
     try:
-        wait_until(lambda: waits(url), "writes wait")
+        wait_until(lambda: writes_wait(url), "writes wait")
         with Queue("work", url=url, timeout=30_000) as queue:
             began = time.monotonic()
             queue.add("any")
@@ -161,7 +152,7 @@ def test_a_worker_whose_wait_gets_a_marker_of_the_old_master_fetches_at_the_new_
             wait_until(lambda: old.zcard("bull:work:completed") == 1, "it works")
             wait_until(lambda: old.info("clients")["blocked_clients"] == 1, "it waits for jobs")
             sentinel.begin_failover(replica=port_of(new_server))
-            wait_until(lambda: waits(url), "writes wait")
+            wait_until(lambda: writes_wait(url), "writes wait")
             # What the new master has, too: its replica has copied it.
             at_new.add("brief", job_id="during")
             at_old.add("brief", job_id="during")
