@@ -41,6 +41,8 @@ def test_a_failover_that_the_sentinel_gives_up_holds_writes_up_until_then(server
     replicas = [server for server in servers.servers if server is not master]
     with Queue("work", url=servers.url, timeout=60_000) as queue:
         queue.add("any")
+        with servers.ask(servers.sentinels[0]) as sentinel:
+            wait_until(lambda: any(client["psub"] == "1" for client in sentinel.client_list()), "it listens")
         try:
             for replica in replicas:
                 os.kill(replica.pid, signal.SIGSTOP)
