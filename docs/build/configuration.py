@@ -14,7 +14,7 @@ from bullrush.events.producer import QueueEventsProducerOptions
 from bullrush.events.queue_events import _DEFAULT_BLOCKING_TIMEOUT, QueueEventsOptions
 from bullrush.flow import producer as flow
 from bullrush.flow.producer import FlowOptions
-from bullrush.job.calls.changes import _DEFAULT_KEPT_LOGS
+from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS
 from bullrush.job.option_compiler import _TELEMETRY, STORED_OPTIONS
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, ParentOptions
 from bullrush.queue import queue
@@ -103,7 +103,7 @@ def tables() -> dict[str, Options]:
         "lock_renew_time": Words("half of `lock_duration`"),
     }
     streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
-    jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": _DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
+    jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
     here = (
         f"{_OURS} fan_out batch_handler batch_size prefetch max_error_size payload_limit max_backoff run timeout isolation unknown"
         " classify notify share_rate_limit claim scan_depth profile routes_only strict"

@@ -71,8 +71,9 @@ if more == 0 and #recovered > 1 then
 end
 
 -- The cases: the job never started (it was only claimed ahead when its worker died), it started, it is finished (the
--- call that finished it stopped half-way), or its key is no hash and it is no job.
-local returned, started = {}, {}
+-- call that finished it stopped half-way), its key is no hash and it is no job, or its hash is gone: then nothing is
+-- written to its key, and the fetch drops the id.
+local returned, started, gone = {}, {}, {}
 for _, id in ipairs(recovered) do
   local job = redis.pcall('HMGET', P .. id, 'ats', 'atm', 'processedOn', 'finishedOn', 'stc', 'name')
   if not job.err then
@@ -80,7 +81,9 @@ for _, id in ipairs(recovered) do
     if not finished then
       returned[#returned + 1] = id
       local starts = tonumber(job[1])
-      if starts then
+      if not (job[1] or job[3] or job[5] or job[6]) and call('HLEN', P .. id) == 0 then
+        gone[id] = true
+      elseif starts then
         started[id] = starts > (tonumber(job[2]) or 0) -- a start makes at most one attempt
       else
         started[id] = job[3] or job[5] or not job[6] -- an old client may have started it
@@ -111,7 +114,7 @@ for _, id in ipairs(returned) do
       call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
     end
     call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)
-  else
+  elseif not gone[id] then
     -- Counts as no stall, but the job is not claimed ahead again: its next start is recorded at once.
     call('HSET', job_key, 'stc', '0')
   end

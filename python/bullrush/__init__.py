@@ -8,7 +8,7 @@ from bullrush._core import __version__
 from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
 from bullrush.events import Event, QueueEvents, QueueEventsProducer
 from bullrush.flow import FlowProducer, JobNode
-from bullrush.job import Job
+from bullrush.job import AttemptResult, Job
 from bullrush.job.context import current_job
 from bullrush.queue import Queue
 from bullrush.routing import Profile, Target
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 
 __all__ = [
+    "AttemptResult",
     "DelayedError",
     "Depends",
     "Event",

@@ -136,6 +136,10 @@ impl ManualWork {
         custom_backoff(made, &JobOptions::parse(opts.as_bytes()))
     }
 
+    fn take_warnings(&self) -> Vec<String> {
+        self.manual().take_warnings()
+    }
+
     fn extend_job_locks(&self) -> Pending {
         let manual = self.manual();
         Pending::start(async move { Ok(Output::Texts(manual.extend_job_locks().await?)) })

@@ -70,8 +70,9 @@ impl Output {
                 Ok(list.into_any())
             }
             Self::Held(job) => held_object(py, job.as_ref()),
-            Self::Failed(FailedAttempt { retry_in, stacktrace, next }) => {
-                (retry_in, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
+            Self::Failed(FailedAttempt { retry, reason, stacktrace, next }) => {
+                let retry = retry.map(|retry| (retry.delay, retry.at));
+                (retry, reason, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
             }
             Self::AddedJobs(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
             Self::AddedLinkedJobs(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),

@@ -59,7 +59,7 @@ impl JobRecord {
         self.kind == Kind::Plain
     }
 
-    /// Whether its key does not hold a job.
+    /// Whether its key is not a hash. Then it is missing as well.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.kind == Kind::Foreign
@@ -77,7 +77,7 @@ impl JobRecord {
         self.packed.len()
     }
 
-    /// Whether the hash had no field at all: the job does not exist.
+    /// Whether there is no hash, or none with a field: the id is no job.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         self.packed.is_empty()

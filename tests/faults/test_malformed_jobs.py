@@ -1,4 +1,7 @@
-"""Other clients may damage the keys of a job: it fails with a reason, the worker and the other jobs continue."""
+"""Other clients may damage the keys of a job: it fails with a reason, the worker and the other jobs continue.
+
+An id whose key is gone, or no hash, is no job: it leaves the queue with a warning.
+"""
 
 import asyncio
 import re
@@ -30,7 +33,6 @@ FATAL: dict[str, tuple[Damage, str]] = {
     "opts that are no object": (put(opts="[1]"), "its opts are not an object"),
     "no name": (lose("name"), "Missing key for job|no name"),
     "no name and no data": (lose("name", "data", "opts"), "Missing key for job|no name"),
-    "no hash": (lambda redis, key: redis.delete(key), "Missing key for job|no name"),
 }
 
 #: Damage that Node replaces by a default, and so do we.
@@ -109,6 +111,49 @@ def test_a_job_key_that_is_not_a_hash_is_not_changed_and_the_others_complete(kin
     assert redis.dump(key(queue, damaged)) == before
     assert redis.lrange(key(queue, "active"), 0, -1) == []
     assert f"{damaged} is not a job" in caplog.text
+
+
+def test_an_id_without_a_hash_leaves_the_queue_with_a_warning_and_is_no_job(queue, redis_url, redis, caplog):
+    """No listener hears of it, no result counts it, and nothing is written to its key."""
+    gone, sound = surrounded(queue)
+    redis.delete(key(queue, gone))
+    told: list[tuple[str, str]] = []
+    worker = Worker(queue.name, lambda job: told.append(("ran", job.id)), url=redis_url)
+    for event in ("active", "completed", "failed", "error"):
+        worker.on(event, lambda job, *_, event=event: told.append((event, getattr(job, "id", str(job)))))
+    stats = worker.run(until="drained", max_seconds=20)
+    assert (stats.completed, stats.failed, stats.retried) == (2, 0, 0)
+    assert {told_of for _, told_of in told} == set(sound)
+    assert list(redis.scan_iter(key(queue, f"{gone}*"))) == []
+    assert queue.get_job_counts("wait", "active", "completed", "failed") == {
+        "wait": 0, "active": 0, "completed": 2, "failed": 0,
+    }  # fmt: skip
+    warnings = [record for record in caplog.records if "is not a job" in record.message]
+    assert [(record.levelname, gone in record.message) for record in warnings] == [("WARNING", True)]
+
+
+def test_a_worker_of_two_jobs_runs_two_beside_ids_without_a_hash(queue, redis_url, redis):
+    """It looks further if all that it was given is no job."""
+    jobs = queue.add_bulk([{"name": "work"}] * 12)
+    redis.delete(*(key(queue, job.id) for job in jobs[:10]))
+    ran: list[str] = []
+    stats = Worker(queue.name, lambda job: ran.append(job.id), url=redis_url).run(max_jobs=2, max_seconds=20)
+    assert (ran, stats.completed) == ([jobs[10].id, jobs[11].id], 2)
+
+
+def test_a_job_taken_by_hand_is_the_next_one_that_has_a_hash(queue, redis_url, redis, caplog):
+    jobs = queue.add_bulk([{"name": "work"}] * 6)
+    redis.delete(*(key(queue, jobs[at].id) for at in (0, 1, 3, 4)))
+    with Worker(queue.name, url=redis_url) as worker:
+        first = worker.get_next_job("t", block=False)
+        assert first is not None and first.id == jobs[2].id
+        second = first.move_to_completed("done", fetch_next=True)
+        assert second is not None and second.id == jobs[5].id
+        second.move_to_completed("done")
+        assert worker.get_next_job("t", block=False) is None
+    assert queue.get_job_counts("wait", "active", "completed") == {"wait": 0, "active": 0, "completed": 2}
+    for job in (jobs[0], jobs[1], jobs[3], jobs[4]):
+        assert f"{job.id} is not a job: it has no hash" in caplog.text
 
 
 @pytest.mark.parametrize("wrong", FATAL)

@@ -53,7 +53,7 @@ class ManualSide(QueueSide):
         self, id: str, message: str, token: str, *, unrecoverable: bool = False, fetch_next: bool = False, **worker: Any
     ) -> Any:
         error = UnrecoverableError(message) if unrecoverable else RuntimeError(message)
-        return _id(self._held(id, worker).move_to_failed(error, token, fetch_next))
+        return _id(self._held(id, worker).move_to_failed(error, token, fetch_next).next_job)
 
     def fail_many(self, reasons: dict[str, str], token: str, **worker: Any) -> Any:
         return _batch({id: self.fail(id, reason, token, **worker) for id, reason in reasons.items()})

@@ -168,7 +168,7 @@ class QueueSide:
         self._queue.update_job_progress(id, progress)
 
     def add_log(self, id: str, row: str, keep: int | None = None) -> Any:
-        return self._queue.add_job_log(id, row, keep)
+        return self._queue.add_job_log(id, row, keep or 0)  # None keeps all rows in BullMQ, and 100 here
 
     def clear_logs(self, id: str, keep: int | None = None) -> Any:
         self._job(id).clear_logs(keep)

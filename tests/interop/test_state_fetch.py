@@ -132,12 +132,6 @@ def test_a_counter_without_a_time_to_live_limits_nobody(pair):
     assert pair.fetch("t:0", **LIMITER) == "1"
 
 
-def test_an_id_whose_job_is_gone_is_fetched_all_the_same(pair):
-    pair.add("gone", {})
-    pair.command("DEL", "{P}1")
-    assert pair.fetch("t:0") == "1"
-
-
 def test_a_wake_up_marker_of_an_old_version_is_dropped(pair):
     pair.add("work", {})
     pair.command("RPUSH", "{P}wait", "0:0")

@@ -2,17 +2,17 @@
 --- @include call_many
 -- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` of them are at the end of `wait`,
 -- the others at the start of `prioritized`. They enter active before they leave their old place, and leave active again
--- if that fails, so no job is lost. `jobs`, if not false, shows which ids have no hash ({}): these only leave their
--- place.
-local function enter_active(P, ids, taken, waiting, scores, jobs)
+-- if that fails, so no job is lost. `no_jobs`, if not false, has the positions of ids that are no jobs: these only leave
+-- their place.
+local function enter_active(P, ids, taken, waiting, scores, no_jobs)
   local wait_key, active_key, prioritized_key = P .. 'wait', P .. 'active', P .. 'prioritized'
-  if taken == 1 and waiting > 0 and not jobs then
+  if taken == 1 and waiting > 0 and not no_jobs then
     call('LMOVE', wait_key, active_key, 'RIGHT', 'LEFT')
     return
   end
   local entering = {}
   for i = 1, taken do
-    if not jobs or jobs[2 * i][1] then
+    if not no_jobs or not no_jobs[i] then
       entering[#entering + 1] = ids[i]
     end
   end

@@ -10,6 +10,8 @@
 --   come last. A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard
 --   fields, it is their values without the names: name, data, opts, timestamp, delay, priority. All as before the
 --   fetch.
+-- An id whose key is no hash, or does not exist, is no job: it only leaves its place. It gets no lock and no event, no
+-- limit counts it, and nothing is written to its key.
 -- The first `slots` jobs start now and are stamped (processedOn, ats, pb): N of them leave the state of N single
 -- fetches. The others are claimed ahead: their hashes do not change until their handlers start (see start_jobs and
 -- move_to_finished). No job is claimed ahead under a global concurrency or a limiter, or if it has stalled before. A
@@ -69,13 +71,13 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
 
   -- Read all jobs before the first write, and stop at a job that must not be fetched now.
   local try = redis.pcall
-  local jobs, starts, foreign = {}, {}, false
+  local jobs, starts, no_jobs, dropped = {}, {}, false, 0
   for i = 1, found do
     local job_key = P .. ids[i]
     local job = try('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
     local start, ahead = '1', i > slots
     if job.err then
-      job, start, foreign = {}, false, true
+      job, start = {}, false
     elseif not (job[1] and job[2] and job[3] and job[4] and job[5] and job[6] and call('HLEN', job_key) == 6) then
       local hash, stalled = call('HGETALL', job_key), nil
       for field = 1, #hash, 2 do
@@ -85,7 +87,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
           stalled = tonumber(hash[field + 1]) or 0
         end
       end
-      ahead = ahead and hash[1] -- a job without a hash is not claimed ahead
+      start = hash[1] and start
       if stalled and stalled_limit and stalled >= stalled_limit then
         if i > 1 or not alone then
           taken, reply[head + 3] = i - 1, 2
@@ -99,30 +101,35 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
       job = { hash }
     end
     jobs[2 * i - 1], jobs[2 * i], starts[i] = ids[i], job, not ahead and start
+    if not start then
+      no_jobs, dropped = no_jobs or {}, dropped + 1
+      no_jobs[i] = true
+    end
     if taken == 1 then
       break
     end
   end
+  local entering = taken - dropped
 
   if taken > 0 then
-    if max and call('INCRBY', limiter, taken) == taken then
+    if max and entering > 0 and call('INCRBY', limiter, entering) == entering then
       call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or limit[4] or 0)))
     end
     -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and
     -- are not taken for stalled.
     if token ~= '0' then
       for i = 1, taken do
-        if not foreign or jobs[2 * i][1] then
+        if not no_jobs or not no_jobs[i] then
           call('PSETEX', P .. ids[i] .. ':lock', lock_duration, token)
         end
       end
     end
     local enter = scan and scan.enter or enter_active
-    enter(P, ids, taken, waiting, scores, foreign and jobs)
+    enter(P, ids, taken, waiting, scores, no_jobs)
     local events = P .. 'events'
     for i = 1, taken do
       local start = starts[i]
-      if not foreign or jobs[2 * i][1] then
+      if not no_jobs or not no_jobs[i] then
         call('XADD', events, '*', 'event', 'active', 'jobId', ids[i], 'prev', 'waiting')
       end
       if start and worker_name then
@@ -150,14 +157,14 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   if taken < wanted and (taken <= slots or taken == waiting) and not (scan and scan.unmatched > 0) then
     call('DEL', P .. 'pc')
   end
-  if taken == count then
+  if taken == count and entering > 0 then
     return false
   end
-  if budget and taken == budget then
+  if budget and entering == budget then
     reply[head + 1] = math.max(call('PTTL', limiter), 0)
     return false
   end
-  if taken == wanted then
+  if taken == wanted and wanted < count then
     return false -- at the global concurrency
   end
   local first = call('ZRANGE', P .. 'delayed', '0', '0', 'WITHSCORES')
@@ -165,5 +172,5 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     reply[head + 2] = math.floor(first[2] / 4096)
     return false
   end
-  return taken == 0
+  return entering == 0
 end

@@ -15,8 +15,12 @@ local function promote_delayed(P, now, target, blocked, limit)
   local plain = { key = target, push = 'LPUSH', ids = {} }
   local ranked = { key = P .. 'prioritized', counter = P .. 'pc', priorities = {}, ids = {} }
   for _, id in ipairs(due) do
-    local priority = priority_of(on_hash('HGET', P .. id, 'priority'))
-    on_hash('HSET', P .. id, 'delay', '0')
+    local job_key = P .. id
+    local field = on_hash('HGET', job_key, 'priority')
+    local priority = priority_of(field)
+    if field or (on_hash('HLEN', job_key) or 0) > 0 then -- an id without a hash is no job: the fetch drops it
+      on_hash('HSET', job_key, 'delay', '0')
+    end
     if priority == 0 then
       plain.ids[#plain.ids + 1] = id
     else

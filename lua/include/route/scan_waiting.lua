@@ -57,10 +57,10 @@ local function scan_waiting(depth, profile)
     return ids, scores, taken_from_wait
   end
 
-  function scan.enter(P, ids, taken, waiting, scores, jobs)
+  function scan.enter(P, ids, taken, waiting, scores, no_jobs)
     local entering, from_wait = {}, math.min(taken, waiting)
     for i = 1, taken do
-      if not jobs or jobs[2 * i][1] then
+      if not no_jobs or not no_jobs[i] then
         entering[#entering + 1] = ids[i]
       end
     end

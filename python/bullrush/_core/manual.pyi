@@ -19,11 +19,15 @@ class ManualWork:
         self,
         id: str, token: str, opts: bytes, made: int, stacktrace: bytes | None,
         reason: str, stack: str, retry: bool, delay: int | None, fetch_next: bool,
-    ) -> Pending[tuple[int | None, str, JobRecord | None]]:  # fmt: skip
-        """Return (ms until it is retried or None, the job's stack traces, the next job); see `CoreWorker.fail`."""
+    ) -> Pending[tuple[tuple[int, int] | None, str, str, JobRecord | None]]:  # fmt: skip
+        """Return (None or the delay of the next attempt and when it is due, the reason, the job's stack traces, the next job); see
+        `CoreWorker.fail`.
+        """
     @staticmethod
     def needs_strategy(opts: bytes, made: int) -> str | None:
         """Return the backoff type if only a custom strategy can compute the delay after attempt ``made`` + 1, else None."""
+    def take_warnings(self) -> list[str]:
+        """Return what happened since the last call and belongs in the log."""
     def extend_job_locks(self) -> Pending[list[str]]: ...
     def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
     def register(self) -> Pending[None]:

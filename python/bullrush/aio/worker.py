@@ -17,6 +17,7 @@ from bullrush.base.closing import AsyncContext
 from bullrush.base.completions import result_of
 from bullrush.base.listeners import LoopListeners
 from bullrush.base.operation import options_by_name
+from bullrush.job.calls.moves import AttemptResult
 from bullrush.job.context import RUNNING
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
@@ -114,7 +115,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
         """The job schedulers of the worker's queue, as an object of their own."""
         return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
-    async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
+    async def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> AttemptResult[Job]:
         """Run the handler on a job; see `bullrush.Worker.process_job`.
 
         Args:

@@ -85,7 +85,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "lock/extend_locks": ("30000", *_LOCKED),
     "lock/move_stalled_jobs_to_wait": (_NOW, "1", "30000", "100", "0"),
     "lock/release_lock": _LOCKED,
-    "manage/add_log": (*_JOB, "looked at by hand", "100"),
+    "manage/add_log": (*_JOB, "looked at by hand", "100", "own"),
     "manage/change_delay": (_NOW, *_JOB, "60000"),
     "manage/change_priority": (*_JOB, "1", "0"),
     "manage/clean": ("completed", _NOW, "0", "0", "0"),

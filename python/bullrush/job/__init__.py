@@ -1,10 +1,12 @@
 """Jobs: their fields, their options and their calls."""
 
+from bullrush.job.calls.moves import AttemptResult
 from bullrush.job.job import Job
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, NewJob, ParentOptions
 from bullrush.job.source import BackoffStrategy
 
 __all__ = [
+    "AttemptResult",
     "BackoffOptions",
     "BackoffStrategy",
     "DeduplicationOptions",

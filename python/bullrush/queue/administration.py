@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError
-from bullrush.job.calls.changes import encode_progress
+from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS, encode_progress
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
 from bullrush.queue.limits import QueueLimits
@@ -235,20 +235,23 @@ class QueueAdministration(QueueLimits[JobT]):
 
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
-        """Append a row to a job's log. If ``keep_logs`` is given, keep only that many of the last rows.
+        """Append a row to a job's log, as `Job.log` does.
 
         Args:
             job_id: the id of the job.
             row: the text of the row.
-            keep_logs: how many of the last rows are kept; None keeps all.
+            keep_logs: how many of the last rows are kept, 0 for all; None is what the job's option of this name says, 100 by
+                default.
 
         Returns:
             How many rows the log has now.
 
         Raises:
+            InvalidOptionError: ``keep_logs`` is no whole number from 0 on.
             JobNotFoundError: there is no such job.
         """
-        return await reply(self.core.add_log(check_given_id(job_id), str(row), keep_logs or None))
+        keep = DEFAULT_KEPT_LOGS if keep_logs is None else checks.at_least(0)("keep_logs", keep_logs)
+        return await reply(self.core.add_log(check_given_id(job_id), str(row), keep or None, keep_logs is None))
 
     @operation
     async def get_deduplication_job_id(self, id: str) -> str | None:

@@ -14,6 +14,7 @@ from orjson import loads
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
 from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
+from bullrush.job.calls.moves import AttemptResult, log_warnings
 from bullrush.job.context import RUNNING
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
@@ -218,6 +219,7 @@ class ManualCalls(WorkerEvents[JobT]):
         if self._paused:
             return None
         record = await reply(self.manual.get_next_job(token, block))
+        log_warnings(self)
         return None if record is None else self._job_type(record, self)  # type: ignore[return-value]
 
     @operation
@@ -275,7 +277,7 @@ class ManualCalls(WorkerEvents[JobT]):
     @operation
     async def _finish_job(
         self, job: JobT, token: str | None, value: JSON, error: BaseException | None, fetch_next: bool
-    ) -> JobT | None:
+    ) -> AttemptResult[JobT]:
         """Complete or fail a job as a running worker does. An exception for the program is raised again."""
         if error is not None and must_propagate(error):
             await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
@@ -288,20 +290,22 @@ class ManualCalls(WorkerEvents[JobT]):
                 error = refused
             else:
                 self._emit_for_job("completed", job, value)
-                return next_job
+                return AttemptResult("completed", next_job=next_job)
+        postponed_until = None
         if issubclass(type(error), PostponedError):
-            await JobCalls.move_to_delayed.steps(job, now_ms() + UNKNOWN_DELAY, token)
+            postponed_until = now_ms() + UNKNOWN_DELAY
+            await JobCalls.move_to_delayed.steps(job, postponed_until, token)
         if has_moved(error):
-            return None
+            return AttemptResult("moved", postponed_until)
         if is_rate_limit(error):
             await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
-            return None
+            return AttemptResult("moved")
         try:
-            next_job = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
+            result = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
         except BullrushError as refused:
             self.emit("error", refused)
-            return None
+            return AttemptResult("lost")
         self._emit_for_job("failed", job, error)
-        if job.finished_on is None:
-            self._emit_for_job("retrying", job, error, now_ms() + job.delay)
-        return next_job
+        if result.next_run_at is not None:
+            self._emit_for_job("retrying", job, error, result.next_run_at)
+        return result

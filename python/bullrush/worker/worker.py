@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from bullrush.base.closing import BlockingContext
 from bullrush.base.listeners import EarlyListeners
 from bullrush.base.operation import options_by_name
+from bullrush.job.calls.moves import AttemptResult
 from bullrush.job.context import RUNNING
 from bullrush.job.job import AsyncJob, Job
 from bullrush.scheduler.scheduler import JobScheduler
@@ -113,7 +114,7 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         """The job schedulers of the worker's queue, as an object of their own."""
         return JobScheduler(self._name, url=self._url, prefix=self._prefix)
 
-    def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> Job | None:
+    def process_job(self, job: Job, token: str | None = None, *, fetch_next: bool = False) -> AttemptResult[Job]:
         """Run the handler on a job from `get_next_job`, and complete or fail the job with the result.
 
         Args:
@@ -122,7 +123,8 @@ class Worker(BlockingContext, WorkerCalls[Job]):
             fetch_next: take the next job in the same round trip, unless this one is retried.
 
         Returns:
-            The next job, None if there is none now or ``fetch_next`` is not set.
+            The outcome, when the job runs again if it is retried, and the next job: None if there is none now or
+            ``fetch_next`` is not set.
         """
         function = self._handler(job)
         value, error = None, None

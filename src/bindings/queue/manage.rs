@@ -73,12 +73,12 @@ impl CoreQueue {
         })
     }
 
-    #[pyo3(signature = (id, row, keep))]
-    fn add_log(&self, id: String, row: String, keep: Option<i64>) -> Pending {
+    #[pyo3(signature = (id, row, keep, own=false))]
+    fn add_log(&self, id: String, row: String, keep: Option<i64>, own: bool) -> Pending {
         let limit = self.payload_limit;
         self.write(move |queue| async move {
             check_size(limit, "log line", &id, row.len())?;
-            Ok(Output::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep).await?))
+            Ok(Output::Number(manage::add_log(queue.link(), queue.keys(), &id, &row, keep, own).await?))
         })
     }
 

@@ -79,13 +79,17 @@ pub async fn update_progress(
     run_on_job(link, &call, retry, id, "updateProgress", "active").await.map(drop)
 }
 
-/// Appends a log row and keeps the last `keep` rows. Returns the number of rows kept.
+/// Appends a log row and keeps the last `keep` rows; with `own`, as many as the job's own option says, if it has one.
+/// Returns the number of rows kept.
 ///
 /// # Errors
 /// [`Error::Code`] -1; [`Error::OutcomeUnknown`].
-pub async fn add_log(link: &Link, keys: &Keys, id: &str, row: &str, keep: Option<i64>) -> Result<i64> {
+pub async fn add_log(link: &Link, keys: &Keys, id: &str, row: &str, keep: Option<i64>, own: bool) -> Result<i64> {
     let mut call = on_job(&lua::manage::ADD_LOG, keys, id);
     call.arg(row).optional(keep);
+    if own {
+        call.arg("own");
+    }
     run_on_job(link, &call, Retry::Never, id, "addLog", "active").await
 }
 

@@ -1,4 +1,5 @@
-//! Admits fetched jobs: holds their locks, fails those that must not run, passes the others to the handlers.
+//! Admits fetched jobs: holds their locks, fails those that must not run, passes the others to the handlers. Ids that
+//! are no jobs are only reported: the fetch has removed them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::connection::Link;
 use crate::protocol::job::number;
-use crate::worker::fetch::{FetchedBatch, SentFetch};
+use crate::worker::fetch::{dropped_text, FetchedBatch, SentFetch};
 use crate::worker::held::HeldJob;
 use crate::worker::listeners::Event;
 use crate::worker::scheduler;
@@ -61,17 +62,20 @@ impl Admission {
 
     fn hold(&self, batch: FetchedBatch) -> Vec<Arc<HeldJob>> {
         let mut held = Vec::with_capacity(batch.jobs.len());
+        let mut dropped = Vec::new();
         let claims: Vec<_> = (0..batch.jobs.len()).map(|at| (batch.claim(at), batch.score(at))).collect();
         let SentFetch { request, at, .. } = batch.sent;
         for (record, (claim, score)) in batch.jobs.into_iter().zip(claims) {
-            if record.is_foreign() {
-                let text = format!("{} is not a job: its key is not a hash. It was removed from the queue", record.id);
-                self.state.error(text);
+            if record.is_missing() {
+                dropped.push(record);
                 continue;
             }
             let job = HeldJob::new(record, request.lane.clone(), request.token.clone(), at, claim);
             let job = job.with_decided(request.room.decided).with_score(score);
             held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone())));
+        }
+        if !dropped.is_empty() {
+            self.state.warning(dropped_text(&request.lane.keys, &dropped));
         }
         held
     }

@@ -1,11 +1,13 @@
 //! Takes jobs out of Redis.
 
+mod dropped;
 mod fetcher;
 mod marker_waiter;
 mod outlook;
 mod request;
 mod starts;
 
+pub use dropped::dropped_text;
 pub use fetcher::{fetch, fetch_by, Fetcher};
 pub use marker_waiter::{Marker, MarkerWaiter, Popped, Watch};
 pub use outlook::Outlook;

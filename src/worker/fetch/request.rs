@@ -68,7 +68,7 @@ impl FetchedBatch {
         match self.recovered {
             // A fetch that stopped half-way has not stamped all jobs.
             true if job.number("processedOn") == *now => Claim::Recovered,
-            false if position < request.room.slots || job.is_missing() => Claim::Stamped(*now),
+            false if position < request.room.slots => Claim::Stamped(*now),
             _ => Claim::Ahead,
         }
     }

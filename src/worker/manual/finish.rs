@@ -22,10 +22,21 @@ pub struct Attempt {
     pub stacktrace: Option<Vec<u8>>,
 }
 
+/// When a failed attempt is followed by another one.
+#[derive(Clone, Copy)]
+pub struct NextAttempt {
+    /// After that many ms, 0 = at once.
+    pub delay: i64,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
 /// What happened to a failed attempt.
 pub struct FailedAttempt {
-    /// It is retried after that many ms; `None`: it has failed and is not retried.
-    pub retry_in: Option<i64>,
+    /// `None`: the job has failed and is not retried.
+    pub retry: Option<NextAttempt>,
+    /// The reason as it was stored.
+    pub reason: String,
     /// The job's `stacktrace` field as it is now.
     pub stacktrace: String,
     pub next: Option<Arc<HeldJob>>,
@@ -56,11 +67,12 @@ impl Manual {
         self.queue.ready().await?;
         let (link, keys, now) = (self.link(), self.keys(), now_ms());
         let options = &attempt.options;
+        let failure = failure.capped(self.options.max_error_size);
         let stack = stacktrace(attempt.stacktrace.as_deref(), options, &failure.stack);
         let verdict = verdict(attempt.made, options, &failure, self.options.max_backoff_ms);
         let failed = finish::Failure { reason: &failure.reason, stack: stack.as_bytes() };
         let (id, token) = (&attempt.id, &attempt.token);
-        let retry_in = match verdict {
+        let delay = match verdict {
             Verdict::RetryNow => {
                 finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed), self.options.fan_out).await?;
                 0
@@ -72,13 +84,15 @@ impl Manual {
             Verdict::Fail => {
                 let keep = options.remove_on_fail.or(self.options.remove_on_fail);
                 let (attempts, stacktrace) = (options.attempts, stack.clone().into_bytes());
-                let outcome = finish::JobResult::Failed { reason: failure.reason, stack: stacktrace, attempts };
+                let reason = failure.reason.clone();
+                let outcome = finish::JobResult::Failed { reason, stack: stacktrace, attempts };
                 let next = self.finish(attempt, keep, outcome, fetch_next).await?;
-                return Ok(FailedAttempt { retry_in: None, stacktrace: stack, next });
+                return Ok(FailedAttempt { retry: None, reason: failure.reason, stacktrace: stack, next });
             }
         };
         self.lane.locks.remove([(&**id, &**token)]);
-        Ok(FailedAttempt { retry_in: Some(retry_in), stacktrace: stack, next: None })
+        let retry = Some(NextAttempt { delay, at: now.saturating_add(delay) });
+        Ok(FailedAttempt { retry, reason: failure.reason, stacktrace: stack, next: None })
     }
 
     async fn finish(
@@ -108,6 +122,11 @@ impl Manual {
             let message = format!("{}:{id}", keys.name());
             tokio::spawn(async move { link.publish_hints(&Channel::Chainc.of(keys.prefix()), [message]).await });
         }
-        self.hold(reply.fetched.jobs.pop(), &token, sent, Claim::Stamped(now)).await
+        let record = reply.fetched.jobs.pop();
+        if self.drops(record.as_ref()) {
+            // This job has its outcome, so an error of the fetch after it is none of this call.
+            return Ok(self.fetch(&token).await.map_or(None, |(.., job)| job));
+        }
+        self.hold(record, &token, sent, Claim::Stamped(now)).await
     }
 }

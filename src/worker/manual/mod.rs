@@ -7,38 +7,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{watch, Mutex};
+use tokio::sync::watch;
 
 use super::fetch::{fetch_plan, FetchRequest, Room};
 use super::lanes::Lane;
 use super::options::WorkerOptions;
 use crate::connection::{BlockingLink, Link};
 use crate::error::Result;
+use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::queue::QueueHandle;
 use crate::scripts::fetch::FetchPlan;
 use crate::scripts::lock::extend_locks;
 use crate::timers::stalled_checker;
 
-pub use self::finish::{Attempt, FailedAttempt};
+pub use self::finish::{Attempt, FailedAttempt, NextAttempt};
 
 pub struct Manual {
     queue: QueueHandle,
     options: WorkerOptions,
     lane: Arc<Lane>,
-    blocking: Mutex<BlockingLink>,
+    blocking: tokio::sync::Mutex<BlockingLink>,
     /// The blocking connection was asked for: other programs list workers by its name.
     connected: AtomicBool,
     closed: watch::Sender<bool>,
+    /// For the log of the caller.
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Manual {
     #[must_use]
     pub fn new(queue: QueueHandle, blocking: BlockingLink, options: WorkerOptions) -> Self {
         let closed = watch::Sender::new(false);
-        let (blocking, connected) = (Mutex::new(blocking), AtomicBool::new(false));
+        let (blocking, connected) = (tokio::sync::Mutex::new(blocking), AtomicBool::new(false));
         let lane = Arc::new(Lane::single(queue.keys().clone()));
-        Self { queue, options, lane, blocking, connected, closed }
+        Self { queue, options, lane, blocking, connected, closed, warnings: Mutex::default() }
+    }
+
+    /// What has happened since the last call and belongs in a log.
+    #[must_use]
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock())
     }
 
     fn link(&self) -> &Link {

@@ -14,7 +14,7 @@ use crate::protocol::JobRecord;
 use crate::scripts::fetch::{recover_active, Fetched};
 use crate::scripts::finish;
 use crate::scripts::hint::{is_fanned_out, sweep_markers};
-use crate::worker::fetch::fetch_by;
+use crate::worker::fetch::{dropped_text, fetch_by};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
@@ -108,20 +108,33 @@ impl Manual {
         }
     }
 
-    async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, usize, Option<Arc<HeldJob>>)> {
-        let (sent, now) = (Instant::now(), now_ms());
+    /// Fetch until there is a job, or none.
+    pub(super) async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, usize, Option<Arc<HeldJob>>)> {
         let request = self.single(token);
-        let mut claim = Claim::Stamped(now);
         let plan = self.plan(&request);
-        let mut fetched = match fetch_by(self.link(), &self.options, &self.lane, now, &plan).await {
-            Err(Error::OutcomeUnknown(_)) => {
-                claim = Claim::Recovered;
-                self.recover(token).await?
+        loop {
+            let (sent, now) = (Instant::now(), now_ms());
+            let mut claim = Claim::Stamped(now);
+            let mut fetched = match fetch_by(self.link(), &self.options, &self.lane, now, &plan).await {
+                Err(Error::OutcomeUnknown(_)) => {
+                    claim = Claim::Recovered;
+                    self.recover(token).await?
+                }
+                fetched => fetched?,
+            };
+            let record = fetched.jobs.pop();
+            if !self.drops(record.as_ref()) {
+                let job = self.hold(record, token, sent, claim).await?;
+                return Ok((fetched.limit_ttl, fetched.next_delayed, fetched.unmatched, job));
             }
-            fetched => fetched?,
-        };
-        let job = self.hold(fetched.jobs.pop(), token, sent, claim).await?;
-        Ok((fetched.limit_ttl, fetched.next_delayed, fetched.unmatched, job))
+        }
+    }
+
+    /// Whether a fetch took an id that is no job. Then there may be others to take.
+    pub(super) fn drops(&self, record: Option<&JobRecord>) -> bool {
+        let Some(record) = record.filter(|record| record.is_missing()) else { return false };
+        self.warnings.lock().push(dropped_text(self.keys(), std::slice::from_ref(record)));
+        true
     }
 
     /// Find the job of a fetch whose reply got lost: it has the token and is not in hand.
@@ -140,7 +153,7 @@ impl Manual {
         sent: Instant,
         claim: Claim,
     ) -> Result<Option<Arc<HeldJob>>> {
-        let Some(record) = record.filter(|record| !record.is_foreign()) else { return Ok(None) };
+        let Some(record) = record else { return Ok(None) };
         let job = HeldJob::new(record, self.lane.clone(), token.clone(), sent, claim);
         let job = Arc::new(job.with_worker_name(self.options.worker_name.clone()));
         self.lane.locks.insert([job.lock()]);

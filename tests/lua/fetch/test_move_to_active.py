@@ -174,10 +174,40 @@ def test_markers_of_old_versions_are_dropped(add, fetch, client, queue, dump):
     assert "wait" not in dump(queue)
 
 
-def test_an_id_without_a_hash_is_fetched_too(fetch, client, queue, dump):
-    client.lpush(f"bull:{queue}:wait", "gone")
-    assert fetch(queue).jobs == {"gone": {}}
-    assert dump(queue)["gone"] == {"ats": "1", "processedOn": str(NOW)}
+@pytest.mark.parametrize("worker", ["", "w"])
+@pytest.mark.parametrize("place", ["wait", "prioritized"])
+def test_an_id_without_a_hash_only_leaves_its_place(add, fetch, client, queue, dump, events, place, worker):
+    """It is no job: it gets no lock, no event and no hash, and it is not active."""
+    add(queue, "a", "gone", "b", **({"priority": 3} if place == "prioritized" else {}))
+    client.delete(f"bull:{queue}:2")
+    said = events(queue)
+    taken = fetch(queue, 3, worker=worker)
+    assert taken.jobs["2"] == {}
+    assert list(taken.jobs) == ["1", "2", "3"]
+    state = dump(queue)
+    assert state["active"] == ["3", "1"]
+    assert {name for name in state if name.startswith("2")} == set()
+    assert place not in state
+    assert events(queue)[len(said) :] == ["active 1 waiting", "active 3 waiting"]
+
+
+def test_ids_without_a_hash_count_in_no_limit_and_leave_the_marker(add, fetch, client, queue, dump):
+    """A worker that gets nothing but such ids looks again at once."""
+    add(queue, *"abcd")
+    client.delete(f"bull:{queue}:1", f"bull:{queue}:2", f"bull:{queue}:marker")
+    taken = fetch(queue, 2, limit=(2, 60_000))
+    assert (taken.jobs, taken.limit_ttl) == ({"1": {}, "2": {}}, 0)
+    state = dump(queue)
+    assert ("limiter" in state, "active" in state, state["marker"]) == (False, False, [("0", 0.0)])
+    assert list(fetch(queue, 2, limit=(2, 60_000)).jobs) == ["3", "4"]
+
+
+def test_a_delayed_id_without_a_hash_gets_none_when_it_is_due(add, fetch, client, queue, dump):
+    add(queue, "gone", delay=100)
+    client.delete(f"bull:{queue}:1")
+    assert fetch(queue, now=NOW + 100).jobs == {"1": {}}
+    state = dump(queue)
+    assert [name for name in ("1", "delayed", "wait", "active") if name in state] == []
 
 
 def test_more_jobs_than_one_command_can_take_are_moved(add, fetch, client, queue):

@@ -165,6 +165,16 @@ def test_drained_is_announced_if_nothing_is_left_to_do(
     assert fetched.next_delayed == (NOW + 60_000 if delayed and take else 0)
 
 
+@pytest.mark.parametrize("take", [1, 3])
+def test_drained_is_announced_if_the_rest_are_ids_without_a_hash(active, add, finish, client, queue, events, take):
+    active(queue)
+    add(queue, "gone")
+    client.delete(f"bull:{queue}:2")
+    _, fetched = finish(queue, ("1", "null"), fetch=take)
+    assert fetched.jobs == {"2": {}}
+    assert events(queue)[-1] == "drained"
+
+
 def test_drained_is_not_announced_if_every_job_was_refused(active, finish, client, queue, events):
     active(queue)
     client.delete(f"bull:{queue}:1")

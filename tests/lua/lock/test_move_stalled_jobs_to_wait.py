@@ -134,6 +134,16 @@ def test_as_many_as_the_limit_is_a_whole_pass(sweep, queue, client, activate, du
     assert dump(queue)["stalled"] == {"3"}
 
 
+def test_an_active_id_whose_hash_is_gone_gets_none(sweep, queue, client, dump, events):
+    """It goes where the next fetch drops it."""
+    client.lpush(f"bull:{queue}:active", "gone")
+    client.sadd(f"bull:{queue}:stalled", "gone")
+    assert sweep() == [0]
+    state = dump(queue)
+    assert (state["wait"], "active" in state, "gone" in state) == (["gone"], False, False)
+    assert events(queue) == ["waiting gone active"]
+
+
 @pytest.mark.parametrize("limit", [700, 1000, 5000])
 def test_thousands_of_stalled_jobs_all_come_back_once_and_the_others_keep_their_order(
     sweep, queue, client, activate, dump, limit
@@ -141,6 +151,7 @@ def test_thousands_of_stalled_jobs_all_come_back_once_and_the_others_keep_their_
     healthy = {n for n in range(3_300) if n % 7 == 3}
     with client.pipeline() as pipe:
         for n in range(3_300):
+            pipe.hset(f"bull:{queue}:{n}", "ats", 1)
             pipe.lpush(f"bull:{queue}:active", n)
             pipe.sadd(f"bull:{queue}:stalled", n)
             if n in healthy:

@@ -42,6 +42,19 @@ def test_logs_keep_the_last_100_rows_or_what_the_job_says(queue: Queue) -> None:
         assert queue.get_job_logs(job.id)["count"] == kept
 
 
+def test_rows_that_a_queue_adds_are_kept_like_those_of_the_job(queue: Queue) -> None:
+    default, few, all_of_them = queue.add("n"), queue.add("n", keep_logs=2), queue.add("n", keep_logs=0)
+    for job, kept in ((default, 100), (few, 2), (all_of_them, 105)):
+        for row in range(105):
+            assert queue.add_job_log(job.id, f"{row}") == min(row + 1, kept)
+        assert queue.get_job_logs(job.id)["logs"][-1] == "104"
+    assert queue.add_job_log(few.id, "kept by the call", 5) == 3
+    assert queue.add_job_log(default.id, "kept by the call", 0) == 101
+    assert Job.add_job_log(queue, few.id, "one more") == 2
+    with pytest.raises(errors.InvalidOptionError, match="keep_logs"):
+        queue.add_job_log(few.id, "row", -1)
+
+
 def test_delay_and_priority_can_change(queue: Queue) -> None:
     job = queue.add("n", delay=60_000)
     job.change_delay(120_000)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Job, Queue, Worker, aio
+from bullrush import AttemptResult, Job, Queue, Worker, aio
 from bullrush.job.failure import INDESCRIBABLE
 
 from . import broken_handlers as broken
@@ -73,7 +73,7 @@ def test_a_manual_worker_fails_the_job_as_well(queue: Queue, worker: Make, numbe
     job = queue.add("n", number)
     by_hand = worker(broken.plain)
     taken = by_hand.get_next_job("token")
-    assert taken is not None and by_hand.process_job(taken, "token") is None
+    assert taken is not None and by_hand.process_job(taken, "token") == AttemptResult("failed")
     assert job.get_state() == "failed"
 
 

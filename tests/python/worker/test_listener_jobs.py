@@ -178,7 +178,7 @@ def test_jobs_that_must_not_run_emit_active_and_failed(queue: Queue, worker: Mak
     often, deferred, gone = queue.add_bulk([{"name": "n"}] * 3)
     redis.hset(f"bull:{queue.name}:{often.id}", "ats", 5)
     redis.hset(f"bull:{queue.name}:{deferred.id}", "defa", "a child failed")
-    redis.delete(f"bull:{queue.name}:{gone.id}")
+    redis.hdel(f"bull:{queue.name}:{gone.id}", "name")
     w.run(until="drained")
     missing = f"Missing key for job {gone.id}. The job was deleted or its hash is malformed"
     for job, reason in (

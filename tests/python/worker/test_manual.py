@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bullrush import FlowProducer, Job, Queue, Worker, aio, errors
+from bullrush import AttemptResult, FlowProducer, Job, Queue, Worker, aio, errors
+from bullrush._core import now_ms
 
 
 @pytest.fixture
@@ -92,12 +93,16 @@ def test_a_failure_is_decided_as_in_a_running_worker(queue: Queue, new_worker: C
     queue.add("n", attempts=3, backoff={"type": "mine"})
     with new_worker(settings={"backoff_strategy": strategy}) as worker:
         job = worker.get_next_job("t")
-        assert job.move_to_failed(ValueError("boom")) is None
+        began = now_ms()
+        result = job.move_to_failed(ValueError("boom"))
+        assert (result.outcome, result.next_job) == ("retried", None)
+        assert began + 60_000 <= result.next_run_at <= now_ms() + 60_000
+        assert queue.get_delayed()[0].id == job.id
         assert job.is_delayed() and (job.failed_reason, job.attempts_made) == ("boom", 1)
         assert (len(job.stacktrace), job.delay) == (1, 60_000)
         job.promote()
         job = worker.get_next_job("t")
-        job.move_to_failed(errors.UnrecoverableError("never"))
+        assert job.move_to_failed(errors.UnrecoverableError("never")) == AttemptResult("failed")
         assert job.is_failed() and job.finished_on is not None
         assert len(job.stacktrace) == 2
     assert calls == [(1, "mine", "boom")]
@@ -135,13 +140,17 @@ def test_process_job_runs_the_handler_and_finishes_the_job(queue: Queue, new_wor
 
     jobs = queue.add_bulk([{"name": "n", "data": data} for data in ("good", "bad", "last")])
     told: list[Any] = []
+    outcomes: list[Any] = []
     with new_worker(handler) as worker:
         worker.on("active", lambda job: told.append(("active", job.id)))
         worker.on("completed", lambda job, value: told.append(("completed", value)))
         worker.on("failed", lambda job, error: told.append(("failed", str(error))))
         job = worker.get_next_job("t")
         while job is not None:
-            job = worker.process_job(job, "t", fetch_next=True)
+            result = worker.process_job(job, "t", fetch_next=True)
+            outcomes.append((result.outcome, result.next_run_at))
+            job = result.next_job
+    assert outcomes == [("completed", None), ("failed", None), ("completed", None)]
     assert [job.get_state() for job in jobs] == ["completed", "failed", "completed"]
     assert [event for event in told if event[0] != "active"] == [
         ("completed", "good"),
@@ -159,7 +168,7 @@ def test_process_job_fails_what_must_not_run(queue: Queue, new_worker: Callable,
     with new_worker(ran.append, max_started_attempts=2) as worker:
         following = worker.get_next_job("t")
         while following is not None:
-            following = worker.process_job(following, fetch_next=True)
+            following = worker.process_job(following, fetch_next=True).next_job
     assert ran == []
     reasons = [(queue.get_job(each.id) or job).failed_reason for each in (job, often)]
     assert reasons == ["child failed", "job started more than allowable limit"]
@@ -177,9 +186,10 @@ def test_manual_work_with_asyncio(queue: Queue, redis_url: str, queue_name: str)
             assert job is not None
             following = await job.move_to_completed("by hand")
             assert following is not None
-            last = await worker.process_job(following, fetch_next=True)
-            assert last is not None
-            await last.move_to_failed(ValueError("boom"))
+            result = await worker.process_job(following, fetch_next=True)
+            assert result.outcome == "completed" and result.next_job is not None
+            result = await result.next_job.move_to_failed(ValueError("boom"))
+            assert (result.outcome, result.next_job) == ("failed", None)
             assert await worker.get_next_job("t") is None
             assert await worker.extend_job_locks() == []
 

@@ -11,7 +11,8 @@ from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, encode
 
-_DEFAULT_KEPT_LOGS: Final = 100
+#: How many rows a log keeps unless the job's options say otherwise.
+DEFAULT_KEPT_LOGS: Final = 100
 _MAX_PROGRESS: Final = 100
 
 
@@ -77,7 +78,7 @@ class JobChanges(JobFields):
 
     def _kept_logs(self) -> int | None:
         """Return how many rows of the log are kept, None for all."""
-        return self.opts.get("keep_logs", _DEFAULT_KEPT_LOGS) or None
+        return self.opts.get("keep_logs", DEFAULT_KEPT_LOGS) or None
 
     @operation
     async def clear_logs(self, keep_logs: int | None = None) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypedDict
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
@@ -16,9 +18,41 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bullrush._core import JobRecord
+    from bullrush.job.source import Source
 
 #: The token for which scripts do not check the lock.
 _UNCHECKED: Final = "0"
+
+_log: Final = logging.getLogger("bullrush.worker")
+
+
+NextT = TypeVar("NextT")
+
+#: How an attempt ended.
+Outcome: TypeAlias = Literal["completed", "failed", "retried", "moved", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult(Generic[NextT]):
+    """How an attempt of a job ended that was processed by hand.
+
+    Attributes:
+        outcome: ``completed``; ``failed``: for good; ``retried``: the job runs again; ``moved``: the handler has moved the job
+            itself, or its queue is rate limited, and no attempt was counted; ``lost``: Redis did not take the outcome, since
+            another worker may have the job.
+        next_run_at: when the job is due again, in ms since 1970. None if it is not known, or there is no next attempt.
+        next_job: the job that was taken in the same call; None without one.
+    """
+
+    outcome: Outcome
+    next_run_at: int | None = None
+    next_job: NextT | None = None
+
+
+def log_warnings(source: Source) -> None:
+    """Internal: log what the core says about calls that take jobs."""
+    for text in source.manual.take_warnings():
+        _log.warning("%s", text, extra={"queue": source.name})
 
 
 class ChildKey(TypedDict):
@@ -110,8 +144,10 @@ class JobMoves(JobFields):
     @operation
     async def move_to_failed(
         self, error: BaseException, token: str | None = None, fetch_next: bool = False
-    ) -> Self | None:
+    ) -> AttemptResult[Self]:
         """End a failed attempt as a worker does: the job is retried or fails for good, as its options say.
+
+        A reason or a stack trace that is longer than the worker's ``max_error_size`` is cut.
 
         Args:
             error: the error; after an `UnrecoverableError` the job is not retried.
@@ -119,7 +155,8 @@ class JobMoves(JobFields):
             fetch_next: if the job fails for good, take the next one in the same round trip.
 
         Returns:
-            The next job, None if there is none now or ``fetch_next`` is not set.
+            Whether the job is ``retried``, and when, or has ``failed``; and the next job, None if there is none now or
+            ``fetch_next`` is not set.
 
         Raises:
             JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
@@ -127,16 +164,17 @@ class JobMoves(JobFields):
         source, opts, made = self._source, self.record.opts, self.attempts_made
         backoff_type, classifiers = source.manual.needs_strategy(opts, made), source.classifiers(self.name)
         failure = await decide_retry(self, error, backoff_type, source.backoff_strategy, classifiers)
-        retry_in, stacktrace, next_record = await reply(
+        retry, reason, stacktrace, next_record = await reply(
             source.manual.move_to_failed(
                 self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"), *failure, fetch_next
             )
         )
-        if retry_in is None:
-            self.failed(failure.reason, stacktrace.encode(), now_ms())
-        else:
-            self.retried(failure.reason, stacktrace.encode(), retry_in)
-        return self._next_job(next_record)
+        if retry is None:
+            self.failed(reason, stacktrace.encode(), now_ms())
+            return AttemptResult("failed", next_job=self._next_job(next_record))
+        delay, next_run_at = retry
+        self.retried(reason, stacktrace.encode(), delay)
+        return AttemptResult("retried", next_run_at)
 
     @operation
     async def move_to_waiting_children(self, token: str | None = None, *, child: ChildKey | None = None) -> bool:
@@ -174,4 +212,5 @@ class JobMoves(JobFields):
         return token or self.token or _UNCHECKED
 
     def _next_job(self, record: JobRecord | None) -> Self | None:
+        log_warnings(self._source)
         return None if record is None else type(self)(record, self._source)
