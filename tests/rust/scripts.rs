@@ -161,7 +161,7 @@ async fn management_calls_reach_their_scripts() {
     filled(&link, 2).await;
     manage::update_data(&link, &keys, "1", b"[1]").await.unwrap();
     manage::update_progress(&link, &keys, "1", b"50", None).await.unwrap();
-    assert_eq!(manage::add_log(&link, &keys, "1", "row", Some(1)).await.unwrap(), 1);
+    assert_eq!(manage::add_log(&link, &keys, "1", "row", Some(1), false).await.unwrap(), 1);
     manage::clear_logs(&link, &keys, "1", None).await.unwrap();
     manage::change_priority(&link, &keys, "1", 5, false).await.unwrap();
     assert_eq!(inspect::get_state(&link, &keys, "1").await.unwrap(), "prioritized");

@@ -271,10 +271,12 @@ class WorkerCalls(MetricsCalls[JobT]):
 
     @concurrency.setter
     def concurrency(self, concurrency: int) -> None:
-        self._concurrency = check_concurrency("concurrency", concurrency)
-        if (run := self._current) is not None:
-            run.runner.resize(self._concurrency)
-            run.core.set_concurrency(self._concurrency * self._settings.batch_size)
+        checked = check_concurrency("concurrency", concurrency)
+        with self._lock:  # a run that begins now either has the new number or is seen here
+            self._concurrency = checked
+            if (run := self._current) is not None:
+                run.runner.resize(checked)
+                run.core.set_concurrency(checked * self._settings.batch_size)
 
     @operation
     async def pause(self, do_not_wait_active: bool = False) -> None:

@@ -95,19 +95,29 @@ class HandlerProcess:
             ) from None
 
     def run(self, jobs: list[JobCalls]) -> list[Any]:
-        """Run jobs and return their results or exceptions."""
-        self.start()
+        """Run jobs and return their results or exceptions.
+
+        A start can take seconds. Jobs that are all cancelled or lost meanwhile are not sent to the process.
+        """
+        crash: BaseException
+        with self._lock:
+            self._running = {(job.id, job.token) for job in jobs if not job.cancelled}
         try:
+            self.start()
             if self._load_error is not None:
                 raise WorkerProcessError(f"The handler cannot be loaded in its process: {self._load_error}")
             with self._lock:
-                self._running = {(job.id, job.token) for job in jobs}
+                if not self._running:
+                    raise JobCancelledError("the worker no longer holds the job")
             self._pipe.send([_sent(job) for job in jobs])
             while isinstance(received := self._receive(), tuple):
                 self._report_progress(jobs, *received)
             return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
-        except (EOFError, OSError):
-            crash = WorkerProcessError(self._exit_message())
+        except JobCancelledError as error:
+            crash = error
+        except (EOFError, OSError) as error:
+            started = self._process is not None
+            crash = WorkerProcessError(self._exit_message() if started else f"A handler process cannot start: {error}")
         except WorkerProcessError as error:
             self.end()
             crash = error

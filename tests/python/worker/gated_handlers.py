@@ -1,0 +1,30 @@
+"""Handlers of processes that need as long to start as a test wants: the file `GATE` keeps them from importing this module."""
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from bullrush import Job
+
+GATE = "BULLRUSH_TEST_GATE"
+
+if multiprocessing.parent_process() is not None and (gate := os.environ.get(GATE)):
+    while Path(gate).exists():
+        time.sleep(0.01)
+
+
+def run(job: Job) -> Any:
+    """Note that it ran, and where."""
+    job.log(f"{os.getpid()}")
+    return os.getpid()
+
+
+def meet(job: Job) -> Any:
+    """Wait until that many jobs run at the same time."""
+    seen, most = Path(job.data["folder"]), job.data["count"]
+    (seen / job.id).touch()
+    while len(list(seen.iterdir())) < most:
+        time.sleep(0.01)
+    return os.getpid()

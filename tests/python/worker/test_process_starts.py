@@ -1,0 +1,113 @@
+"""The processes of `isolation="process"` while they start: when more slots are wanted, and when a job gets lost meanwhile."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from bullrush import Job, Queue, Worker, errors
+from tests.waiting import wait_until
+
+from . import gated_handlers
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The file that keeps new processes from starting while it exists."""
+    gate = tmp_path / "gate"
+    monkeypatch.setenv(gated_handlers.GATE, str(gate))
+    return gate
+
+
+@pytest.fixture
+def starting(queue: Queue, redis_url: str, gate: Path) -> Iterator[Callable[..., tuple[Worker, Job, list[Any]]]]:
+    """Make a worker whose process has to start for the job that it has taken: its old process has died. Opens the gate at the end."""
+    workers: list[Worker] = []
+
+    def start(**options: Any) -> tuple[Worker, Job, list[Any]]:
+        options = {"isolation": "process", "autorun": True, **options}
+        worker = Worker(queue.name, gated_handlers.run, url=redis_url, **options)
+        workers.append(worker)
+        told: list[Any] = []
+        worker.on("active", lambda job: told.append(("active", job.id)))
+        worker.on("error", lambda error: told.append(("error", str(error))))
+        pid = queue.add("first").wait_until_finished(timeout=60_000)
+        gate.touch()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: pid not in {child.pid for child in multiprocessing.active_children()}, "the process is gone")
+        job = queue.add("second")
+        wait_until(lambda: ("active", job.id) in told, "the job was taken")
+        return worker, job, told
+
+    yield start
+    gate.unlink(missing_ok=True)
+    for worker in workers:
+        worker.close(force=True)
+
+
+def ended(redis: Redis, queue: Queue, job: Job) -> list[str]:
+    entries = redis.xrange(queue.to_key("events"))
+    of_job = [fields["event"] for _, fields in entries if fields.get("jobId") == job.id]
+    return [event for event in of_job if event in {"completed", "failed"}]
+
+
+def test_more_slots_get_processes_of_their_own(queue: Queue, redis_url: str, tmp_path: Path) -> None:
+    """Three jobs that wait for each other need three processes."""
+    with Worker(queue.name, gated_handlers.meet, url=redis_url, isolation="process", autorun=True) as worker:
+        alone = {"folder": str(tmp_path), "count": 0}
+        queue.add("alone", alone).wait_until_finished(timeout=60_000)
+        for slots in (2, 4):
+            worker.concurrency = slots
+            folder = tmp_path / f"{slots}"
+            folder.mkdir()
+            together = {"folder": str(folder), "count": slots}
+            jobs = queue.add_bulk([{"name": "together", "data": together}] * slots)
+            assert len({job.wait_until_finished(timeout=60_000) for job in jobs}) == slots
+
+
+def test_a_job_that_is_cancelled_while_its_process_starts_does_not_run(
+    queue: Queue, redis: Redis, starting: Callable, gate: Path
+) -> None:
+    worker, job, _ = starting()
+    assert worker.cancel_job(job.id, "not any more")
+    gate.unlink()
+    with pytest.raises(errors.JobFailedError, match="not any more"):
+        job.wait_until_finished(timeout=60_000)
+    assert queue.get_job_logs(job.id)["logs"] == []
+    assert ended(redis, queue, job) == ["failed"]
+    assert queue.add("third").wait_until_finished(timeout=60_000) > 0, "the slot works on"
+
+
+def test_a_job_that_another_worker_takes_while_the_process_starts_is_settled_once(
+    queue: Queue, redis: Redis, redis_url: str, starting: Callable, gate: Path
+) -> None:
+    """It does not run here, and only the outcome of the other worker counts."""
+    _, job, told = starting(lock_duration=2_000)
+    redis.set(queue.to_key(f"{job.id}:lock"), "another worker", px=60_000)
+    wait_until(lambda: any("could not renew lock" in text for _, text in told), "the lock is lost")
+    gate.unlink()
+    assert queue.add("third").wait_until_finished(timeout=60_000) > 0, "the slot works on"
+    assert (queue.get_job_logs(job.id)["logs"], ended(redis, queue, job)) == ([], [])
+    with Worker(queue.name, url=redis_url):
+        taken = queue.get_job(job.id)
+        assert taken is not None
+        taken.move_to_completed("theirs", "another worker", fetch_next=False)
+    assert job.wait_until_finished() == "theirs"
+    assert ended(redis, queue, job) == ["completed"]
+
+
+def test_a_job_that_times_out_while_its_process_starts_frees_the_slot(
+    queue: Queue, redis: Redis, starting: Callable, gate: Path
+) -> None:
+    _, job, _ = starting(timeout=300)
+    with pytest.raises(errors.JobFailedError, match="timed out"):
+        job.wait_until_finished(timeout=60_000)
+    gate.unlink()
+    assert queue.add("third").wait_until_finished(timeout=60_000) > 0
+    assert queue.get_job_logs(job.id)["logs"] == []
+    assert ended(redis, queue, job) == ["failed"]
