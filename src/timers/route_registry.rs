@@ -1,6 +1,6 @@
 //! Finds the routes whose jobs a worker may run, and says in Redis what the worker has.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use redis::Cmd;
@@ -10,7 +10,7 @@ use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::outage::Outage;
-use crate::protocol::route::{Profile, RouteEntry};
+use crate::protocol::route::{Profile, RouteEntry, Target};
 use crate::protocol::{reply, Keys};
 
 /// How often a worker asks whether there are new routes.
@@ -21,6 +21,15 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 const PRUNING: Duration = Duration::from_secs(300);
 /// The age at which a profile is removed.
 const LONG_DEAD_MS: i64 = 600_000;
+
+/// What a worker finds in the registry.
+pub enum Found {
+    /// A route that its profile matches.
+    Route(RouteEntry),
+    /// The names of routes that it knows without the registry, but that the registry has for other targets: it must not serve
+    /// these, and all others.
+    Others(Vec<String>),
+}
 
 /// The registry of the routes of a queue, as one worker sees it.
 pub struct RouteRegistry {
@@ -44,8 +53,9 @@ impl RouteRegistry {
         RouteRegistry { link, keys, profile, worker_id, version: None, strange, written: None, pruned: None }
     }
 
-    /// Run until dropped, after a first [`RouteRegistry::look`]. `found` gets each route that the profile matches, more than once; `failed` gets what to report.
-    pub async fn run(mut self, mut found: impl FnMut(RouteEntry), mut failed: impl FnMut(String)) {
+    /// Run until dropped, after a first [`RouteRegistry::look`]. `found` gets the same routes more than once; `failed` gets what
+    /// to report.
+    pub async fn run(mut self, mut found: impl FnMut(Found), mut failed: impl FnMut(String)) {
         let outage = Outage::default();
         loop {
             // Workers that started together must not ask at the same time.
@@ -62,16 +72,12 @@ impl RouteRegistry {
     ///
     /// # Errors
     /// What [`Link::call`] returns.
-    pub async fn look(&mut self, found: &mut impl FnMut(RouteEntry), failed: &mut impl FnMut(String)) -> Result<()> {
+    pub async fn look(&mut self, found: &mut impl FnMut(Found), failed: &mut impl FnMut(String)) -> Result<()> {
         let read = self.read_if_changed(found, failed).await;
         read.and(self.keep_profile().await)
     }
 
-    async fn read_if_changed(
-        &mut self,
-        found: &mut impl FnMut(RouteEntry),
-        failed: &mut impl FnMut(String),
-    ) -> Result<()> {
+    async fn read_if_changed(&mut self, found: &mut impl FnMut(Found), failed: &mut impl FnMut(String)) -> Result<()> {
         let version = match self.call(redis::cmd("GET").arg(self.keys.of("ext:rver"))).await {
             // It may not be read, or has another type: then the routes may have changed.
             Err(error @ Error::Server { .. }) => return self.read(found, failed).await.and(Err(error)),
@@ -83,6 +89,8 @@ impl RouteRegistry {
         }
         if version.is_some() {
             self.read(found, failed).await?;
+        } else {
+            found(Found::Others(Vec::new()));
         }
         self.version = version;
         // The queue may have been removed, with the profiles.
@@ -102,12 +110,19 @@ impl RouteRegistry {
         Ok(())
     }
 
-    async fn read(&mut self, found: &mut impl FnMut(RouteEntry), failed: &mut impl FnMut(String)) -> Result<()> {
+    async fn read(&mut self, found: &mut impl FnMut(Found), failed: &mut impl FnMut(String)) -> Result<()> {
+        let mut own: HashMap<String, Target> =
+            self.profile.self_routes().into_iter().map(|target| (target.slug(), target)).collect();
+        let mut others = Vec::new();
         let routes = reply::texts(self.call(redis::cmd("HGETALL").arg(self.keys.of("ext:routes"))).await?)?;
         for pair in routes.chunks_exact(2) {
             let (slug, json) = (&pair[0], &pair[1]);
-            match RouteEntry::parse(slug, json) {
-                Ok(entry) if entry.target.matches(&self.profile) => found(entry),
+            let entry = RouteEntry::parse(slug, json);
+            if own.remove(slug).is_some_and(|target| !entry.as_ref().is_ok_and(|entry| entry.target == target)) {
+                others.push(slug.clone());
+            }
+            match entry {
+                Ok(entry) if entry.target.matches(&self.profile) => found(Found::Route(entry)),
                 Ok(_) => {}
                 Err(error) => {
                     if self.strange.insert((slug.clone(), json.clone())) {
@@ -120,6 +135,7 @@ impl RouteRegistry {
                 }
             }
         }
+        found(Found::Others(others));
         Ok(())
     }
 

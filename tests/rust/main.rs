@@ -13,6 +13,7 @@ mod proxy;
 mod queue;
 mod replies;
 mod route;
+mod route_names;
 mod scripts;
 mod server;
 mod short_messages;

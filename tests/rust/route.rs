@@ -57,6 +57,15 @@ fn a_target_has_one_form_and_one_name() {
             r#"{"capabilities":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]}"#,
             "cap.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa+bbbbbbbbbbbbbbbbbbbbbbbb.479adf26d1",
         ),
+        (target("c++", "", "", Mode::All), r#"{"capabilities":["c++"]}"#, "cap.c--.9966414683"),
+        (target("a+b", "", "", Mode::All), r#"{"capabilities":["a+b"]}"#, "cap.a-b.cf7f02841c"),
+        (
+            target("a-b.1058a5b0ae", "", "", Mode::All),
+            r#"{"capabilities":["a-b.1058a5b0ae"]}"#,
+            "cap.a-b.1058a5b0ae.bc7aa242db",
+        ),
+        (target("0123456789", "", "", Mode::All), r#"{"capabilities":["0123456789"]}"#, "cap.0123456789"),
+        (target("v1.0123456789x", "", "", Mode::All), r#"{"capabilities":["v1.0123456789x"]}"#, "cap.v1.0123456789x"),
         (Target::default(), "{}", ""),
     ];
     for (target, canonical, slug) in rows {

@@ -127,7 +127,9 @@ impl Target {
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
 
-    /// The part of the route's name after `~`; "" for the empty target.
+    /// The part of the route's name after `~`; "" for the empty target. Two targets never have the same one, but for a collision
+    /// of hashes: only tokens without a separator of slugs are written as they are, and the end of a slug without a hash never
+    /// looks like one of the same length.
     #[must_use]
     pub fn slug(&self) -> String {
         let fields: [(&str, &[String]); 4] =
@@ -141,9 +143,9 @@ impl Target {
         if self.mode != Mode::All {
             slug = format!("{}.{slug}", self.mode.name());
         }
-        let is_plain = fields.iter().all(|(_, tokens)| tokens.iter().all(|token| plain(token) == *token));
-        if is_plain && slug.len() <= MAX_SLUG {
-            return slug;
+        let is_plain = fields.iter().all(|(_, tokens)| tokens.iter().all(|token| is_plain(token)));
+        if is_plain && slug.len() < MAX_SLUG {
+            return slug; // one that was cut has exactly MAX_SLUG characters
         }
         slug.truncate(MAX_SLUG - HASH_DIGITS - 1);
         slug.push('.');
@@ -154,8 +156,18 @@ impl Target {
     }
 }
 
-/// A token in which every character that means something in a slug, or is not allowed in the name of a queue, is a `-`.
+/// Whether a character means nothing in a slug, and may be in the name of a queue. `+` and `_` separate tokens and fields.
+fn is_plain_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '-')
+}
+
+/// A token in which every character that is not plain is a `-`.
 fn plain(token: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-');
-    token.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+    token.chars().map(|c| if is_plain_char(c) { c } else { '-' }).collect()
+}
+
+/// Whether a slug can have a token as it is: also its end is not like that of a slug with a hash.
+fn is_plain(token: &str) -> bool {
+    let is_hash = |end: &str| end.len() == HASH_DIGITS && end.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+    token.chars().all(is_plain_char) && !token.rsplit_once('.').is_some_and(|(_, end)| is_hash(end))
 }

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 
+use super::lane_state::LaneState;
 use super::Engine;
 use crate::clock::now_ms;
 use crate::connection::Retry;
@@ -22,7 +23,7 @@ impl Engine {
             Until::Closed => false,
             Until::Empty => self.lanes.iter().all(|state| {
                 let is_empty = state.outlook.is_idle() && state.lane.limited_for(now_ms()).is_none();
-                is_empty || state.refused_until().is_some()
+                is_empty || state.is_left_out()
             }),
             Until::Drained => match self.is_drained().await {
                 Ok(drained) => drained,
@@ -47,7 +48,7 @@ impl Engine {
                 return Ok(false);
             }
         }
-        let usable = self.lanes.iter().filter(|state| state.checked && state.refused_until().is_none());
+        let usable = self.lanes.iter().filter(|state| state.checked && !state.is_left_out());
         let mut queues: Vec<Keys> = usable.map(|state| state.lane.keys.clone()).collect();
         if self.state.options.routing.is_some() {
             let mut read = redis::cmd("HKEYS");
@@ -72,7 +73,8 @@ impl Engine {
 
     /// Say once per run that only jobs of others keep it from ending.
     fn tell_of_route(&mut self, keys: &Keys) {
-        if !self.told_of_route && !self.lanes.iter().any(|state| state.lane.keys == *keys) {
+        let is_served = |state: &LaneState| state.lane.keys == *keys && !state.lane.is_foreign();
+        if !self.told_of_route && !self.lanes.iter().any(is_served) {
             self.told_of_route = true;
             let text =
                 format!("waits for jobs in {}, which this worker does not match, until all are drained", keys.name());

@@ -57,10 +57,15 @@ impl LaneState {
     /// Whether it may be used, and jobs may be fetched now if there are any and the worker has room for them.
     pub fn is_open(&self) -> bool {
         self.checked
-            && self.refused_until().is_none()
+            && !self.is_left_out()
             && self.rest.until().is_none()
             && !self.lane.is_limited()
             && self.own_room() > 0
+    }
+
+    /// Whether the worker must not, or cannot, look at this queue now.
+    pub fn is_left_out(&self) -> bool {
+        self.lane.is_foreign() || self.refused_until().is_some()
     }
 
     /// How many more jobs of this queue there may be.

@@ -8,7 +8,7 @@ use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::protocol::route::{queue_of, RouteEntry};
 use crate::timers::route_keeper::{self, RouteKeeper, RouteNews};
-use crate::timers::route_registry::{remove_profile, RouteRegistry};
+use crate::timers::route_registry::{remove_profile, Found, RouteRegistry};
 use crate::worker::lanes::LaneSpec;
 use crate::worker::listeners::Event;
 use crate::worker::state::WorkerState;
@@ -22,14 +22,14 @@ pub fn registry(state: &WorkerState, link: &Link) -> Option<RouteRegistry> {
 /// Open lanes for the routes that exist, before the first fetch: a run must not end because its routes are not known yet.
 pub async fn open(state: &WorkerState, registry: Option<&mut RouteRegistry>) {
     let Some(registry) = registry else { return };
-    if let Err(error) = registry.look(&mut |entry| offer(state, &entry), &mut |text| state.error(text)).await {
+    if let Err(error) = registry.look(&mut |found| note(state, found), &mut |text| state.error(text)).await {
         state.error(format!("could not look for routes: {error}"));
     }
 }
 
 /// Open lanes for new routes until dropped.
 pub async fn watch(state: Arc<WorkerState>, registry: RouteRegistry) {
-    registry.run(|entry| offer(&state, &entry), |text| state.error(text)).await;
+    registry.run(|found| note(&state, found), |text| state.error(text)).await;
 }
 
 /// Look after the routes until dropped.
@@ -59,6 +59,19 @@ pub async fn leave(state: &WorkerState, link: &Link) {
         let (keys, id) = (&state.keys, &state.options.worker_id);
         let left = async { tokio::join!(remove_profile(link, keys, id), route_keeper::release(link, keys, id)) };
         let _ = tokio::time::timeout(MAX_WAIT, left).await;
+    }
+}
+
+fn note(state: &WorkerState, found: Found) {
+    match found {
+        Found::Route(entry) => offer(state, &entry),
+        Found::Others(slugs) => {
+            let queues: Vec<String> = slugs.iter().map(|slug| queue_of(state.keys.name(), slug)).collect();
+            for lane in state.lanes.all() {
+                lane.set_foreign(queues.iter().any(|queue| queue == lane.queue()));
+            }
+            state.wake.notify_one();
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Lane {
     registered: AtomicBool,
     /// A message says that jobs wait here.
     hinted: AtomicBool,
+    /// The registry of routes has another target under the name of this queue.
+    foreign: AtomicBool,
 }
 
 impl Lane {
@@ -49,6 +51,7 @@ impl Lane {
             withdrawn_at: Mutex::default(),
             registered: AtomicBool::new(spec.registered),
             hinted: AtomicBool::new(false),
+            foreign: AtomicBool::new(false),
         }
     }
 
@@ -80,6 +83,17 @@ impl Lane {
     /// Somebody uses the queue. True for the first caller.
     pub fn register(&self) -> bool {
         !self.registered.swap(true, Ordering::AcqRel)
+    }
+
+    /// Say whether the jobs of this queue are for another target than that for which the worker serves it.
+    pub fn set_foreign(&self, foreign: bool) {
+        self.foreign.store(foreign, Ordering::Release);
+    }
+
+    /// Whether nothing may be fetched here, since the jobs are for another target.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.foreign.load(Ordering::Acquire)
     }
 
     /// Jobs wait here: look for them in the next turn.

@@ -59,8 +59,13 @@ def test_a_flow_with_a_wrong_target_adds_and_registers_nothing(
     assert keys(redis, queue) == []
 
 
-def test_a_flow_whose_targets_have_one_name_adds_no_job(flows: FlowProducer, queue: Queue, redis: Redis) -> None:
-    names: Any = [["a", "b"], ["a+b"], ["b", "a"]]
+def test_a_flow_with_a_route_that_another_target_has_adds_no_job(
+    flows: FlowProducer, queue: Queue, redis: Redis
+) -> None:
+    redis.hset(
+        queue.to_key("ext:routes"), "cap.a+b", '{"capabilities":["a+b"]}'
+    )  # as a version before this one named it
+    names: Any = [["c"], ["a", "b"], ["b", "a"]]
     children: Any = [
         {"name": "c", "queue_name": queue.name, "opts": {"target": {"capabilities": capabilities}}}
         for capabilities in names
