@@ -66,9 +66,14 @@ if batch.run_list then
   if kind ~= 'list' and kind ~= 'none' then
     return redis.error_reply('WRONGTYPE ' .. batch.run_list .. ' is a ' .. kind .. ', not the list of a run')
   end
+  batch.new_run = kind == 'none'
 end
 local _, _, settings = get_target(P)
 batch.settings, batch.leaving = settings, find_in_active(P, batch.ids)
+if batch.new_run then
+  --- @include note_key
+  note_key(P, 'run-' .. ARGV[12])
+end
 
 -- Record and announce: one job after another, each checked first.
 local done, failed = pcall(finish_runs, P, batch, ARGV)

@@ -14,14 +14,19 @@ elseif ARGV[2] ~= '1' and call('LLEN', P .. 'active') > 0 then
 end
 
 -- Parents in waiting-children stay, as in BullMQ. Version 6 keeps the jobs of a paused queue in `wait`.
-for _, state in ipairs({ 'active', 'delayed', 'repeat', 'completed', 'wait', 'paused', 'prioritized', 'failed' }) do
+-- `ext:named` has the names of our keys that end with something of their own.
+for _, state in ipairs({
+  'active', 'delayed', 'repeat', 'completed', 'wait', 'paused', 'prioritized', 'failed', 'ext:named',
+}) do
   local key = P .. state
-  local is_list = state == 'active' or state == 'wait' or state == 'paused'
+  local is_list = state == 'active' or state == 'wait' or state == 'paused' or state == 'ext:named'
   while budget > 0 and call('EXISTS', key) == 1 do
     local ids = call(is_list and 'LRANGE' or 'ZRANGE', key, 0, math.min(budget, 1000) - 1)
     for _, id in ipairs(ids) do
       if state == 'repeat' then
         call('DEL', P .. 'repeat:' .. id)
+      elseif state == 'ext:named' then
+        call('DEL', P .. 'ext:' .. id)
       else
         discard_job(P, id, true)
       end
@@ -45,7 +50,8 @@ end
 for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta', 'marker' }) do
   call('DEL', P .. name)
 end
-for _, name in ipairs({ 'routes', 'rver', 'workers', 'routewd', 'hint' }) do
+-- All our other keys, but for those of a migration, which end with its cleanup.
+for _, name in ipairs({ 'routes', 'rver', 'workers', 'routewd', 'hint', 'cancel', 'cron', 'cronwd' }) do
   call('DEL', P .. 'ext:' .. name)
 end
 for _, state in ipairs({ 'completed', 'failed' }) do

@@ -204,6 +204,7 @@ def test_a_batch_counts_the_jobs_that_were_really_added(run, client, queue):
     assert run(SCRIPT, queue, "batch", "other", *own_ids) == [[0, 1, 2]]
     assert counted(client, queue) == ("4", 7), "a call that adds nothing counts nothing"
     assert client.exists(f"bull:{queue}:ext:enq-other") == 0
+    assert client.lrange(f"bull:{queue}:ext:named", 0, -1) == ["enq-b"], "obliterate finds the counter by its name"
     run(SCRIPT, queue, "batch", "b", *automatic)
     assert counted(client, queue) == ("6", 7)
 

@@ -31,6 +31,34 @@ def test_each_call_and_each_worker_of_the_run_appends(active, finish, client, qu
     assert listed(client, queue) == ["3", "2", "1"]
 
 
+def test_the_list_of_a_run_is_noted_once_for_who_removes_the_queue(active, finish, client, queue):
+    ids = active(queue, 3)
+    finish(queue, (ids[0], "null"), worker_run="r1")
+    finish(queue, (ids[1], "null"), worker_run="r1")
+    finish(queue, (ids[2], "null"), worker_run="r2")
+    assert client.lrange(f"bull:{queue}:ext:named", 0, -1) == ["run-r2", "run-r1"]
+
+
+def test_names_of_lists_that_are_gone_are_forgotten_and_others_stay(active, finish, client, queue):
+    """So the names do not grow with the runs of years."""
+    ids = active(queue, 200)
+    for number, job_id in enumerate(ids):
+        finish(queue, (job_id, "null"), worker_run=f"r{number}")
+        if number % 10:
+            client.delete(f"bull:{queue}:ext:run-r{number}")
+    noted = client.lrange(f"bull:{queue}:ext:named", 0, -1)
+    assert {f"run-r{number}" for number in range(0, 200, 10)} <= set(noted)
+    assert len(noted) < 40
+
+
+@pytest.mark.parametrize("odd", [lambda client, key: client.set(key, 1), lambda client, key: client.hset(key, "a", 1)])
+def test_names_of_another_type_stop_no_job(active, finish, client, queue, odd):
+    (job_id,) = active(queue, 1)
+    odd(client, f"bull:{queue}:ext:named")
+    assert finish(queue, (job_id, "null"), worker_run="r1")[0] == {}
+    assert listed(client, queue) == ["1"]
+
+
 def test_a_refused_job_is_not_listed(active, finish, client, queue):
     active(queue, 4)
     client.set(f"bull:{queue}:2:lock", "of another worker")

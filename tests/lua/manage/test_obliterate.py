@@ -1,9 +1,13 @@
 """lua/manage/obliterate.lua: removing a queue."""
 
+import re
+from pathlib import Path
+
 import pytest
 import redis
 
 SCRIPT = "manage/obliterate"
+ROOT = Path(__file__).parents[3]
 STATES = ("active", "delayed", "completed", "wait", "paused", "prioritized", "failed")
 
 
@@ -23,6 +27,15 @@ def full(queue, client, store, pause):
         client.set(f"{base}{name}", 1)
     client.sadd(f"{base}stalled", "in-active")
     client.xadd(f"{base}events", {"event": "paused"})
+    client.sadd(f"{base}ext:cron", "{}")
+    client.set(f"{base}ext:cronwd", 1)
+    client.hset(f"{base}ext:cancel", "in-active", "w:0 no")
+    client.hset(f"{base}ext:routes", "cap.gpu", "{}")
+    client.hset(f"{base}ext:workers", "w", "{}")
+    client.rpush(f"{base}ext:named", "run-r1", "enq-b", "servers-b", "enq-expired")
+    client.rpush(f"{base}ext:run-r1", "1")
+    client.set(f"{base}ext:enq-b", 1)
+    client.set(f"{base}ext:servers-b", "1/2 ab")
     for state in ("completed", "failed"):
         client.hset(f"{base}metrics:{state}", "count", 1)
         client.rpush(f"{base}metrics:{state}:data", 1)
@@ -45,6 +58,29 @@ def test_everything_is_removed_except_waiting_children_and_other_queues(run, ful
     assert set(dump(full)) == LEFT
 
 
+def test_every_key_that_the_docs_name_is_removed_but_for_those_of_a_migration(run, queue, client, pause):
+    """The table of docs/interop.md is complete: tests/test_docs.py compares it with the sources."""
+    rows = re.findall(r"^\| `(ext:[^`]+)` \| ([^|]+) \|", (ROOT / "docs/interop.md").read_text(), re.MULTILINE)
+    pause()
+    for name, kind in rows:
+        key = f"bull:{queue}:{re.sub('<.*>', 'x', name)}"
+        if kind in {"none", "string or list"}:  # it never exists, or only within a script
+            continue
+        if kind == "string":
+            client.set(key, 1)
+        elif kind == "list":
+            client.rpush(key, "enq-x", "servers-x", "run-x")
+        elif kind == "set":
+            client.sadd(key, "x")
+        elif kind == "hash":
+            client.hset(key, "x", 1)
+        else:
+            client.zadd(key, {"x": 1})
+    assert run(SCRIPT, queue, 1000, True) == 0
+    left = {key.removeprefix(f"bull:{queue}:") for key in client.scan_iter(f"bull:{queue}:*")}
+    assert left == {"ext:migration", "ext:mig", "ext:mirror", "ext:claim"}
+
+
 def test_without_force_active_jobs_stop_it(run, full, client, dump):
     before = dump(full)
     assert run(SCRIPT, full, 1000, False) == -2
@@ -61,8 +97,10 @@ def test_a_queue_that_is_not_paused_stays(run, queue, store, dump, force):
     assert dump(queue) == before
 
 
-def test_each_call_removes_at_most_count_jobs_active_ones_first(run, full, dump):
-    gone = ["active", "delayed", "repeat", "completed", "wait", "paused", "prioritized", "failed"]
+def test_each_call_removes_at_most_count_jobs_active_ones_first(run, full, client, dump):
+    client.ltrim(f"bull:{full}:ext:named", 0, 0)
+    client.delete(f"bull:{full}:ext:enq-b", f"bull:{full}:ext:servers-b")
+    gone = ["active", "delayed", "repeat", "completed", "wait", "paused", "prioritized", "failed", "ext:run-r1"]
     for removed in range(1, len(gone) + 1):
         assert run(SCRIPT, full, 1, True) == 1
         state = dump(full)

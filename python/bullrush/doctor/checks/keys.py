@@ -37,6 +37,7 @@ _TYPES: Final = {
     "ext:cron": "set",
     "ext:cronwd": "string",
     "ext:hint": "string",
+    "ext:named": "list",
     "ext:routes": "hash",
     "ext:routewd": "string",
     "ext:rver": "string",

@@ -81,7 +81,8 @@ def check_servers(addresses: Sequence[Address], batch_id: str) -> None:
         noted.append((queue, ["SET", place_key, known, "EX", _PLACE_SECONDS]))
     if len(servers) > 1:
         for queue, command in noted:
-            queue.core.commands([command]).wait()
+            # The name first, as scripts do it: `obliterate` finds the key by it.
+            queue.core.commands([["LPUSH", queue.to_key("ext:named"), f"servers-{batch_id}"], command]).wait()
 
 
 def read_counts(queue: Queue, address: Address, batch_id: str, names: Iterable[str]) -> dict[str, int]:
