@@ -1,11 +1,11 @@
 --- Finishes jobs (completed, or failed for good) and fetches the next ones in the same call.
 --- KEYS[1] <prefix>:<queue>:meta
 --- KEYS[2] optional: <prefix>:<queue>:meta of another queue whose rate limit counts for the fetch
---- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch), token, lock_duration, limiter_max,
----         limiter_duration, worker_name, slots, stalled_limit, alone; token and the arguments after it are for the
----         fetch (see move_to_active), worker_name also for the stamps; worker_run ("" = none): the ids of the jobs
----         that finish are appended to the list ext:run-<worker_run>, in the order of the call. Then runs, one after
----         another.
+--- ARGV    now, metrics_max_points (0 = off), fetch_count (0 = do not fetch; -1 = neither, but set the marker if a job
+---         can take a slot that becomes free), token, lock_duration, limiter_max, limiter_duration, worker_name, slots,
+---         stalled_limit, alone; token and the arguments after it are for the fetch (see move_to_active), worker_name
+---         also for the stamps; worker_run ("" = none): the ids of the jobs that finish are appended to the list
+---         ext:run-<worker_run>, in the order of the call. Then runs, one after another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
 ---         keep_age (seconds or ""), ats, plain_fields, returnvalue_json (of all jobs of the run; "" = each has its
 ---         own), then per job: processed_on (only if the run has ats), and
@@ -109,6 +109,10 @@ if batch.fetch_count > 0 and (batch.finished or jobs == 0) then
     tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1', batch.fans_out, KEYS[2] and string.sub(KEYS[2], 1, -5))
 else
   reply[2], reply[3], reply[4] = 0, 0, 0
+  if batch.fetch_count < 0 and batch.finished then
+    --- @include leave_slots
+    leave_slots(P, settings)
+  end
 end
 if idle and batch.finished and call('LLEN', P .. 'wait') == 0 and call('LLEN', P .. 'active') == 0
   and call('ZCARD', P .. 'prioritized') == 0 then

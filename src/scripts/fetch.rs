@@ -31,6 +31,15 @@ pub struct FetchPlan<'a> {
     pub fan_out: bool,
 }
 
+/// The queue was at its global concurrency after a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// The global concurrency.
+    pub limit: usize,
+    /// A worker has taken the marker that the fetch before had left, if this fetch brought jobs.
+    pub awaited: bool,
+}
+
 /// Why a worker must not claim jobs ahead, as a fetch reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hold {
@@ -50,6 +59,7 @@ pub struct Fetched {
     /// The scores of the last jobs: of those that were prioritized.
     pub scores: Vec<String>,
     pub hold: Hold,
+    pub full: Option<Full>,
     /// Milliseconds until the rate limit ends, 0 = not limited.
     pub limit_ttl: i64,
     /// When the next delayed job is due (ms since the epoch), 0 = none.
@@ -62,14 +72,17 @@ impl Fetched {
     pub(super) fn read(mut items: impl Iterator<Item = Value>) -> Result<Self> {
         let limit_ttl = items.next().map_or(Ok(0), reply::integer)?;
         let next_delayed = items.next().map_or(Ok(0), reply::integer)?;
-        let hold = match items.next().map_or(Ok(0), reply::integer)? {
+        let hold = items.next().map_or(Ok(0), reply::integer)?;
+        let limit = usize::try_from(hold / 4).ok().filter(|limit| *limit > 0);
+        let full = limit.map(|limit| Full { limit, awaited: hold % 4 == 1 });
+        let hold = match hold {
             0 => Hold::No,
             2 => Hold::Alone,
             _ => Hold::Ahead,
         };
         let jobs = reply::jobs(items.next().filter(|jobs| *jobs != Value::Nil))?;
         let scores = items.next().map_or(Ok(Vec::new()), reply::texts)?;
-        Ok(Fetched { jobs, scores, hold, limit_ttl, next_delayed, unmatched: 0 })
+        Ok(Fetched { jobs, scores, hold, full, limit_ttl, next_delayed, unmatched: 0 })
     }
 }
 

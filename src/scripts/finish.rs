@@ -117,6 +117,8 @@ pub struct FinishedBy<'a> {
     pub run: Option<&'a str>,
     /// Wakes a worker for each parent that is released, and for each promoted job that is not fetched.
     pub fan_out: bool,
+    /// A call that does not fetch wakes a worker for the slots that become free.
+    pub leaves_slots: bool,
 }
 
 /// Finishes jobs and fetches the next ones in the same call. Never sent twice.
@@ -135,7 +137,11 @@ pub async fn move_to_finished(
     let (shared_limit, args) = (fetch.and_then(|plan| plan.shared_limit), 12 + jobs.len() * 4);
     let bytes = bytes + jobs.len() * 16 + 256;
     let mut call = Call::on_one_or_both(&lua::finish::MOVE_TO_FINISHED, keys, shared_limit, args, bytes);
-    call.arg(now).arg(by.metrics_max_points).arg(fetch.map_or(0, |plan| plan.count));
+    call.arg(now).arg(by.metrics_max_points);
+    match fetch {
+        Some(plan) => call.arg(plan.count),
+        None => call.arg(-i64::from(by.leaves_slots)),
+    };
     call.optional(fetch.map(|plan| plan.token)).optional(fetch.map(|plan| plan.lock_duration));
     let limiter = fetch.and_then(|plan| plan.limiter);
     call.optional(limiter.map(|limiter| limiter.0)).optional(limiter.map(|limiter| limiter.1));

@@ -187,6 +187,7 @@ impl WorkerOptions {
             worker_name: self.worker_name.as_deref(),
             run: self.run.as_deref(),
             fan_out: self.fan_out,
+            leaves_slots: false,
         }
     }
 }

@@ -5,7 +5,8 @@
 --- @include enter_active
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
 --   limiter ttl, next due ms,
---   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0,
+--   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; from 4 on as 1, since the queue is at
+--   its global concurrency n after this call: 4n, or 4n + 1 if the marker of the fetch before was taken by a worker,
 --   and, if there are jobs, one MessagePack string of id, job, id, job... and the scores of the prioritized jobs, which
 --   come last. A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard
 --   fields, it is their values without the names: name, data, opts, timestamp, delay, priority. All as before the
@@ -35,11 +36,11 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   end
   local max = tonumber(limit[3] or limiter_max)
   if max or blocked or settings[2] then
-    reply[head + 3] = 1
+    reply[head + 3] = blocked and not settings[1] and 4 * math.max(settings[2], 1) or 1
     count = math.min(count, slots)
   end
   local wanted = count
-  local budget
+  local budget, free
   if max then
     local used = tonumber(call('GET', limiter)) or 0
     if used >= max then
@@ -62,7 +63,8 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     return false
   end
   if settings[2] then
-    wanted = math.min(wanted, settings[2] - call('LLEN', active))
+    free = settings[2] - call('LLEN', active)
+    wanted = math.min(wanted, free)
   end
 
   worker_name = worker_name ~= '' and worker_name or nil
@@ -142,7 +144,10 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     if waiting < taken then
       reply[head + 5] = scores
     end
-    call('ZADD', P .. 'marker', '0', '0')
+    local set = call('ZADD', P .. 'marker', '0', '0')
+    if taken == free and reply[head + 3] == 1 then
+      reply[head + 3] = 4 * settings[2] + set
+    end
     if fans_out and promoted and #promoted > taken then
       --- @include fan_out
       local _, full = get_target(P, settings)

@@ -50,7 +50,7 @@ impl Engine {
         let leaving = outcomes.len();
         let mut groups = self.by_lane(outcomes);
         for (position, outcomes) in &groups {
-            self.lanes[*position].leaving += outcomes.len();
+            self.lanes[*position].leave(outcomes.len());
         }
         let room = self.room(leaving);
         let mut fetching = match &groups[..] {
@@ -65,10 +65,28 @@ impl Engine {
             groups.push((position, Vec::new()));
         }
         for (position, outcomes) in groups {
-            let fetch = fetching.take_if(|at| *at == position).map(|at| self.request(at, room));
+            let room = fetching.take_if(|at| *at == position).map(|_| self.refill(position, outcomes.len(), room));
+            let fetch = room.filter(|room| room.count > 0).map(|room| self.request(position, room));
             self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
-            self.in_flight.start(self.lanes[position].finisher.clone(), outcomes, fetch);
+            self.start(position, outcomes, fetch);
         }
+    }
+
+    /// The room for a fetch from a lane where so many jobs leave in the same call.
+    fn refill(&mut self, position: usize, frees: usize, room: Room) -> Room {
+        let state = &mut self.lanes[position];
+        let mut room = state.room(room);
+        if frees > 0 {
+            room.count = state.share.refill(frees, state.in_hand, room.count, Instant::now());
+        }
+        room
+    }
+
+    /// Send outcomes of a lane. If its queue is full and the call does not fetch, it wakes another worker.
+    fn start(&mut self, position: usize, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
+        let state = &self.lanes[position];
+        let leaves_slots = fetch.is_none() && state.share.is_full();
+        self.in_flight.start(state.finisher.clone(), outcomes, fetch, leaves_slots);
     }
 
     /// The outcomes by the position of their lane.
@@ -111,9 +129,8 @@ impl Engine {
 
     pub(super) fn send_without_fetch(&mut self, outcomes: Vec<Outcome>) {
         for (position, outcomes) in self.by_lane(outcomes) {
-            let state = &mut self.lanes[position];
-            state.leaving += outcomes.len();
-            self.in_flight.start(state.finisher.clone(), outcomes, None);
+            self.lanes[position].leave(outcomes.len());
+            self.start(position, outcomes, None);
         }
     }
 }

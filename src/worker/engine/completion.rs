@@ -1,6 +1,7 @@
 //! What the engine does with replies: counts settled jobs, tells listeners, takes in fetched jobs.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::admission::Admitted;
 use super::Engine;
@@ -60,7 +61,7 @@ impl Engine {
         } else {
             self.alone_lane.take_if(|alone| *alone == position);
         }
-        let limit_ttl = fetched.limit_ttl;
+        let (limit_ttl, nothing) = (fetched.limit_ttl, fetched.jobs.is_empty());
         let state = &mut self.lanes[position];
         if let Some(scan) = self.state.options.scan(&state.lane) {
             if fetched.jobs.is_empty() && fetched.unmatched > 0 {
@@ -73,7 +74,8 @@ impl Engine {
         }
         state.accept(self.state.options.run_retry_delay);
         state.outlook.note_reply(&fetched);
-        if state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
+        state.share.note_reply(fetched.full, !nothing, Instant::now());
+        if nothing && state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
             let (link, lane) = (self.link.clone(), state.lane.clone());
             // Best effort: a marker that is left wakes a worker for nothing.
             tokio::spawn(async move { drop(sweep_markers(&link, &lane.keys).await) });

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::scan_rest::ScanRest;
 use crate::error::Error;
 use crate::outage::Outage;
-use crate::worker::fetch::{Outlook, Room, SentFetch};
+use crate::worker::fetch::{Outlook, Room, SentFetch, Share};
 use crate::worker::finish::Finisher;
 use crate::worker::lanes::Lane;
 
@@ -16,6 +16,7 @@ const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
 pub struct LaneState {
     pub lane: Arc<Lane>,
     pub outlook: Outlook,
+    pub share: Share,
     pub finisher: Arc<Finisher>,
     /// Fetches whose reply got lost.
     pub lost_replies: Vec<SentFetch>,
@@ -40,6 +41,7 @@ impl LaneState {
         Self {
             lane,
             outlook: Outlook::default(),
+            share: Share::default(),
             finisher: Arc::new(finisher),
             lost_replies: Vec::new(),
             in_hand: 0,
@@ -66,6 +68,19 @@ impl LaneState {
     /// Whether the worker must not, or cannot, look at this queue now.
     pub fn is_left_out(&self) -> bool {
         self.lane.is_foreign() || self.refused_until().is_some()
+    }
+
+    /// Whether the worker may take further jobs here, not only for slots that become free.
+    pub fn may_grow(&self) -> bool {
+        self.is_open() && !self.share.is_offering(Instant::now())
+    }
+
+    /// So many jobs are about to leave.
+    pub fn leave(&mut self, count: usize) {
+        self.leaving += count;
+        if count > 0 && self.share.is_full() {
+            self.outlook.look_again();
+        }
     }
 
     /// How many more jobs of this queue there may be.

@@ -31,7 +31,7 @@ impl Engine {
             self.note_popped(popped);
         }
         for state in &mut self.lanes {
-            if state.outlook.has_popped() && !(can_fetch && state.is_open()) {
+            if state.outlook.has_popped() && !(can_fetch && state.may_grow()) {
                 if let Some(marker) = state.outlook.take_popped() {
                     self.fetcher.put_back(&state.lane, marker).await;
                 }
@@ -73,6 +73,7 @@ impl Engine {
             Ok(Some(marker)) => {
                 if let Some(state) = self.lanes.get_mut(marker.lane) {
                     state.outlook.note_marker(marker);
+                    state.share.note_popped();
                 }
             }
             Ok(None) => {
@@ -137,7 +138,9 @@ impl Engine {
         let count = self.lanes.len();
         let from = self.watched_from % count.max(1);
         self.watched_from = from + if count > MOST_MARKERS { MOST_MARKERS } else { 1 };
-        let open = |position: usize| Some(&self.lanes[position]).filter(|state| state.is_open());
+        let now = Instant::now();
+        let rests = |state: &LaneState| count == 1 && state.in_hand > 0 && state.share.rests_until(now).is_some();
+        let open = |position: usize| Some(&self.lanes[position]).filter(|state| state.may_grow() && !rests(state));
         let mut lanes: Vec<_> = (from..count).chain(0..from).filter_map(open).map(|state| state.lane.clone()).collect();
         let waits = lanes.len().div_ceil(MOST_MARKERS);
         lanes.truncate(MOST_MARKERS);
@@ -160,7 +163,9 @@ impl Engine {
             let refused =
                 state.refused_until().max(state.rest.until()).map(|until| until.saturating_duration_since(now));
             let due = || state.outlook.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));
-            limited.max(refused).or_else(due)
+            let share =
+                || state.share.next_change(now).filter(|_| may_fetch).map(|at| at.saturating_duration_since(now));
+            limited.max(refused).or_else(|| [due(), share()].into_iter().flatten().min())
         };
         self.lanes.iter().filter_map(change).min()
     }

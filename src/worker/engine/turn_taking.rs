@@ -46,7 +46,9 @@ impl Engine {
 
     /// The lane whose turn it is to fetch, if any lane that may fetch can have jobs. It has then taken its turn.
     pub(super) fn next_turn(&mut self) -> Option<usize> {
-        let may_have_jobs = |state: &LaneState| !state.outlook.is_idle() && state.is_open();
+        // While jobs leave, a lane may fetch for their slots.
+        let may_fetch = |state: &LaneState| if state.leaving > 0 { state.is_open() } else { state.may_grow() };
+        let may_have_jobs = |state: &LaneState| !state.outlook.is_idle() && may_fetch(state);
         if !self.has_several_lanes() {
             return self.lanes.first().filter(|state| may_have_jobs(state)).map(|_| 0);
         }

@@ -5,6 +5,7 @@ mod fetcher;
 mod marker_waiter;
 mod outlook;
 mod request;
+mod share;
 mod starts;
 
 pub use dropped::dropped_text;
@@ -12,4 +13,5 @@ pub use fetcher::{fetch, fetch_by, Fetcher};
 pub use marker_waiter::{Marker, MarkerWaiter, Popped, Watch};
 pub use outlook::Outlook;
 pub use request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
+pub use share::Share;
 pub use starts::stamp_jobs;

@@ -7,7 +7,8 @@ use crate::scripts::hint::is_fanned_out;
 
 #[derive(Default)]
 pub struct Outlook {
-    /// The last fetch found nothing. The next one is only worthwhile after a marker or a timer.
+    /// The last fetch found nothing, or the queue was at its global concurrency after it. The next one is only worthwhile
+    /// after a marker or a timer, or when jobs leave.
     idle: bool,
     /// When the next delayed job is due (ms since the epoch).
     due_at: Option<i64>,
@@ -46,7 +47,7 @@ impl Outlook {
 
     /// Note what a reply says about the next fetch.
     pub fn note_reply(&mut self, fetched: &Fetched) {
-        self.idle = fetched.jobs.is_empty() && fetched.hold != Hold::Alone;
+        self.idle = (fetched.jobs.is_empty() || fetched.full.is_some()) && fetched.hold != Hold::Alone;
         self.due_at = (fetched.next_delayed > 0).then_some(fetched.next_delayed);
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::protocol::Channel;
 use crate::round::{Duty, Round};
 use crate::scripts::fetch::{Fetched, Hold};
-use crate::scripts::finish::{self, FinishReply, Refusal};
+use crate::scripts::finish::{self, FinishReply, FinishedBy, Refusal};
 use crate::worker::fetch::{self, fetch_plan, FetchRequest, SentFetch};
 use crate::worker::lanes::Lane;
 use crate::worker::outcome::Outcome;
@@ -60,15 +60,15 @@ struct FinishResult {
 }
 
 impl Finisher {
-    /// Settle all outcomes, and fetch in the same call if asked.
-    pub async fn settle(&self, outcomes: Vec<Outcome>, fetch: Option<&FetchRequest>) -> RoundTrip {
+    /// Settle all outcomes, and fetch in the same call if asked, or else wake another worker for the slots if asked.
+    pub async fn settle(&self, outcomes: Vec<Outcome>, fetch: Option<&FetchRequest>, leaves_slots: bool) -> RoundTrip {
         let Plan { finishing, moving, returning } = plan(&self.state.options, outcomes);
         // In this order: a job whose handler has limited the queue runs again before those that were claimed after it.
         let going_back = async { (self.give_back(&returning).await, self.move_jobs(&moving).await) };
         // A fetch that goes with a finish call takes the next jobs, whoever they are for.
         let scans = self.state.options.scan(&self.lane).is_some();
         let riding = fetch.filter(|_| !scans);
-        let (mut result, (returned, moved)) = join(self.finish(&finishing, riding), going_back).await;
+        let (mut result, (returned, moved)) = join(self.finish(&finishing, riding, leaves_slots), going_back).await;
         if let Some(request) = fetch.filter(|_| scans || finishing.is_empty() && self.state.lanes.are_several()) {
             result.fetch = self.fetch(request.clone()).await;
         }
@@ -111,7 +111,7 @@ impl Finisher {
         }
     }
 
-    async fn finish(&self, jobs: &[Finishing], fetch: Option<&FetchRequest>) -> FinishResult {
+    async fn finish(&self, jobs: &[Finishing], fetch: Option<&FetchRequest>, leaves_slots: bool) -> FinishResult {
         let mut result = FinishResult {
             refused: Vec::new(),
             fetch: NextFetch::None,
@@ -126,7 +126,7 @@ impl Finisher {
         let mut fetch = fetch.map(|request| SentFetch::now(request.clone()));
         loop {
             result.now = fetch.as_ref().map_or_else(now_ms, |sent| sent.now);
-            let error = match self.finish_call(jobs, fetch.as_ref(), result.now).await {
+            let error = match self.finish_call(jobs, fetch.as_ref(), leaves_slots, result.now).await {
                 Ok(FinishReply { failures, fetched, failed_updates }) => {
                     if self.state.finish_outage.ended() {
                         self.state.warning("outcomes are stored again".to_owned());
@@ -168,14 +168,14 @@ impl Finisher {
             }
             let mut reply = match jobs.len() {
                 1 => Err(error.clone()),
-                _ => self.finish_call(std::slice::from_ref(job), None, now).await,
+                _ => self.finish_call(std::slice::from_ref(job), None, false, now).await,
             };
             while let Err(error) = &reply {
                 if !matches!(error, Error::OutcomeUnknown(_)) && !error.is_passing() {
                     break;
                 }
                 self.wait_out(error).await;
-                reply = self.finish_call(std::slice::from_ref(job), None, now).await;
+                reply = self.finish_call(std::slice::from_ref(job), None, false, now).await;
             }
             match reply {
                 Ok(FinishReply { failures, failed_updates, .. }) => {
@@ -208,11 +208,17 @@ impl Finisher {
         tokio::time::sleep(AFTER_ERROR).await;
     }
 
-    async fn finish_call(&self, jobs: &[Finishing], fetch: Option<&SentFetch>, now: i64) -> Result<FinishReply> {
+    async fn finish_call(
+        &self,
+        jobs: &[Finishing],
+        fetch: Option<&SentFetch>,
+        leaves_slots: bool,
+        now: i64,
+    ) -> Result<FinishReply> {
         let options = &self.state.options;
         let plan = fetch.map(|sent| fetch_plan(options, &sent.request));
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
-        let by = options.finished_by();
+        let by = FinishedBy { leaves_slots, ..options.finished_by() };
         let finish = finish::move_to_finished(&self.link, &self.lane.keys, now, by, plan.as_ref(), &jobs);
         self.round().take(finish).await
     }

@@ -55,13 +55,20 @@ impl InFlight {
         }
     }
 
-    /// Send the outcomes of jobs of one queue, and a fetch of that queue.
-    pub fn start(&mut self, finisher: Arc<Finisher>, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
+    /// Send the outcomes of jobs of one queue, and a fetch of that queue; without one, `leaves_slots` wakes another worker
+    /// for the slots.
+    pub fn start(
+        &mut self,
+        finisher: Arc<Finisher>,
+        outcomes: Vec<Outcome>,
+        fetch: Option<FetchRequest>,
+        leaves_slots: bool,
+    ) {
         let leaving = outcomes.len();
         self.leaving += leaving;
         self.coming += fetch.as_ref().map_or(0, |fetch| fetch.room.count);
         self.calls.push_back(Box::pin(async move {
-            let round_trip = finisher.settle(outcomes, fetch.as_ref()).await;
+            let round_trip = finisher.settle(outcomes, fetch.as_ref(), leaves_slots).await;
             CompletedCall { lane: finisher.lane.position, leaving, round_trip, fetch }
         }));
     }

@@ -124,6 +124,16 @@ def test_the_global_concurrency_limits_the_batch(add, fetch, client, queue):
     assert fetch(queue, 5) == (0, 0, {})
 
 
+def test_the_reply_says_that_the_queue_is_at_its_global_concurrency(add, fetch, client, queue):
+    add(queue, *"abcde")
+    set_meta(client, queue, concurrency=3)
+    holds = [fetch(queue, 2, raw=True)[2]]
+    client.zpopmin(f"bull:{queue}:marker")
+    holds += [fetch(queue, 2, raw=True)[2] for _ in range(2)]
+    # A slot is left; the last one is taken, after a worker had taken the marker; no job could be taken.
+    assert holds == [1, 4 * 3 + 1, 4 * 3]
+
+
 def test_the_limiter_limits_the_batch_and_returns_when_it_ends(add, fetch, client, queue):
     add(queue, *"abcde")
     taken = fetch(queue, 5, limit=(3, 60_000.9))
