@@ -65,21 +65,11 @@ impl Engine {
             groups.push((position, Vec::new()));
         }
         for (position, outcomes) in groups {
-            let room = fetching.take_if(|at| *at == position).map(|_| self.refill(position, outcomes.len(), room));
-            let fetch = room.filter(|room| room.count > 0).map(|room| self.request(position, room));
+            let turn = fetching.take_if(|at| *at == position);
+            let fetch = turn.and_then(|_| self.request(position, outcomes.len(), room));
             self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
             self.start(position, outcomes, fetch);
         }
-    }
-
-    /// The room for a fetch from a lane where so many jobs leave in the same call.
-    fn refill(&mut self, position: usize, frees: usize, room: Room) -> Room {
-        let state = &mut self.lanes[position];
-        let mut room = state.room(room);
-        if frees > 0 {
-            room.count = state.share.refill(frees, state.in_hand, room.count, Instant::now());
-        }
-        room
     }
 
     /// Send outcomes of a lane. If its queue is full and the call does not fetch, it wakes another worker.
@@ -105,16 +95,29 @@ impl Engine {
         groups
     }
 
-    /// A fetch from a lane.
-    pub(super) fn request(&mut self, position: usize, room: Room) -> FetchRequest {
-        let state = &mut self.lanes[position];
-        let (woken, fanned_out) = state.outlook.fetching();
+    /// A fetch from a lane where so many jobs leave in the same call. `None` if their slots are left to other workers.
+    pub(super) fn request(&mut self, position: usize, frees: usize, room: Room) -> Option<FetchRequest> {
+        let several = self.has_several_lanes();
+        let (state, options) = (&mut self.lanes[position], &self.state.options);
         let mut room = state.room(room);
-        if self.state.options.scan(&state.lane).is_some() {
+        if options.scan(&state.lane).is_some() {
             room.count = room.count.min(room.slots); // nothing is claimed ahead
         }
+        if several && (state.is_limited || options.limiter.is_some()) {
+            // One lane must not take all jobs that the limit allows.
+            let most = options.limiter.and_then(|limiter| usize::try_from(limiter.max).ok()).unwrap_or(usize::MAX);
+            room.count = self.turns.part(position, room.count.min(most));
+        }
+        if frees > 0 {
+            room.count = state.share.refill(frees, state.in_hand, room.count, Instant::now());
+        }
+        if room.count == 0 {
+            self.turns.settle(position, 0);
+            return None;
+        }
+        let (woken, fanned_out) = state.outlook.fetching();
         state.coming += room.count;
-        self.fetcher.request(&state.lane, room, fanned_out, woken)
+        Some(self.fetcher.request(&state.lane, room, fanned_out, woken))
     }
 
     /// Send jobs back to their places, but only when no fetch is in flight: only then is their order known.

@@ -55,13 +55,14 @@ impl Engine {
         }
         self.forbid_claims(fetched.hold == Hold::Ahead);
         let position = sent.request.lane.position;
+        self.turns.settle(position, fetched.jobs.len());
         if fetched.hold == Hold::Alone {
             self.isolation.expect();
             self.alone_lane = Some(position);
         } else {
             self.alone_lane.take_if(|alone| *alone == position);
         }
-        let (limit_ttl, nothing) = (fetched.limit_ttl, fetched.jobs.is_empty());
+        let (limit_ttl, is_own_limit, nothing) = (fetched.limit_ttl, fetched.is_own_limit, fetched.jobs.is_empty());
         let state = &mut self.lanes[position];
         if let Some(scan) = self.state.options.scan(&state.lane) {
             if fetched.jobs.is_empty() && fetched.unmatched > 0 {
@@ -74,6 +75,7 @@ impl Engine {
         }
         state.accept(self.state.options.run_retry_delay);
         state.outlook.note_reply(&fetched);
+        state.is_limited = fetched.hold == Hold::Ahead && fetched.full.is_none();
         state.share.note_reply(fetched.full, !nothing, Instant::now());
         if nothing && state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
             let (link, lane) = (self.link.clone(), state.lane.clone());
@@ -83,7 +85,11 @@ impl Engine {
         self.receive(FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false });
         if limit_ttl > 0 {
             let state = &mut self.lanes[position];
-            state.lane.limit_for(limit_ttl);
+            if is_own_limit {
+                state.lane.limit_alone_for(limit_ttl);
+            } else {
+                state.lane.limit_for(limit_ttl);
+            }
             state.outlook.look_again(); // as soon as the limit is over
         }
     }

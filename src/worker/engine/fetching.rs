@@ -13,11 +13,11 @@ use crate::worker::state::Closing;
 impl Engine {
     pub(super) async fn fetch(&mut self, position: usize) {
         let room = self.room(0);
-        if room.count == 0 {
+        let Some(request) = self.request(position, 0, room) else {
             return; // a pause or a limit has come since the engine decided to fetch
-        }
+        };
         self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
-        let sent = SentFetch::now(self.request(position, room));
+        let sent = SentFetch::now(request);
         let (mut closing, deadline) = (self.state.lifecycle.watch(), self.deadline);
         // A server that does not answer must not keep the worker from ending. The jobs it gave are found by the token.
         let end = async {
@@ -41,6 +41,7 @@ impl Engine {
 
     pub(super) fn fetch_failed(&mut self, error: &Error, sent: SentFetch) {
         let position = sent.request.lane.position;
+        self.turns.settle(position, 0);
         match error {
             Error::OutcomeUnknown(_) => {}
             // The next turn waits for a connection.

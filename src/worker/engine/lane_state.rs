@@ -17,6 +17,8 @@ pub struct LaneState {
     pub lane: Arc<Lane>,
     pub outlook: Outlook,
     pub share: Share,
+    /// The last reply said that the queue has a limit, and not that it is at its global concurrency.
+    pub is_limited: bool,
     pub finisher: Arc<Finisher>,
     /// Fetches whose reply got lost.
     pub lost_replies: Vec<SentFetch>,
@@ -42,6 +44,7 @@ impl LaneState {
             lane,
             outlook: Outlook::default(),
             share: Share::default(),
+            is_limited: false,
             finisher: Arc::new(finisher),
             lost_replies: Vec::new(),
             in_hand: 0,

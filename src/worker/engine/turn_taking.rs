@@ -62,7 +62,10 @@ impl Engine {
             let first = waiting.iter().map(|(position, _)| self.lanes[*position].lane.tier).min();
             waiting.retain(|(position, _)| Some(self.lanes[*position].lane.tier) == first);
         }
-        self.turns.next(&waiting)
+        let stays = |position: usize| {
+            self.lanes.get(position).is_some_and(|state| !state.outlook.is_idle() || state.share.is_full())
+        };
+        self.turns.next(&waiting, stays)
     }
 
     /// Check before the first write that this is a queue of BullMQ's on a server that supports it.

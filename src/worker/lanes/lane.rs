@@ -1,9 +1,10 @@
 //! One queue that a worker serves, as the engine and the jobs of that queue share it.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::rate_limit::{RateLimit, SharedLimit};
 use super::spec::LaneSpec;
 use crate::clock::now_ms;
 use crate::lock::Mutex;
@@ -20,10 +21,12 @@ pub struct Lane {
     pub position: usize,
     /// Another queue whose rate limit counts here.
     pub shared_limit: Option<Keys>,
+    /// The rate limit that counts here.
+    limit: Arc<RateLimit>,
     /// The locks of the jobs of this queue that the worker holds.
     pub locks: Arc<HeldLocks>,
-    /// Nothing is fetched here before this time (ms since the epoch).
-    pub limited_until: AtomicI64,
+    /// A rate limit of this queue alone, if `limit` is that of several.
+    own_limit: RateLimit,
     /// Jobs that go back to the queue because their handlers have limited it.
     pub limiting: AtomicUsize,
     /// Jobs of fetches that were decided before this moment must not start any more.
@@ -37,16 +40,17 @@ pub struct Lane {
 
 impl Lane {
     #[must_use]
-    pub fn new(keys: Keys, spec: &LaneSpec, position: usize, shared_limit: Option<Keys>) -> Self {
+    pub fn new(keys: Keys, spec: &LaneSpec, position: usize, shared_limit: Option<&SharedLimit>) -> Self {
         Self {
-            shared_limit: shared_limit.filter(|limited| *limited != keys),
+            shared_limit: shared_limit.map(|shared| shared.keys.clone()).filter(|limited| *limited != keys),
+            limit: shared_limit.map_or_else(Arc::default, |shared| shared.limit.clone()),
             keys,
             tier: spec.tier,
             weight: spec.weight.max(1),
             concurrency: spec.concurrency,
             position,
             locks: Arc::default(),
-            limited_until: AtomicI64::new(0),
+            own_limit: RateLimit::default(),
             limiting: AtomicUsize::new(0),
             withdrawn_at: Mutex::default(),
             registered: AtomicBool::new(spec.registered),
@@ -106,24 +110,26 @@ impl Lane {
         self.hinted.load(Ordering::Relaxed) && self.hinted.swap(false, Ordering::AcqRel)
     }
 
-    /// Fetch nothing here for that many ms.
+    /// Fetch nothing for that many ms here and where the same rate limit counts.
     pub fn limit_for(&self, ms: i64) {
-        if ms > 0 {
-            self.limited_until.fetch_max(now_ms().saturating_add(ms), Ordering::Relaxed);
-        }
+        self.limit.limit_for(ms);
+    }
+
+    /// Fetch nothing for that many ms here alone.
+    pub fn limit_alone_for(&self, ms: i64) {
+        self.own_limit.limit_for(ms);
     }
 
     /// How long nothing may be fetched here, at that time (ms since the epoch).
     #[must_use]
     pub fn limited_for(&self, now: i64) -> Option<Duration> {
-        let left = self.limited_until.load(Ordering::Relaxed) - now;
-        u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_millis)
+        self.limit.left(now).max(self.own_limit.left(now))
     }
 
     /// Whether nothing may be fetched here now.
     #[must_use]
     pub fn is_limited(&self) -> bool {
-        self.limiting.load(Ordering::SeqCst) > 0 || self.limited_until.load(Ordering::Relaxed) > now_ms()
+        self.limiting.load(Ordering::SeqCst) > 0 || self.limited_for(now_ms()).is_some()
     }
 
     /// Let no job start that was fetched up to now.

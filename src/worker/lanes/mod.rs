@@ -5,6 +5,7 @@
 
 mod lane;
 mod open_lanes;
+mod rate_limit;
 mod spec;
 mod turns;
 

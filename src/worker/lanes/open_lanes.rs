@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::lane::Lane;
+use super::rate_limit::SharedLimit;
 use super::spec::LaneSpec;
 use crate::error::Result;
 use crate::lock::Mutex;
@@ -11,8 +12,7 @@ use crate::protocol::Keys;
 
 pub struct Lanes {
     all: Mutex<Vec<Arc<Lane>>>,
-    /// The queue whose rate limit counts for all lanes.
-    shared_limit: Option<Keys>,
+    shared_limit: Option<SharedLimit>,
     several: AtomicBool,
     /// Counts the lanes, and those that turned out to be in use.
     changes: AtomicUsize,
@@ -25,7 +25,7 @@ impl Lanes {
     /// # Errors
     /// [`Error::QueueName`](crate::error::Error::QueueName).
     pub fn new(keys: &Keys, specs: &[LaneSpec], shares_limit: bool) -> Result<Self> {
-        let shared_limit = shares_limit.then(|| keys.clone());
+        let shared_limit = shares_limit.then(|| SharedLimit { keys: keys.clone(), limit: Arc::default() });
         let lanes =
             Self { all: Mutex::default(), shared_limit, several: AtomicBool::new(false), changes: AtomicUsize::new(0) };
         for spec in specs {
@@ -48,7 +48,7 @@ impl Lanes {
             Some(lane) => spec.registered && lane.register(),
             None => {
                 let position = all.len();
-                all.push(Arc::new(Lane::new(keys, spec, position, self.shared_limit.clone())));
+                all.push(Arc::new(Lane::new(keys, spec, position, self.shared_limit.as_ref())));
                 self.several.store(position > 0, Ordering::Release);
                 true
             }

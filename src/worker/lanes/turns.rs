@@ -2,8 +2,8 @@
 
 /// Shares the turns of a worker among its lanes.
 ///
-/// Lanes that always have jobs get turns in proportion to their weights, spread evenly. And with `W` the sum of the
-/// weights of the lanes that wait, each of them gets a turn within `W` turns, also while others come and go.
+/// Lanes that always have jobs get to start jobs in proportion to their weights, spread evenly. And with `W` the sum of
+/// the weights of the lanes that wait, each of them gets a turn within `W` turns, also while others come and go.
 #[derive(Default)]
 pub struct Turns {
     lanes: Vec<Waiting>,
@@ -13,27 +13,41 @@ pub struct Turns {
 
 #[derive(Clone, Default)]
 struct Waiting {
-    /// The credit of round robin: grows with each turn, and the turn goes to the highest one.
+    /// The credit of round robin: grows with each job that starts, and the turn goes to the highest one.
     credit: i64,
+    /// 0 unless it waits.
+    weight: i64,
     /// Since how many given turns it waits; `None`: it does not wait.
     since: Option<u64>,
 }
 
 impl Turns {
-    /// Give the next turn to one of the lanes that wait: (position, weight), by position. `None` if none waits.
-    pub fn next(&mut self, waiting: &[(usize, u32)]) -> Option<usize> {
+    /// Give the next turn to one of the lanes that wait: (position, weight), by position. `None` if none waits. It counts
+    /// as one job, see [`Self::settle`]. A lane that does not wait loses its credit, unless it `stays`: it has jobs, but
+    /// may not take any now.
+    pub fn next(&mut self, waiting: &[(usize, u32)], stays: impl Fn(usize) -> bool) -> Option<usize> {
         let (last, _) = waiting.last()?;
         self.lanes.resize(self.lanes.len().max(last + 1), Waiting::default());
-        let total: i64 = waiting.iter().map(|(_, weight)| i64::from(*weight)).sum();
         let mut rest = waiting.iter().peekable();
+        let (mut owed, mut count) = (0, 0);
         for (position, lane) in self.lanes.iter_mut().enumerate() {
             match rest.next_if(|(waits, _)| *waits == position) {
                 Some((_, weight)) => {
-                    lane.credit += i64::from(*weight);
+                    lane.weight = i64::from(*weight);
                     lane.since.get_or_insert(self.given);
                 }
-                None => *lane = Waiting::default(),
+                None if stays(position) => (lane.weight, lane.since) = (0, None),
+                None => {
+                    *lane = Waiting::default();
+                    continue;
+                }
             }
+            (owed, count) = (owed + lane.credit, count + 1);
+        }
+        // What is owed to lanes that do not wait any more is owed to nobody.
+        let (surplus, total) = (owed / count, self.total());
+        for lane in self.lanes.iter_mut().filter(|lane| lane.weight > 0) {
+            lane.credit += lane.weight - surplus;
         }
         let mut oldest_first: Vec<usize> = waiting.iter().map(|(position, _)| *position).collect();
         oldest_first.sort_by_key(|position| self.lanes[*position].since);
@@ -48,6 +62,31 @@ impl Turns {
         lane.credit -= total;
         lane.since = Some(self.given);
         Some(chosen)
+    }
+
+    /// So many jobs have come with a turn.
+    pub fn settle(&mut self, position: usize, jobs: usize) {
+        let more = i64::try_from(jobs).unwrap_or(i64::MAX).saturating_sub(1);
+        let total = self.total();
+        if self.lanes.get(position).is_some_and(|lane| lane.weight > 0) {
+            self.lanes.iter_mut().for_each(|lane| lane.credit += lane.weight * more);
+            self.lanes[position].credit -= total * more;
+        }
+    }
+
+    /// The part of so many jobs that a lane may take in its turn: in proportion to its weight, at least one.
+    pub fn part(&self, position: usize, jobs: usize) -> usize {
+        let (weight, total) = (self.lanes.get(position).map_or(0, |lane| lane.weight), self.total());
+        let part = usize::try_from(weight).unwrap_or(0).saturating_mul(jobs);
+        if weight > 0 {
+            part.div_ceil(usize::try_from(total).unwrap_or(1))
+        } else {
+            jobs
+        }
+    }
+
+    fn total(&self) -> i64 {
+        self.lanes.iter().map(|lane| lane.weight).sum()
     }
 
     /// Whether from now on the turns must go to the lanes that wait longest: the first so many of them would otherwise
@@ -68,13 +107,13 @@ mod tests {
     fn lanes_that_always_wait_get_turns_by_weight_and_evenly() {
         let mut turns = Turns::default();
         let lanes = [(0, 4), (1, 2), (2, 1)];
-        let order: Vec<_> = (0..14).filter_map(|_| turns.next(&lanes)).collect();
+        let order: Vec<_> = (0..14).filter_map(|_| turns.next(&lanes, |_| false)).collect();
         assert_eq!(order, [0, 1, 0, 2, 0, 1, 0, 0, 1, 0, 2, 0, 1, 0]);
     }
 
     #[test]
     fn without_a_lane_there_is_no_turn() {
-        assert_eq!(Turns::default().next(&[]), None);
+        assert_eq!(Turns::default().next(&[], |_| false), None);
     }
 
     #[test]
@@ -93,7 +132,7 @@ mod tests {
                 }
                 let waiting: Vec<_> = (0..count).filter(|at| waits[*at].0).map(|at| (at, weights[at])).collect();
                 let sum: u32 = waiting.iter().map(|(_, weight)| weight).sum();
-                let chosen = turns.next(&waiting);
+                let chosen = turns.next(&waiting, |_| false);
                 for (at, (waiting, waited, most)) in waits.iter_mut().enumerate() {
                     if !*waiting || chosen == Some(at) {
                         (*waited, *most) = (0, 0);
@@ -102,6 +141,55 @@ mod tests {
                         assert!(*waited < *most, "seed {seed}: lane {at} waited for {waited} turns of {most}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lane_that_may_take_nothing_for_a_while_keeps_its_credit() {
+        let mut turns = Turns::default();
+        let (all, first) = ([(0, 2), (1, 1)], [(0, 2)]);
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            order.extend(turns.next(&all, |_| true));
+            order.extend(turns.next(&first, |_| true)); // the second one has a limit
+        }
+        assert_eq!(order, [0, 0, 1, 0, 0, 0, 0, 0]);
+    }
+
+    /// Workers that share a rate limit: (workers, slots of each, jobs per window). Returns the share of each lane.
+    fn shares_under_a_limit(workers: usize, slots: usize, most: usize, random: &mut fastrand::Rng) -> Vec<f64> {
+        let lanes = [(0, 1), (1, 2), (2, 2)];
+        let mut all: Vec<Turns> = std::iter::repeat_with(Turns::default).take(workers).collect();
+        let mut started = [0; 3];
+        for _ in 0..32 {
+            let (mut left, mut free) = (most, vec![slots; workers]);
+            while left > 0 {
+                let worker = random.usize(0..workers);
+                let turns = &mut all[worker];
+                let position = turns.next(&lanes, |_| true).unwrap();
+                let jobs = turns.part(position, free[worker].min(most)).min(left);
+                turns.settle(position, jobs);
+                (left, started[position]) = (left - jobs, started[position] + jobs);
+                free[worker] = if free[worker] == jobs { slots } else { free[worker] - jobs };
+            }
+            for turns in &mut all {
+                let position = turns.next(&lanes, |_| true).unwrap();
+                turns.settle(position, 0); // the limit is reached
+            }
+        }
+        started.map(|jobs| f64::from(u32::try_from(jobs).unwrap()) / (32.0 * most as f64)).to_vec()
+    }
+
+    #[test]
+    fn lanes_with_one_rate_limit_start_jobs_by_weight_also_if_several_workers_share_it() {
+        for (workers, slots, most) in [(1, 1, 5), (1, 8, 5), (2, 8, 10), (4, 8, 10), (3, 20, 10)] {
+            for seed in 0..200 {
+                let shares = shares_under_a_limit(workers, slots, most, &mut fastrand::Rng::with_seed(seed));
+                assert!(
+                    (0.17..=0.23).contains(&shares[0]),
+                    "{workers} workers, {slots} slots, {most} jobs: {shares:?}"
+                );
             }
         }
     }

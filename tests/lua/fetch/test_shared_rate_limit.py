@@ -42,10 +42,14 @@ def test_fetches_count_for_the_limit_of_the_other_queue(add, fetch, fetch_of, cl
 def test_a_global_limit_of_the_other_queue_goes_before_that_of_the_queue(add, fetch_of, client, queue, base, script):
     add(queue, *"abcd")
     client.hset(f"bull:{queue}:meta", mapping={"max": 1, "duration": 1000})
-    assert list(fetch_of(script, queue, base, 4).jobs) == ["1"]
+    own = fetch_of(script, queue, base, 4)
+    assert list(own.jobs) == ["1"]
+    assert own.limit_ttl < 0  # so the worker knows that the limit is not that of its other queues
     assert client.pttl(f"bull:{base}:limiter") <= 1000
     client.hset(f"bull:{base}:meta", mapping={"max": 3, "duration": 60_000})
-    assert list(fetch_of(script, queue, base, 4).jobs) == ["2", "3"]
+    theirs = fetch_of(script, queue, base, 4)
+    assert list(theirs.jobs) == ["2", "3"]
+    assert theirs.limit_ttl > 0
 
 
 def test_a_paused_other_queue_does_not_pause_the_queue(add, fetch_of, client, queue, base):
