@@ -42,3 +42,30 @@ def test_a_global_rate_limit_of_the_queue_counts_for_its_routes(
     assert redis.get(f"bull:{queue.name}:limiter") == "3"
     assert not redis.exists(f"bull:{route.name}:limiter")
     assert route.get_waiting_count() == 2
+
+
+@pytest.mark.parametrize(
+    ("workers", "concurrency", "most"), [(1, 1, 5), (1, 8, 5), (2, 8, 10), (4, 8, 10), (3, 20, 10)]
+)
+def test_lanes_that_share_a_rate_limit_start_jobs_by_their_weights(
+    queue: Queue, worker: Callable[..., Worker], workers: int, concurrency: int, most: int
+) -> None:
+    """Two routes and the base, all with jobs: two of five jobs are of each route, one is of the base."""
+    targets: list[Any] = [GPU, {"region": ["eu"]}, None]
+    for target in targets:
+        queue.add_bulk([{"name": "n", "opts": {"target": target} if target else {}} for _ in range(32 * most)])
+    started: list[str] = []
+    profile = {"capabilities": ["gpu"], "region": ["eu"]}
+    limiter = {"max": most, "duration": 50}
+    for _ in range(workers):
+        worker(
+            lambda job: started.append(job.queue_name),
+            profile=profile,
+            concurrency=concurrency,
+            limiter=limiter,
+            share_rate_limit=True,
+            autorun=True,
+        )
+    total = 32 * most
+    wait_until(lambda: len(started) >= total)
+    assert 0.17 <= started[:total].count(queue.name) / total <= 0.23
