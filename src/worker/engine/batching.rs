@@ -103,7 +103,7 @@ impl Engine {
         if options.scan(&state.lane).is_some() {
             room.count = room.count.min(room.slots); // nothing is claimed ahead
         }
-        if several && (state.is_limited || options.limiter.is_some()) {
+        if several && (state.has_limit || options.limiter.is_some()) {
             // One lane must not take all jobs that the limit allows.
             let most = options.limiter.and_then(|limiter| usize::try_from(limiter.max).ok()).unwrap_or(usize::MAX);
             room.count = self.turns.part(position, room.count.min(most));

@@ -75,7 +75,7 @@ impl Engine {
         }
         state.accept(self.state.options.run_retry_delay);
         state.outlook.note_reply(&fetched);
-        state.is_limited = fetched.hold == Hold::Ahead && fetched.full.is_none();
+        state.has_limit = fetched.hold == Hold::Ahead && fetched.full.is_none();
         state.share.note_reply(fetched.full, !nothing, Instant::now());
         if nothing && state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
             let (link, lane) = (self.link.clone(), state.lane.clone());

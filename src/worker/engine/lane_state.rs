@@ -18,7 +18,7 @@ pub struct LaneState {
     pub outlook: Outlook,
     pub share: Share,
     /// The last reply said that the queue has a limit, and not that it is at its global concurrency.
-    pub is_limited: bool,
+    pub has_limit: bool,
     pub finisher: Arc<Finisher>,
     /// Fetches whose reply got lost.
     pub lost_replies: Vec<SentFetch>,
@@ -44,7 +44,7 @@ impl LaneState {
             lane,
             outlook: Outlook::default(),
             share: Share::default(),
-            is_limited: false,
+            has_limit: false,
             finisher: Arc::new(finisher),
             lost_replies: Vec::new(),
             in_hand: 0,

@@ -15,7 +15,8 @@
 //!    (`finish/plan.rs`).
 //! 7. Finished. One call finishes the jobs of the batch and fetches the next ones (`finish/finisher.rs`). A second such
 //!    call may be in flight at the same time (`finish/in_flight.rs`). Jobs that are retried or go back need calls of
-//!    their own (`finish/moves.rs`).
+//!    their own (`finish/moves.rs`). Under a global concurrency it leaves a slot to other workers now and then
+//!    (`fetch/share.rs`).
 //! 8. Reported. The engine counts the settled jobs, forgets their locks and tells listeners (`engine/completion.rs`,
 //!    `listeners/backlog.rs`).
 //!
