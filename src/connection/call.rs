@@ -172,8 +172,8 @@ impl Link {
     fn closed_to_writes(&self, tries: &Tries) -> Error {
         let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
         let text = format!(
-            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=): a failover is under way, in which \
-             writes wait"
+            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=): a failover is under way, \
+             in which writes wait"
         );
         match tries.sent {
             false => Error::ConnectionLost(format!("{text}; nothing was sent")),

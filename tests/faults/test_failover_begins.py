@@ -1,4 +1,4 @@
-"""Sentinels say that a failover begins before the old master stops to be one: writes wait for the new one, for 10 s at most."""
+"""Sentinels say that a failover begins: writes wait for the new master from then on, for 10 s at most."""
 
 import threading
 import time

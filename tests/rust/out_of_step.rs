@@ -247,7 +247,7 @@ async fn a_user_who_may_not_use_the_proof_works_as_before() {
 async fn a_new_connection_whose_first_replies_are_lost_or_doubled_is_made_anew() {
     let server = Server::start();
     for disorder in [Disorder::Lost, Disorder::Doubled] {
-        // First come the replies to the name and the version of the library, then two sections of INFO, and the name of the link.
+        // First come the replies to the name and the version of the library, then two of INFO, and one to the name.
         for after in 2..5 {
             let proxy = Proxy::to(server.port()).await;
             proxy.disturb(after, disorder);

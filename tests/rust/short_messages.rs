@@ -1,4 +1,4 @@
-//! What comes from Sentinels and to subscribers is short. A longer message ends the connection before it fills the memory.
+//! What comes from Sentinels and to subscribers is short. A longer message ends the connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;

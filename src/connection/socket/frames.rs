@@ -114,7 +114,8 @@ mod tests {
     fn many_short_messages_are_no_long_one() {
         let text = "x".repeat(100);
         let message = format!("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$100\r\n{text}\r\n");
-        let others = "+OK\r\n-ERR a\nb\r\n:1\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n%1\r\n+k\r\n*2\r\n:1\r\n_\r\n|1\r\n+a\r\n+b\r\n>1\r\n+x\r\n=5\r\ntxt:a\r\n";
+        let others = "+OK\r\n-ERR a\nb\r\n:1\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n%1\r\n+k\r\n*2\r\n:1\r\n_\r\n\
+                      |1\r\n+a\r\n+b\r\n>1\r\n+x\r\n=5\r\ntxt:a\r\n";
         let stream = (message + others).repeat(200);
         for size in [1, 2, 3, 7, 64, 5000, stream.len()] {
             let frames = follow(stream.as_bytes(), size).unwrap();

@@ -40,7 +40,7 @@ impl Meter {
         let _ = self.refused.set(reason);
     }
 
-    /// Why this side has closed the connection; otherwise the reason that somebody else knows. The redis crate does not tell.
+    /// Why this side has closed the connection; otherwise the reason that somebody else knows. The redis crate has none.
     pub fn reason(&self, known: String) -> String {
         self.refused.get().map_or(known, |refused| (*refused).to_owned())
     }

@@ -1,9 +1,10 @@
 //! Writes wait while Sentinels make another server the master.
 //!
-//! From the promotion of a replica until `+switch-master`, one to three seconds later, the old master says that it is the master, and
-//! acknowledges writes that are lost. A Sentinel says that it will promote a replica one tick of its timer (50 to 100 ms) before it does
-//! so. If writes wait from then on, next to none is lost. Reads go on, and so do waits for markers: whoever gets a marker of the old master
-//! fetches next, and the fetch waits for the new one, which has the marker and the job.
+//! From the promotion of a replica until `+switch-master`, one to three seconds later, the old master says that it is
+//! the master, and acknowledges writes that are lost. A Sentinel says that it will promote a replica one tick of its
+//! timer (50 to 100 ms) before it does so. If writes wait from then on, next to none is lost. Reads go on, and so do
+//! waits for markers: whoever gets a marker of the old master fetches next, and the fetch waits for the new one,
+//! which has the marker and the job.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,7 +29,8 @@ struct Failover {
     until: Instant,
 }
 
-/// Where all who use one master wait. A connection to the old one ends with `+switch-master`, and so do the waits of its calls.
+/// Where all who use one master wait. A connection to the old one ends with `+switch-master`, and so do the waits of its
+/// calls.
 pub(super) struct Gate {
     /// A failover may be under way. Nearly always it is not, and then a call reads nothing else.
     closed: AtomicBool,

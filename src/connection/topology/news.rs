@@ -141,12 +141,12 @@ async fn hear(
         let connection = PubSub::new(&sentinel.login, stream).await.map_err(|error| describe(&error))?;
         let (mut sink, stream) = connection.split();
         sink.subscribe(SWITCHED).await.map_err(|error| describe(&error))?;
-        // A user of the Sentinels may have the right to the first channel only.
-        if let Err(refusal) = hear_begin(&mut sink).await {
-            tracing::warn!(
-                sentinel = %address, %refusal,
-                "the Sentinel does not say when a failover begins, so writes to the old master may be lost: give its user these channels"
-            );
+        match hear_begin(&mut sink).await {
+            // A user of the Sentinels may have the right to the first channel only.
+            Err(refusal) if refusal.code().is_some() => {
+                tracing::warn!(sentinel = %address, %refusal, "the Sentinel does not say when a failover begins");
+            }
+            heard => heard.map_err(|error| describe(&error))?,
         }
         Ok::<_, String>((sink, stream))
     };

@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 PRODUCER = Path(__file__).with_name("producer.py")
 PASSWORD = "of-sentinel"
-#: Users of the Sentinels, by their names, with the rule of the page and with the one that it had before.
+#: Rights of a user of the Sentinels who hears only of the end of a failover.
 BEFORE = "resetchannels &+switch-master +ping +subscribe +sentinel|get-master-addr-by-name"
 
 

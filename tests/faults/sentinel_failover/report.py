@@ -67,8 +67,8 @@ def figures(run: Run) -> str:
     how = " ".join(f"{name.upper()}={given[name]}" for name in ("failovers", "rate", "seed"))
     rows += [
         "",
-        f"{given['failovers']} times `SENTINEL FAILOVER` on one machine, while both producers add {given['rate']:,} jobs per second",
-        f"each: `make failovers {how}`. {run.at[:10]}, bullrush {versions['bullrush']}, Redis {versions['Redis']}.",
+        f"{given['failovers']} times `SENTINEL FAILOVER` on one machine, while both producers add {given['rate']:,} jobs per",
+        f"second each: `make failovers {how}`. {run.at[:10]}, bullrush {versions['bullrush']}, Redis {versions['Redis']}.",
     ]
     return "\n".join(rows) + "\n"
 
