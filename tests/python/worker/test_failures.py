@@ -124,15 +124,6 @@ def test_a_malformed_job_fails_for_good_and_the_worker_goes_on(
     assert good.is_completed()
 
 
-def test_a_job_whose_hash_is_gone_fails_and_the_worker_goes_on(queue: Queue, worker: Make, redis: Redis) -> None:
-    gone, good = queue.add("gone"), queue.add("good")
-    redis.delete(f"bull:{queue.name}:{gone.id}")
-    worker(lambda job: None).run(until="drained")
-    assert good.is_completed()
-    assert queue.get_active_count() == 0
-    assert (failed(queue).failed_reason or "").startswith(f"Missing key for job {gone.id}.")
-
-
 def test_fields_that_another_client_left_out_have_defaults(queue: Queue, worker: Make, redis: Redis) -> None:
     job = queue.add("n", {"a": 1})
     redis.hdel(f"bull:{queue.name}:{job.id}", "data", "opts")

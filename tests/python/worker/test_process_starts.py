@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,26 @@ def test_more_slots_get_processes_of_their_own(queue: Queue, redis_url: str, tmp
             together = {"folder": str(folder), "count": slots}
             jobs = queue.add_bulk([{"name": "together", "data": together}] * slots)
             assert len({job.wait_until_finished(timeout=60_000) for job in jobs}) == slots
+
+
+def test_slots_that_are_added_while_the_run_begins_get_processes(
+    queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(queue.name, gated_handlers.meet, url=redis_url, isolation="process", timeout=20_000)
+    make = worker._new_runner
+    growing = threading.Thread(target=setattr, args=(worker, "concurrency", 2))
+
+    def make_and_grow(core: Any) -> Any:
+        runner = make(core)
+        growing.start()
+        growing.join(0.2)  # it may have to wait until the run has begun
+        return runner
+
+    monkeypatch.setattr(worker, "_new_runner", make_and_grow)
+    queue.add_bulk([{"name": "together", "data": {"folder": str(tmp_path), "count": 2}}] * 2)
+    stats = worker.run(until="drained")
+    growing.join()
+    assert (stats.completed, stats.failed) == (2, 0)
 
 
 def test_a_job_that_is_cancelled_while_its_process_starts_does_not_run(
