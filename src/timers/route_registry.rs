@@ -26,8 +26,8 @@ const LONG_DEAD_MS: i64 = 600_000;
 pub enum Found {
     /// A route that its profile matches.
     Route(RouteEntry),
-    /// The names of routes that it knows without the registry, but that the registry has for other targets: it must not serve
-    /// these, and all others.
+    /// The names of routes that it knows without the registry, but that the registry has for other targets: it must not
+    /// serve these, and all others.
     Others(Vec<String>),
 }
 
@@ -53,8 +53,8 @@ impl RouteRegistry {
         RouteRegistry { link, keys, profile, worker_id, version: None, strange, written: None, pruned: None }
     }
 
-    /// Run until dropped, after a first [`RouteRegistry::look`]. `found` gets the same routes more than once; `failed` gets what
-    /// to report.
+    /// Run until dropped, after a first [`RouteRegistry::look`]. `found` gets the same routes more than once; `failed`
+    /// gets what to report.
     pub async fn run(mut self, mut found: impl FnMut(Found), mut failed: impl FnMut(String)) {
         let outage = Outage::default();
         loop {

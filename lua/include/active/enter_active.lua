@@ -2,8 +2,8 @@
 --- @include call_many
 -- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` of them are at the end of `wait`,
 -- the others at the start of `prioritized`. They enter active before they leave their old place, and leave active again
--- if that fails, so no job is lost. `no_jobs`, if not false, has the positions of ids that are no jobs: these only leave
--- their place.
+-- if that fails, so no job is lost. `no_jobs`, if not false, has the positions of ids that are no jobs: these only
+-- leave their place.
 local function enter_active(P, ids, taken, waiting, scores, no_jobs)
   local wait_key, active_key, prioritized_key = P .. 'wait', P .. 'active', P .. 'prioritized'
   if taken == 1 and waiting > 0 and not no_jobs then

@@ -1,6 +1,6 @@
--- Notes a key `ext:<name>` whose name ends with something of its own, before it is made: obliterate finds it in the list
--- `ext:named`. The four oldest names are looked at: those whose keys are gone are forgotten, so the list does not grow, and the
--- others become the newest. Best effort: a key that is not noted stays for its time to live.
+-- Notes a key `ext:<name>` whose name ends with something of its own, before it is made: obliterate finds it in the
+-- list `ext:named`. The four oldest names are looked at: those whose keys are gone are forgotten, so the list does not
+-- grow, and the others become the newest. Best effort: a key that is not noted stays for its time to live.
 local function note_key(P, name)
   local named, try = P .. 'ext:named', redis.pcall
   local oldest = try('LRANGE', named, '-4', '-1')

@@ -20,8 +20,9 @@ class ManualWork:
         id: str, token: str, opts: bytes, made: int, stacktrace: bytes | None,
         reason: str, stack: str, retry: bool, delay: int | None, fetch_next: bool,
     ) -> Pending[tuple[tuple[int, int] | None, str, str, JobRecord | None]]:  # fmt: skip
-        """Return (None or the delay of the next attempt and when it is due, the reason, the job's stack traces, the next job); see
-        `CoreWorker.fail`.
+        """Return the next attempt, the reason, the job's stack traces and the next job; see `CoreWorker.fail`.
+
+        The next attempt is its delay and when it is due, None if the job has failed for good.
         """
     @staticmethod
     def needs_strategy(opts: bytes, made: int) -> str | None:

@@ -240,8 +240,8 @@ class QueueAdministration(QueueLimits[JobT]):
         Args:
             job_id: the id of the job.
             row: the text of the row.
-            keep_logs: how many of the last rows are kept, 0 for all; None is what the job's option of this name says, 100 by
-                default.
+            keep_logs: how many of the last rows are kept, 0 for all; None is what the job's option of this name says,
+                100 by default.
 
         Returns:
             How many rows the log has now.

@@ -49,8 +49,8 @@ impl Profile {
         Profile::new(server, tokens("stack")?, tokens("capabilities")?, tokens("region")?).ok()
     }
 
-    /// The targets with one criterion that it matches, the server first. Their routes need no registration: a worker knows their names,
-    /// and leaves out one that the registry has for another target.
+    /// The targets with one criterion that it matches, the server first. Their routes need no registration: a worker
+    /// knows their names, and leaves out one that the registry has for another target.
     #[must_use]
     pub fn self_routes(&self) -> Vec<Target> {
         let server = self.server.iter().map(|server| Target { server: Some(server.clone()), ..Target::default() });

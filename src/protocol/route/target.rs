@@ -127,9 +127,9 @@ impl Target {
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
 
-    /// The part of the route's name after `~`; "" for the empty target. Two targets never have the same one, but for a collision
-    /// of hashes: only tokens without a separator of slugs are written as they are, and the end of a slug without a hash never
-    /// looks like one of the same length.
+    /// The part of the route's name after `~`; "" for the empty target. Two targets never have the same one, but for a
+    /// collision of hashes: only tokens without a separator of slugs are written as they are, and the end of a slug
+    /// without a hash never looks like one of the same length.
     #[must_use]
     pub fn slug(&self) -> String {
         let fields: [(&str, &[String]); 4] =
@@ -156,7 +156,8 @@ impl Target {
     }
 }
 
-/// Whether a character means nothing in a slug, and may be in the name of a queue. `+` and `_` separate tokens and fields.
+/// Whether a character means nothing in a slug, and may be in the name of a queue. `+` and `_` separate tokens and
+/// fields.
 fn is_plain_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '-')
 }

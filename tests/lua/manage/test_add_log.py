@@ -25,8 +25,8 @@ def test_only_the_newest_rows_are_kept(run, queue, client, store, dump, keep, co
 @pytest.mark.parametrize(
     ("opts", "kept"),
     [
-        ('{"kl":2}', 2), ('{"kl":0}', 4), ('{"kl":9}', 4), ('{"kl":2.5}', 2), ("{}", 3), ('{"kl":{}}', 3), ('{"kl":null}', 3),
-        ('"kl"', 3), ('{"kl":', 3), ('{"kl":1e400}', 3), (None, 3),
+        ('{"kl":2}', 2), ('{"kl":0}', 4), ('{"kl":9}', 4), ('{"kl":2.5}', 2), ("{}", 3), ('{"kl":{}}', 3),
+        ('{"kl":null}', 3), ('"kl"', 3), ('{"kl":', 3), ('{"kl":1e400}', 3), (None, 3),
     ],
 )  # fmt: skip
 def test_the_jobs_own_option_counts_before_the_default_of_the_caller(run, queue, client, store, dump, opts, kept):

@@ -1,4 +1,4 @@
-"""Handlers of processes that need as long to start as a test wants: the file `GATE` keeps them from importing this module."""
+"""Handlers of processes that start when a test wants: a file keeps them from importing this module."""
 
 import multiprocessing
 import os
@@ -8,6 +8,7 @@ from typing import Any
 
 from bullrush import Job
 
+#: The variable with the path of that file.
 GATE = "BULLRUSH_TEST_GATE"
 
 if multiprocessing.parent_process() is not None and (gate := os.environ.get(GATE)):

@@ -1,4 +1,4 @@
-"""The processes of `isolation="process"` while they start: when more slots are wanted, and when a job gets lost meanwhile."""
+"""Processes of `isolation="process"` while they start: for further slots, and when a job gets lost meanwhile."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def starting(queue: Queue, redis_url: str, gate: Path) -> Iterator[Callable[..., tuple[Worker, Job, list[Any]]]]:
-    """Make a worker whose process has to start for the job that it has taken: its old process has died. Opens the gate at the end."""
+    """Make a worker that has taken a job, and whose process has to start again for it. Opens the gate at the end."""
     workers: list[Worker] = []
 
     def start(**options: Any) -> tuple[Worker, Job, list[Any]]:

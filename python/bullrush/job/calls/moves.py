@@ -37,9 +37,9 @@ class AttemptResult(Generic[NextT]):
     """How an attempt of a job ended that was processed by hand.
 
     Attributes:
-        outcome: ``completed``; ``failed``: for good; ``retried``: the job runs again; ``moved``: the handler has moved the job
-            itself, or its queue is rate limited, and no attempt was counted; ``lost``: Redis did not take the outcome, since
-            another worker may have the job.
+        outcome: ``completed``; ``failed``: for good; ``retried``: the job runs again; ``moved``: the handler has moved
+            the job itself, or its queue is rate limited, and no attempt was counted; ``lost``: Redis did not take the
+            outcome, since another worker may have the job.
         next_run_at: when the job is due again, in ms since 1970. None if it is not known, or there is no next attempt.
         next_job: the job that was taken in the same call; None without one.
     """

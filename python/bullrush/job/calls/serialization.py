@@ -93,8 +93,8 @@ class JobSerialization(JobFields):
             queue: the queue.
             job_id: the id of the job.
             row: the text of the row.
-            keep_logs: how many of the last rows are kept, 0 for all; None is what the job's option of this name says, 100 by
-                default.
+            keep_logs: how many of the last rows are kept, 0 for all; None is what the job's option of this name says,
+                100 by default.
         """
         return queue.add_job_log(job_id, row, keep_logs)
 
