@@ -142,7 +142,7 @@ class RouteLimitError(BullrushError):
 
 
 class RouteCollisionError(BullrushError):
-    """The name of a route belongs to another target, which differs only in characters that names cannot have.
+    """The name of a route belongs to another target, which another version or program has registered.
 
     Nothing was added.
     """
