@@ -83,6 +83,7 @@ _WAITING: Final = ("src/connection/blocking.rs",)
 _OBSERVE: Final = (
     "src/events/*",
     "src/queue/getters.rs",
+    "src/queue/routes/registry.rs",
     "python/bullrush/job/calls/dependencies.py",
     "python/bullrush/job/calls/wait_until_finished.py",
     "python/bullrush/queue/due.py",
@@ -100,6 +101,7 @@ ROLES: Final = {
             "inspect/get_*",
             "manage/remove_job_scheduler",
             "route/register_route",
+            "route/retire_routes",
         ),
         sources=(
             "src/queue/checks.rs",

@@ -51,7 +51,9 @@ for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc
   call('DEL', P .. name)
 end
 -- All our other keys, but for those of a migration, which end with its cleanup.
-for _, name in ipairs({ 'routes', 'rver', 'workers', 'routewd', 'hint', 'cancel', 'cron', 'cronwd' }) do
+for _, name in ipairs({
+  'routes', 'retired', 'rseen', 'rver', 'workers', 'routewd', 'hint', 'cancel', 'cron', 'cronwd',
+}) do
   call('DEL', P .. 'ext:' .. name)
 end
 for _, state in ipairs({ 'completed', 'failed' }) do

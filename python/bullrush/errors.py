@@ -138,7 +138,7 @@ class RedisVersionError(BullrushError):
 
 
 class RouteLimitError(BullrushError):
-    """A queue has 256 routes, the most it may have: its jobs have too many different targets. Nothing was added."""
+    """A queue has 256 routes that are in use, the most it may have: its jobs have too many targets. Nothing was added."""
 
 
 class RouteCollisionError(BullrushError):

@@ -39,7 +39,7 @@ pub struct QueueHandle {
     pub(super) options: QueueOptions,
     checked: OnceCell<()>,
     meta_written: OnceCell<()>,
-    registration: Option<Registration>,
+    pub(super) registration: Option<Registration>,
     pub(super) single: Coalescer,
     pub(super) durability: Option<Durability>,
 }
@@ -107,16 +107,20 @@ impl QueueHandle {
     /// See [`QueueHandle::ready`]; of a route also [`Error::RouteLimit`] and [`Error::RouteCollision`].
     pub async fn writable(&self) -> Result<()> {
         self.ready().await?;
-        if let Some(registration) = &self.registration {
-            registration.ensure(&self.link, &self.keys).await?;
-        }
+        let is_new = match &self.registration {
+            Some(registration) => registration.ensure(&self.link, &self.keys).await?,
+            None => false,
+        };
         let write = || async {
             if !self.options.skip_metas_update {
                 checks::write_meta(&self.link, &self.keys, self.options.max_len_events).await?;
             }
             Ok(())
         };
-        match self.link.once(&self.meta_written, write).await {
+        // A route that retires without any job has no meta any more.
+        let is_again = is_new && self.meta_written.initialized();
+        let written = if is_again { write().await } else { self.link.once(&self.meta_written, write).await.copied() };
+        match written {
             // The server may refuse this write for want of memory or of a right. The call itself reports that, if it is refused, too.
             Err(Error::Server { .. }) | Ok(()) => Ok(()),
             Err(error) => Err(error),

@@ -8,7 +8,8 @@ use crate::lock::Mutex;
 use crate::protocol::keys::hash_tag;
 use crate::protocol::route::{NewFallback, Target};
 use crate::protocol::Keys;
-use crate::scripts::route::register_route;
+use crate::queue::routes::register;
+use crate::scripts::route::retire_routes;
 
 /// After this time the next add registers the route again: the base queue may have been removed, with its registry.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
@@ -48,10 +49,10 @@ impl Registration {
         self.last.lock().is_some_and(|last| last.elapsed() < self.known_for)
     }
 
-    /// Registers the route `keys`, unless that was done a short time ago.
-    pub(super) async fn ensure(&self, link: &Link, keys: &Keys) -> Result<()> {
+    /// Registers the route `keys`, unless that was done a short time ago. True if it is new in the registry.
+    pub(super) async fn ensure(&self, link: &Link, keys: &Keys) -> Result<bool> {
         if self.is_fresh() {
-            return Ok(());
+            return Ok(false);
         }
         let _turn = self.turn.lock().await;
         if !self.is_fresh() {
@@ -61,9 +62,16 @@ impl Registration {
                     "Redis runs as a cluster, so a queue with routes needs a prefix with a hash tag: use prefix \"{{{prefix}}}\""
                 )));
             }
-            register_route(link, &self.base, keys, &self.target, &self.fallback).await?;
+            let is_new = register(link, &self.base, keys, &self.target, &self.fallback).await?;
             *self.last.lock() = Some(Instant::now());
+            return Ok(is_new);
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Frees the place of the route, which was removed, unless it has jobs again. The next job registers it again.
+    pub(super) async fn end(&self, link: &Link) -> Result<()> {
+        *self.last.lock() = None;
+        retire_routes(link, &self.base, 1, Some(&self.target.slug())).await.map(drop)
     }
 }

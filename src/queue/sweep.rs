@@ -50,7 +50,7 @@ impl QueueHandle {
         Ok(moved)
     }
 
-    /// Removes the queue, which must be paused, with all its jobs, `count` per call.
+    /// Removes the queue, which must be paused, with all its jobs, `count` per call. The place of a route is free then.
     ///
     /// # Errors
     /// [`crate::error::Error::Refused`] when jobs are active and `force` is off, or the queue is not paused; and see
@@ -58,7 +58,10 @@ impl QueueHandle {
     pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
         self.ready().await?;
         while manage::obliterate(&self.link, &self.keys, count, force).await? {}
-        Ok(())
+        match &self.registration {
+            Some(registration) => registration.end(&self.link).await,
+            None => Ok(()),
+        }
     }
 
     /// Removes all waiting jobs, and with `delayed` the delayed ones too.

@@ -1,7 +1,7 @@
 //! Getters: `lua/inspect`.
 
 use super::call::is_missing_script;
-use super::{eval, flag, lua, Call};
+use super::{eval, eval_all, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
@@ -15,6 +15,22 @@ pub async fn get_counts(link: &Link, keys: &Keys, types: &[&str]) -> Result<Vec<
     call.arg(types);
     let read = |reply| reply::exactly(types.len(), reply)?.into_iter().map(reply::integer).collect();
     eval(link, &call, Retry::Look, read).await
+}
+
+/// Counts the jobs of each type in several queues, in one round trip; see [`get_counts`].
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn count_each(link: &Link, queues: &[Keys], types: &[&str]) -> Result<Vec<Vec<i64>>> {
+    let call = |keys: &Keys| {
+        let mut call = Call::new(&lua::inspect::GET_COUNTS, keys);
+        call.arg(types);
+        call
+    };
+    let calls: Vec<Call> = queues.iter().map(call).collect();
+    let read = |counts| reply::exactly(types.len(), counts)?.into_iter().map(reply::integer).collect();
+    let replies = eval_all(link, &calls, Retry::Look).await?;
+    replies.into_iter().map(|reply| link.believe(Retry::Look, reply.and_then(read))).collect()
 }
 
 /// Lists the ids of the types between two ranks (inclusive, negative from the end), one type after another, each id once.

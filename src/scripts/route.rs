@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::protocol::route::{NewFallback, Target};
 use crate::protocol::{reply, Keys};
 
-/// Registers the route of a target, the queue `route` of `base`, and changes its fallback.
+/// Registers the route of a target, the queue `route` of `base`, and changes its fallback. True if the route is new.
 ///
 /// # Errors
 /// [`Error::RouteLimit`], [`Error::RouteCollision`] and what [`eval`] returns.
@@ -19,7 +19,7 @@ pub async fn register_route(
     route: &Keys,
     target: &Target,
     fallback: &NewFallback,
-) -> Result<()> {
+) -> Result<bool> {
     let (slug, canonical) = (target.slug(), target.canonical());
     let mut call = Call::on_both(&lua::route::REGISTER_ROUTE, base, route);
     call.arg(&slug).arg(&canonical);
@@ -30,7 +30,7 @@ pub async fn register_route(
     };
     let mut reply = eval(link, &call, Retry::Safe, reply::array).await?.into_iter();
     match reply.next().map(reply::integer).transpose()? {
-        Some(1) => Ok(()),
+        Some(1) => Ok(reply.next().map(reply::integer).transpose()? == Some(1)),
         Some(0) => {
             let other = reply.next().map(reply::text).transpose()?.unwrap_or_default();
             Err(Error::RouteCollision(format!(
@@ -39,12 +39,33 @@ pub async fn register_route(
             )))
         }
         _ => Err(Error::RouteLimit(format!(
-            "Queue {} has 256 routes, so {} cannot be added for target {canonical}. Use fewer different targets; \
-             obliterate() of the queue removes its routes",
+            "Queue {} has 256 routes that are in use, so {} cannot be added for target {canonical}. Use fewer different targets. \
+             A route ends ten minutes after its last job; queue.route(target).obliterate() ends one at once",
             base.name(),
             route.name()
         ))),
     }
+}
+
+/// Retires routes that nobody uses, at most that many. With a slug: this route, which was removed just now. Returns how many it were.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn retire_routes(link: &Link, base: &Keys, most: usize, slug: Option<&str>) -> Result<usize> {
+    let mut call = Call::new(&lua::route::RETIRE_ROUTES, base);
+    call.arg(most).optional(slug);
+    let retired = eval(link, &call, Retry::Safe, reply::integer).await?;
+    Ok(usize::try_from(retired).unwrap_or(0))
+}
+
+/// Brings back those of these retired routes that are in use again, and returns their slugs; forgets those without any job.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn revive_routes(link: &Link, base: &Keys, slugs: &[String]) -> Result<Vec<String>> {
+    let mut call = Call::new(&lua::route::REVIVE_ROUTES, base);
+    call.arg("").arg(slugs);
+    eval(link, &call, Retry::Safe, reply::texts).await
 }
 
 /// Which jobs a scan takes.

@@ -1,5 +1,6 @@
 //! Looks after the routes of a queue: puts back the jobs that a dead worker left where no other looks for them, says which
-//! routes have jobs that no worker takes, and applies their fallbacks.
+//! routes have jobs that no worker takes, applies their fallbacks, retires those that nobody uses, and brings retired ones back that have
+//! jobs again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,12 +12,14 @@ use crate::error::{Error, Result};
 use crate::lock::Mutex;
 use crate::outage::Outage;
 use crate::protocol::{reply, Keys};
-use crate::queue::routes::{fall_back, leads_back, route_status, Rerouted, RouteStatus, BATCH};
+use crate::queue::routes::{fall_back, leads_back, retire, revive, route_status, Rerouted, RouteStatus, BATCH};
 use crate::timers::stalled_checker::{self, StalledRule};
 
 const INTERVAL: Duration = Duration::from_secs(30);
 /// One worker at a time looks after the routes of a queue. It stays the one until it has missed two turns.
 const LEASE_MS: i64 = 75_000;
+/// How often it looks at the retired routes. A turn that comes a little early counts as well.
+const REVIVAL: Duration = Duration::from_secs(50);
 /// The age of the oldest job of a route without workers from which on it is reported.
 const UNMATCHED_MS: i64 = 60_000;
 
@@ -36,11 +39,12 @@ pub enum RouteNews {
     Rerouted(Rerouted),
 }
 
-/// The names of routes of which something was told, until it is over.
+/// The names of routes of which something was told, until it is over, and when the retired ones were looked at.
 #[derive(Default)]
 struct Told {
     unmatched: HashSet<String>,
     circles: HashSet<String>,
+    revived: Option<Instant>,
 }
 
 pub struct RouteKeeper {
@@ -123,6 +127,11 @@ impl RouteKeeper {
             *told = Told::default();
             return Ok(());
         }
+        // First, so that the jobs of routes that come back are seen below. A failure does not stop the rest.
+        let mut renewed = Ok(());
+        if told.revived.is_none_or(|at| at.elapsed() >= REVIVAL) {
+            renewed = revive(&self.link, &self.keys).await.map(|_| told.revived = Some(Instant::now()));
+        }
         let now = now_ms();
         let routes = route_status(&self.link, &self.keys, now).await?;
         let unmatched = || routes.iter().filter(|route| route.unmatched() > 0);
@@ -153,7 +162,8 @@ impl RouteKeeper {
                 Err(error) => refused = Some(error),
             }
         }
-        refused.map_or(Ok(()), Err)
+        let retired = retire(&self.link, &self.keys).await;
+        refused.map_or(Ok(()), Err).and(renewed).and(retired)
     }
 
     /// Apply the fallback of a route to all of its old jobs.

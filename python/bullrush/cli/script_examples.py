@@ -108,6 +108,8 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/update_data": (*_JOB, '{"user":8}'),
     "manage/update_progress": (*_JOB, "50"),
     "route/move_job": ("wait", *_JOB, ""),
+    "route/retire_routes": ("100", "", _NOW),
+    "route/revive_routes": (_NOW, "cap.gpu"),
     "route/register_route": ("cap.gpu", '{"capabilities":["gpu"]}', *_NO_FIELDS),
     "route/scan_jobs": (_NOW, *_FETCH_ONE, "100", '{"capabilities":["gpu"]}'),
 }  # fmt: skip

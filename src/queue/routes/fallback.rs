@@ -4,6 +4,7 @@ use std::fmt;
 
 use redis::Cmd;
 
+use super::registry::register;
 use super::status::{command, due_since, RouteStatus};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
@@ -11,7 +12,7 @@ use crate::protocol::route::{queue_of, Fallback, NewFallback};
 use crate::protocol::{reply, JobRecord, Keys};
 use crate::queue::schedulers::{add_scheduler_iteration, LatestJob};
 use crate::scripts::manage::promote_due;
-use crate::scripts::route::{move_job, register_route, Waiting};
+use crate::scripts::route::{move_job, Waiting};
 
 /// The most jobs that one call moves.
 pub const BATCH: usize = 100;
@@ -63,7 +64,7 @@ pub async fn fall_back(
         promote_due(link, &route.keys, now, i64::try_from(BATCH).unwrap_or(1), false).await?;
     }
     if !to.is_empty() {
-        register_route(link, base, &target, to, &NewFallback::Unchanged).await?;
+        register(link, base, &target, to, &NewFallback::Unchanged).await?;
     }
     let mut waiting = Vec::new();
     for found in old_jobs(link, &route.keys, now - after).await? {

@@ -25,6 +25,8 @@ def full(queue, client, store, pause):
     client.hset(f"{base}repeat:s", "name", "n")
     for name in ("delay", "stalled-check", "id", "pc", "limiter", "ext:rver", "ext:routewd", "ext:hint"):
         client.set(f"{base}{name}", 1)
+    for name in ("ext:routes", "ext:retired", "ext:rseen", "ext:workers"):
+        client.hset(f"{base}{name}", "cap.gpu", 1)
     client.sadd(f"{base}stalled", "in-active")
     client.xadd(f"{base}events", {"event": "paused"})
     client.sadd(f"{base}ext:cron", "{}")

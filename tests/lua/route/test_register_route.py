@@ -3,6 +3,8 @@
 import pytest
 import redis
 
+from tests.lua.conftest import NOW
+
 SCRIPT = "route/register_route"
 GPU = '{"capabilities":["gpu"]}'
 
@@ -11,8 +13,8 @@ GPU = '{"capabilities":["gpu"]}'
 def register(client, queue, new_queue, run_both):
     """`register(slug, target, after, fallback)`: runs the script on the queue and a route of it."""
 
-    def call(slug="cap.gpu", target=GPU, after="", fallback=""):
-        return run_both(SCRIPT, queue, f"{queue}~{slug}", slug, target, after, fallback)
+    def call(slug="cap.gpu", target=GPU, after="", fallback="", now=NOW):
+        return run_both(SCRIPT, queue, f"{queue}~{slug}", slug, target, after, fallback, now)
 
     yield call
     for key in client.scan_iter(f"*:{queue}~*", count=1000):
@@ -20,11 +22,11 @@ def register(client, queue, new_queue, run_both):
 
 
 def test_a_new_route_is_written_and_the_version_grows(register, queue, dump):
-    assert register() == [1]
+    assert register() == [1, 1]
     state = dump(queue)
     version = int(state.pop("ext:rver"))
-    assert state == {"ext:routes": {"cap.gpu": GPU}}
-    assert register("reg.eu", '{"region":["eu"]}') == [1]
+    assert state == {"ext:routes": {"cap.gpu": GPU}, "ext:rseen": {"cap.gpu": str(NOW)}}
+    assert register("reg.eu", '{"region":["eu"]}') == [1, 1]
     assert int(dump(queue)["ext:rver"]) == version + 1
 
 
@@ -41,19 +43,26 @@ def test_a_registry_that_is_made_again_has_another_version(register, queue, clie
 def test_a_version_that_is_no_number_is_replaced(register, queue, client, dump, write):
     command, value = write
     getattr(client, command)(f"bull:{queue}:ext:rver", value)
-    assert register() == [1]
+    assert register() == [1, 1]
     state = dump(queue)
     assert state["ext:routes"] == {"cap.gpu": GPU}
     version = int(state["ext:rver"])
-    assert register("reg.eu", '{"region":["eu"]}') == [1]
+    assert register("reg.eu", '{"region":["eu"]}') == [1, 1]
     assert int(dump(queue)["ext:rver"]) == version + 1
 
 
-def test_a_known_route_changes_nothing(register, queue, dump):
+def test_a_known_route_changes_nothing_but_the_time_when_it_was_seen(register, queue, dump):
     register()
     before = dump(queue)
-    assert register() == [1]
-    assert dump(queue) == before
+    assert register(now=NOW + 1) == [1, 0]
+    assert dump(queue) == {**before, "ext:rseen": {"cap.gpu": str(NOW + 1)}}
+
+
+def test_a_time_that_cannot_be_written_does_not_stop_the_caller(register, queue, client):
+    register()
+    client.delete(f"bull:{queue}:ext:rseen")
+    client.set(f"bull:{queue}:ext:rseen", "text")
+    assert register() == [1, 0]
 
 
 def test_another_target_with_the_same_slug_is_refused(register, queue, dump):
@@ -66,12 +75,13 @@ def test_another_target_with_the_same_slug_is_refused(register, queue, dump):
 
 def test_a_queue_has_256_routes(register, queue, client, dump):
     client.hset(f"bull:{queue}:ext:routes", mapping={f"cap.{n}": f'{{"capabilities":["{n}"]}}' for n in range(255)})
-    assert register() == [1]
+    assert register() == [1, 1]
     before = dump(queue)
     assert register("reg.eu", '{"region":["eu"]}') == [-1]
-    assert register() == [1]
-    assert register("cap.7", '{"capabilities":["7"]}') == [1]
     assert dump(queue) == before
+    assert register() == [1, 0]
+    assert register("cap.7", '{"capabilities":["7"]}') == [1, 0]
+    assert client.hlen(f"bull:{queue}:ext:routes") == 256
 
 
 def test_a_fallback_is_set_kept_changed_and_removed(register, queue, client):

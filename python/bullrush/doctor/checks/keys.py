@@ -38,8 +38,10 @@ _TYPES: Final = {
     "ext:cronwd": "string",
     "ext:hint": "string",
     "ext:named": "list",
+    "ext:retired": "hash",
     "ext:routes": "hash",
     "ext:routewd": "string",
+    "ext:rseen": "hash",
     "ext:rver": "string",
     "ext:workers": "hash",
 }
