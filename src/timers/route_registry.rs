@@ -22,12 +22,15 @@ const PRUNING: Duration = Duration::from_secs(300);
 /// The age at which a profile is removed.
 const LONG_DEAD_MS: i64 = 600_000;
 
-/// What a worker finds in the registry.
-pub enum Found {
-    /// A route that its profile matches.
-    Route(RouteEntry),
-    /// The names of routes that it knows without the registry, but that the registry has for other targets: it must not
-    /// serve these, and all others.
+/// What a worker learns from the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteChange {
+    /// There is a route whose jobs it may run. Said more than once.
+    Found(RouteEntry),
+    /// A route that it had found, or that it serves in any case, has retired: its slug. Said more than once.
+    Retired(String),
+    /// The slugs of routes that it knows without the registry, but that the registry has for other targets: it must not serve
+    /// these, and may serve all others.
     Others(Vec<String>),
 }
 
@@ -40,6 +43,10 @@ pub struct RouteRegistry {
     worker_id: String,
     /// The version of the routes that were read last.
     version: Option<String>,
+    /// The routes that the worker serves before they are found, by their slugs.
+    own: HashMap<String, Target>,
+    /// The slugs of the routes that it has found.
+    found: HashSet<String>,
     /// Entries that were reported as strange.
     strange: HashSet<(String, String)>,
     written: Option<Instant>,
@@ -49,18 +56,30 @@ pub struct RouteRegistry {
 impl RouteRegistry {
     #[must_use]
     pub fn new(link: Link, keys: Keys, profile: Profile, worker_id: String) -> Self {
-        let strange = HashSet::new();
-        RouteRegistry { link, keys, profile, worker_id, version: None, strange, written: None, pruned: None }
+        let own = profile.self_routes().into_iter().map(|target| (target.slug(), target)).collect();
+        let (found, strange) = (HashSet::new(), HashSet::new());
+        RouteRegistry {
+            link,
+            keys,
+            profile,
+            worker_id,
+            version: None,
+            own,
+            found,
+            strange,
+            written: None,
+            pruned: None,
+        }
     }
 
-    /// Run until dropped, after a first [`RouteRegistry::look`]. `found` gets the same routes more than once; `failed`
-    /// gets what to report.
-    pub async fn run(mut self, mut found: impl FnMut(Found), mut failed: impl FnMut(String)) {
+    /// Run until dropped, after a first [`RouteRegistry::look`]. `changed` gets the routes that the profile matches; `failed` gets what to
+    /// report.
+    pub async fn run(mut self, mut changed: impl FnMut(RouteChange), mut failed: impl FnMut(String)) {
         let outage = Outage::default();
         loop {
             // Workers that started together must not ask at the same time.
             tokio::time::sleep(PERIOD.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
-            match self.look(&mut found, &mut failed).await {
+            match self.look(&mut changed, &mut failed).await {
                 Ok(()) => outage.ends(),
                 Err(error) if outage.begins(&error) => failed(format!("could not look for routes: {error}")),
                 Err(_) => {}
@@ -72,15 +91,19 @@ impl RouteRegistry {
     ///
     /// # Errors
     /// What [`Link::call`] returns.
-    pub async fn look(&mut self, found: &mut impl FnMut(Found), failed: &mut impl FnMut(String)) -> Result<()> {
-        let read = self.read_if_changed(found, failed).await;
+    pub async fn look(&mut self, changed: &mut impl FnMut(RouteChange), failed: &mut impl FnMut(String)) -> Result<()> {
+        let read = self.read_if_changed(changed, failed).await;
         read.and(self.keep_profile().await)
     }
 
-    async fn read_if_changed(&mut self, found: &mut impl FnMut(Found), failed: &mut impl FnMut(String)) -> Result<()> {
+    async fn read_if_changed(
+        &mut self,
+        changed: &mut impl FnMut(RouteChange),
+        failed: &mut impl FnMut(String),
+    ) -> Result<()> {
         let version = match self.call(redis::cmd("GET").arg(self.keys.of("ext:rver"))).await {
             // It may not be read, or has another type: then the routes may have changed.
-            Err(error @ Error::Server { .. }) => return self.read(found, failed).await.and(Err(error)),
+            Err(error @ Error::Server { .. }) => return self.read(changed, failed).await.and(Err(error)),
             version => version?,
         };
         let version = (version != redis::Value::Nil).then(|| reply::text(version)).transpose()?;
@@ -88,9 +111,9 @@ impl RouteRegistry {
             return Ok(());
         }
         if version.is_some() {
-            self.read(found, failed).await?;
+            self.read(changed, failed).await?;
         } else {
-            found(Found::Others(Vec::new()));
+            changed(RouteChange::Others(Vec::new()));
         }
         self.version = version;
         // The queue may have been removed, with the profiles.
@@ -110,19 +133,23 @@ impl RouteRegistry {
         Ok(())
     }
 
-    async fn read(&mut self, found: &mut impl FnMut(Found), failed: &mut impl FnMut(String)) -> Result<()> {
-        let mut own: HashMap<String, Target> =
-            self.profile.self_routes().into_iter().map(|target| (target.slug(), target)).collect();
+    async fn read(&mut self, changed: &mut impl FnMut(RouteChange), failed: &mut impl FnMut(String)) -> Result<()> {
+        let mut missing: HashSet<String> = self.found.iter().chain(self.own.keys()).cloned().collect();
         let mut others = Vec::new();
         let routes = reply::texts(self.call(redis::cmd("HGETALL").arg(self.keys.of("ext:routes"))).await?)?;
         for pair in routes.chunks_exact(2) {
             let (slug, json) = (&pair[0], &pair[1]);
+            missing.remove(slug);
             let entry = RouteEntry::parse(slug, json);
-            if own.remove(slug).is_some_and(|target| !entry.as_ref().is_ok_and(|entry| entry.target == target)) {
+            let own = self.own.get(slug);
+            if own.is_some_and(|target| !entry.as_ref().is_ok_and(|entry| entry.target == *target)) {
                 others.push(slug.clone());
             }
             match entry {
-                Ok(entry) if entry.target.matches(&self.profile) => found(Found::Route(entry)),
+                Ok(entry) if entry.target.matches(&self.profile) => {
+                    self.found.insert(slug.clone());
+                    changed(RouteChange::Found(entry));
+                }
                 Ok(_) => {}
                 Err(error) => {
                     if self.strange.insert((slug.clone(), json.clone())) {
@@ -135,7 +162,24 @@ impl RouteRegistry {
                 }
             }
         }
-        found(Found::Others(others));
+        changed(RouteChange::Others(others));
+        if !missing.is_empty() {
+            self.retire(missing.into_iter().collect(), changed).await?;
+        }
+        Ok(())
+    }
+
+    /// Of routes that are not registered any more those that have retired. The others were removed with the whole queue: a producer that
+    /// does not know it yet may add jobs to them.
+    async fn retire(&mut self, missing: Vec<String>, changed: &mut impl FnMut(RouteChange)) -> Result<()> {
+        let key = self.keys.of("ext:retired");
+        let retired = reply::array(self.call(redis::cmd("HMGET").arg(key).arg(&missing)).await?)?;
+        for (slug, entry) in missing.into_iter().zip(retired) {
+            if entry != redis::Value::Nil {
+                self.found.remove(&slug);
+                changed(RouteChange::Retired(slug));
+            }
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::cancellations::watch_cancellations;
 use super::messages::{watch_ownership, watch_wake_hints};
@@ -48,8 +48,8 @@ pub fn start_lane(
     link: &Link,
     subscriber: &Subscriber,
     lane: &Arc<Lane>,
-) {
-    let (keys, options) = (&lane.keys, &state.options);
+) -> Vec<AbortHandle> {
+    let (keys, options, mut started) = (&lane.keys, &state.options, Vec::new());
     if !options.skip_lock_renewal {
         let extender = LockExtender {
             link: link.clone(),
@@ -61,11 +61,11 @@ pub fn start_lane(
         };
         let (reported, failed) = (state.clone(), state.clone());
         let lost = move |id: &str, token: &Arc<str>, how| reported.lock_lost(id, token, how);
-        tasks.spawn(extender.run(lost, move |text| failed.error(text)));
+        started.push(tasks.spawn(extender.run(lost, move |text| failed.error(text))));
     }
     if options.notify {
-        tasks.spawn(watch_ownership(state.clone(), link.clone(), lane.clone(), subscriber.clone()));
-        tasks.spawn(watch_wake_hints(state.clone(), link.clone(), lane.clone(), subscriber.clone()));
+        started.push(tasks.spawn(watch_ownership(state.clone(), link.clone(), lane.clone(), subscriber.clone())));
+        started.push(tasks.spawn(watch_wake_hints(state.clone(), link.clone(), lane.clone(), subscriber.clone())));
     }
     if !options.skip_stalled_check {
         let checker = StalledChecker {
@@ -76,17 +76,19 @@ pub fn start_lane(
         };
         let (reported, late, failed) = (state.clone(), state.clone(), state.clone());
         let (told, of) = (link.clone(), keys.clone());
-        tasks.spawn(checker.run(
+        started.push(tasks.spawn(checker.run(
             move |ids| report_stalled(&reported, &told, &of, ids),
             move |percent| late.emit(Event::ChecksSkipped { percent }),
             move |text| failed.error(text),
-        ));
+        )));
     }
-    tasks.spawn(report_settings(state.clone(), link.clone(), keys.clone()));
+    started.push(tasks.spawn(report_settings(state.clone(), link.clone(), keys.clone())));
     let watchdog =
         SchedulerWatchdog { link: link.clone(), keys: keys.clone(), repaired: state.stats.schedulers_repaired.clone() };
     let (reported, failed) = (state.clone(), state.clone());
-    tasks.spawn(watchdog.run(move |id| reported.emit(Event::SchedulerRepaired { id }), move |text| failed.error(text)));
+    let repaired = move |id| reported.emit(Event::SchedulerRepaired { id });
+    started.push(tasks.spawn(watchdog.run(repaired, move |text| failed.error(text))));
+    started
 }
 
 /// Tell that stalled jobs were put back, and wake workers for them.

@@ -147,7 +147,7 @@ impl Engine {
             }
         }
         self.prefetch.observe(&batch.jobs);
-        let is_idle = || self.lanes.iter().all(|state| state.outlook.is_idle() || state.lane.is_foreign());
+        let is_idle = || self.lanes.iter().all(|state| state.outlook.is_idle() || !state.lane.is_served());
         if nothing && is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.state.emit(Event::Drained);
         }

@@ -5,10 +5,9 @@ use futures_util::future::join_all;
 use super::lane_state::LaneState;
 use super::Engine;
 use crate::clock::now_ms;
-use crate::connection::Retry;
 use crate::error::{Error, Result};
-use crate::protocol::route::queue_of;
-use crate::protocol::{reply, Keys};
+use crate::protocol::Keys;
+use crate::queue::routes::{revive, routes, Listed};
 use crate::scripts::inspect::is_drained;
 use crate::worker::listeners::Event;
 use crate::worker::options::Until;
@@ -51,11 +50,7 @@ impl Engine {
         let usable = self.lanes.iter().filter(|state| state.checked && !state.is_left_out());
         let mut queues: Vec<Keys> = usable.map(|state| state.lane.keys.clone()).collect();
         if self.state.options.routing.is_some() {
-            let mut read = redis::cmd("HKEYS");
-            read.arg(self.keys.of("ext:routes"));
-            for slug in reply::texts(link.call(&read, Retry::Safe).await?)? {
-                queues.extend(Keys::new(self.keys.prefix(), &queue_of(self.keys.name(), &slug)));
-            }
+            queues.extend(routes(&link, &self.keys, &[Listed::Live]).await?);
             queues.push(self.keys.clone());
             queues.sort_unstable_by(|one, other| one.name().cmp(other.name()));
             queues.dedup();
@@ -68,12 +63,13 @@ impl Engine {
                 return Ok(false);
             }
         }
-        Ok(true)
+        // A program that does not register may have added jobs to a route that had retired.
+        Ok(self.state.options.routing.is_none() || revive(&link, &self.keys).await? == 0)
     }
 
     /// Say once per run that only jobs of others keep it from ending.
     fn tell_of_route(&mut self, keys: &Keys) {
-        let is_served = |state: &LaneState| state.lane.keys == *keys && !state.lane.is_foreign();
+        let is_served = |state: &LaneState| state.lane.keys == *keys && state.lane.is_served();
         if !self.told_of_route && !self.lanes.iter().any(is_served) {
             self.told_of_route = true;
             let text =

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::task::AbortHandle;
+
 use super::scan_rest::ScanRest;
 use crate::error::Error;
 use crate::outage::Outage;
@@ -30,8 +32,8 @@ pub struct LaneState {
     pub rest: ScanRest,
     /// It was checked that the queue can be used.
     pub checked: bool,
-    /// The tasks beside the engine's loop run.
-    pub timers_started: bool,
+    /// The tasks beside the engine's loop, while they run.
+    pub timers: Option<Vec<AbortHandle>>,
     outage: Outage,
     /// Redis refuses the keys of this queue: it is left out until then, the next time for so long.
     refused_until: Option<Instant>,
@@ -52,7 +54,7 @@ impl LaneState {
             coming: 0,
             rest: ScanRest::default(),
             checked: false,
-            timers_started: false,
+            timers: None,
             outage: Outage::default(),
             refused_until: None,
             next_refusal: refusal,
@@ -70,7 +72,7 @@ impl LaneState {
 
     /// Whether the worker must not, or cannot, look at this queue now.
     pub fn is_left_out(&self) -> bool {
-        self.lane.is_foreign() || self.refused_until().is_some()
+        !self.lane.is_served() || self.refused_until().is_some()
     }
 
     /// Whether the worker may take further jobs here, not only for slots that become free.
@@ -84,6 +86,11 @@ impl LaneState {
         if count > 0 && self.share.is_full() {
             self.outlook.look_again();
         }
+    }
+
+    /// Whether something of this queue is in hand or on its way.
+    pub fn is_occupied(&self) -> bool {
+        self.in_hand + self.leaving + self.coming > 0 || !self.lost_replies.is_empty() || self.outlook.has_popped()
     }
 
     /// How many more jobs of this queue there may be.

@@ -23,7 +23,7 @@
 //! A worker serves one lane per queue (`lanes/mod.rs`), most workers a single one. With several lanes:
 //!
 //! - A turn is one fetch, alone or with a finish call. `engine/turn_taking.rs` gives the turns, opens lanes that were
-//!   offered and starts their timers, and leaves out lanes that Redis refuses.
+//!   offered and starts their timers, closes those of routes that have retired, and leaves out lanes that Redis refuses.
 //! - Outcomes are grouped by lane, with one finish call each (`engine/batching.rs`). A call fetches only if the next turn is
 //!   that of its own lane; a fetch from another lane goes beside it.
 //! - One BZPOPMIN waits for the markers of all lanes (`engine/markers.rs`, `fetch/outlook.rs`).
@@ -85,6 +85,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         in_flight: InFlight::default(),
         lanes: Vec::new(),
         lane_changes: None,
+        closes_lanes: false,
         turns: Turns::default(),
         alone_lane: None,
         looked_at: 0,
@@ -139,6 +140,8 @@ struct Engine {
     lanes: Vec<LaneState>,
     /// The changes of the worker's lanes that this engine has seen.
     lane_changes: Option<usize>,
+    /// Lanes that nobody uses any more are not closed yet.
+    closes_lanes: bool,
     turns: Turns,
     tasks: JoinSet<()>,
     /// The server refused a fetch: the next one is sent after this moment.

@@ -6,9 +6,9 @@ use super::background::report_stalled;
 use super::MAX_WAIT;
 use crate::clock::now_ms;
 use crate::connection::Link;
-use crate::protocol::route::{queue_of, RouteEntry};
+use crate::protocol::route::queue_of;
 use crate::timers::route_keeper::{self, RouteKeeper, RouteNews};
-use crate::timers::route_registry::{remove_profile, Found, RouteRegistry};
+use crate::timers::route_registry::{remove_profile, RouteChange, RouteRegistry};
 use crate::worker::lanes::LaneSpec;
 use crate::worker::listeners::Event;
 use crate::worker::state::WorkerState;
@@ -22,14 +22,14 @@ pub fn registry(state: &WorkerState, link: &Link) -> Option<RouteRegistry> {
 /// Open lanes for the routes that exist, before the first fetch: a run must not end because its routes are not known yet.
 pub async fn open(state: &WorkerState, registry: Option<&mut RouteRegistry>) {
     let Some(registry) = registry else { return };
-    if let Err(error) = registry.look(&mut |found| note(state, found), &mut |text| state.error(text)).await {
+    if let Err(error) = registry.look(&mut |change| note(state, change), &mut |text| state.error(text)).await {
         state.error(format!("could not look for routes: {error}"));
     }
 }
 
-/// Open lanes for new routes until dropped.
+/// Open lanes for new routes, and close those of retired ones, until dropped.
 pub async fn watch(state: Arc<WorkerState>, registry: RouteRegistry) {
-    registry.run(|found| note(&state, found), |text| state.error(text)).await;
+    registry.run(|change| note(&state, change), |text| state.error(text)).await;
 }
 
 /// Look after the routes until dropped.
@@ -62,22 +62,21 @@ pub async fn leave(state: &WorkerState, link: &Link) {
     }
 }
 
-fn note(state: &WorkerState, found: Found) {
-    match found {
-        Found::Route(entry) => offer(state, &entry),
-        Found::Others(slugs) => {
-            let queues: Vec<String> = slugs.iter().map(|slug| queue_of(state.keys.name(), slug)).collect();
+fn note(state: &WorkerState, change: RouteChange) {
+    let queue = |slug: &str| queue_of(state.keys.name(), slug);
+    match change {
+        RouteChange::Found(entry) => {
+            if let Err(error) = state.offer_lane(&LaneSpec::new(queue(&entry.target.slug()), entry.target.tier())) {
+                state.error(error.to_string());
+            }
+        }
+        RouteChange::Retired(slug) => state.withdraw_lane(&queue(&slug)),
+        RouteChange::Others(slugs) => {
+            let queues: Vec<String> = slugs.iter().map(|slug| queue(slug)).collect();
             for lane in state.lanes.all() {
                 lane.set_foreign(queues.iter().any(|queue| queue == lane.queue()));
             }
             state.wake.notify_one();
         }
-    }
-}
-
-fn offer(state: &WorkerState, entry: &RouteEntry) {
-    let queue = queue_of(state.keys.name(), &entry.target.slug());
-    if let Err(error) = state.offer_lane(&LaneSpec::new(queue, entry.target.tier())) {
-        state.error(error.to_string());
     }
 }

@@ -1,6 +1,7 @@
 //! Which lanes there are, and whose turn it is.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 
@@ -15,16 +16,28 @@ use crate::worker::finish::Finisher;
 use crate::worker::rights;
 
 impl Engine {
-    /// Open the lanes that were offered, and start the timers of those that are in use.
+    /// Open the lanes that were offered, and start the timers of those that are in use. Close those that are not used any more.
     pub(super) fn open_lanes(&mut self) {
         let changes = self.state.lanes.changes();
         if self.lane_changes.replace(changes) == Some(changes) {
+            if self.closes_lanes {
+                self.close_lanes();
+            }
             return;
         }
-        for lane in self.state.lanes.all().into_iter().skip(self.lanes.len()) {
+        for lane in self.state.lanes.all() {
+            let known = self.lanes.get_mut(lane.position);
+            if known.as_ref().is_some_and(|state| Arc::ptr_eq(&state.lane, &lane)) {
+                continue;
+            }
             let finisher = Finisher { link: self.link.clone(), lane: lane.clone(), state: self.state.clone() };
-            self.lanes.push(LaneState::new(lane, finisher, self.state.options.run_retry_delay));
+            let opened = LaneState::new(lane, finisher, self.state.options.run_retry_delay);
+            match known {
+                Some(closed) => *closed = opened,
+                None => self.lanes.push(opened),
+            }
         }
+        self.close_lanes();
         if self.has_several_lanes() {
             // Nothing is claimed ahead any more.
             self.state.give_back(self.state.ready_queue.withdraw_claims());
@@ -35,8 +48,28 @@ impl Engine {
     /// Start the timers of a lane, if its queue can be used and is known to be used: a timer may create keys.
     pub(super) fn start_timers(&mut self, position: usize) {
         let state = &mut self.lanes[position];
-        if state.checked && state.lane.is_registered() && !std::mem::replace(&mut state.timers_started, true) {
-            background::start_lane(&mut self.tasks, &self.state, &self.link, &self.subscriber, &state.lane);
+        if state.checked && state.lane.is_registered() && state.timers.is_none() {
+            let (tasks, subscriber) = (&mut self.tasks, &self.subscriber);
+            state.timers = Some(background::start_lane(tasks, &self.state, &self.link, subscriber, &state.lane));
+        }
+    }
+
+    /// Stop the timers of lanes whose queues nobody uses any more. The position of one that is not served is then free for another.
+    /// One with a job in hand, a marker that was popped, or in a wait for markers that is not over comes later.
+    fn close_lanes(&mut self) {
+        self.closes_lanes = false;
+        for state in &mut self.lanes {
+            let is_used = state.lane.is_registered();
+            if is_used || (state.timers.is_none() && (state.lane.is_served() || state.lane.is_closed())) {
+                continue;
+            }
+            let waits = !state.lane.is_served() && self.waiter.is_waiting();
+            if waits || state.is_occupied() {
+                self.closes_lanes = true;
+                continue;
+            }
+            state.timers.take().into_iter().flatten().for_each(|timer| timer.abort());
+            self.state.lanes.close(&state.lane);
         }
     }
 

@@ -32,6 +32,10 @@ pub struct Lane {
     /// Jobs of fetches that were decided before this moment must not start any more.
     withdrawn_at: Mutex<Option<Instant>>,
     registered: AtomicBool,
+    /// It is served also while nobody is known to use it.
+    standing: bool,
+    /// The engine has nothing of it any more: another queue may have its position.
+    closed: AtomicBool,
     /// A message says that jobs wait here.
     hinted: AtomicBool,
     /// The registry of routes has another target under the name of this queue.
@@ -54,6 +58,8 @@ impl Lane {
             limiting: AtomicUsize::new(0),
             withdrawn_at: Mutex::default(),
             registered: AtomicBool::new(spec.registered),
+            standing: !spec.registered,
+            closed: AtomicBool::new(false),
             hinted: AtomicBool::new(false),
             foreign: AtomicBool::new(false),
         }
@@ -86,6 +92,7 @@ impl Lane {
 
     /// Somebody uses the queue. True for the first caller.
     pub fn register(&self) -> bool {
+        self.closed.store(false, Ordering::Release);
         !self.registered.swap(true, Ordering::AcqRel)
     }
 
@@ -94,10 +101,25 @@ impl Lane {
         self.foreign.store(foreign, Ordering::Release);
     }
 
-    /// Whether nothing may be fetched here, since the jobs are for another target.
+    /// Nobody uses the queue any more. True for the first caller.
+    pub(super) fn withdraw_registration(&self) -> bool {
+        self.registered.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether the worker serves the queue.
     #[must_use]
-    pub fn is_foreign(&self) -> bool {
-        self.foreign.load(Ordering::Acquire)
+    pub fn is_served(&self) -> bool {
+        (self.standing || self.is_registered()) && !self.foreign.load(Ordering::Acquire)
+    }
+
+    /// Whether another queue may have its position.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
     }
 
     /// Jobs wait here: look for them in the next turn.

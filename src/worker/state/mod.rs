@@ -111,6 +111,13 @@ impl WorkerState {
         Ok(())
     }
 
+    /// Nobody uses this queue any more. The engine closes its lane when it has no job of it in hand.
+    pub fn withdraw_lane(&self, queue: &str) {
+        if self.lanes.withdraw(queue) {
+            self.wake.notify_one();
+        }
+    }
+
     /// Fetch nothing of a queue for that many ms, and start no job of it that was fetched up to now. A limit that all queues
     /// share holds for all of them.
     pub fn limit(&self, ms: i64, queue: &str) {
