@@ -109,7 +109,7 @@ class CoreQueue:
     def remove_deduplication_key(self, id: str, deduplication_id: str) -> Pending[bool]: ...
     def remove_unprocessed_children(self, id: str) -> Pending[None]: ...
     def obliterate(self, force: bool, count: int) -> Pending[None]:
-        """Remove the queue, which must be paused."""
+        """Remove the queue, which must be paused. A route gives up its place in the registry of its base."""
     def upsert_job_scheduler(
         self,
         id: str,
@@ -129,6 +129,10 @@ class CoreQueue:
             InvalidOptionError: the pattern or the time zone cannot be read; raised by this call itself.
         """
     def remove_job_scheduler(self, id: str, oldest_stem: str | None = None) -> Pending[bool]: ...
+    def route_names(self, retired: bool) -> Pending[list[str]]:
+        """Return the names of the registered routes; ``retired``: and of those that have retired."""
+    def count_in_routes(self, types: Sequence[str]) -> Pending[list[int]]:
+        """Return the jobs of each state in all routes together, also in those that have retired."""
     def route_status(self) -> Pending[str]:
         """Return the routes as JSON: a list of [queue, target with its fallback, waiting, age of the oldest or null, workers]."""
     def rate_limit(self, expire_ms: int) -> Pending[None]: ...

@@ -39,9 +39,6 @@ class QueueAdministration(QueueLimits[JobT]):
         Its routes are paused, too: first the queue, then each route. After an error call it again for the others. A
         route that is registered later begins paused.
         """
-        await self._pause()
-
-    async def _pause(self) -> None:
         await reply(self.core.pause())
         await replies([route.pause() for route in await self._route_cores()])
         self.emit("paused")
@@ -165,7 +162,9 @@ class QueueAdministration(QueueLimits[JobT]):
             await drain_revived([self.core, *routes], delayed=delayed)
 
     @operation
-    async def clean(self, grace: Duration, limit: int, type: CleanableState = "completed") -> list[str]:
+    async def clean(
+        self, grace: Duration, limit: int, type: CleanableState = "completed", *, routes: bool = False
+    ) -> list[str]:
         """Remove old jobs of a state.
 
         Active jobs are removed only if no worker holds their lock, a scheduler's next job never.
@@ -175,9 +174,11 @@ class QueueAdministration(QueueLimits[JobT]):
                 added.
             limit: how many jobs to check, oldest first; 0 is all of them.
             type: completed, failed, wait (or waiting), active, paused, prioritized or delayed.
+            routes: True cleans all routes of the queue as well, also those that have retired. The limit is for each of them.
 
         Returns:
-            The ids of the removed jobs.
+            The ids of the removed jobs: first those of this queue, then those of its routes, by the name of the route. Two queues
+            may have the same ids.
 
         Raises:
             InvalidOptionError: there is no such state.
@@ -189,13 +190,20 @@ class QueueAdministration(QueueLimits[JobT]):
         if type not in _CLEANABLE:
             raise InvalidOptionError(f"There are no {type!r} jobs to clean.{nearest(str(type), _CLEANABLE)}")
         cutoff = now_ms() - checks.milliseconds("grace", grace)
-        ids = await reply(self.core.clean(type, cutoff, checks.at_least(0)("limit", limit) or None))
+        most = checks.at_least(0)("limit", limit) or None
+        with_routes = checks.boolean("routes", routes)
+        of_routes = await self._route_cores(retired=True) if with_routes else []
+        ids = await reply(self.core.clean(type, cutoff, most))
+        for cleaned in await replies([route.clean(type, cutoff, most) for route in of_routes]):
+            ids += cleaned
         self.emit("cleaned", ids, "wait" if type == "waiting" else type)
         return ids
 
     @operation
     async def obliterate(self, *, force: bool = False, count: int = _DEFAULT_COUNT) -> None:
         """Pause the queue and remove it from Redis, with all its jobs and all its routes.
+
+        On the queue that `route` has returned it removes this route, and its place is free for another one.
 
         Args:
             force: also if jobs are active.
@@ -205,12 +213,19 @@ class QueueAdministration(QueueLimits[JobT]):
             BullrushError: jobs are active and ``force`` is not set; nothing was removed, and the queue stays paused.
         """
         most = checks.at_least(1)("count", count)
-        await self._pause()
-        routes = await self._route_cores()
+        await self._registered(retired=True)  # before anything is written: an error about the registry
+        # Not by the core of this handle, which would register a route that is to be removed.
+        await reply(self._core_of(self._name).pause())
+        live, cores = await self._registered(), await self._cores_by_route(retired=True)
+        routes = [*cores.values()]
+        await replies([cores[name].pause() for name in live if name in cores])
+        self.emit("paused")
         if routes and not force:
             active = await replies([core.get_counts(["active"]) for core in (self.core, *routes)])
             if any(map(sum, active)):
                 raise BullrushError("Cannot obliterate queue with active jobs")
+        # Not before: a retired route that is paused comes back.
+        await replies([core.pause() for name, core in cores.items() if name not in live])
         # The queue goes last, with the registry: after an error the rest can be found.
         await replies([route.obliterate(force, most) for route in routes])
         await reply(self.core.obliterate(force, most))

@@ -166,12 +166,12 @@ class QueueGetters(QueueProfiles, Generic[JobT]):
 
         Args:
             *types: the states; all by default.
-            routes: True adds the jobs of all routes of the queue.
+            routes: True adds the jobs of all routes of the queue, also of those that have retired.
         """
         counts = await self._counts(types)
         if checks.boolean("routes", routes):
-            for of_route in await replies([core.get_counts(_keys(list(counts))) for core in await self._route_cores()]):
-                counts = {state: counts[state] + more for state, more in zip(counts, of_route, strict=True)}
+            of_routes = await reply(self.core.count_in_routes(_keys(list(counts))))
+            counts = {state: counts[state] + more for state, more in zip(counts, of_routes, strict=True)}
         return counts
 
     @operation

@@ -62,7 +62,7 @@ class QueueMonitoring(QueueGetters[JobT]):
         return len(await self._workers())
 
     async def _workers(self) -> list[dict[str, str]]:
-        return await self._clients(("", ":w:"), [self.name, *await self._registered()])
+        return await self._clients(("", ":w:"), [self.name, *await self._registered(retired=True)])
 
     @operation
     async def get_queue_events(self) -> list[dict[str, str]]:
@@ -126,18 +126,26 @@ class QueueMonitoring(QueueGetters[JobT]):
             labels: further labels for every line, such as ``{"env": "prod"}``.
             oldest_job: True adds ``bullmq_oldest_due_job_age_seconds``: for how long the oldest job that is due has
                 waited, 0 if none is. It costs two round trips, also per route.
-            routes: True adds the lines of each route of the queue, with its name as ``queue``. A queue may have 256.
+            routes: True adds the lines of each route of the queue, with its name as ``queue``. A queue may have 256 that are in
+                use, and any number that have retired and still have finished jobs.
 
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.
         """
         _, further = prometheus_labels(self.name, labels)
-        cores = {self.name: self.core, **(await self._cores_by_route() if checks.boolean("routes", routes) else {})}
+        cores = {self.name: self.core}
+        if checks.boolean("routes", routes):
+            cores |= await self._cores_by_route(retired=True)
+        counted = dict(zip(cores, await self._counts_of(cores.values()), strict=True))
+        if len(cores) > 1:
+            live = {self.name, *await self._registered()}
+            cores = {name: core for name, core in cores.items() if name in live or any(counted[name].values())}
         queues = {name: prometheus_labels(name, None)[0] for name in cores}
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]
-        for queue, counts in zip(queues.values(), await self._counts_of(cores.values()), strict=True):
+        for name, queue in queues.items():
             lines += [
-                f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}' for state, count in counts.items()
+                f'bullmq_job_count{{{queue}, state="{state}"{further}}} {count}'
+                for state, count in counted[name].items()
             ]
         kinds = ("completed", "failed")
         keys = [to_key(self.prefix, name, f"metrics:{kind}") for kind in kinds for name in cores]

@@ -9,7 +9,7 @@ use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
 use crate::queue::rights::missing_rights;
-use crate::queue::routes::route_status;
+use crate::queue::routes::{count_in_routes, route_status, routes, Listed};
 use crate::scripts::inspect;
 
 #[pymethods]
@@ -52,6 +52,22 @@ impl CoreQueue {
     fn missing_rights(&self, commands: Vec<String>) -> Pending {
         self.start_unchecked(move |queue| async move {
             Ok(Output::Texts(missing_rights(queue.link(), queue.keys(), &commands).await?))
+        })
+    }
+
+    /// The names of the registered routes, and of those that have retired.
+    fn route_names(&self, retired: bool) -> Pending {
+        self.start(move |queue| async move {
+            let lists: &[Listed] = if retired { &[Listed::Live, Listed::Retired] } else { &[Listed::Live] };
+            let routes = routes(queue.link(), queue.keys(), lists).await?;
+            Ok(Output::Texts(routes.iter().map(|route| route.name().to_owned()).collect()))
+        })
+    }
+
+    /// The jobs of each of these states in all routes together.
+    fn count_in_routes(&self, types: Vec<String>) -> Pending {
+        self.start(|queue| async move {
+            Ok(Output::Numbers(count_in_routes(queue.link(), queue.keys(), &texts(&types)).await?))
         })
     }
 

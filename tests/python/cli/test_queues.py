@@ -163,6 +163,15 @@ def test_clean_removes_old_jobs_of_a_state(run: Callable, worked: Queue) -> None
     assert run("clean", worked.name, "--yes").out == f"1 job removed from {worked.name}.\n"
 
 
+def test_clean_removes_old_jobs_of_routes_if_it_is_asked_to(run: Callable, queue: Queue, redis_url: str) -> None:
+    target = {"server": "pod-1"}
+    queue.add("x", target=target)
+    with Worker(queue.name, lambda job: None, url=redis_url, profile=target) as worker:
+        worker.run(until="empty")
+    assert run("clean", queue.name, "--yes", "--json").json["removed"] == []
+    assert run("clean", queue.name, "--routes", "--yes").out == f"1 job removed from {queue.name} and its routes.\n"
+
+
 def test_obliterate_removes_the_queue_but_not_under_running_jobs(run: Callable, worked: Queue, redis_url: str) -> None:
     with Worker(worked.name, None, url=redis_url) as worker:
         job = worker.get_next_job("token")

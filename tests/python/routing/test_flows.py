@@ -72,7 +72,7 @@ def test_a_flow_with_a_route_that_another_target_has_adds_no_job(
     ]
     with pytest.raises(RouteCollisionError):
         flows.add({"name": "root", "queue_name": queue.name, "children": children})
-    assert [key for key in keys(redis, queue) if not key.endswith(("ext:routes", "ext:rver"))] == []
+    assert [key for key in keys(redis, queue) if not key.endswith(("ext:routes", "ext:rseen", "ext:rver"))] == []
 
 
 def test_a_flow_of_a_queue_with_256_routes_adds_no_job(flows: FlowProducer, queue: Queue, redis: Redis) -> None:
@@ -80,7 +80,7 @@ def test_a_flow_of_a_queue_with_256_routes_adds_no_job(flows: FlowProducer, queu
     redis.hset(f"bull:{queue.name}:ext:routes", mapping=full)
     with pytest.raises(RouteLimitError):
         flows.add_bulk([{"name": "a", "queue_name": queue.name, "opts": {"target": GPU}}])
-    assert keys(redis, queue) == [f"bull:{queue.name}:ext:routes"]
+    assert sorted(keys(redis, queue)) == [f"bull:{queue.name}:ext:{name}" for name in ("routes", "rseen")]
 
 
 def test_a_scheduler_with_a_target_belongs_to_the_route(queue: Queue, redis: Redis, redis_url: str) -> None:

@@ -25,20 +25,26 @@ _DEEPEST: Final = 20
 class QueueRoutes(RoutedHandle):
     """A queue that speaks for its routes."""
 
-    async def _registered(self) -> list[str]:
-        """Return the names of the routes that are registered with this queue."""
-        [flat] = await reply(self.core.commands([["HGETALL", self.to_key("ext:routes")]]))
-        names = [f"{self._name}~{slug.decode(errors='replace')}" for slug in flat[::2]]
-        return [name for name in sorted(names) if is_queue_name(name)]
+    async def _registered(self, *, retired: bool = False) -> list[str]:
+        """Return the names of the registered routes of this queue.
 
-    async def _route_cores(self) -> list[CoreQueue]:
-        """Return the registered routes. A call on these goes to all of them at the same time."""
-        return [*(await self._cores_by_route()).values()]
+        Args:
+            retired: True adds those that have retired, which may have finished jobs.
+        """
+        return [name for name in await reply(self.core.route_names(retired)) if is_queue_name(name)]
 
-    async def _cores_by_route(self) -> dict[str, CoreQueue]:
+    async def _route_cores(self, *, retired: bool = False) -> list[CoreQueue]:
+        """Return the registered routes; see `_registered`. A call on these goes to all of them at the same time."""
+        return [*(await self._cores_by_route(retired=retired)).values()]
+
+    async def _cores_by_route(self, *, retired: bool = False) -> dict[str, CoreQueue]:
         """Return the registered routes by their names; see `_route_cores`."""
+        return {name: self._core_of(name) for name in await self._registered(retired=retired)}
+
+    def _core_of(self, route: str) -> CoreQueue:
+        """Return a route, or this queue, by its name. No call on it registers a route."""
         settings: CoreSettings = {**self._core_settings, "skip_metas_update": True}
-        return {name: CoreQueue(self._url, self._prefix, name, **settings) for name in await self._registered()}
+        return CoreQueue(self._url, self._prefix, route, **settings)
 
 
 async def replies(pending: Iterable[Pending[T]]) -> list[T]:

@@ -9,16 +9,15 @@ if TYPE_CHECKING:
 
 
 def queues_of(queue: Queue, routes: bool = True) -> list[str]:
-    """Return the name of a queue, then the names of its registered routes.
+    """Return the name of a queue, then the names of its routes, also of those that have retired: what was counted in them still counts.
 
     Args:
         queue: the base queue.
         routes: False returns the queue alone.
 
     Redis:
-        One HKEYS.
+        HGETALL of both lists of routes, in one round trip.
     """
     if not routes:
         return [queue.name]
-    (slugs,) = queue.core.commands([["HKEYS", queue.to_key("ext:routes")]]).wait()
-    return [queue.name, *sorted(f"{queue.name}~{slug.decode()}" for slug in slugs)]
+    return [queue.name, *queue.core.route_names(retired=True).wait()]
