@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from redis import Redis
 
@@ -18,7 +19,7 @@ def test_a_worker_that_takes_no_further_job_leaves_its_slot_to_one_that_waits(
     begun: list[str] = []
     may_end = threading.Event()
 
-    def handle(job):
+    def handle(job: Any) -> None:
         begun.append(job.name)
         may_end.wait(60)
 
@@ -42,7 +43,7 @@ def test_a_worker_takes_a_slot_again_that_nobody_else_takes(
     queue.set_global_concurrency(2)
     lock, running, most = threading.Lock(), [0], [0]
 
-    def handle(job):
+    def handle(job: Any) -> None:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
