@@ -30,10 +30,8 @@ if priority > 0 then
   place = { ids = { id }, key = P .. 'prioritized', scores = { priority * 4294967296 } }
 end
 if leave_active(P, id, token, code, place, {}, {}) == 0 then
-  if place.push then
-    local _, blocked = get_target(P, settings)
-    add_marker(P, blocked)
-  end
+  local _, blocked = get_target(P, settings)
+  add_marker(P, blocked)
   call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'waiting', 'jobId', id,
     'prev', 'active')
   drop_lock(P, id, token)

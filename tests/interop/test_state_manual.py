@@ -103,6 +103,15 @@ def test_moves_of_a_running_job(pair):
     assert pair.move_to_waiting_children("3", "t1") is False
 
 
+@pytest.mark.parametrize("priority", [0, 2])
+def test_a_job_that_moves_itself_to_wait_wakes_a_worker_of_ours_also_if_it_is_prioritized(pair, priority):
+    pair.add("work", {"n": 1}, priority=priority)
+    pair.fetch("t1")
+    pair.command("DEL", "{P}marker")
+    pair.move_to_wait("1", "t1")
+    assert "marker" in pair.states()[1]
+
+
 def test_jobs_of_a_worker_that_stopped_renewing_locks_come_back(pair):
     pair.add_bulk([{"name": "work", "data": n} for n in range(3)])
     pair.fetch_many(3, "t1")

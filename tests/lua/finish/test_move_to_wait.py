@@ -32,12 +32,27 @@ def test_a_job_given_back_is_next_and_no_attempt_is_counted(run, active, add, cl
     assert events(queue)[-1] == "waiting 1 active"
 
 
-def test_a_prioritized_job_goes_before_its_priority_and_sets_no_marker(run, active, add, client, queue, dump):
+def test_a_prioritized_job_goes_before_its_priority(run, active, add, queue, dump):
     active(queue, priority=3)
     add(queue, "other", priority=3)
-    client.delete(f"bull:{queue}:marker")
     run(SCRIPT, queue, "1", "t")
     assert [job for job, _ in dump(queue)["prioritized"]] == ["1", "2"]
+
+
+@pytest.mark.parametrize("priority", [0, 3])
+def test_a_job_given_back_wakes_a_worker(run, active, client, queue, dump, priority):
+    active(queue, priority=priority)
+    client.delete(f"bull:{queue}:marker")
+    run(SCRIPT, queue, "1", "t")
+    assert dump(queue)["marker"] == [("0", 0)]
+
+
+@pytest.mark.parametrize("priority", [0, 3])
+def test_at_the_global_concurrency_no_worker_is_woken(run, active, client, queue, dump, priority):
+    active(queue, 2, priority=priority)
+    client.hset(f"bull:{queue}:meta", "concurrency", 1)
+    client.delete(f"bull:{queue}:marker")
+    run(SCRIPT, queue, "1", "t")
     assert "marker" not in dump(queue)
 
 
