@@ -15,8 +15,10 @@ const FORGETS_MARKERS: bool = cfg!(feature = "planted-lost-wake-up");
 
 /// Longest sleep while rate limited: the limit may be removed by hand.
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
-/// Markers per wait. With more lanes, the waits take turns and are shorter.
-const MOST_MARKERS: usize = 64;
+/// A wait for more markers than this costs the server as much as some fetches: half a microsecond per marker.
+const FEW_MARKERS: usize = 64;
+/// So a worker that is woken again and again waits for all of many markers only so often, and for a few of them in between.
+const ALL_AGAIN: Duration = Duration::from_millis(50);
 /// How often a worker looks at the markers of its queues that had no jobs, while it waits for none.
 const GLANCE: Duration = Duration::from_millis(500);
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
@@ -130,24 +132,32 @@ impl Engine {
         }
     }
 
-    /// What to wait for next: the lanes that may be served. `None`: there is no such lane.
+    /// What to wait for next: the lanes that may be served, or a few of them for a moment. `None`: there is no such lane.
     ///
     /// BZPOPMIN prefers the first key, so the order changes with each wait, within each tier. A pending wait does not
     /// change: it goes on for at most [`LONGEST_WAIT`] if there may be other lanes.
     pub(super) fn watch(&mut self) -> Option<Watch> {
         let count = self.lanes.len();
         let from = self.watched_from % count.max(1);
-        self.watched_from = from + if count > MOST_MARKERS { MOST_MARKERS } else { 1 };
         let now = Instant::now();
         let rests = |state: &LaneState| count == 1 && state.in_hand > 0 && state.share.rests_until(now).is_some();
         let open = |position: usize| Some(&self.lanes[position]).filter(|state| state.may_grow() && !rests(state));
         let mut lanes: Vec<_> = (from..count).chain(0..from).filter_map(open).map(|state| state.lane.clone()).collect();
-        let waits = lanes.len().div_ceil(MOST_MARKERS);
-        lanes.truncate(MOST_MARKERS);
-        lanes.sort_by_key(|lane| lane.tier);
         let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };
-        let timeout = self.state.options.drain_delay / u32::try_from(waits.max(1)).unwrap_or(1);
-        let mut timeout = jittered(timeout.min(most));
+        let mut timeout = jittered(self.state.options.drain_delay.min(most));
+        let early = self.waited_for_all.and_then(|at| ALL_AGAIN.checked_sub(at.elapsed()));
+        match early.filter(|_| lanes.len() > FEW_MARKERS) {
+            Some(rest) => {
+                lanes.truncate(FEW_MARKERS);
+                timeout = timeout.min(rest.max(SHORTEST_WAIT));
+                self.watched_from = from + FEW_MARKERS;
+            }
+            None => {
+                self.waited_for_all = Some(Instant::now());
+                self.watched_from = from + 1;
+            }
+        }
+        lanes.sort_by_key(|lane| lane.tier);
         // Then the marker of a queue that is not scanned now is waited for again.
         if let Some(end) = self.lanes.iter().filter_map(|state| state.rest.until()).min() {
             timeout = timeout.min(end.saturating_duration_since(Instant::now()).max(SHORTEST_WAIT));

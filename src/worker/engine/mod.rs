@@ -90,6 +90,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         alone_lane: None,
         looked_at: 0,
         watched_from: 0,
+        waited_for_all: None,
         glanced: Instant::now(),
         waited_after: None,
         undrained: None,
@@ -160,6 +161,8 @@ struct Engine {
     waited_after: Option<u64>,
     /// Where the next wait for markers begins.
     watched_from: usize,
+    /// When the last wait for the markers of all lanes began.
+    waited_for_all: Option<Instant>,
     /// A queue that was not drained at the last look.
     undrained: Option<Keys>,
     /// It was told that the run waits for jobs that this worker does not take.
