@@ -1,5 +1,7 @@
 //! A connection for commands that block, used by one caller.
 
+use std::future::{self, Future};
+use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,13 +26,16 @@ const GRACE: Duration = Duration::from_secs(2);
 const PART: Duration = Duration::from_secs(3);
 /// Pause after a wait that ended far too early without a marker: the server's clock was set forward, or it does not wait at all.
 const TOO_EARLY: Duration = Duration::from_millis(100);
+/// How long an ended wait may take to read what the server had sent before: a server that does not answer must not keep its user.
+const END: Duration = Duration::from_secs(1);
 /// Redis before 7.0.8 reads a shorter time as "forever".
 const SHORTEST: Duration = Duration::from_millis(2);
 
 /// A socket that waits in `BZPOPMIN` or `XREAD`.
 ///
-/// A wait is given up by closing the socket: a server that still waits would pop a marker that nobody gets. So the pending future
-/// owns the connection, and dropping it closes the connection.
+/// A server that waits for a socket which nobody reads would pop a marker that nobody gets. So a wait for markers is ended by closing
+/// the write side of the socket and reading to its end: a marker that was popped before comes then. The pending future owns the
+/// connection, and dropping it closes the connection at once.
 pub struct BlockingLink {
     endpoint: Arc<Endpoint>,
     client_name: Option<String>,
@@ -96,34 +101,49 @@ impl BlockingLink {
         self.generation
     }
 
-    /// Waits for a marker, and returns its member and score; `None` after `timeout`.
+    /// Waits for a marker, and returns its member and score; `None` after `timeout`, or when the wait was `ended`.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`].
-    pub async fn wait_marker(&mut self, key: &str, timeout: Duration) -> Result<Option<(String, f64)>> {
-        let popped = self.wait_markers(&[key], timeout).await?;
+    pub async fn wait_marker(
+        &mut self,
+        key: &str,
+        timeout: Duration,
+        ended: impl Future<Output = ()>,
+    ) -> Result<Option<(String, f64)>> {
+        let popped = self.wait_markers(&[key], timeout, ended).await?;
         Ok(popped.map(|(_, member, score)| (member, score)))
     }
 
     /// Waits for a marker of several queues, the first one preferred, and returns its key, member and score; `None`
-    /// after `timeout`.
+    /// after `timeout`, or when the wait was `ended`. The connection is closed then, and a marker that was popped before is
+    /// returned.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`]. The server refuses all keys if it refuses one.
-    pub async fn wait_markers(&mut self, keys: &[&str], timeout: Duration) -> Result<Option<(String, String, f64)>> {
+    pub async fn wait_markers(
+        &mut self,
+        keys: &[&str],
+        timeout: Duration,
+        ended: impl Future<Output = ()>,
+    ) -> Result<Option<(String, String, f64)>> {
         let end = Instant::now() + timeout;
+        let mut ended = pin!(ended);
         loop {
             let began = Instant::now();
             let part = (end - began).clamp(SHORTEST, PART);
             let mut cmd = redis::cmd("BZPOPMIN");
             cmd.arg(keys).arg(format!("{:.3}", part.as_secs_f64()));
-            let popped = self.wait(&cmd, part, read_marker).await?;
+            let Some(popped) = self.wait_until(&cmd, part, read_marker, ended.as_mut()).await? else { return Ok(None) };
             self.round.turn();
-            if popped.is_some() || Instant::now() + SHORTEST >= end {
+            if popped.is_some() || self.wire.is_none() || Instant::now() + SHORTEST >= end {
                 return Ok(popped);
             }
             if began.elapsed() < part / 2 {
-                tokio::time::sleep(TOO_EARLY.min(end - Instant::now())).await;
+                tokio::select! {
+                    () = ended.as_mut() => return Ok(None),
+                    () = tokio::time::sleep(TOO_EARLY.min(end - Instant::now())) => {}
+                }
             }
         }
     }
@@ -134,18 +154,42 @@ impl BlockingLink {
     /// [`Error::ConnectionLost`] when the socket failed or the reply has another shape; the next call reconnects after the backoff.
     /// [`Error::Server`]; [`Error::Closed`].
     pub async fn wait<T>(&mut self, cmd: &Cmd, timeout: Duration, read: impl FnOnce(Value) -> Result<T>) -> Result<T> {
-        self.connect().await?;
+        let reply = self.wait_until(cmd, timeout, read, pin!(future::pending())).await?;
+        reply.ok_or(Error::Closed)
+    }
+
+    /// The same, but `None` if the wait was `ended` before there was a reply.
+    async fn wait_until<T>(
+        &mut self,
+        cmd: &Cmd,
+        timeout: Duration,
+        read: impl FnOnce(Value) -> Result<T>,
+        mut ended: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Option<T>> {
+        tokio::select! {
+            biased;
+            () = ended.as_mut() => return Ok(None),
+            connected = self.connect() => connected?,
+        }
         let Some(wire) = self.wire.take() else {
             return Err(Error::Closed);
         };
         let lost = |reason: &str| Err(Error::ConnectionLost(format!("Redis at {}: {reason}", self.endpoint)));
-        let reply = tokio::select! {
-            reply = tokio::time::timeout(timeout + GRACE, wire.send(cmd, Proven::Behind)) => reply,
-            now = wire.moved() => return lost(&Ending::Moved(Some(now)).to_string()),
+        let (reply, has_ended) = {
+            let mut call = pin!(wire.send(cmd, Proven::Behind));
+            tokio::select! {
+                reply = tokio::time::timeout(timeout + GRACE, call.as_mut()) => (reply, false),
+                now = wire.moved() => return lost(&Ending::Moved(Some(now)).to_string()),
+                () = ended => {
+                    wire.end_writing();
+                    (tokio::time::timeout(END, call).await, true)
+                }
+            }
         };
         let reply = match reply {
             Ok(Ok(reply)) => reply,
             Ok(Err(NoReply::OutOfStep)) => return lost(OUT_OF_STEP),
+            Ok(Err(_)) | Err(_) if has_ended => return Ok(None),
             Ok(Err(_)) => return lost("the connection was closed during a blocking wait"),
             Err(_) => return lost("no answer to a blocking wait"),
         };
@@ -161,13 +205,13 @@ impl BlockingLink {
                 return lost(&error.to_string())
             }
             Err(Fault::ForCaller(error)) => {
-                self.wire = Some(wire);
+                self.wire = Some(wire).filter(|_| !has_ended);
                 return Err(error);
             }
         };
-        self.wire = Some(wire);
+        self.wire = Some(wire).filter(|_| !has_ended);
         self.pace.reset();
-        Ok(value)
+        Ok(Some(value))
     }
 
     /// Closes the socket; the next call opens another one.

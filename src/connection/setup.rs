@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::connect_error::ConnectError;
 use super::proof::Proofs;
-use super::socket::{self, Address, Meter};
+use super::socket::{self, Address, EndableStream, Meter, WriteEnd};
 use super::wire::{NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
 use crate::error::Error;
@@ -83,6 +83,8 @@ impl Wire {
         let stream = socket::open(address, endpoint.tls(), &meter)
             .await
             .map_err(|error| ConnectError::socket(address, &error))?;
+        let write_end = Arc::new(WriteEnd::default());
+        let stream = EndableStream::new(stream, write_end.clone());
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
             .set_connection_timeout(None)
@@ -99,6 +101,7 @@ impl Wire {
             proven: AtomicBool::new(false),
             conn,
             meter,
+            write_end,
             located: None,
             in_flight: AtomicUsize::new(0),
             given_up_at: AtomicU64::new(0),

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::fault::{describe, inspect, Fault};
 use super::proof::{Proofs, Verdict};
-use super::socket::{Address, Meter};
+use super::socket::{Address, Meter, WriteEnd};
 use super::topology::Located;
 use super::{Proven, ServerInfo};
 
@@ -56,6 +56,7 @@ pub(super) struct Wire {
     pub proven: AtomicBool,
     pub(super) conn: MultiplexedConnection,
     pub(super) meter: Arc<Meter>,
+    pub(super) write_end: Arc<WriteEnd>,
     pub(super) located: Option<Located>,
     pub(super) in_flight: AtomicUsize,
     /// The number of bytes read, plus one, when a caller last gave up a reply.
@@ -112,8 +113,12 @@ impl Wire {
         };
         let proven = async {
             let Some(proof) = &proof else { return Ok(()) };
-            let number = self.conn.clone().send_packed_command(proof.cmd()).await;
-            match proof.judge(&number.map_err(|error| self.no_reply(before, &error))?) {
+            let number = match self.conn.clone().send_packed_command(proof.cmd()).await {
+                // The server closes an ended connection before it answers the proof.
+                Err(_) if self.write_end.is_asked() => return Ok(()),
+                number => number.map_err(|error| self.no_reply(before, &error))?,
+            };
+            match proof.judge(&number) {
                 Verdict::Proven | Verdict::RefusedNow => Ok(()),
                 Verdict::RefusedForEver => {
                     self.proofs.stop();
@@ -173,6 +178,11 @@ impl Wire {
         if let Some(located) = &self.located {
             located.opened_to_writes().await;
         }
+    }
+
+    /// Sends nothing more. The server closes the connection then; what it has sent before can still be read.
+    pub fn end_writing(&self) {
+        self.write_end.ask();
     }
 
     /// Ends the connection; calls in flight get an error.

@@ -3,7 +3,7 @@
 use redis::{Cmd, Value};
 
 use super::call::{is_missing_script, run};
-use super::{eval, lua, Call};
+use super::{eval, eval_all, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, Channel, Keys};
@@ -20,6 +20,19 @@ pub fn is_fanned_out(member: &str) -> bool {
 /// What [`eval`] returns.
 pub async fn sweep_markers(link: &Link, keys: &Keys) -> Result<i64> {
     eval(link, &Call::new(&lua::hint::SWEEP_MARKERS, keys), Retry::Safe, reply::integer).await
+}
+
+/// Wakes another worker of each of these queues for what is left there, by a call per queue in one pipeline. What a queue refuses is
+/// only logged.
+///
+/// # Errors
+/// What [`eval_all`] returns.
+pub async fn wake_another<'a>(link: &Link, queues: impl IntoIterator<Item = &'a Keys>) -> Result<()> {
+    let calls: Vec<Call> = queues.into_iter().map(|keys| Call::new(&lua::hint::WAKE_ANOTHER, keys)).collect();
+    if !calls.is_empty() {
+        log_failures(eval_all(link, &calls, Retry::Safe).await?.iter());
+    }
+    Ok(())
 }
 
 /// Adds to the number of workers that may wake. Returns the number now. Never sent twice.

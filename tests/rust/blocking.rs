@@ -1,9 +1,15 @@
 //! Waiting for the marker without losing one.
 
+use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bullrush::connection::BlockingLink;
 use bullrush::error::Error;
+use bullrush::protocol::Keys;
+use bullrush::worker::fetch::{MarkerWaiter, Watch};
+use bullrush::worker::lanes::Lane;
+use futures_util::FutureExt;
 
 use crate::proxy::Proxy;
 use crate::server::{endpoint, number, run, text, until, Server};
@@ -15,12 +21,61 @@ async fn a_wait_returns_the_lowest_marker_or_nothing() {
     let server = Server::start();
     let link = server.link();
     let mut blocking = BlockingLink::new(server.endpoint(), Some("bull:cQ==".into()));
-    assert_eq!(blocking.wait_marker(KEY, Duration::from_millis(10)).await, Ok(None));
+    assert_eq!(blocking.wait_marker(KEY, Duration::from_millis(10), pending()).await, Ok(None));
     assert!(text(&link, "CLIENT LIST").await.contains("name=bull:cQ=="));
     run(&link, &format!("ZADD {KEY} 1795225891427.25 1 0 0")).await;
-    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
-    let delayed = blocking.wait_marker(KEY, Duration::from_secs(5)).await;
+    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5), pending()).await, Ok(Some(("0".into(), 0.0))));
+    let delayed = blocking.wait_marker(KEY, Duration::from_secs(5), pending()).await;
     assert_eq!(delayed, Ok(Some(("1".into(), 1_795_225_891_427.25))));
+}
+
+#[tokio::test]
+async fn an_ended_wait_takes_no_marker_that_is_set_after_it() {
+    let server = Server::start();
+    let link = server.link();
+    for _ in 0..20 {
+        let mut blocking = BlockingLink::new(server.endpoint(), Some("waiter".into()));
+        let waits = || async { text(&link, "INFO clients").await.contains("blocked_clients:1\r") };
+        let ended = until("it waits", waits);
+        assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(60), ended).await, Ok(None));
+        run(&link, &format!("ZADD {KEY} 0 0")).await;
+        assert_eq!(number(&link, &format!("ZREM {KEY} 0")).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn an_ended_wait_returns_the_marker_that_was_popped_before() {
+    let server = Server::start();
+    let (link, proxy) = (server.link(), Proxy::to(server.port()).await);
+    let blocking = BlockingLink::new(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), None);
+    let lane = Arc::new(Lane::single(Keys::new("bull", "q").unwrap()));
+    let mut waiter = MarkerWaiter::new(blocking, Arc::default());
+    waiter.start_waiting(Watch { lanes: vec![lane], timeout: Duration::from_secs(60) });
+    let blocked =
+        |count| text(&link, "INFO clients").map(move |info| info.contains(&format!("blocked_clients:{count}\r")));
+    until("it waits", || blocked(1)).await;
+    proxy.hold_replies(true);
+    run(&link, &format!("ZADD {KEY} 0 0")).await;
+    until("the reply is on its way", || async { proxy.held() == 1 }).await;
+    let end = async {
+        let clients = || async { text(&link, "INFO clients").await };
+        until("the server has closed", || clients().map(|info| info.contains("connected_clients:1\r"))).await;
+        proxy.hold_replies(false);
+    };
+    let (popped, ()) = tokio::join!(waiter.end(), end);
+    assert_eq!(popped.unwrap().unwrap().map(|marker| marker.member), Some("0".to_owned()));
+}
+
+#[tokio::test]
+async fn a_wait_can_be_ended_although_the_server_does_not_answer() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port()).await;
+    let mut blocking = BlockingLink::new(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), None);
+    blocking.connect().await.unwrap();
+    proxy.swallow(true);
+    let ended = until("it is sent", || async { proxy.swallowed() > 0 });
+    let wait = blocking.wait_marker(KEY, Duration::from_secs(600), ended);
+    assert_eq!(tokio::time::timeout(Duration::from_secs(30), wait).await, Ok(Ok(None)));
 }
 
 #[tokio::test]
@@ -29,12 +84,13 @@ async fn a_cancelled_wait_takes_no_marker() {
     let link = server.link();
     let mut blocking = BlockingLink::new(server.endpoint(), Some("waiter".into()));
     let given_up =
-        tokio::time::timeout(Duration::from_millis(50), blocking.wait_marker(KEY, Duration::from_secs(60))).await;
+        tokio::time::timeout(Duration::from_millis(50), blocking.wait_marker(KEY, Duration::from_secs(60), pending()))
+            .await;
     assert!(given_up.is_err());
     until("the socket is closed", || async { !text(&link, "CLIENT LIST").await.contains("waiter") }).await;
     run(&link, &format!("ZADD {KEY} 0 0")).await;
     assert_eq!(number(&link, &format!("ZCARD {KEY}")).await, 1);
-    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
+    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5), pending()).await, Ok(Some(("0".into(), 0.0))));
 }
 
 #[tokio::test]
@@ -45,11 +101,11 @@ async fn a_connection_that_swallows_everything_is_noticed_and_the_next_wait_reco
     let mut blocking = BlockingLink::new(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), None);
     blocking.connect().await.unwrap();
     proxy.swallow(true);
-    let lost = blocking.wait_marker(KEY, Duration::from_millis(50)).await;
+    let lost = blocking.wait_marker(KEY, Duration::from_millis(50), pending()).await;
     assert!(matches!(lost, Err(Error::ConnectionLost(_))), "{lost:?}");
     proxy.swallow(false);
     run(&link, &format!("ZADD {KEY} 0 0")).await;
-    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
+    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5), pending()).await, Ok(Some(("0".into(), 0.0))));
 }
 
 #[tokio::test]
@@ -57,5 +113,5 @@ async fn a_wait_on_a_closed_link_ends() {
     let server = Server::start();
     let mut blocking = BlockingLink::new(server.endpoint(), None);
     blocking.close();
-    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5)).await, Err(Error::Closed));
+    assert_eq!(blocking.wait_marker(KEY, Duration::from_secs(5), pending()).await, Err(Error::Closed));
 }

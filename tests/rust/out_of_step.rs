@@ -1,5 +1,6 @@
 //! Replies that are lost, doubled or swapped on the way while the connection stays open.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,10 +200,13 @@ async fn a_marker_that_is_the_reply_to_another_call_wakes_nobody() {
         blocking.connect().await.unwrap();
         run(&link, "ZADD marker 0 0").await;
         proxy.disturb(0, disorder);
-        let popped = blocking.wait_marker("marker", Duration::from_secs(5)).await;
+        let popped = blocking.wait_marker("marker", Duration::from_secs(5), pending()).await;
         assert!(matches!(&popped, Err(Error::ConnectionLost(_))), "{disorder:?}: {popped:?}");
         run(&link, "ZADD marker 0 0").await;
-        assert_eq!(blocking.wait_marker("marker", Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
+        assert_eq!(
+            blocking.wait_marker("marker", Duration::from_secs(5), pending()).await,
+            Ok(Some(("0".into(), 0.0)))
+        );
     }
 }
 
@@ -236,7 +240,7 @@ async fn a_user_who_may_not_use_the_proof_works_as_before() {
     assert_eq!(link.generation(), Some(1));
     let mut blocking = BlockingLink::new(link.endpoint().clone(), None);
     run(&observer, "ZADD marker 0 0").await;
-    assert_eq!(blocking.wait_marker("marker", Duration::from_secs(5)).await, Ok(Some(("0".into(), 0.0))));
+    assert_eq!(blocking.wait_marker("marker", Duration::from_secs(5), pending()).await, Ok(Some(("0".into(), 0.0))));
     // It is asked once for each connection.
     let refused = text(&observer, "INFO errorstats").await;
     assert!(refused.contains("errorstat_NOPERM:count=2"), "{refused}");

@@ -26,6 +26,9 @@ struct Mood {
     /// Nothing gets through, but the socket stays open.
     swallow: AtomicBool,
     swallowed: AtomicUsize,
+    /// Replies wait here until this is false again.
+    holds: AtomicBool,
+    held: AtomicUsize,
     cut: Notify,
     /// For each connection, whether nothing gets through any more.
     dead: Mutex<Vec<Arc<AtomicBool>>>,
@@ -59,6 +62,16 @@ impl Proxy {
 
     pub fn swallow(&self, on: bool) {
         self.mood.swallow.store(on, Ordering::SeqCst);
+    }
+
+    /// Replies wait in the proxy until this is called with `false`; then they get through, and what ends a connection after them.
+    pub fn hold_replies(&self, on: bool) {
+        self.mood.holds.store(on, Ordering::SeqCst);
+    }
+
+    /// How many reads of replies were held up so far.
+    pub fn held(&self) -> usize {
+        self.mood.held.load(Ordering::SeqCst)
     }
 
     /// Nothing gets through on the connections that are open now. New ones are relayed.
@@ -107,8 +120,15 @@ async fn relay(client: TcpStream, server: TcpStream, mood: Arc<Mood>) {
     let dead = Arc::new(AtomicBool::new(false));
     mood.dead.lock().unwrap().push(dead.clone());
     let (request, reply) = ([&mood.swallow, &*dead], [&mood.swallow, &mood.mute, &*dead]);
+    // The client may end only its side: the server closes the connection then, after what it has sent.
+    let requests = async {
+        pump(from_client, to_server, &request, &mood, |_, bytes| bytes).await;
+        if request.iter().all(|stop| !stop.load(Ordering::SeqCst)) {
+            std::future::pending::<()>().await;
+        }
+    };
     tokio::select! {
-        () = pump(from_client, to_server, &request, &mood, |_, bytes| bytes) => {}
+        () = requests => {}
         () = pump(from_server, to_client, &reply, &mood, disturbed) => {}
         () = mood.cut.notified() => {}
     }
@@ -123,6 +143,10 @@ async fn pump(
 ) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        if stops.len() > 2 && mood.holds.load(Ordering::SeqCst) {
+            mood.held.fetch_add(1, Ordering::SeqCst);
+            crate::server::until("replies get through", || async { !mood.holds.load(Ordering::SeqCst) }).await;
+        }
         if stops.iter().any(|stop| stop.load(Ordering::SeqCst)) {
             mood.swallowed.fetch_add(1, Ordering::SeqCst);
         } else if to.write_all(&change(mood, buffer[..count].to_vec())).await.is_err() {

@@ -51,6 +51,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "hint/consume_wake_hint": ("1",),
     "hint/provide_wake_hint": ("3",),
     "hint/sweep_markers": (),
+    "hint/wake_another": (),
     "inspect/find_missing_rights": ("hset", "zadd"),
     "inspect/get_counts": ("wait", "active", "failed"),
     "inspect/get_ranges": ("0", "9", "0", "failed"),

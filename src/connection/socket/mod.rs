@@ -7,6 +7,7 @@ mod meter;
 mod secured;
 mod short;
 mod tls;
+mod write_end;
 
 use std::io;
 use std::net::Shutdown;
@@ -22,6 +23,7 @@ use tokio::net::TcpStream;
 pub(in crate::connection) use address::Address;
 pub(in crate::connection) use meter::Meter;
 pub(in crate::connection) use tls::{CertificateFile, Tls};
+pub(in crate::connection) use write_end::{EndableStream, WriteEnd};
 
 /// How long sent data may stay unacknowledged before the kernel closes the socket.
 #[cfg(target_os = "linux")]

@@ -125,6 +125,7 @@ impl Engine {
         if self.in_flight.coming() == 0 {
             let returning = self.state.outcomes.take_returning();
             if !returning.is_empty() {
+                self.owe_wake_up();
                 self.send_without_fetch(returning);
             }
         }

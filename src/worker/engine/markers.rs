@@ -50,15 +50,6 @@ impl Engine {
         }
     }
 
-    /// Stop waiting for jobs.
-    pub(super) async fn stop_waiting(&mut self) {
-        if let Some(popped) = self.waiter.stop() {
-            self.note_popped(popped);
-        }
-        self.check_markers(false).await;
-        self.pay_markers(true).await;
-    }
-
     /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may match.
     pub(super) async fn pay_markers(&mut self, ends: bool) {
         for state in &mut self.lanes {

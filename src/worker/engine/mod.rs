@@ -20,6 +20,8 @@
 //! 8. Reported. The engine counts the settled jobs, forgets their locks and tells listeners (`engine/completion.rs`,
 //!    `listeners/backlog.rs`).
 //!
+//! How a worker stops taking jobs, because it closes or is paused, is in `engine/shutdown.rs`.
+//!
 //! A worker serves one lane per queue (`lanes/mod.rs`), most workers a single one. With several lanes:
 //!
 //! - A turn is one fetch, alone or with a finish call. `engine/turn_taking.rs` gives the turns, opens lanes that were
@@ -95,6 +97,8 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         waited_after: None,
         undrained: None,
         told_of_route: false,
+        heeds_pause: false,
+        woke_with: None,
         admission: Admission::new(state.clone(), link.clone()),
         prefetch: Prefetch::new(state.clone()),
         deadline: limits.max_time.map(|time| Instant::now() + time),
@@ -167,6 +171,10 @@ struct Engine {
     undrained: Option<Keys>,
     /// It was told that the run waits for jobs that this worker does not take.
     told_of_route: bool,
+    /// It is paused and waits for no marker any more.
+    heeds_pause: bool,
+    /// It stops taking jobs, and had so many in hand when it woke other workers; `None` if it has to wake them.
+    woke_with: Option<usize>,
     /// Outcomes wait for others, to go in the same call.
     gathering_since: Option<Instant>,
     fetched: u64,
@@ -219,6 +227,7 @@ impl Engine {
             self.renew_wait();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
+            self.heed_pause().await;
             self.pay_markers(false).await;
             self.glance().await;
             self.return_jobs();

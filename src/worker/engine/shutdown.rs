@@ -1,9 +1,12 @@
-//! The orderly end of the engine.
+//! How the engine stops taking jobs: while the worker is paused, and for ever. It ends its wait, gives back what has not started, and
+//! wakes other workers for what it leaves.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::claims::CLAIM_CHECK;
 use super::{Engine, MAX_WAIT};
+use crate::scripts::hint::wake_another;
 use crate::worker::finish::CompletedCall;
 use crate::worker::limits;
 
@@ -11,11 +14,55 @@ use crate::worker::limits;
 const EXPIRY_CHECK: Duration = Duration::from_millis(500);
 
 impl Engine {
-    /// Give back jobs that have not started, wait for running ones, send every outcome.
+    /// Stop taking jobs while the worker is paused.
+    pub(super) async fn heed_pause(&mut self) {
+        if !self.state.paused.load(Ordering::Relaxed) {
+            self.heeds_pause = false;
+            self.owe_wake_up();
+            return;
+        }
+        if !std::mem::replace(&mut self.heeds_pause, true) && self.waiter.is_waiting() {
+            self.stop_waiting().await;
+            self.waiter.restart(); // other programs list workers by this connection
+        }
+        self.wake_others().await;
+    }
+
+    /// Stop waiting for jobs. A marker that was popped meanwhile is put back.
+    pub(super) async fn stop_waiting(&mut self) {
+        if let Some(popped) = self.waiter.end().await {
+            self.note_popped(popped);
+        }
+        self.check_markers(false).await;
+        self.pay_markers(true).await;
+    }
+
+    /// Other workers must be woken again, for jobs that go back now.
+    pub(super) fn owe_wake_up(&mut self) {
+        self.woke_with = None;
+    }
+
+    /// Wake other workers when the jobs that no handler has started are back, and again when the last job has ended, since it
+    /// may have held a place of the global concurrency. Best effort: without it they look at their next drain delay.
+    pub(super) async fn wake_others(&mut self) {
+        let has_woken = self.woke_with.is_some_and(|in_hand| in_hand == 0 || self.in_hand > 0);
+        let goes_back = !self.in_flight.is_empty() || self.state.outcomes.count_returning() > 0;
+        if has_woken || goes_back || !self.link.is_connected() {
+            return;
+        }
+        self.woke_with = Some(self.in_hand);
+        let usable = self.lanes.iter().filter(|state| state.checked && state.refused_until().is_none());
+        let queues: Vec<_> = usable.map(|state| state.lane.clone()).collect();
+        let woken = wake_another(&self.fetch_link, queues.iter().map(|lane| &lane.keys));
+        let _ = tokio::time::timeout(MAX_WAIT, woken).await;
+    }
+
+    /// Give back jobs that have not started, wait for running ones, send every outcome, and wake other workers for what is left.
     pub(super) async fn shut_down(&mut self) {
         while let Some(completed) = self.next_completed().await {
             self.complete(completed);
         }
+        self.owe_wake_up();
         self.stop_waiting().await;
         let lost = self.lanes.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies));
         for sent in lost.collect::<Vec<_>>() {
@@ -37,20 +84,23 @@ impl Engine {
             }
             if let Some(completed) = self.next_completed().await {
                 self.complete(completed);
-            } else if !self.in_flight.is_empty() {
+                continue;
+            }
+            if !self.in_flight.is_empty() {
                 let text = format!(
                     "the outcomes of {} jobs were not accepted before their locks expired: these jobs run again",
                     self.in_hand
                 );
                 return self.state.error(text);
-            } else if self.in_hand == 0 {
+            }
+            self.wake_others().await;
+            if self.in_hand == 0 {
                 return;
-            } else {
-                self.check_claims();
-                tokio::select! {
-                    () = self.state.wake.notified() => {}
-                    () = tokio::time::sleep(CLAIM_CHECK), if self.state.ready_queue.has_claims() => {}
-                }
+            }
+            self.check_claims();
+            tokio::select! {
+                () = self.state.wake.notified() => {}
+                () = tokio::time::sleep(CLAIM_CHECK), if self.state.ready_queue.has_claims() => {}
             }
         }
     }

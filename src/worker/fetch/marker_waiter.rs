@@ -1,12 +1,14 @@
 //! Waits for the markers of the worker's queues, in a task beside the engine.
 //!
 //! A pending BZPOPMIN is never cancelled: the server may already have popped a marker. So it runs in a task of its
-//! own, and the engine reads the result when it has time.
+//! own, and the engine reads the result when it has time. A wait is ended by closing the write side of its socket and
+//! reading to its end.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::connection::BlockingLink;
 use crate::error::{Error, Result};
@@ -39,13 +41,15 @@ pub struct MarkerWaiter {
     requests: mpsc::Sender<Watch>,
     results: mpsc::Receiver<Popped>,
     waiting: bool,
+    /// The task ends its wait when this is dropped.
+    goes_on: Option<watch::Sender<()>>,
     /// For a new task, if this one must be given up.
     spare: BlockingLink,
     round: Arc<Round>,
 }
 
 impl MarkerWaiter {
-    /// Start the task; it ends, and its socket closes, when this value is dropped.
+    /// Start the task; it ends its wait and closes its socket when this value is dropped.
     ///
     /// `round` notes when waits come round.
     pub fn new(link: BlockingLink, round: Arc<Round>) -> Self {
@@ -53,20 +57,27 @@ impl MarkerWaiter {
         let spare = link.another();
         let (requests, mut requested) = mpsc::channel::<Watch>(1);
         let (sender, results) = mpsc::channel(1);
+        let (goes_on, ended) = watch::channel(());
         tokio::spawn(async move {
             // At once, although a busy worker does not wait: other programs list workers by this connection.
             tokio::select! {
                 _ = link.connect() => {}
-                () = sender.closed() => return,
+                () = end_of(&ended) => return,
             }
             let mut pause = AFTER_ERROR;
-            while let Some(watch) = requested.recv().await {
-                let popped = tokio::select! {
-                    popped = wait(&mut link, &watch) => popped,
-                    () = sender.closed() => return,
+            loop {
+                let requested = tokio::select! {
+                    biased;
+                    requested = requested.recv() => requested,
+                    () = end_of(&ended) => None,
                 };
+                let Some(watch) = requested else { return };
+                let popped = wait(&mut link, &watch, end_of(&ended)).await;
                 if popped.is_err() {
-                    tokio::time::sleep(pause).await;
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = end_of(&ended) => {}
+                    }
                 }
                 pause = match popped {
                     Err(Error::Server { .. }) if watch.lanes.len() > 1 => (pause * 2).min(LONGEST_PAUSE),
@@ -77,7 +88,7 @@ impl MarkerWaiter {
                 }
             }
         });
-        Self { requests, results, waiting: false, spare, round }
+        Self { requests, results, waiting: false, goes_on: Some(goes_on), spare, round }
     }
 
     /// Give up the pending wait, if there is one, and wait on another connection from now on. A marker that was popped
@@ -119,10 +130,10 @@ impl MarkerWaiter {
         }
     }
 
-    /// End the pending wait and close its socket. Returns the result if there was one by then.
-    pub fn stop(&mut self) -> Option<Popped> {
-        self.results.close();
-        let popped = self.poll();
+    /// End the pending wait and close its socket. Returns the result if there is one: what was popped before that.
+    pub async fn end(&mut self) -> Option<Popped> {
+        self.goes_on = None;
+        let popped = if self.waiting { self.results.recv().await } else { None };
         self.note_end();
         popped
     }
@@ -141,9 +152,15 @@ impl MarkerWaiter {
     }
 }
 
-async fn wait(link: &mut BlockingLink, watch: &Watch) -> Popped {
+/// Returns when the sender is gone.
+async fn end_of(goes_on: &watch::Receiver<()>) {
+    let mut goes_on = goes_on.clone();
+    while goes_on.changed().await.is_ok() {}
+}
+
+async fn wait(link: &mut BlockingLink, watch: &Watch, ended: impl Future<Output = ()>) -> Popped {
     let keys: Vec<&str> = watch.lanes.iter().map(|lane| lane.keys.marker()).collect();
-    let Some((key, member, score)) = link.wait_markers(&keys, watch.timeout).await? else { return Ok(None) };
+    let Some((key, member, score)) = link.wait_markers(&keys, watch.timeout, ended).await? else { return Ok(None) };
     let lane = watch.lanes.iter().find(|lane| lane.keys.marker() == key);
     Ok(lane.map(|lane| Marker { lane: lane.position, member, score }))
 }

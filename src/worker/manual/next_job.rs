@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::{recover_active, Fetched};
 use crate::scripts::finish;
-use crate::scripts::hint::{is_fanned_out, sweep_markers};
+use crate::scripts::hint::{is_fanned_out, sweep_markers, wake_another};
 use crate::worker::fetch::{dropped_text, fetch_by};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
@@ -58,12 +58,19 @@ impl Manual {
             let due = if next_delayed > 0 { millis(next_delayed - now_ms()) } else { Duration::MAX };
             if limit_ttl > 0 {
                 self.sleep(left.min(millis(limit_ttl)), given_up.clone()).await;
-            } else if let Some(marker) = self.wait_for_marker(left.min(due), given_up.clone()).await? {
+                continue;
+            }
+            let marker = self.wait_for_marker(left.min(due), given_up.clone()).await?;
+            if *self.closed.borrow() || *given_up.borrow() {
+                popped.extend(marker);
+                self.put_back(popped).await;
+                // A marker that was popped as the wait ended may have got lost.
+                let _ = wake_another(self.link(), [self.keys()]).await;
+                return Ok(None);
+            }
+            if let Some(marker) = marker {
                 (fanned_out, woken) = (is_fanned_out(&marker.0), marker.1 < 1.0);
                 popped.extend(Some(marker).filter(|(_, score)| *score >= 1.0));
-            } else if *given_up.borrow() {
-                self.put_back(popped).await;
-                return Ok(None);
             }
         }
     }
@@ -82,12 +89,7 @@ impl Manual {
     }
 
     async fn wait_for_marker(&self, time: Duration, given_up: watch::Receiver<bool>) -> Result<Option<(String, f64)>> {
-        tokio::select! {
-            biased;
-            // The socket closes then, so no marker is popped any more.
-            () = self.ended(given_up) => Ok(None),
-            popped = async { self.blocking.lock().await.wait_marker(self.keys().marker(), time).await } => popped,
-        }
+        self.blocking.lock().await.wait_marker(self.keys().marker(), time, self.ended(given_up)).await
     }
 
     /// Return a job to the front of the queue, since its caller has gone.

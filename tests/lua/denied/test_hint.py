@@ -47,6 +47,15 @@ def test_markers_are_swept(scenarios, client, run):
     assert scenarios.faults(Scenario(full, lambda queue: [("hint/sweep_markers",)])) == {}
 
 
+def test_another_worker_is_woken(scenarios, run, client):
+    def prepare(queue):
+        run("add/add_jobs", queue, *run_of("a"), *run_of("b", delay=5000))
+        client.delete(f"bull:{queue}:marker")
+
+    scenario = Scenario(prepare, lambda queue: [("hint/wake_another",)], placed=("a", "b"))
+    assert scenarios.faults(scenario) == {}
+
+
 def test_a_hint_is_provided_and_consumed(scenarios, client):
     def prepare(queue):
         client.set(f"bull:{queue}:ext:hint", 5)
