@@ -8,6 +8,7 @@ use crate::connection::{Pool, STACK};
 use crate::events::SharedFeeds;
 use crate::scripts;
 use crate::spin_wait::SpinWait;
+use crate::worker::roster::Roster;
 
 /// The native state of one process.
 pub struct Core {
@@ -16,6 +17,7 @@ pub struct Core {
     pub pool: Pool,
     /// The readers of event streams that callers share.
     pub feeds: SharedFeeds,
+    pub roster: Roster,
     /// For threads that wait for a call.
     pub spin_wait: SpinWait,
 }
@@ -62,6 +64,7 @@ impl Core {
             handle,
             pool: Pool::with_scripts(scripts::hot()),
             feeds: SharedFeeds::default(),
+            roster: Roster::default(),
             spin_wait: SpinWait::default(),
         }
     }

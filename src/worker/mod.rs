@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod ready_queue;
 mod retry;
 mod rights;
+pub mod roster;
 mod scheduler;
 mod sleep;
 pub mod state;

@@ -12,6 +12,17 @@ from .live import our_worker
 DRAIN_DELAY = 600
 
 
+class PausingIn:
+    """A handler that pauses its queue where the data of the job says so."""
+
+    def __init__(self, queue):
+        self._queue = queue
+
+    def __call__(self, job):
+        if job.data:
+            self._queue.pause()
+
+
 @pytest.fixture
 def blocked(redis):
     """Wait until that many workers wait for a marker."""
@@ -59,3 +70,14 @@ def test_their_worker_takes_new_jobs_while_another_closes(ours, theirs, queue_na
                 blocked(2)
             ours.add("n", {"return": 1})
             wait_until(lambda count=count: ours.get_completed_count() == count)
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_no_further_handler_starts_after_one_has_paused_the_queue(ours, theirs, queue_name, redis_url, side):
+    pausing = {"runs": [[["pause", None]]]}
+    ours.add_bulk([{"name": "n", "data": pausing if number == 20 else {}} for number in range(1, 101)])
+    with our_worker(queue_name, redis_url, PausingIn(ours), prefetch=50) if side == "ours" else theirs.worker():
+        wait_until(ours.is_paused)
+        wait_until(lambda: ours.get_active_count() == 0)
+    counts = ours.get_job_counts("completed", "waiting", "paused")
+    assert (counts["completed"], counts["waiting"] + counts["paused"]) == (20, 80)

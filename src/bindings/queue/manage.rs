@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use super::super::output::Output;
 use super::super::pending::Pending;
+use super::super::runtime::Core;
 use super::CoreQueue;
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
@@ -43,7 +44,12 @@ impl CoreQueue {
     }
 
     fn pause(&self) -> Pending {
-        self.write(|queue| async move { manage::pause(queue.link(), queue.keys()).await.map(|()| Output::Nothing) })
+        let (roster, endpoint) = (&Core::current().roster, self.endpoint.clone());
+        self.write(move |queue| async move {
+            // What a worker of this process fetches before the pause arrives must not start after it.
+            let _held = roster.hold(&endpoint, queue.keys());
+            manage::pause(queue.link(), queue.keys()).await.map(|()| Output::Nothing)
+        })
     }
 
     fn resume(&self) -> Pending {

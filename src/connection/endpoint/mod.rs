@@ -75,6 +75,12 @@ impl Endpoint {
         self.login.db()
     }
 
+    /// Whether both lead to the same keys. Their logins may differ.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self == other || self.database() == other.database() && self.to_string() == other.to_string()
+    }
+
     pub(super) fn login(&self) -> &RedisConnectionInfo {
         &self.login
     }

@@ -99,7 +99,7 @@ impl Engine {
         let stats = &self.state.stats;
         let limited = job.limiting.swap(false, Ordering::AcqRel);
         if limited {
-            job.lane.limiting.fetch_sub(1, Ordering::Relaxed);
+            self.state.release(&job.lane);
         }
         match settlement {
             Settlement::Replaced(outcome, class) => {

@@ -27,8 +27,8 @@ pub struct Lane {
     pub locks: Arc<HeldLocks>,
     /// A rate limit of this queue alone, if `limit` is that of several.
     own_limit: RateLimit,
-    /// Jobs that go back to the queue because their handlers have limited it.
-    pub limiting: AtomicUsize,
+    /// Who holds it: jobs that go back to the queue because their handlers have limited it, and calls that pause it.
+    pub holds: AtomicUsize,
     /// Jobs of fetches that were decided before this moment must not start any more.
     withdrawn_at: Mutex<Option<Instant>>,
     registered: AtomicBool,
@@ -55,7 +55,7 @@ impl Lane {
             position,
             locks: Arc::default(),
             own_limit: RateLimit::default(),
-            limiting: AtomicUsize::new(0),
+            holds: AtomicUsize::new(0),
             withdrawn_at: Mutex::default(),
             registered: AtomicBool::new(spec.registered),
             standing: !spec.registered,
@@ -151,7 +151,7 @@ impl Lane {
     /// Whether nothing may be fetched here now.
     #[must_use]
     pub fn is_limited(&self) -> bool {
-        self.limiting.load(Ordering::SeqCst) > 0 || self.limited_for(now_ms()).is_some()
+        self.holds.load(Ordering::SeqCst) > 0 || self.limited_for(now_ms()).is_some()
     }
 
     /// Let no job start that was fetched up to now.

@@ -51,9 +51,7 @@ impl WorkerState {
             return self.handler_returned(&job);
         }
         job.limiting.store(true, Ordering::Release);
-        // Before the jobs are withdrawn: the engine sees this, or its fetch counts as sent before.
-        job.lane.limiting.fetch_add(1, Ordering::SeqCst);
-        self.give_back(self.ready_queue.withdraw_from(&job.lane));
+        self.hold(&job.lane);
         self.outcomes.return_started(job);
         self.wake.notify_one();
     }

@@ -1,10 +1,12 @@
 //! The way of a job to its handler: into the ready queue, out of it, or back to Redis.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::WorkerState;
 use crate::worker::held::HeldJob;
+use crate::worker::lanes::Lane;
 use crate::worker::ready_queue::Taken;
 
 impl WorkerState {
@@ -24,6 +26,19 @@ impl WorkerState {
     /// Give back all jobs that were fetched up to now and that no handler has started.
     pub fn give_back_unstarted(&self) {
         self.give_back(self.ready_queue.withdraw_all());
+    }
+
+    /// Fetch nothing of a queue, and start no job of it that was fetched up to now, until [`WorkerState::release`].
+    pub fn hold(&self, lane: &Arc<Lane>) {
+        // Before the jobs are withdrawn: the engine sees this, or its fetch counts as sent before.
+        lane.holds.fetch_add(1, Ordering::SeqCst);
+        self.give_back(self.ready_queue.withdraw_from(lane));
+    }
+
+    /// One hold of a queue is over.
+    pub fn release(&self, lane: &Lane) {
+        lane.holds.fetch_sub(1, Ordering::Release);
+        self.wake.notify_one();
     }
 
     /// Take up to `max` jobs that are there now.

@@ -36,6 +36,7 @@ function scriptedProcessor(bullmq, queueOf) {
       await queueOf(job).rateLimit(ms);
       throw new RateLimitError();
     },
+    pause: job => queueOf(job).pause(),
     add_child: async (job, token, { queue, data }) => {
       const name = queue.slice(queue.lastIndexOf(':') + 1);
       const parent = { id: job.id, queue: job.queueQualifiedName };
