@@ -58,6 +58,18 @@ def test_a_queue_and_a_worker_work_with_an_own_authority_and_client_certificates
         working.join()
 
 
+def test_a_worker_that_closes_takes_no_wake_up_with_it(secured, authority, client):
+    url = url_of(secured, authority, client)
+    ran: list[str] = []
+    minutes = 600_000
+    with Queue("leaving", url=url) as queue, Worker("leaving", ran.append, url=url, autorun=True, drain_delay=minutes):
+        for count in range(1, 6):
+            with Worker("leaving", ran.append, url=url, autorun=True, drain_delay=minutes):
+                wait_until(lambda: queue.get_workers_count() == 2)
+            queue.add("any")
+            wait_until(lambda: len(ran) == count)  # noqa: B023
+
+
 def test_a_server_that_asks_for_a_certificate_gets_one_or_the_error_says_so(secured, authority, folder):
     stranger = Authority(folder, "stranger").sign("unknown")
     for shown in (None, stranger):

@@ -98,6 +98,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         undrained: None,
         told_of_route: false,
         heeds_pause: false,
+        end_took: Duration::ZERO,
         woke_with: None,
         admission: Admission::new(state.clone(), link.clone()),
         prefetch: Prefetch::new(state.clone()),
@@ -173,6 +174,8 @@ struct Engine {
     told_of_route: bool,
     /// It is paused and waits for no marker any more.
     heeds_pause: bool,
+    /// How long the server took to end the wait.
+    end_took: Duration,
     /// It stops taking jobs, and had so many in hand when it woke other workers; `None` if it has to wake them.
     woke_with: Option<usize>,
     /// Outcomes wait for others, to go in the same call.

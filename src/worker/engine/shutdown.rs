@@ -2,7 +2,7 @@
 //! wakes other workers for what it leaves.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::claims::CLAIM_CHECK;
 use super::{Engine, MAX_WAIT};
@@ -30,9 +30,11 @@ impl Engine {
 
     /// Stop waiting for jobs. A marker that was popped meanwhile is put back.
     pub(super) async fn stop_waiting(&mut self) {
+        let began = Instant::now();
         if let Some(popped) = self.waiter.end().await {
             self.note_popped(popped);
         }
+        self.end_took = began.elapsed();
         self.check_markers(false).await;
         self.pay_markers(true).await;
     }
@@ -54,7 +56,9 @@ impl Engine {
         let usable = self.lanes.iter().filter(|state| state.checked && state.refused_until().is_none());
         let queues: Vec<_> = usable.map(|state| state.lane.clone()).collect();
         let woken = wake_another(&self.fetch_link, queues.iter().map(|lane| &lane.keys));
-        let _ = tokio::time::timeout(MAX_WAIT, woken).await;
+        // A server that has just let the end of the wait time out is not waited for once more.
+        let time = MAX_WAIT.saturating_sub(std::mem::take(&mut self.end_took));
+        let _ = tokio::time::timeout(time, woken).await;
     }
 
     /// Give back jobs that have not started, wait for running ones, send every outcome, and wake other workers for what is left.
