@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.waiting import wait_until
+from tests.watching import waiting_workers
 
 from .live import our_worker
 
@@ -24,9 +25,9 @@ class PausingIn:
 
 
 @pytest.fixture
-def blocked(redis):
-    """Wait until that many workers wait for a marker."""
-    return lambda count: wait_until(lambda: redis.info("clients")["blocked_clients"] == count)
+def blocked(redis, queue_name):
+    """Wait until that many workers wait for a marker of the queue."""
+    return lambda count: wait_until(lambda: waiting_workers(queue_name, redis) == count)
 
 
 @pytest.mark.parametrize("priority", [0, 2])

@@ -5,6 +5,7 @@ from typing import Any
 from redis import Redis
 
 from tests.waiting import wait_until
+from tests.watching import waiting_workers
 
 
 def test_a_job_of_any_of_many_queues_starts_within_two_seconds(queues: Any, serve: Any, redis: Redis) -> None:
@@ -15,7 +16,7 @@ def test_a_job_of_any_of_many_queues_starts_within_two_seconds(queues: Any, serv
         commands = (line["command"] for line in monitor.listen())
         wait_until(lambda: any(next(commands).count(":marker") == len(many) for _ in range(1000)))
     for queue in many[::40]:
-        wait_until(lambda: redis.info("clients")["blocked_clients"] == 1)
+        wait_until(lambda: waiting_workers(many[0].name, redis) == 1)
         queue.add("n")
         wait_until(lambda: queue.get_completed_count() == 1)  # noqa: B023
         [job] = queue.get_completed(0, 0)

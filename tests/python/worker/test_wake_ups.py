@@ -12,6 +12,7 @@ from redis import Redis
 
 from bullrush import Job, Queue, WaitingError, Worker
 from tests.waiting import wait_until
+from tests.watching import commands_about, waiting_workers
 
 Make = Callable[..., Worker]
 MINUTES = 600_000
@@ -29,9 +30,9 @@ class Held:
 
 
 @pytest.fixture
-def blocked(redis: Redis) -> Callable[[int], Any]:
-    """Wait until that many workers wait for a marker."""
-    return lambda count: wait_until(lambda: redis.info("clients")["blocked_clients"] == count)
+def blocked(redis: Redis, queue: Queue) -> Callable[[int], Any]:
+    """Wait until that many workers wait for a marker of the queue."""
+    return lambda count: wait_until(lambda: waiting_workers(queue.name, redis) == count)
 
 
 @pytest.mark.parametrize("priority", [0, 2])
@@ -83,10 +84,10 @@ def test_the_last_act_of_a_worker_makes_up_for_a_lost_wake_up(
 
 def test_a_worker_that_closes_without_jobs_needs_one_script(queue: Queue, worker: Make, redis: Redis) -> None:
     closing = worker(lambda job: None, autorun=True, drain_delay=MINUTES, skip_stalled_check=True)
-    wait_until(lambda: redis.info("clients")["blocked_clients"] == 1)
-    redis.config_resetstat()
-    closing.close()
-    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] == 1
+    wait_until(lambda: waiting_workers(queue.name, redis) == 1)
+    with commands_about(queue.name, redis) as commands:
+        closing.close()
+        assert commands().count("EVALSHA") == 1
 
 
 def test_a_closing_worker_whose_last_job_held_the_place_of_all_wakes_another(
