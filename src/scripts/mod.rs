@@ -41,6 +41,7 @@ pub fn hot() -> Vec<(&'static str, &'static str)> {
         &lua::fetch::MOVE_TO_ACTIVE,
         &lua::fetch::START_JOBS,
         &lua::finish::MOVE_TO_FINISHED,
+        &lua::hint::WAKE_ANOTHER,
         &lua::lock::EXTEND_LOCKS,
         &lua::lock::MOVE_STALLED_JOBS_TO_WAIT,
     ];

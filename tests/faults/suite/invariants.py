@@ -52,8 +52,8 @@ KNOWN_KEYS = {
     ),
     *("waiting-children", "paused", "pc", "limiter", "repeat", "delay"),
 }
-#: What counts the jobs of a batch of Spark, for some days.
-BATCHES = "ext:enq-"
+#: What counts the jobs of a batch of Spark, for some days, and the list by which `obliterate` finds that.
+BATCHES = ("ext:enq-", "ext:named")
 PARTS = re.compile(r":(dependencies|processed|failed|unsuccessful|logs)$")
 
 
