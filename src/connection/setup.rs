@@ -93,6 +93,7 @@ impl Wire {
         let (conn, driver) = MultiplexedConnection::new_with_config(endpoint.login(), stream, config)
             .await
             .map_err(|error| ConnectError::login(address, &meter, &error))?;
+        meter.count_calls();
         let driver = tokio::spawn(driver);
         let mut wire = Wire {
             generation,

@@ -75,14 +75,17 @@ impl Drop for Wire {
 
 impl Wire {
     pub async fn send(&self, cmd: &Cmd, proven: Proven) -> Result<Value, NoReply> {
-        let mut conn = self.conn.clone();
-        let call = async move { conn.send_packed_command(cmd).await };
+        let call = self.hand_over(cmd);
         let Proven::ByItself = proven else { return self.prove(call, slice::from_ref).await };
         let (in_flight, before) = (self.begin_call(), self.meter.written());
         let reply = call.await;
         in_flight.complete();
         match reply {
-            Ok(Value::ServerError(_)) => self.prove(future::ready(reply), slice::from_ref).await,
+            // Whatever becomes of the proof, the call was sent.
+            Ok(Value::ServerError(_)) => match self.prove(future::ready(reply), slice::from_ref).await {
+                Err(NoReply::NotSent(reason)) => Err(NoReply::Unknown(reason)),
+                proven => proven,
+            },
             Ok(reply) => Ok(reply),
             Err(error) => Err(self.no_reply(before, &error)),
         }
@@ -90,7 +93,16 @@ impl Wire {
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
         let mut conn = self.conn.clone();
-        self.prove(async move { conn.send_packed_commands(pipeline, 0, count).await }, Vec::as_slice).await
+        let call = async move {
+            self.meter.note_calls(count);
+            conn.send_packed_commands(pipeline, 0, count).await
+        };
+        self.prove(call, Vec::as_slice).await
+    }
+
+    async fn hand_over(&self, cmd: &Cmd) -> RedisResult<Value> {
+        self.meter.note_calls(1);
+        self.conn.clone().send_packed_command(cmd).await
     }
 
     /// Sends a proof behind a call, and returns the replies of the call once they are proven.
@@ -113,7 +125,7 @@ impl Wire {
         };
         let proven = async {
             let Some(proof) = &proof else { return Ok(()) };
-            let number = match self.conn.clone().send_packed_command(proof.cmd()).await {
+            let number = match self.hand_over(proof.cmd()).await {
                 // The server closes an ended connection before it answers the proof.
                 Err(_) if self.write_end.is_asked() => return Ok(()),
                 number => number.map_err(|error| self.no_reply(before, &error))?,

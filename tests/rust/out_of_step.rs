@@ -99,10 +99,10 @@ async fn a_write_whose_reply_is_not_proven_has_an_unknown_outcome_and_is_never_a
 }
 
 #[tokio::test]
-async fn an_add_never_gets_the_id_of_another_job() {
+async fn an_add_never_gets_the_id_of_another_job_and_is_never_sent_twice() {
     let server = Server::start();
     let observer = server.link();
-    for disorder in DISORDERS {
+    for disorder in DISORDERS.into_iter().chain([Disorder::Preceded]) {
         for after in 0..CALLS {
             let proxy = Proxy::to(server.port()).await;
             let link = through(&proxy, patient(30_000));
@@ -128,6 +128,15 @@ async fn an_add_never_gets_the_id_of_another_job() {
                     Err(error) => assert!(matches!(error, Error::OutcomeUnknown(_)), "{disorder:?} {after}: {error:?}"),
                 }
             }
+            let mut stored = Vec::new();
+            for id in reply::texts(run(&observer, "LRANGE bull:q:wait 0 -1").await).unwrap() {
+                stored.push(text(&observer, &format!("HGET bull:q:{id} data")).await);
+            }
+            let count = stored.len();
+            stored.sort_unstable();
+            stored.dedup();
+            assert_eq!(stored.len(), count, "{disorder:?} after {after}: none is stored twice");
+            run(&observer, "DEL bull:q:wait").await;
         }
     }
 }
@@ -136,20 +145,34 @@ async fn an_add_never_gets_the_id_of_another_job() {
 async fn an_error_that_belongs_to_another_add_is_not_believed() {
     let server = Server::start();
     let observer = server.link();
-    let proxy = Proxy::to(server.port()).await;
-    let link = through(&proxy, patient(30_000));
-    let damaged = Keys::new("bull", "damaged").unwrap();
-    let (good, bad) = (queue(&link), QueueHandle::new(link.clone(), link.clone(), damaged, QueueOptions::default()));
     let mut batch = JobBatch::new();
     batch.push(job("{}"));
-    good.add_jobs(&batch).await.unwrap();
-    bad.writable().await.unwrap();
-    run(&observer, "SET bull:damaged:wait text").await;
-    proxy.disturb(0, Disorder::Lost);
-    let (added, refused) = tokio::join!(good.add_jobs(&batch), bad.add_jobs(&batch));
-    assert!(matches!(added, Err(Error::OutcomeUnknown(_))), "its job is stored: {added:?}");
-    assert!(matches!(refused, Err(Error::OutcomeUnknown(_))), "{refused:?}");
-    assert_eq!(number(&observer, "LLEN bull:q:wait").await, 2);
+    for disorder in DISORDERS {
+        for (after, good_first) in [(0, true), (0, false), (1, true), (1, false)] {
+            let context = format!("{disorder:?} {after} {good_first}");
+            run(&observer, "FLUSHALL").await;
+            let proxy = Proxy::to(server.port()).await;
+            let link = through(&proxy, patient(30_000));
+            let damaged = Keys::new("bull", "damaged").unwrap();
+            let bad = QueueHandle::new(link.clone(), link.clone(), damaged, QueueOptions::default());
+            let good = queue(&link);
+            good.add_jobs(&batch).await.unwrap();
+            bad.writable().await.unwrap();
+            run(&observer, "SET bull:damaged:wait text").await;
+            proxy.disturb(after, disorder);
+            let (added, refused) = match good_first {
+                true => tokio::join!(good.add_jobs(&batch), bad.add_jobs(&batch)),
+                false => {
+                    let (refused, added) = tokio::join!(bad.add_jobs(&batch), good.add_jobs(&batch));
+                    (added, refused)
+                }
+            };
+            assert!(matches!(added, Ok(_) | Err(Error::OutcomeUnknown(_))), "its job is stored: {context} {added:?}");
+            let is_own = matches!(&refused, Err(Error::Server { code, .. }) if code == "WRONGTYPE");
+            assert!(is_own || matches!(refused, Err(Error::OutcomeUnknown(_))), "{context} {refused:?}");
+            assert_eq!(number(&observer, "LLEN bull:q:wait").await, 2, "{context}");
+        }
+    }
 }
 
 #[tokio::test]

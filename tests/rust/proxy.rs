@@ -15,6 +15,8 @@ pub enum Disorder {
     Doubled,
     /// It changes places with the next one.
     Swapped,
+    /// An error comes before it that is the reply to no call.
+    Preceded,
 }
 
 #[derive(Default)]
@@ -174,6 +176,7 @@ fn disturbed(mood: &Mood, mut bytes: Vec<u8>) -> Vec<u8> {
         Disorder::Lost => drop(bytes.drain(start..end)),
         Disorder::Doubled => drop(bytes.splice(end..end, bytes[start..end].to_vec())),
         Disorder::Swapped => bytes[start..ends[*after + 2]].rotate_left(end - start),
+        Disorder::Preceded => drop(bytes.splice(start..start, *b"-OOM command not allowed\r\n")),
     }
     *pending = None;
     bytes

@@ -18,6 +18,8 @@ pub(super) struct Frames {
     header: Vec<u8>,
     /// The last byte of the present line.
     last: u8,
+    /// How many messages have ended.
+    ended: u64,
 }
 
 /// The message is longer than it may be, or it is none.
@@ -28,8 +30,9 @@ pub(super) enum Broken {
 }
 
 impl Frames {
-    /// Follows the next bytes. A message counts as too long as soon as its announced lengths say so.
-    pub fn take(&mut self, mut bytes: &[u8], limit: u64) -> Result<(), Broken> {
+    /// Follows the next bytes; returns how many messages end with them. One counts as too long as soon as its announced lengths say so.
+    pub fn take(&mut self, mut bytes: &[u8], limit: u64) -> Result<u64, Broken> {
+        let before = self.ended;
         while !bytes.is_empty() {
             if self.text > 0 {
                 let now = self.text.min(bytes.len() as u64);
@@ -55,7 +58,7 @@ impl Frames {
                 return Err(Broken::TooLong);
             }
         }
-        Ok(())
+        Ok(self.ended - before)
     }
 
     fn end_line(&mut self) -> Result<(), Broken> {
@@ -93,6 +96,7 @@ impl Frames {
         self.parts -= 1;
         if self.parts == 0 {
             self.length = 0;
+            self.ended += 1;
         }
     }
 }
@@ -106,7 +110,7 @@ mod tests {
     /// What becomes of a stream that comes in pieces of this size.
     fn follow(stream: &[u8], size: usize) -> Result<Frames, Broken> {
         let mut frames = Frames::default();
-        stream.chunks(size).try_for_each(|piece| frames.take(piece, LIMIT))?;
+        stream.chunks(size).try_for_each(|piece| frames.take(piece, LIMIT).map(drop))?;
         Ok(frames)
     }
 
@@ -120,6 +124,7 @@ mod tests {
         for size in [1, 2, 3, 7, 64, 5000, stream.len()] {
             let frames = follow(stream.as_bytes(), size).unwrap();
             assert_eq!((frames.length, frames.parts, frames.text), (0, 0, 0), "in pieces of {size}");
+            assert_eq!(frames.ended, 200 * 11, "in pieces of {size}");
         }
     }
 

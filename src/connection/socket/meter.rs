@@ -22,6 +22,11 @@ pub(in crate::connection) struct Meter {
     secured: AtomicBool,
     /// Each message is short: a long one ends the connection.
     is_short: bool,
+    /// How many replies have come.
+    replies: AtomicU64,
+    /// How many calls may have a reply, once that counts.
+    calls: AtomicU64,
+    counts_calls: AtomicBool,
     /// Why nothing more is read.
     refused: OnceLock<&'static str>,
 }
@@ -34,6 +39,23 @@ impl Meter {
 
     pub(super) fn is_short(&self) -> bool {
         self.is_short
+    }
+
+    /// From now on each reply needs a call that was noted before: no call waits for another one, and nobody would see it.
+    pub fn count_calls(&self) {
+        self.calls.store(self.replies.load(Ordering::Acquire), Ordering::Release);
+        self.counts_calls.store(true, Ordering::Release);
+    }
+
+    /// Notes calls before they are sent.
+    pub fn note_calls(&self, count: usize) {
+        self.calls.fetch_add(count as u64, Ordering::AcqRel);
+    }
+
+    /// Notes that messages have come. False: there are more than calls.
+    pub(super) fn note_messages(&self, count: u64) -> bool {
+        let replies = self.replies.fetch_add(count, Ordering::AcqRel) + count;
+        !self.counts_calls.load(Ordering::Acquire) || replies <= self.calls.load(Ordering::Acquire)
     }
 
     pub(super) fn note_refused(&self, reason: &'static str) {

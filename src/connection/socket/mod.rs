@@ -3,9 +3,9 @@
 mod address;
 mod any_host;
 mod frames;
+mod messages;
 mod meter;
 mod secured;
-mod short;
 mod tls;
 mod write_end;
 
@@ -36,8 +36,7 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 pub(super) async fn open(address: &Address, tls: Option<&Tls>, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
-    let stream = open_any(address, tls, meter).await?;
-    Ok(if meter.is_short() { Box::new(short::Short::new(stream, meter.clone())) } else { stream })
+    Ok(Box::new(messages::Messages::new(open_any(address, tls, meter).await?, meter.clone())))
 }
 
 async fn open_any(address: &Address, tls: Option<&Tls>, meter: &Arc<Meter>) -> io::Result<Box<dyn Stream>> {
