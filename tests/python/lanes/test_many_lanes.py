@@ -21,3 +21,15 @@ def test_a_job_of_any_of_many_queues_starts_within_two_seconds(queues: Any, serv
         wait_until(lambda: queue.get_completed_count() == 1)  # noqa: B023
         [job] = queue.get_completed(0, 0)
         assert job.processed_on - job.timestamp < 2000
+
+
+def test_a_worker_that_gets_a_job_in_each_of_many_queues_at_once_goes_on_working(queues: Any, serve: Any) -> None:
+    """Calls for several queues are in flight, and the outcome of the last job in hand waits for one of them."""
+    many = queues(250)
+    serve(lambda job: job.name, many, concurrency=10, drain_delay=60_000)
+    for turn in range(1, 9):
+        for queue in many:
+            queue.add("n")
+        wait_until(lambda: sum(queue.get_completed_count() for queue in many) == turn * len(many), seconds=60)  # noqa: B023
+        longest = max(queue.get_completed(0, 0)[0].finished_on - queue.get_completed(0, 0)[0].timestamp for queue in many)
+        assert longest < 5000
