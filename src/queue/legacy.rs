@@ -94,9 +94,10 @@ impl Types {
         commands.push(command(&["HMGET", keys.meta(), "version", "opts.maxLenEvents"]));
         let mut replies = link.pipeline(&commands, Retry::Look).await?;
         // An error means that `meta` is no hash, which its type tells.
-        let meta = replies.pop().and_then(std::result::Result::ok).map(reply::array).transpose()?.unwrap_or_default();
+        let meta = replies.pop().and_then(std::result::Result::ok).map(reply::array).transpose();
+        let meta = link.believe(Retry::Look, meta)?.unwrap_or_default();
         let found = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>();
-        let found = found.map_err(|error| unknown_type(link, error))?;
+        let found = link.believe(Retry::Look, found).map_err(|error| unknown_type(link, error))?;
         Ok(Types { found, has_meta_of_bullmq: meta.iter().any(|value| *value != Value::Nil) })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::listeners::Event;
 use super::state::WorkerState;
 use crate::connection::Link;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::outage::Outage;
 use crate::queue::rights::{is_denial, missing_rights};
 use crate::queue::QueueHandle;
@@ -22,10 +22,10 @@ pub async fn watch(state: Arc<WorkerState>, link: Link) {
     }
 }
 
-/// Waits until the queue can be used: rights may be given to the user while the worker runs.
+/// Waits until the queue can be used: rights may be given to the user while the worker runs, and a connection that is lost comes back.
 ///
 /// # Errors
-/// Those of [`QueueHandle::ready`], but for a refusal for want of a right.
+/// Those of [`QueueHandle::ready`], but for a refusal for want of a right and a lost connection.
 pub async fn wait_until_usable(state: &WorkerState, link: &Link, queue: &QueueHandle) -> Result<()> {
     let refused = Outage::default();
     loop {
@@ -35,6 +35,7 @@ pub async fn wait_until_usable(state: &WorkerState, link: &Link, queue: &QueueHa
                     state.error(error.to_string());
                 }
             }
+            Err(Error::ConnectionLost(_)) => {}
             result => return result,
         }
         tokio::time::sleep(state.options.run_retry_delay).await;

@@ -19,6 +19,9 @@ use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
 
+/// How long a call that was ended takes at most to wake another worker.
+const LEAVING: Duration = Duration::from_secs(1);
+
 impl Manual {
     /// Take the next job under `token`. With `block`, wait for one up to the drain delay, or until `given_up` turns
     /// true.
@@ -63,9 +66,13 @@ impl Manual {
             let marker = self.wait_for_marker(left.min(due), given_up.clone()).await?;
             if *self.closed.borrow() || *given_up.borrow() {
                 popped.extend(marker);
-                self.put_back(popped).await;
-                // A marker that was popped as the wait ended may have got lost.
-                let _ = wake_another(self.link(), [self.keys()]).await;
+                let leave = async {
+                    self.put_back(popped).await;
+                    // A marker that was popped as the wait ended may have got lost.
+                    wake_another(self.link(), [self.keys()]).await
+                };
+                // A server that does not answer must not keep the caller.
+                let _ = tokio::time::timeout(LEAVING, leave).await;
                 return Ok(None);
             }
             if let Some(marker) = marker {
