@@ -176,6 +176,23 @@ async fn an_error_that_belongs_to_another_add_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_queue_is_not_taken_for_one_of_bull_since_replies_of_one_round_trip_have_changed_places() {
+    let server = Server::start();
+    let mut batch = JobBatch::new();
+    batch.push(job("{}"));
+    queue(&server.link()).add_jobs(&batch).await.unwrap();
+    for after in 0..16 {
+        let proxy = Proxy::to(server.port()).await;
+        let link = through(&proxy, patient(30_000));
+        run(&link, "PING").await;
+        proxy.disturb(after, Disorder::Swapped);
+        let ready = queue(&link).ready().await;
+        assert!(matches!(ready, Ok(()) | Err(Error::ConnectionLost(_))), "after {after}: {ready:?}");
+        assert!(proxy.has_disturbed(), "after {after}");
+    }
+}
+
+#[tokio::test]
 async fn each_command_of_a_pipeline_gets_its_own_reply() {
     let server = Server::start();
     let observer = server.link();
