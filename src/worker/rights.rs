@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::listeners::Event;
 use super::state::WorkerState;
 use crate::connection::Link;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::outage::Outage;
 use crate::queue::rights::{is_denial, missing_rights};
 use crate::queue::QueueHandle;
@@ -22,10 +22,10 @@ pub async fn watch(state: Arc<WorkerState>, link: Link) {
     }
 }
 
-/// Waits until the queue can be used: rights may be given to the user while the worker runs, and a connection that is lost comes back.
+/// Waits until the queue can be used: rights may be given to the user while the worker runs.
 ///
 /// # Errors
-/// Those of [`QueueHandle::ready`], but for a refusal for want of a right and a lost connection.
+/// Those of [`QueueHandle::ready`], but for a refusal for want of a right.
 pub async fn wait_until_usable(state: &WorkerState, link: &Link, queue: &QueueHandle) -> Result<()> {
     let refused = Outage::default();
     loop {
@@ -35,7 +35,6 @@ pub async fn wait_until_usable(state: &WorkerState, link: &Link, queue: &QueueHa
                     state.error(error.to_string());
                 }
             }
-            Err(Error::ConnectionLost(_)) => {}
             result => return result,
         }
         tokio::time::sleep(state.options.run_retry_delay).await;

@@ -80,7 +80,8 @@ def test_each_of_5000_machines_in_turn_gets_a_route_and_no_job_is_without_a_work
                 routes.register(OF_NODE, now)
             add(routes.of(OF_NODE), "{}", timestamp=now)
             routes.event(now, OF_NODE)
-            added, oldest = added + 1, now
+            added += 1
+            oldest = oldest or now
         if pod % 10 == 0:
             keeper("retire_routes", 100, "", now)
         if pod % 60 == 0:
@@ -90,13 +91,14 @@ def test_each_of_5000_machines_in_turn_gets_a_route_and_no_job_is_without_a_work
         if client.hexists(routes.registry, OF_NODE) and client.exists(routes.key("wait", OF_NODE)):
             use(OF_NODE, keep=0)
             routes.event(now, OF_NODE)
-            ran += 1
+            ran, oldest = ran + 1, 0
         elif client.exists(routes.key("wait", OF_NODE)):
-            assert now - oldest < 10 * MINUTE, "the route does not come back"
+            assert now - oldest < 60 * MINUTE, "the route does not come back: three of four calls are killed"
     listed = set(routes.live)
     assert left <= listed, "a route with a job stays in the registry, where its fallback and the warning about it are"
     assert len(listed) <= 256
     assert added == PODS * STEP // (11 * MINUTE) + 1
-    assert ran == PODS - len(left) + added
+    waiting = client.llen(routes.key("wait", OF_NODE))
+    assert ran + waiting == PODS - len(left) + added
     with_jobs = {f"srv.pod-{pod}" for pod in range(0, PODS, 2)}
     assert with_jobs <= listed | set(routes.gone), "finished jobs can be found"
