@@ -64,13 +64,13 @@ impl Frames {
     fn end_line(&mut self) -> Result<(), Broken> {
         self.parts = self.parts.max(1);
         self.last = 0;
-        let header = std::mem::take(&mut self.header);
-        let kind = header[0];
+        let kind = self.header[0];
+        let count = std::str::from_utf8(&self.header[1..]).ok().and_then(|count| count.trim().parse::<i64>().ok());
+        self.header.clear(); // its memory is for the next line: a reply may have many
         if !b"$=!*~>%|".contains(&kind) {
             self.end_part();
             return Ok(());
         }
-        let count = std::str::from_utf8(&header[1..]).ok().and_then(|count| count.trim().parse::<i64>().ok());
         let count = count.ok_or(Broken::NoMessage)?;
         let Ok(count) = u64::try_from(count) else {
             // Nil has a negative length.
