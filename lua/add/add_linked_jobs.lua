@@ -262,6 +262,10 @@ local function add()
           call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
         end
         placed[#placed + 1], placed_keys[#placed_keys + 1] = id, job_key
+        if replaced and queue.delayed then -- BullMQ's marker is for the delayed jobs that were there before the new one
+          add_delay_marker(P)
+          queue.delayed = false
+        end
         if rule then -- the next job may replace it
           place(run, queue, due, placed, placed_keys, replaced)
           placed, placed_keys = {}, {}

@@ -23,7 +23,7 @@ impl Link {
         &self,
         to: &Redirect,
         cmds: &[&Cmd],
-        tries: &mut Tries,
+        tries: &mut Tries<'_>,
     ) -> Result<Vec<std::result::Result<Value, Fault>>> {
         self.shared.redirected.fetch_add(1, Ordering::Relaxed);
         let endpoint = &self.shared.endpoint;
@@ -48,7 +48,7 @@ impl Link {
             Err(NoReply::NotSent(reason)) => reason,
             Err(sent) if tries.retry == Retry::Never => return Err(self.unknown(&sent.into_reason())),
             Err(sent) => {
-                tries.sent = true;
+                tries.may_be_executed();
                 sent.into_reason()
             }
         };

@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::future::Future;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,14 +26,35 @@ const BUSY_CAP: Duration = Duration::from_secs(1);
 
 /// The state of one call over its tries.
 #[derive(Clone)]
-pub(super) struct Tries {
+pub(super) struct Tries<'a> {
     pub retry: Retry,
     deadline: Option<Instant>,
     /// The next try needs a connection of a later generation than this.
     failed_generation: u64,
-    /// One of the tries may have been executed.
-    pub sent: bool,
+    sent: &'a MaybeSent,
     busy: Pace,
+}
+
+impl Tries<'_> {
+    pub fn may_be_executed(&self) {
+        self.sent.set();
+    }
+}
+
+/// Whether a try of a call may have been executed although its reply is not known. It outlives the single call of a link: who makes a
+/// call again after an error takes it along.
+#[derive(Debug, Default)]
+pub struct MaybeSent(AtomicBool);
+
+impl MaybeSent {
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Link {
@@ -42,7 +63,7 @@ impl Link {
     /// # Errors
     /// [`Error::ConnectionLost`] after the link's timeout; the refusal of the server; [`Error::Closed`].
     pub async fn ready(&self) -> Result<ServerInfo> {
-        let wire = self.wire(&self.tries(Retry::Look)).await?;
+        let wire = self.wire(&self.tries(Retry::Look, &MaybeSent::default())).await?;
         Ok(wire.server.clone())
     }
 
@@ -53,15 +74,21 @@ impl Link {
     /// [`Error::OutcomeUnknown`]: sent, but no reply came.
     /// [`Error::Server`]: an error reply. [`Error::Closed`].
     pub async fn call(&self, cmd: impl Borrow<Cmd>, retry: Retry) -> Result<Value> {
-        self.call_proven(cmd, retry, Proven::Behind).await
+        self.call_proven(cmd, retry, Proven::Behind, &MaybeSent::default()).await
     }
 
-    /// Runs one command whose reply is proven in this way.
+    /// Runs one command whose reply is proven in this way; `sent` knows of earlier tries.
     ///
     /// # Errors
     /// See [`Link::call`].
-    pub async fn call_proven(&self, cmd: impl Borrow<Cmd>, retry: Retry, proven: Proven) -> Result<Value> {
-        let mut tries = self.tries(retry);
+    pub async fn call_proven(
+        &self,
+        cmd: impl Borrow<Cmd>,
+        retry: Retry,
+        proven: Proven,
+        sent: &MaybeSent,
+    ) -> Result<Value> {
+        let mut tries = self.tries(retry, sent);
         loop {
             let wire = self.wire(&tries).await?;
             match self.in_time(&tries, wire.send(cmd.borrow(), proven)).await {
@@ -90,8 +117,21 @@ impl Link {
     /// # Errors
     /// As [`Link::call`], for the pipeline as a whole. Error replies are in the results.
     pub async fn pipeline<C: Borrow<Cmd>>(&self, cmds: &[C], retry: Retry) -> Result<Vec<Result<Value>>> {
+        self.pipeline_again(cmds, retry, &MaybeSent::default()).await
+    }
+
+    /// As [`Link::pipeline`]; `sent` knows of earlier tries.
+    ///
+    /// # Errors
+    /// See [`Link::pipeline`].
+    pub async fn pipeline_again<C: Borrow<Cmd>>(
+        &self,
+        cmds: &[C],
+        retry: Retry,
+        sent: &MaybeSent,
+    ) -> Result<Vec<Result<Value>>> {
         let mut results: Vec<Option<Result<Value>>> = (0..cmds.len()).map(|_| None).collect();
-        let mut tries = self.tries(retry);
+        let mut tries = self.tries(retry, sent);
         loop {
             let open: Vec<usize> = (0..cmds.len()).filter(|&slot| results[slot].is_none()).collect();
             if open.is_empty() {
@@ -131,14 +171,14 @@ impl Link {
         }
     }
 
-    fn tries(&self, retry: Retry) -> Tries {
+    fn tries<'a>(&self, retry: Retry, sent: &'a MaybeSent) -> Tries<'a> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        Tries { retry, deadline, failed_generation: 0, sent: false, busy: Pace::new(BUSY_CAP) }
+        Tries { retry, deadline, failed_generation: 0, sent, busy: Pace::new(BUSY_CAP) }
     }
 
     pub(super) async fn in_time<T>(
         &self,
-        tries: &Tries,
+        tries: &Tries<'_>,
         reply: impl Future<Output = std::result::Result<T, NoReply>>,
     ) -> std::result::Result<T, NoReply> {
         match tries.deadline.filter(|_| self.covers_reply) {
@@ -148,7 +188,7 @@ impl Link {
     }
 
     /// A connection that is newer than those that failed, and that takes writes unless this is a read.
-    async fn wire(&self, tries: &Tries) -> Result<Arc<Wire>> {
+    async fn wire(&self, tries: &Tries<'_>) -> Result<Arc<Wire>> {
         let mut wire = match self.shared.wire_after(tries.failed_generation) {
             Some(wire) => wire,
             None => {
@@ -169,27 +209,27 @@ impl Link {
     }
 
     /// The error when a failover lasted too long.
-    fn closed_to_writes(&self, tries: &Tries) -> Error {
+    fn closed_to_writes(&self, tries: &Tries<'_>) -> Error {
         let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
         let text = format!(
             "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=): a failover is under way, \
              in which writes wait"
         );
-        match tries.sent {
+        match tries.sent.is_set() {
             false => Error::ConnectionLost(format!("{text}; nothing was sent")),
             true => Error::OutcomeUnknown(format!("{text}. An earlier try may or may not have been executed")),
         }
     }
 
     /// The error when no connection came in time.
-    fn no_connection(&self, tries: &Tries) -> Error {
+    fn no_connection(&self, tries: &Tries<'_>) -> Error {
         let reason = match &*self.shared.state.borrow() {
             LinkState::Connecting { error: Some(error), .. } => format!(" ({error})"),
             _ => String::new(),
         };
         let endpoint = &self.shared.endpoint;
         let timeout = self.timeout.unwrap_or_default().as_millis();
-        if tries.sent && tries.retry != Retry::Look {
+        if tries.sent.is_set() && tries.retry != Retry::Look {
             return Error::OutcomeUnknown(format!(
                 "the connection to Redis at {endpoint} was lost{reason} after the command was sent and did not come back \
                  within {timeout} ms: it may or may not have been executed"
@@ -221,7 +261,7 @@ impl Link {
     }
 
     /// After an error reply: returns it, or waits for another try if the command was not executed.
-    async fn after_fault(&self, fault: Fault, wire: &Arc<Wire>, tries: &mut Tries) -> Result<()> {
+    async fn after_fault(&self, fault: Fault, wire: &Arc<Wire>, tries: &mut Tries<'_>) -> Result<()> {
         match fault {
             Fault::ForCaller(error) => Err(error),
             Fault::WrongServer(error) => {
@@ -258,7 +298,7 @@ impl Link {
         cmds: impl Iterator<Item = &'a Cmd>,
         no_reply: &NoReply,
         wire: &Wire,
-        tries: &Tries,
+        tries: &Tries<'_>,
     ) -> Result<()> {
         let Some(longest) = size::maybe_too_long(cmds).filter(|_| !matches!(no_reply, NoReply::Late)) else {
             return Ok(());
@@ -272,7 +312,7 @@ impl Link {
     }
 
     /// When no reply came: returns an error, or `Ok` for another try.
-    fn after_no_reply(&self, no_reply: NoReply, wire: &Arc<Wire>, tries: &mut Tries) -> Result<()> {
+    fn after_no_reply(&self, no_reply: NoReply, wire: &Arc<Wire>, tries: &mut Tries<'_>) -> Result<()> {
         if matches!(no_reply, NoReply::OutOfStep) {
             self.shared.leave(wire, Ending::OutOfStep);
         }
@@ -286,7 +326,7 @@ impl Link {
                 Ok(())
             }
             (_, retry) if retry != Retry::Never || RESENDS_BLINDLY => {
-                tries.sent = true;
+                tries.may_be_executed();
                 // A server that accepts connections and never answers is asked again only until the deadline.
                 match tries.deadline {
                     Some(deadline) if deadline <= Instant::now() => Err(self.too_late(tries.retry)),

@@ -23,6 +23,7 @@ mod topology;
 mod wire;
 
 pub use blocking::BlockingLink;
+pub use call::MaybeSent;
 pub use endpoint::Endpoint;
 pub use link::{Link, LinkOptions};
 pub use outages::Outages;

@@ -7,9 +7,9 @@ use super::adder::{AddedJobs, Adder};
 use super::coalescer::{CoalescedCall, OnDone};
 use super::durability::durably;
 use super::handle::QueueHandle;
-use super::patience::Patience;
 use crate::error::Result;
 use crate::protocol::{due, JobBatch, NewJob};
+use crate::scripts::Patience;
 
 impl QueueHandle {
     /// Takes one job to add. If a future is returned, the caller must run it: it sends this job, and those that are added meanwhile.

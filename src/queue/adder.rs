@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::patience::{patiently, Patience};
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::protocol::batch::{Chunk, MAX_JOBS};
 use crate::protocol::{JobBatch, Keys};
 use crate::scripts::add::{add_jobs_call, read_added, ready_jobs, AddedRun};
 use crate::scripts::hint::{eval_and_wake, Wake};
+use crate::scripts::Patience;
 
 /// Calls in flight: enough to keep the server busy while the next part is written.
 const MAX_IN_FLIGHT: usize = 6;
@@ -107,7 +107,7 @@ impl Adder {
         let custom_ids: Vec<bool> = runs.iter().map(|run: &SentRun| !run.ids.is_empty()).collect();
         let state = CallState::Running(Box::pin(async move {
             let read = |reply| read_added(reply, &custom_ids);
-            patiently(patience.as_deref(), || eval_and_wake(&link, &call, retry, hint.as_ref(), read)).await
+            eval_and_wake(&link, &call, retry, hint.as_ref(), patience.as_deref(), read).await
         }));
         self.in_flight.push_back(InFlightCall { state, runs });
         self.poll_all().await;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::durability::durably;
 use super::handle::QueueHandle;
-use super::patience::{patiently, Patience};
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::scripts::add::{add_linked_jobs, AddedLinkedJobs, LinkedCall};
+use crate::scripts::Patience;
 
 impl QueueHandle {
     /// Adds the jobs of several calls in order; each call is stored as a whole or not at all. With patience it waits while the memory
@@ -40,8 +40,7 @@ impl QueueHandle {
     ) -> Result<AddedLinkedJobs> {
         let mut added = AddedLinkedJobs::default();
         for call in calls {
-            let linked =
-                patiently(patience.as_deref(), || add_linked_jobs(link, &self.keys, call, self.options.wake)).await;
+            let linked = add_linked_jobs(link, &self.keys, call, self.options.wake, patience.as_deref()).await;
             let linked = linked.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;
             let first = added.ids.len();
             added.left_out.extend(linked.left_out.into_iter().map(|position| first + position));

@@ -9,7 +9,6 @@ mod getters;
 mod handle;
 pub mod legacy;
 mod linked;
-mod patience;
 #[cfg(feature = "arrow")]
 pub mod read;
 mod registration;
@@ -24,6 +23,6 @@ pub use checks::VERSION;
 pub use coalescer::OnDone;
 pub use durability::Durable;
 pub use handle::{QueueHandle, QueueOptions};
-pub use patience::Patience;
+pub use crate::scripts::Patience;
 pub use registration::Registration;
 pub use settings::{evicting_policy, ignored_settings};

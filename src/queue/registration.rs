@@ -72,6 +72,11 @@ impl Registration {
     /// Frees the place of the route, which was removed, unless it has jobs again. The next job registers it again.
     pub(super) async fn end(&self, link: &Link) -> Result<()> {
         *self.last.lock() = None;
-        retire_routes(link, &self.base, 1, Some(&self.target.slug())).await.map(drop)
+        end_route(link, &self.base, &self.target.slug()).await
     }
+}
+
+/// Frees the place of a route, which was removed, unless it has jobs again.
+pub(super) async fn end_route(link: &Link, base: &Keys, slug: &str) -> Result<()> {
+    retire_routes(link, base, 1, Some(slug)).await.map(drop)
 }

@@ -1,8 +1,11 @@
 //! Operations on all jobs of a state: script calls of limited work, repeated until nothing is left to do.
 
 use super::handle::QueueHandle;
+use super::registration::end_route;
 use crate::clock::now_ms;
 use crate::error::Result;
+use crate::protocol::route::split_name;
+use crate::protocol::Keys;
 use crate::scripts::manage;
 
 /// The jobs that one `clean` call of BullMQ looks at, before it emits its event.
@@ -58,8 +61,11 @@ impl QueueHandle {
     pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
         self.ready().await?;
         while manage::obliterate(&self.link, &self.keys, count, force).await? {}
-        match &self.registration {
-            Some(registration) => registration.end(&self.link).await,
+        if let Some(registration) = &self.registration {
+            return registration.end(&self.link).await;
+        }
+        match split_name(self.keys.name()) {
+            Some((base, slug)) => end_route(&self.link, &Keys::new(self.keys.prefix(), base)?, slug).await,
             None => Ok(()),
         }
     }

@@ -33,7 +33,7 @@ pub async fn add_jobs(link: &Link, keys: &Keys, runs: &[Run<'_>], wake: Wake) ->
     let (call, retry) = add_jobs_call(keys, runs, None, wake.fan_out);
     let hint = wake.hint(keys, ready_jobs(runs));
     let custom_ids: Vec<bool> = runs.iter().map(|run| run.custom_ids).collect();
-    eval_and_wake(link, &call, retry, hint.as_ref(), |reply| read_added(reply, &custom_ids)).await
+    eval_and_wake(link, &call, retry, hint.as_ref(), None, |reply| read_added(reply, &custom_ids)).await
 }
 
 /// How many of these jobs may run now.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use redis::{Arg, Cmd, ToRedisArgs, Value};
 
 use super::Script;
-use crate::connection::{Link, Proven, Retry};
+use crate::connection::{Link, MaybeSent, Proven, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
 use crate::refusal::{self, Class};
@@ -14,12 +14,12 @@ use crate::refusal::{self, Class};
 const NEVER_THERE: &[u8] = b"ext:guard";
 
 /// `EVALSHA <sha> 1 <meta key> <arguments>`, written straight into the command's buffer.
-#[derive(Clone)]
 pub struct Call {
     script: &'static Script,
     pub(super) cmd: Cmd,
     /// What the reply ends with.
     number: Option<String>,
+    pub(super) sent: MaybeSent,
 }
 
 impl Call {
@@ -55,7 +55,7 @@ impl Call {
             None => cmd.arg(1).arg(keys.meta()),
             Some(other) => cmd.arg(2).arg(keys.meta()).arg(other.meta()),
         };
-        Call { script, cmd, number: None }
+        Call { script, cmd, number: None, sent: MaybeSent::default() }
     }
 
     /// Appends one argument.
@@ -98,6 +98,23 @@ impl Call {
         match last {
             Some(Value::BulkString(last)) if last == number.as_bytes() => Ok(reply),
             _ => Err(Error::wrong_shape("a reply that ends with the number of its call")),
+        }
+    }
+
+    /// What the caller gets when no further try follows. A call whose first try may have been executed does not fail with an error that
+    /// says that nothing was done: the error is about its last try only.
+    pub(super) fn judged<T>(&self, retry: Retry, result: Result<T>) -> Result<T> {
+        match result {
+            Err(error @ (Error::ConnectionLost(_) | Error::Server { .. } | Error::Closed))
+                if retry == Retry::Safe && self.sent.is_set() =>
+            {
+                let text = error.to_string();
+                Err(Error::OutcomeUnknown(format!(
+                    "{}. The first try got no reply: it may or may not have been executed",
+                    text.trim_end_matches('.')
+                )))
+            }
+            result => result,
         }
     }
 
@@ -150,6 +167,14 @@ pub(super) fn is_missing_script(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if refusal::of(code).class == Class::Reload)
 }
 
+/// Checks the reply to the load of a script: a refusal of it is not the missing script. Replies that have changed places show here.
+fn check_load(reply: Option<Result<Value>>, script: &Script) -> Result<()> {
+    match reply.unwrap_or(Err(Error::Closed))? {
+        Value::BulkString(sha) if sha == script.sha.as_bytes() => Ok(()),
+        _ => Err(Error::wrong_shape("the name of a script that was loaded")),
+    }
+}
+
 /// How often a script is loaded for one call: another `SCRIPT FLUSH` may come between loading and calling.
 const MAX_LOADS: usize = 10;
 
@@ -159,9 +184,21 @@ const MAX_LOADS: usize = 10;
 /// # Errors
 /// What [`Link::call`] and `read` return.
 pub async fn eval<T>(link: &Link, call: &Call, retry: Retry, read: impl Fn(Value) -> Result<T>) -> Result<T> {
+    let result = eval_unjudged(link, call, retry, read).await;
+    call.judged(retry, result)
+}
+
+/// As [`eval`], for a caller that may make the call again.
+pub(super) async fn eval_unjudged<T>(
+    link: &Link,
+    call: &Call,
+    retry: Retry,
+    read: impl Fn(Value) -> Result<T>,
+) -> Result<T> {
     let mut result = run(link, call, retry).await.and_then(&read);
     if retry != Retry::Never && matches!(result, Err(Error::WrongShape(_))) {
         let _ = link.believe(retry, result);
+        call.sent.set();
         result = run(link, call, retry).await.and_then(&read);
     }
     link.believe(retry, result)
@@ -170,16 +207,14 @@ pub async fn eval<T>(link: &Link, call: &Call, retry: Retry, read: impl Fn(Value
 /// As [`eval`]; returns the reply as it is, but for the number.
 pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     let cmd = call.for_link(link);
-    let mut reply = link.call_proven(&*cmd, retry, call.proof()).await;
+    let mut reply = link.call_proven(&*cmd, retry, call.proof(), &call.sent).await;
     for _ in 0..MAX_LOADS {
         if !reply.as_ref().is_err_and(is_missing_script) {
             break;
         }
-        let mut replies = link.pipeline(&[&call.load(), &*cmd], retry).await?;
+        let mut replies = link.pipeline_again(&[&call.load(), &*cmd], retry, &call.sent).await?;
         reply = replies.pop().unwrap_or(Err(Error::Closed));
-        if let Some(Err(refusal)) = replies.pop() {
-            return Err(refusal); // the refused load, not the missing script
-        }
+        check_load(replies.pop(), call.script)?;
     }
     reply.and_then(|reply| call.proven(reply))
 }
@@ -199,9 +234,7 @@ pub async fn eval_all(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<R
         let load = calls[*first].load();
         let again = std::iter::once(&load).chain(missing.iter().map(|at| &*cmds[*at]));
         let mut again = link.pipeline(&again.collect::<Vec<_>>(), retry).await?.into_iter();
-        if let Some(Err(refusal)) = again.next() {
-            return Err(refusal); // the refused load, not the missing script
-        }
+        link.believe(retry, check_load(again.next(), calls[*first].script))?;
         for (at, reply) in missing.into_iter().zip(again) {
             replies[at] = reply;
         }

@@ -2,7 +2,8 @@
 
 use redis::{Cmd, Value};
 
-use super::call::{is_missing_script, run};
+use super::call::{eval_unjudged, is_missing_script, run};
+use super::patience::{patiently, Patience};
 use super::{eval, eval_all, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -99,20 +100,37 @@ impl WakeHint {
     }
 }
 
-/// As [`eval`]. What tells workers about the jobs of the call goes behind it in the same pipeline.
+/// As [`eval`]. What wakes workers for the jobs of the call goes behind it in the same pipeline. With patience the call is made again
+/// while the memory of the server is full.
 ///
 /// # Errors
-/// What [`eval`] returns. A failure to tell workers is only logged.
+/// What [`eval`] returns; with patience not `OOM`. A failure to wake workers is only logged.
 pub async fn eval_and_wake<T>(
     link: &Link,
     call: &Call,
     retry: Retry,
     hint: Option<&WakeHint>,
+    patience: Option<&Patience>,
     read: impl Fn(Value) -> Result<T>,
 ) -> Result<T> {
-    let Some(hint) = hint else { return eval(link, call, retry, read).await };
+    let result = patiently(patience, || async {
+        match hint {
+            None => eval_unjudged(link, call, retry, &read).await,
+            Some(hint) => eval_with_hint(link, call, retry, hint, &read).await,
+        }
+    });
+    call.judged(retry, result.await)
+}
+
+async fn eval_with_hint<T>(
+    link: &Link,
+    call: &Call,
+    retry: Retry,
+    hint: &WakeHint,
+    read: impl Fn(Value) -> Result<T>,
+) -> Result<T> {
     let (cmd, provide) = (call.for_link(link), hint.provide.for_link(link));
-    let mut replies = link.pipeline(&[&*cmd, &*provide, &hint.publish], retry).await?.into_iter();
+    let mut replies = link.pipeline_again(&[&*cmd, &*provide, &hint.publish], retry, &call.sent).await?.into_iter();
     let mut reply = replies.next().unwrap_or(Err(Error::Closed)).and_then(|reply| call.proven(reply));
     let told: Vec<Result<Value>> = replies.collect();
     log_failures(told.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));

@@ -9,9 +9,11 @@ pub mod inspect;
 pub mod legacy;
 pub mod lock;
 pub mod manage;
+mod patience;
 pub mod route;
 
 pub use call::{eval, eval_all, Call};
+pub use patience::Patience;
 
 /// One Lua script, as it is sent to Redis.
 #[derive(Debug, PartialEq, Eq)]

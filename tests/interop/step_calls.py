@@ -78,9 +78,6 @@ class StepCalls:
         self.pair.add("work", data, **opts, queue=queue)
 
     def _add_bulk(self, queue: str, all_opts: list[dict[str, Any]]) -> None:
-        # BullMQ leaves a wake-up of a delayed job that the same call replaces. docs/interop.md, "Differences".
-        if any(opts.get("delay") and "deduplication" in opts for opts in all_opts):
-            all_opts = [opts for opts in all_opts if not opts.get("deduplication", {}).get("replace")]
         self.pair.add_bulk([{"name": "work", "data": {}, "opts": opts} for opts in all_opts], queue=queue)
 
     def _add_child(self, queue: str, number: int, opts: dict[str, Any], policy: dict[str, bool]) -> None:

@@ -50,6 +50,18 @@ def test_one_mode_after_another(either: Pair, mode: dict[str, object], second: s
     either.add("now", {}, deduplication=MODES[second])
 
 
+@pytest.mark.parametrize("last", [{}, {"delay": 9000}, {"priority": 1}])
+def test_the_marker_after_a_call_that_adds_delayed_jobs_and_replaces_one(
+    either: Pair, mode: dict[str, object], last: dict[str, object]
+) -> None:
+    either.add("earlier", {}, deduplication=mode, delay=500)
+    either.fetch("t:1")
+    jobs = [{"delay": 5000}, {"delay": 7000, "deduplication": {"id": "e"}}, {"deduplication": mode, **last}]
+    either.add_bulk([{"name": "bulk", "data": {}, "opts": opts} for opts in jobs])
+    jobs = [{"delay": 300, "deduplication": {"id": "f"}}, {"deduplication": {"id": "f", "replace": True}, **last}]
+    either.add_bulk([{"name": "bulk", "data": {}, "opts": opts} for opts in jobs])
+
+
 def test_the_old_name_does_the_same(either: Pair, mode: dict[str, object]) -> None:
     either.add("first", {}, debounce=mode)
     either.add("second", {}, debounce=mode)

@@ -1,12 +1,17 @@
 //! The link with faults: lost connections, lost replies, servers that refuse or stop answering.
 
+use std::future::Future;
 use std::time::Duration;
 
 use bullrush::connection::{Link, LinkOptions, LinkState, Retry};
-use bullrush::error::Error;
+use bullrush::error::{Error, Result};
+use bullrush::protocol::{JobBatch, Keys, NewJob};
+use bullrush::queue::{AddedJobs, QueueHandle, QueueOptions};
+use bullrush::scripts::hint::Wake;
 use redis::Value;
 
-use crate::proxy::Proxy;
+use crate::proxy::{Disorder, Proxy};
+use crate::queue::job;
 use crate::server::{endpoint, number, patient, run, text, until, Server};
 
 fn through(proxy: &Proxy, options: LinkOptions) -> Link {
@@ -186,4 +191,67 @@ async fn a_client_that_was_connected_waits_when_the_password_changes() {
     open.arg("SET").arg("requirepass").arg("");
     admin.call(open, Retry::Safe).await.unwrap();
     assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));
+}
+
+/// Adds one job with the id `mine`, waits until it is stored, and lets `then` happen before its reply comes.
+async fn add_whose_reply_is_held<T: Future<Output = ()>>(
+    link: &Link,
+    observer: &Link,
+    proxy: &Proxy,
+    options: QueueOptions,
+    then: impl FnOnce() -> T,
+) -> Result<AddedJobs> {
+    let keys = Keys::new("bull", "q").unwrap();
+    let queue = QueueHandle::new(link.clone(), link.clone(), keys, options);
+    let mut batch = JobBatch::new();
+    batch.push(job("{}"));
+    queue.add_jobs(&batch).await.unwrap(); // the script is loaded
+    proxy.hold_replies(true);
+    let mut batch = JobBatch::new();
+    batch.push(NewJob { id: Some("mine"), ..job("{}") });
+    let happen = async {
+        until("the job is stored", || async { number(observer, "EXISTS bull:q:mine").await == 1 }).await;
+        until("its reply is on its way", || async { proxy.held() > 0 }).await;
+        then().await;
+        proxy.hold_replies(false);
+    };
+    tokio::join!(queue.add_jobs(&batch), happen).0
+}
+
+#[tokio::test]
+async fn an_add_that_was_executed_is_in_doubt_although_redis_refuses_the_second_try() {
+    for notify in [false, true] {
+        let server = Server::start();
+        let observer = server.link();
+        let proxy = Proxy::to(server.port()).await;
+        let link = through(&proxy, patient(30_000));
+        let options = QueueOptions { wake: Wake { notify, ..Wake::default() }, ..QueueOptions::default() };
+        let added = add_whose_reply_is_held(&link, &observer, &proxy, options, || async {
+            run(&observer, "CONFIG SET maxmemory 1").await;
+            proxy.cut();
+        });
+        let added = added.await;
+        let Err(Error::OutcomeUnknown(text)) = added else { panic!("notify: {notify}, {added:?}") };
+        assert!(text.contains("OOM") && text.contains("first try"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_add_that_was_executed_is_in_doubt_although_no_connection_comes_for_the_second_try() {
+    for disorder in [None, Some(Disorder::Foreign)] {
+        let mut server = Server::start();
+        let observer = server.link();
+        let proxy = Proxy::to(server.port()).await;
+        let link = through(&proxy, patient(1_000));
+        let added = add_whose_reply_is_held(&link, &observer, &proxy, QueueOptions::default(), || async {
+            match disorder {
+                Some(disorder) => proxy.disturb(0, disorder),
+                None => proxy.cut(),
+            }
+            server.kill();
+        });
+        let added = added.await;
+        assert!(matches!(added, Err(Error::OutcomeUnknown(_))), "{disorder:?}: {added:?}");
+        assert!(disorder.is_none() || proxy.has_disturbed());
+    }
 }

@@ -17,6 +17,8 @@ pub enum Disorder {
     Swapped,
     /// An error comes before it that is the reply to no call.
     Preceded,
+    /// Another one comes in its place.
+    Foreign,
 }
 
 #[derive(Default)]
@@ -176,6 +178,7 @@ fn disturbed(mood: &Mood, mut bytes: Vec<u8>) -> Vec<u8> {
         Disorder::Lost => drop(bytes.drain(start..end)),
         Disorder::Doubled => drop(bytes.splice(end..end, bytes[start..end].to_vec())),
         Disorder::Swapped => bytes[start..ends[*after + 2]].rotate_left(end - start),
+        Disorder::Foreign => drop(bytes.splice(start..end, *b"*0\r\n")),
         Disorder::Preceded => drop(bytes.splice(start..start, *b"-OOM command not allowed\r\n")),
     }
     *pending = None;

@@ -73,12 +73,16 @@ fn named(error: Error, key: &str) -> Error {
 /// # Errors
 /// See [`register_route`].
 pub async fn register(link: &Link, base: &Keys, route: &Keys, target: &Target, fallback: &NewFallback) -> Result<bool> {
-    match register_route(link, base, route, target, fallback).await {
-        // If they cannot retire, it matters only that there is no place.
-        Err(Error::RouteLimit(_)) if retire_routes(link, base, PAGE, None).await.is_ok_and(|retired| retired > 0) => {
-            register_route(link, base, route, target, fallback).await
+    loop {
+        let registered = register_route(link, base, route, target, fallback).await;
+        if !matches!(registered, Err(Error::RouteLimit(_))) {
+            return registered;
         }
-        registered => registered,
+        // If they cannot retire, it matters only that there is no place.
+        if !retire_routes(link, base, PAGE, None).await.is_ok_and(|retired| retired > 0) {
+            // A call beside this one may have made room.
+            return register_route(link, base, route, target, fallback).await;
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use redis::Value;
 
 use super::super::hint::{eval_and_wake, Wake};
+use super::super::patience::Patience;
 use super::super::{flag, lua, Call};
 use super::count_as;
 use crate::connection::{Link, Retry};
@@ -143,9 +144,15 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Optio
 /// # Errors
 /// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
 /// [`Error::OutcomeUnknown`] when the reply got lost and nothing proves whether it was executed.
-pub async fn add_linked_jobs(link: &Link, keys: &Keys, jobs: &LinkedCall, wake: Wake) -> Result<AddedLinkedJobs> {
+pub async fn add_linked_jobs(
+    link: &Link,
+    keys: &Keys,
+    jobs: &LinkedCall,
+    wake: Wake,
+    patience: Option<&Patience>,
+) -> Result<AddedLinkedJobs> {
     let hint = wake.hint(keys, jobs.ready);
-    eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref(), |reply| read_added(jobs, reply)).await
+    eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref(), patience, |reply| read_added(jobs, reply)).await
 }
 
 fn read_added(jobs: &LinkedCall, reply: Value) -> Result<AddedLinkedJobs> {

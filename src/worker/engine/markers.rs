@@ -149,8 +149,9 @@ impl Engine {
             }
         }
         lanes.sort_by_key(|lane| lane.tier);
-        // Then the marker of a queue that is not scanned now is waited for again.
-        if let Some(end) = self.lanes.iter().filter_map(|state| state.rest.until()).min() {
+        // Then the marker of a queue that is not scanned now, or that offers a slot, is waited for again.
+        let ends = |state: &LaneState| [state.rest.until(), state.share.offer_ends(now)];
+        if let Some(end) = self.lanes.iter().flat_map(ends).flatten().min() {
             timeout = timeout.min(end.saturating_duration_since(Instant::now()).max(SHORTEST_WAIT));
         }
         (!lanes.is_empty()).then_some(Watch { lanes, timeout })

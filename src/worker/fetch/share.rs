@@ -94,7 +94,7 @@ impl Share {
     }
 
     /// When the offer of a slot ends, if there is one.
-    fn offer_ends(&self, now: Instant) -> Option<Instant> {
+    pub fn offer_ends(&self, now: Instant) -> Option<Instant> {
         self.offered_at.map(|at| at + OFFER_TIME).filter(|end| now < *end)
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker
+from bullrush import Queue, Worker, cli
 from bullrush.errors import RedisServerError, RouteLimitError
 from tests.waiting import wait_until
 
@@ -60,6 +60,14 @@ def test_routes_of_machines_that_have_gone_make_room_although_no_worker_runs(que
     live = names(redis, queue, "routes")
     assert len(live) <= 256
     assert {f"srv.pod-{number}" for number in (0, 1, 2, *range(256, 320))} <= set(live), "those with jobs stay"
+
+
+def test_one_call_with_several_new_targets_makes_room_for_all_of_them(queue: Queue, redis: Redis) -> None:
+    for number in range(256):
+        queue.route(pod(number)).wait_until_ready()
+    let_time_pass(redis, queue)
+    queue.add_bulk([{"name": "a", "opts": {"target": pod(number)}} for number in range(256, 266)])
+    assert {f"srv.pod-{number}" for number in range(256, 266)} <= set(names(redis, queue, "routes"))
 
 
 def test_more_machines_than_there_are_places_run_their_jobs_one_after_the_other(
@@ -126,6 +134,15 @@ def test_obliterate_of_a_route_frees_its_place_at_once(queue: Queue, redis: Redi
     job = queue.add("a", target=pod(7))
     assert redis.hget(f"bull:{job.queue_name}:meta", "version"), "the settings of a route come back with it"
     assert "srv.pod-7" in names(redis, queue, "routes")
+
+
+def test_obliterate_by_the_name_of_its_queue_ends_a_route_as_well(queue: Queue, redis: Redis, redis_url: str) -> None:
+    for number in range(3):
+        queue.route(pod(number)).add("a")
+    with Queue(f"{queue.name}~srv.pod-0", url=redis_url) as route:
+        route.obliterate()
+    assert cli.main(["obliterate", f"{queue.name}~srv.pod-1", "--yes", "--url", redis_url]) == 0
+    assert names(redis, queue, "routes") == ["srv.pod-2"]
 
 
 def test_obliterate_of_a_route_that_is_not_registered_needs_no_place(queue: Queue, redis: Redis) -> None:
