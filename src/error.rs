@@ -59,6 +59,14 @@ impl Error {
         Error::WrongShape(format!("a reply of another call, or of no call: expected {expected}"))
     }
 
+    /// What an error is that ended the second try of a call whose first try got no reply: it is about the second one only.
+    #[must_use]
+    pub fn after_a_lost_reply(&self) -> Self {
+        let text = self.to_string();
+        let text = text.trim_end_matches('.');
+        Error::OutcomeUnknown(format!("{text}. The first try got no reply: it may or may not have been executed"))
+    }
+
     /// Whether the server asks for a login.
     #[must_use]
     pub fn is_noauth(&self) -> bool {

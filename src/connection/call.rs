@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, Pipeline, Value};
+use redis::{Cmd, Value};
 use tokio::time::Instant;
 
 use super::ending::Ending;
@@ -138,11 +138,8 @@ impl Link {
                 return Ok(results.into_iter().flatten().collect());
             }
             let wire = self.wire(&tries).await?;
-            let mut pipeline = Pipeline::with_capacity(open.len());
-            for &slot in &open {
-                pipeline.add_command(cmds[slot].borrow().clone());
-            }
-            let replies = match self.in_time(&tries, wire.send_all(&pipeline, open.len())).await {
+            let sent = wire.send_each(open.iter().map(|&slot| cmds[slot].borrow()));
+            let replies = match self.in_time(&tries, sent).await {
                 Ok(replies) => replies,
                 Err(no_reply) => {
                     self.check_size(cmds.iter().map(Borrow::borrow), &no_reply, &wire, &tries).await?;

@@ -4,7 +4,6 @@
 //! behind the commands of each call goes `ECHO <number>`, and no reply of the call is believed before its number has come back.
 
 use std::future::{self, Future};
-use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 use tokio::task::AbortHandle;
 
 use super::fault::{describe, inspect, Fault};
-use super::proof::{Proofs, Verdict};
+use super::proof::{Proof, Proofs, Verdict};
 use super::socket::{Address, Meter, WriteEnd};
 use super::topology::Located;
 use super::{Proven, ServerInfo};
@@ -76,13 +75,13 @@ impl Drop for Wire {
 impl Wire {
     pub async fn send(&self, cmd: &Cmd, proven: Proven) -> Result<Value, NoReply> {
         let call = self.hand_over(cmd);
-        let Proven::ByItself = proven else { return self.prove(call, slice::from_ref).await };
+        let Proven::ByItself = proven else { return self.prove(call, |reply| !self.proofs.know(reply)).await };
         let (in_flight, before) = (self.begin_call(), self.meter.written());
         let reply = call.await;
         in_flight.complete();
         match reply {
             // Whatever becomes of the proof, the call was sent.
-            Ok(Value::ServerError(_)) => match self.prove(future::ready(reply), slice::from_ref).await {
+            Ok(Value::ServerError(_)) => match self.prove(future::ready(reply), |_| true).await {
                 Err(NoReply::NotSent(reason)) => Err(NoReply::Unknown(reason)),
                 proven => proven,
             },
@@ -92,12 +91,35 @@ impl Wire {
     }
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
-        let mut conn = self.conn.clone();
-        let call = async move {
-            self.meter.note_calls(count);
-            conn.send_packed_commands(pipeline, 0, count).await
+        let call = self.hand_over_all(pipeline, count);
+        self.prove(call, |replies| !replies.iter().any(|reply| self.proofs.know(reply))).await
+    }
+
+    /// Sends commands in one write. Numbers come between their replies, too: none is taken for that to the command beside it.
+    pub async fn send_each<'a>(&self, cmds: impl IntoIterator<Item = &'a Cmd>) -> Result<Vec<Value>, NoReply> {
+        let mut pipeline = Pipeline::new();
+        // For each command that is sent, the number if it is one.
+        let mut sent: Vec<Option<Proof>> = Vec::new();
+        for cmd in cmds {
+            if let Some(proof) = self.proofs.next().filter(|_| !sent.is_empty()) {
+                pipeline.add_command(proof.cmd().clone());
+                sent.push(Some(proof));
+            }
+            pipeline.add_command(cmd.clone());
+            sent.push(None);
+        }
+        let fits = |(proof, reply): (&Option<Proof>, &Value)| match proof {
+            Some(proof) => proof.judge(reply) != Verdict::OutOfStep,
+            None => !self.proofs.know(reply),
         };
-        self.prove(call, Vec::as_slice).await
+        let call = self.hand_over_all(&pipeline, sent.len());
+        let replies = self.prove(call, |replies| sent.iter().zip(replies).all(fits)).await?;
+        Ok(sent.iter().zip(replies).filter(|(proof, _)| proof.is_none()).map(|(_, reply)| reply).collect())
+    }
+
+    async fn hand_over_all(&self, pipeline: &Pipeline, count: usize) -> RedisResult<Vec<Value>> {
+        self.meter.note_calls(count);
+        self.conn.clone().send_packed_commands(pipeline, 0, count).await
     }
 
     async fn hand_over(&self, cmd: &Cmd) -> RedisResult<Value> {
@@ -105,11 +127,11 @@ impl Wire {
         self.conn.clone().send_packed_command(cmd).await
     }
 
-    /// Sends a proof behind a call, and returns the replies of the call once they are proven.
+    /// Sends a proof behind a call, and returns the replies of the call once they are proven; `fits` says whether they can be its own.
     async fn prove<T>(
         &self,
         call: impl Future<Output = RedisResult<T>>,
-        values: impl Fn(&T) -> &[Value],
+        fits: impl FnOnce(&T) -> bool,
     ) -> Result<T, NoReply> {
         let in_flight = self.begin_call();
         let before = self.meter.written();
@@ -118,10 +140,11 @@ impl Wire {
         let answer = async {
             let replies = call.await.map_err(|error| self.no_reply(before, &error))?;
             // At once: a number among the replies may be the last that comes.
-            if values(&replies).iter().any(|value| self.proofs.know(value)) {
-                return Err(NoReply::OutOfStep);
+            if fits(&replies) {
+                Ok(replies)
+            } else {
+                Err(NoReply::OutOfStep)
             }
-            Ok(replies)
         };
         let proven = async {
             let Some(proof) = &proof else { return Ok(()) };

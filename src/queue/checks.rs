@@ -13,14 +13,6 @@ pub const VERSION: &str = "bullmq:5.62.0";
 /// # Errors
 /// [`Error::QueueName`] when a cluster would scatter the queue's keys; [`Error::LegacyQueue`] when the keys are not BullMQ's.
 pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Result<()> {
-    match look(link, keys, allow_legacy).await {
-        // It ends a worker, so it is looked at twice: replies of one round trip may have changed places on the way.
-        Err(Error::LegacyQueue(_)) => look(link, keys, allow_legacy).await,
-        checked => checked,
-    }
-}
-
-async fn look(link: &Link, keys: &Keys, allow_legacy: bool) -> Result<()> {
     if link.ready().await?.cluster && !keys.has_hash_tag() {
         let (prefix, name) = (keys.prefix(), keys.name());
         return Err(Error::QueueName(format!(

@@ -18,11 +18,11 @@ pub mod schedulers;
 mod settings;
 mod sweep;
 
+pub use crate::scripts::Patience;
 pub use adder::{AddedJobs, Adder};
 pub use checks::VERSION;
 pub use coalescer::OnDone;
 pub use durability::Durable;
 pub use handle::{QueueHandle, QueueOptions};
-pub use crate::scripts::Patience;
 pub use registration::Registration;
 pub use settings::{evicting_policy, ignored_settings};

@@ -108,11 +108,7 @@ impl Call {
             Err(error @ (Error::ConnectionLost(_) | Error::Server { .. } | Error::Closed))
                 if retry == Retry::Safe && self.sent.is_set() =>
             {
-                let text = error.to_string();
-                Err(Error::OutcomeUnknown(format!(
-                    "{}. The first try got no reply: it may or may not have been executed",
-                    text.trim_end_matches('.')
-                )))
+                Err(error.after_a_lost_reply())
             }
             result => result,
         }

@@ -174,3 +174,32 @@ def test_a_child_added_without_an_id_whose_reply_got_lost_raises_outcome_unknown
     with pytest.raises(errors.OutcomeUnknownError, match="either all or none of the next 1"):
         through_proxy.add("child", parent=parent)
     assert queue.get_waiting_count() == 3, "it was added nevertheless"
+
+
+@SHARES
+@pytest.mark.parametrize(
+    ("name", "attempts", "script", "outcome", "state"),
+    [
+        ("quick", 1, "move_to_finished", "completed", "completed"),
+        ("failing", 1, "move_to_finished", "failed", "failed"),
+        ("failing", 2, "retry_job", "retried", "waiting"),
+    ],
+)
+def test_process_job_says_what_became_of_the_job_and_takes_the_next_one_once(
+    queue, proxy, ledger, share, name, attempts, script, outcome, state
+):
+    with Worker(queue.name, Handlers(ledger), url=proxy.url) as worker:
+        for warm in range(2):  # all scripts are loaded
+            queue.add(name, attempts=attempts)
+            worker.process_job(worker.get_next_job(f"warm-{warm}"))
+            queue.drain()
+        job, after = queue.add(name, attempts=attempts), queue.add("quick")
+        held = worker.get_next_job("mine")
+        trap = proxy.lose_reply(script, share)
+        result = worker.process_job(held, fetch_next=True)
+        assert trap.sprung.is_set()
+        assert (result.outcome, queue.get_job(job.id).get_state()) == (outcome, state)
+        if outcome != "retried":
+            assert result.next_job.id == after.id
+            assert worker.process_job(result.next_job).outcome == "completed"
+            assert queue.get_job(after.id).attempts_started == 1

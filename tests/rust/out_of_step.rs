@@ -181,13 +181,13 @@ async fn a_queue_is_not_taken_for_one_of_bull_since_replies_of_one_round_trip_ha
     let mut batch = JobBatch::new();
     batch.push(job("{}"));
     queue(&server.link()).add_jobs(&batch).await.unwrap();
-    for after in 0..16 {
+    for after in 0..31 {
         let proxy = Proxy::to(server.port()).await;
         let link = through(&proxy, patient(30_000));
         run(&link, "PING").await;
         proxy.disturb(after, Disorder::Swapped);
         let ready = queue(&link).ready().await;
-        assert!(matches!(ready, Ok(()) | Err(Error::ConnectionLost(_))), "after {after}: {ready:?}");
+        assert_eq!(ready, Ok(()), "after {after}");
         assert!(proxy.has_disturbed(), "after {after}");
     }
 }
@@ -201,9 +201,8 @@ async fn each_command_of_a_pipeline_gets_its_own_reply() {
     }
     let commands: Vec<_> = (0..CALLS).map(|key| redis::cmd("GET").arg(key).clone()).collect();
     for disorder in DISORDERS {
-        // Two replies of one write that change places cannot be told apart: only pieces of a stream are sent in another order.
-        let places = if matches!(disorder, Disorder::Swapped) { CALLS - 1..=CALLS - 1 } else { 0..=CALLS };
-        for after in places {
+        // Between the replies come numbers.
+        for after in 0..2 * CALLS {
             let proxy = Proxy::to(server.port()).await;
             let link = through(&proxy, patient(30_000));
             run(&link, "PING").await;

@@ -13,7 +13,13 @@ from orjson import loads
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
-from bullrush.errors import BullrushError, RateLimitError, UnrecoverableError
+from bullrush.errors import (
+    BullrushError,
+    ConnectionLostError,
+    OutcomeUnknownError,
+    RateLimitError,
+    UnrecoverableError,
+)
 from bullrush.job.calls.moves import AttemptResult, log_warnings
 from bullrush.job.context import RUNNING
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
@@ -285,6 +291,8 @@ class ManualCalls(WorkerEvents[JobT]):
         if error is None:
             try:
                 next_job = await JobCalls.move_to_completed.steps(job, value, token, fetch_next)
+            except (OutcomeUnknownError, ConnectionLostError):
+                raise  # a job that has succeeded does not fail since Redis is away
             except Exception as refused:
                 self.emit("error", refused)
                 error = refused
@@ -302,6 +310,8 @@ class ManualCalls(WorkerEvents[JobT]):
             return AttemptResult("moved")
         try:
             result = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
+        except (OutcomeUnknownError, ConnectionLostError):
+            raise
         except BullrushError as refused:
             self.emit("error", refused)
             return AttemptResult("lost")

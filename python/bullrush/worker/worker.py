@@ -125,6 +125,11 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         Returns:
             The outcome, when the job runs again if it is retried, and the next job: None if there is none now or
             ``fetch_next`` is not set.
+
+        Raises:
+            ConnectionLostError, OutcomeUnknownError: Redis was away for too long to store the outcome, or to learn
+                whether it is stored. If it is not, the job runs again when its lock has expired.
+            RuntimeError: the worker has no handler for single jobs.
         """
         function = self._handler(job)
         value, error = None, None

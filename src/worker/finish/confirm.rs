@@ -3,8 +3,9 @@
 use redis::Value;
 
 use super::finisher::Finisher;
-use crate::connection::Retry;
+use crate::connection::{Link, Retry};
 use crate::error::Error;
+use crate::protocol::Keys;
 use crate::scripts::lock::release_lock;
 use crate::worker::held::HeldJob;
 
@@ -14,36 +15,45 @@ const RUN_SECONDS: i64 = 604_800;
 impl Finisher {
     /// Whether a job that was refused in a repeated call was accepted in the first one.
     pub(super) async fn was_finished(&self, error: &Error, job: &HeldJob) -> bool {
-        matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. }) && self.is_finished(job).await
+        has_left(error) && self.is_finished(job).await
     }
 
-    /// Whether a job is finished and has left `active`; false if Redis does not answer. A finished job that was removed
-    /// by its keep rule may still be in `active`, if the call stopped half-way: it is removed from there now.
     pub(super) async fn is_finished(&self, job: &HeldJob) -> bool {
-        let (mut fields, mut place) = (redis::cmd("HMGET"), redis::cmd("LPOS"));
-        fields.arg(self.lane.keys.job(job.id())).arg("finishedOn").arg("name");
-        place.arg(self.lane.keys.of("active")).arg(job.id());
-        let Ok(replies) = self.link.pipeline(&[fields, place], Retry::Safe).await else { return false };
-        let [Ok(fields), Ok(place)] = &replies[..] else { return false };
-        let present =
-            |at: usize| !matches!(fields, Value::Array(fields) if matches!(fields.get(at), None | Some(Value::Nil)));
-        let is_active = *place != Value::Nil;
-        if present(1) {
-            return present(0) && !is_active;
-        }
-        if is_active {
-            let mut leave = redis::cmd("LREM");
-            leave.arg(self.lane.keys.of("active")).arg(-1).arg(job.id());
-            let left = self.link.call(&leave, Retry::Safe).await;
-            if let (Ok(Value::Int(1)), Some(run)) = (left, &self.state.options.run) {
-                let list = self.lane.keys.run(run);
-                let (mut push, mut expire) = (redis::cmd("RPUSH"), redis::cmd("EXPIRE"));
-                push.arg(&list).arg(job.id());
-                expire.arg(&list).arg(RUN_SECONDS);
-                let _ = self.link.pipeline(&[push, expire], Retry::Never).await;
-            }
-            let _ = release_lock(&self.link, &self.lane.keys, job.id(), &job.token).await;
-        }
-        true
+        is_finished(&self.link, &self.lane.keys, self.state.options.run.as_deref(), job.id(), &job.token).await
     }
+}
+
+/// Whether a refusal says that a job is not active here any more.
+pub fn has_left(error: &Error) -> bool {
+    matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. })
+}
+
+/// Whether a job is finished and has left `active`; false if Redis does not answer. A finished job that was removed by its keep rule
+/// may still be in `active`, if the call stopped half-way: it is removed from there now.
+pub async fn is_finished(link: &Link, keys: &Keys, run: Option<&str>, id: &str, token: &str) -> bool {
+    let (mut fields, mut place) = (redis::cmd("HMGET"), redis::cmd("LPOS"));
+    fields.arg(keys.job(id)).arg("finishedOn").arg("name");
+    place.arg(keys.of("active")).arg(id);
+    let Ok(replies) = link.pipeline(&[fields, place], Retry::Safe).await else { return false };
+    let [Ok(fields), Ok(place)] = &replies[..] else { return false };
+    let present =
+        |at: usize| !matches!(fields, Value::Array(fields) if matches!(fields.get(at), None | Some(Value::Nil)));
+    let is_active = *place != Value::Nil;
+    if present(1) {
+        return present(0) && !is_active;
+    }
+    if is_active {
+        let mut leave = redis::cmd("LREM");
+        leave.arg(keys.of("active")).arg(-1).arg(id);
+        let left = link.call(&leave, Retry::Safe).await;
+        if let (Ok(Value::Int(1)), Some(run)) = (left, run) {
+            let list = keys.run(run);
+            let (mut push, mut expire) = (redis::cmd("RPUSH"), redis::cmd("EXPIRE"));
+            push.arg(&list).arg(id);
+            expire.arg(&list).arg(RUN_SECONDS);
+            let _ = link.pipeline(&[push, expire], Retry::Never).await;
+        }
+        let _ = release_lock(link, keys, id, token).await;
+    }
+    true
 }

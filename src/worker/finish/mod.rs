@@ -7,6 +7,7 @@ mod moves;
 mod plan;
 mod settled;
 
+pub use confirm::{has_left, is_finished};
 pub use finisher::{Finisher, NextFetch};
 pub use in_flight::{CompletedCall, InFlight};
 pub use settled::{Settled, Settlement};

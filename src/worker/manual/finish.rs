@@ -1,13 +1,15 @@
 //! Finishes a job, and takes the next one in the same call.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::Manual;
 use crate::clock::now_ms;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{Channel, JobOptions, Keep};
 use crate::scripts::finish::{self, Finished};
+use crate::worker::finish::{has_left, is_finished};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::outcome::Failure;
 use crate::worker::retry::{stacktrace, verdict, Verdict};
@@ -42,6 +44,23 @@ pub struct FailedAttempt {
     pub next: Option<Arc<HeldJob>>,
 }
 
+/// How often a call is made again whose outcome is not known, each time on another connection.
+const MOST_TRIES: usize = 5;
+
+/// Makes a move again whose outcome is not known. If it is refused then, the first try was accepted, or the lock is lost: in both cases
+/// the job has left this worker.
+async fn until_known<F: Future<Output = Result<()>>>(mut call: impl FnMut() -> F) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        match call().await {
+            Err(Error::OutcomeUnknown(_)) if tries < MOST_TRIES => tries += 1,
+            Err(Error::Code { .. }) if tries > 0 => return Ok(()),
+            Err(error) if tries > 0 => return Err(error.after_a_lost_reply()),
+            result => return result,
+        }
+    }
+}
+
 impl Manual {
     /// Complete a job and, if asked, take the next one under the same token.
     ///
@@ -74,11 +93,13 @@ impl Manual {
         let (id, token) = (&attempt.id, &attempt.token);
         let delay = match verdict {
             Verdict::RetryNow => {
-                finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed), self.options.fan_out).await?;
+                let fan_out = self.options.fan_out;
+                until_known(|| finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed), fan_out))
+                    .await?;
                 0
             }
             Verdict::RetryIn(delay) => {
-                finish::move_to_delayed(link, keys, now, id, token, delay, false, Some(failed)).await?;
+                until_known(|| finish::move_to_delayed(link, keys, now, id, token, delay, false, Some(failed))).await?;
                 delay
             }
             Verdict::Fail => {
@@ -112,15 +133,31 @@ impl Manual {
         let fetch_next = fetch_next && self.options.scan(&self.lane).is_none();
         let fetch = fetch_next.then(|| self.plan(&request));
         let (jobs, by) = ([finished], self.options.finished_by());
-        let mut reply = finish::move_to_finished(self.link(), self.keys(), now, by, fetch.as_ref(), &jobs).await?;
-        if let Some((_, refusal)) = reply.failures.first() {
-            return Err(refusal.error(&id));
+        let mut tries = 0;
+        let mut reply = loop {
+            // A job that the first try has fetched is found by its token.
+            let fetch = fetch.as_ref().filter(|_| tries == 0);
+            match finish::move_to_finished(self.link(), self.keys(), now, by, fetch, &jobs).await {
+                Err(Error::OutcomeUnknown(_)) if tries < MOST_TRIES => tries += 1,
+                Err(refused) if tries > 0 => return Err(refused.after_a_lost_reply()),
+                reply => break reply?,
+            }
+        };
+        if let Some(error) = reply.failures.first().map(|(_, refusal)| refusal.error(&id)) {
+            let is_known = tries > 0 && has_left(&error);
+            let run = self.options.run.as_deref();
+            if !(is_known && is_finished(self.link(), self.keys(), run, &id, &token).await) {
+                return Err(error);
+            }
         }
         self.lane.locks.remove([(&*id, &*token)]);
         if options.wake {
             let (link, keys) = (self.link().clone(), self.keys().clone());
             let message = format!("{}:{id}", keys.name());
             tokio::spawn(async move { link.publish_hints(&Channel::Chainc.of(keys.prefix()), [message]).await });
+        }
+        if tries > 0 && fetch_next {
+            return self.fetch_or_recover(&token).await;
         }
         let record = reply.fetched.jobs.pop();
         if self.drops(record.as_ref()) {

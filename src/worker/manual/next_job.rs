@@ -139,6 +139,15 @@ impl Manual {
         }
     }
 
+    /// The job of a fetch whose reply got lost; if it has not arrived, the next job.
+    pub(super) async fn fetch_or_recover(&self, token: &Arc<str>) -> Result<Option<Arc<HeldJob>>> {
+        let sent = Instant::now();
+        match self.recover(token).await?.jobs.pop() {
+            Some(record) => self.hold(Some(record), token, sent, Claim::Recovered).await,
+            None => Ok(self.fetch(token).await?.3),
+        }
+    }
+
     /// Whether a fetch took an id that is no job. Then there may be others to take.
     pub(super) fn drops(&self, record: Option<&JobRecord>) -> bool {
         let Some(record) = record.filter(|record| record.is_missing()) else { return false };
