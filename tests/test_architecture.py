@@ -16,7 +16,6 @@ SOURCE = ROOT / "python" / "pyspark_bullrush"
 FAMILIES = ("add", "fetch", "finish", "lock", "manage", "inspect", "route", "hint", "legacy")
 SOURCES = {".lua", ".rs", ".py", ".pyi", ".js", ".mjs", ".ts", ".sh"}
 GENERATED = {"node_modules", "target", "__pycache__", ".venv", "dist"}
-MOST_LINES = 350
 MAPS = ("architecture", "job-lifecycle")  # the pages that lead to places in the code
 
 SCRIPTS = sorted(path for family in FAMILIES for path in (ROOT / "lua" / family).glob("*.lua"))
@@ -52,12 +51,6 @@ def upward(graph: Graph, height: dict[str, int]) -> list[str]:
         (module, used) for module in sorted(graph) for used in sorted(graph[module]) if room(module) != room(used)
     ]
     return [f"{module} imports {used}" for module, used in arrows if height[room(used)] >= height[room(module)]]
-
-
-def test_no_file_is_too_long() -> None:
-    folders = ("lua", "src", "python", "tests", "benches", "examples")
-    lengths = {shown(path): path.read_text().count("\n") for path in files(*folders)}
-    assert {path: lines for path, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
