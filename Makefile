@@ -251,8 +251,9 @@ rights: $(VENV)/.dev  ## write which Redis commands each role needs, from the sc
 schemas: $(VENV)/.built $(VENV)/.dev  ## write the JSON schemas of jobs, options and events in docs/schemas
 	@$(PY) -m docs.build.schemas
 
-configuration: $(VENV)/.built $(VENV)/.dev  ## write the tables of docs/configuration.md from the code
+configuration: $(VENV)/.built $(VENV)/.dev  ## write the tables of docs/configuration.md and of the keys in docs/interop.md from the code
 	@$(PY) -m docs.build.configuration
+	@$(PY) -m docs.build.keys
 
 clean:  ## remove everything that was built or installed here
 	@rm -rf target .venv .venv-* dist site tests/interop/node_modules tests/boards/node_modules tests/boards/screenshots .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,11 +5,19 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use key_table::{Key, End, KEYS};
+
+/// The same file as in the library, so that Lua has no list of its own.
+#[allow(dead_code)]
+#[path = "src/protocol/key_table.rs"]
+mod key_table;
+
 const INCLUDE: &str = "--- @include ";
 
 fn main() {
     println!("cargo:rerun-if-changed=lua");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src/protocol/key_table.rs");
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("lua");
     let code = generate(&root).unwrap_or_else(|error| panic!("{error}"));
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("scripts.rs");
@@ -22,6 +30,8 @@ fn generate(root: &Path) -> Result<String, String> {
     for room in folders(&root.join("include"))? {
         includes.append(&mut read_folder(&root.join("include").join(room))?);
     }
+    includes.insert("keys_to_empty".to_owned(), lua_list("keys_to_empty", End::Emptied));
+    includes.insert("keys_to_delete".to_owned(), lua_list("keys_to_delete", End::Deleted));
     let mut code = String::new();
     let mut all = String::new();
     for family in folders(root)? {
@@ -46,6 +56,13 @@ fn generate(root: &Path) -> Result<String, String> {
     }
     let _ = writeln!(code, "pub static ALL: &[&super::Script] = &[{all}];");
     Ok(code)
+}
+
+/// A Lua table of the keys that end in this way: `{ { name, type }, ... }`.
+fn lua_list(name: &str, end: End) -> String {
+    let keys = KEYS.iter().filter(|key| key.end == end);
+    let rows: Vec<String> = keys.map(|Key { name, kind, .. }| format!("{{ '{name}', '{kind}' }}")).collect();
+    format!("local {name} = {{ {} }}\n", rows.join(", "))
 }
 
 /// The comment at the top of a script, which says what it does, takes and returns, without the dashes.

@@ -16,6 +16,8 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue
+from bullrush._core import QUEUE_KEYS
+from docs.build import keys
 
 # The backend for Django needs settings when it is imported.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.python.django.shop.settings")
@@ -193,6 +195,8 @@ def test_every_key_that_bullrush_adds_is_in_the_table() -> None:
         if path.suffix in {".lua", ".rs", ".py"}
     ]
     written = {name for path in code for name in re.findall(r"\bext:[a-z]+-?", path.read_text())}
-    page = (ROOT / "docs" / "interop.md").read_text()
-    table = page.partition("## Keys that bullrush adds")[2].partition("\n## ")[0]
-    assert written == set(re.findall(r"^\| `(ext:[a-z]+-?)", table, re.MULTILINE))
+    assert written == {(key.family or key.name) for key in QUEUE_KEYS if key.owner == "bullrush"}
+
+
+def test_the_table_of_keys_is_what_make_configuration_writes() -> None:
+    assert keys.page(keys.PAGE.read_text()) == keys.PAGE.read_text(), "run make configuration"

@@ -5,13 +5,10 @@ The client takes almost no time, so this is the speed of Redis. No product can b
 
 from __future__ import annotations
 
-import hashlib
-import re
 import socket
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import orjson
@@ -19,9 +16,8 @@ import orjson
 from benches.harness.payload import NAME, payloads
 from benches.peers import channel
 from benches.peers.channel import Order
+from bullrush.scripts import read_scripts
 
-_LUA = Path(__file__).resolve().parents[2] / "lua"
-_INCLUDE = re.compile(r"^( *)--- @include (\w+)$", re.MULTILINE)
 #: As large as the product's batches. 100 to 1,000 jobs per call and 2 or 4 calls in flight are equally fast: the server is busy all the time.
 _BATCH = 250
 _WINDOW = 2
@@ -104,26 +100,10 @@ def process(order: Order) -> None:
 
 
 def _load(order: Order, script: str) -> tuple[Wire, str]:
-    source = _flatten(script)
+    found = read_scripts()[script]
     wire = Wire(order["url"])
-    wire.run([_encode(["SCRIPT", "LOAD", source])], 1)
-    return wire, hashlib.sha1(source.encode()).hexdigest()
-
-
-def _flatten(script: str) -> str:
-    def text_of(path: str, included: set[str]) -> str:
-        def include(found: re.Match[str]) -> str:
-            # An indented line is for its block: what it includes is not there for the rest.
-            known, name = set(included) if found[1] else included, found[2]
-            if name in known:
-                return ""
-            known.add(name)
-            return text_of(f"include/**/{name}", known)
-
-        [file] = _LUA.glob(f"{path}.lua")
-        return _INCLUDE.sub(include, file.read_text())
-
-    return text_of(script, set())
+    wire.run([_encode(["SCRIPT", "LOAD", found.source])], 1)
+    return wire, found.sha
 
 
 def _call(sha: str, order: Order, words: list[object]) -> bytes:

@@ -5,6 +5,8 @@
 -- Events  none (the stream goes too)
 local call = redis.call
 --- @include discard_job
+--- @include keys_to_empty
+--- @include keys_to_delete
 local P = string.sub(KEYS[1], 1, -5)
 local budget = assert(tonumber(ARGV[1]), 'count is not a number')
 if call('HEXISTS', KEYS[1], 'paused') == 0 then
@@ -15,11 +17,9 @@ end
 
 -- Parents in waiting-children stay, as in BullMQ. Version 6 keeps the jobs of a paused queue in `wait`.
 -- `ext:named` has the names of our keys that end with something of their own.
-for _, state in ipairs({
-  'active', 'delayed', 'repeat', 'completed', 'wait', 'paused', 'prioritized', 'failed', 'ext:named',
-}) do
+for _, row in ipairs(keys_to_empty) do
+  local state, is_list = row[1], row[2] == 'list'
   local key = P .. state
-  local is_list = state == 'active' or state == 'wait' or state == 'paused' or state == 'ext:named'
   while budget > 0 and call('EXISTS', key) == 1 do
     local ids = call(is_list and 'LRANGE' or 'ZRANGE', key, 0, math.min(budget, 1000) - 1)
     for _, id in ipairs(ids) do
@@ -46,17 +46,9 @@ for _, state in ipairs({
   end
 end
 
--- `delay` is a key of older versions. A delayed job sets the marker even while paused; it is deleted as in version 6.
-for _, name in ipairs({ 'events', 'delay', 'stalled-check', 'stalled', 'id', 'pc', 'meta', 'marker' }) do
-  call('DEL', P .. name)
-end
--- All our other keys, but for those of a migration, which end with its cleanup.
-for _, name in ipairs({
-  'routes', 'retired', 'rseen', 'rver', 'workers', 'routewd', 'hint', 'cancel', 'cron', 'cronwd',
-}) do
-  call('DEL', P .. 'ext:' .. name)
-end
-for _, state in ipairs({ 'completed', 'failed' }) do
-  call('DEL', P .. 'metrics:' .. state, P .. 'metrics:' .. state .. ':data')
+-- `delay` is a key of older versions. A delayed job sets the marker even while paused; it is deleted as in version 6. Keys of a
+-- migration end with its cleanup.
+for _, row in ipairs(keys_to_delete) do
+  call('DEL', P .. row[1])
 end
 return reply_or_error(0)

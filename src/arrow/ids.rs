@@ -7,14 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{Invalid, Texts};
 use crate::error::Error;
-
-/// Keys of the queue itself, as in Python's `naming.py`: a job with such an id would overwrite one of them.
-#[rustfmt::skip]
-const QUEUE_KEYS: [&str; 23] = [
-    "active", "completed", "de", "delay", "delayed", "dn", "events", "ext", "failed", "id", "limiter", "marker", "meta",
-    "metrics", "paused", "pc", "prioritized", "priority", "repeat", "stalled", "stalled-check", "wait", "waiting-children",
-];
-const QUEUE_KEY_PREFIXES: [&str; 5] = ["metrics:", "repeat:", "de:", "dn:", "ext:"];
+use crate::protocol::key_table::is_reserved;
 
 /// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of data and name in hex, `k` counts the equal rows before it.
 ///
@@ -90,7 +83,7 @@ fn check(id: &str) -> Result<(), &'static str> {
     if id.is_empty() {
         return Err("A custom id cannot be empty");
     }
-    if QUEUE_KEYS.contains(&id) || QUEUE_KEY_PREFIXES.iter().any(|prefix| id.starts_with(prefix)) {
+    if is_reserved(id) {
         return Err("Custom Id cannot be a key of the queue");
     }
     if id.starts_with("0:") {

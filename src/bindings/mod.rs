@@ -5,6 +5,7 @@ mod completions;
 mod endpoint;
 mod errors;
 mod events;
+mod keys;
 mod last_resort;
 mod manual;
 mod notifications;
@@ -37,6 +38,8 @@ mod _core {
     #[pymodule_export]
     use super::events::{CoreEvents, CoreListening};
     #[pymodule_export]
+    use super::keys::PyQueueKey;
+    #[pymodule_export]
     use super::last_resort::exit_after_signals;
     #[pymodule_export]
     use super::manual::ManualWork;
@@ -61,6 +64,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("QUEUE_KEYS", super::keys::table(module.py())?)?;
         module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
         module.add("WORKER_DUTIES", PyTuple::new(module.py(), Duty::ALL.map(Duty::name))?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
@@ -107,6 +111,11 @@ mod _core {
     #[pyfunction]
     fn key_slot(key: &str) -> u16 {
         crate::protocol::keys::slot(key)
+    }
+
+    #[pyfunction]
+    fn is_reserved_id(id: &str) -> bool {
+        crate::protocol::key_table::is_reserved(id)
     }
 
     #[pyfunction]

@@ -7,6 +7,7 @@ pub mod cron;
 mod cron_field;
 pub mod due;
 pub mod job;
+pub mod key_table;
 pub mod keys;
 pub mod options;
 mod packed;

@@ -1,6 +1,6 @@
 //! Checks before the first write: keys of another program must not be damaged.
 
-use super::legacy::{Evidence, Types, Users};
+use super::legacy::{BullFound, Types, Users};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
@@ -34,7 +34,7 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     if allow_legacy {
         return Ok(());
     }
-    let Users { bull: Some(Evidence { flavour, shown_by }), bullmq } = Users::of_bullmq(link, keys, &types).await?
+    let Users { bull: Some(BullFound { flavour, shown_by }), bullmq } = Users::of_bullmq(link, keys, &types).await?
     else {
         return Ok(());
     };

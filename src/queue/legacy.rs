@@ -8,52 +8,19 @@ use serde_json::Value as Json;
 
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::protocol::key_table::{Evidence, Key, KEYS};
 use crate::protocol::{reply, Keys};
 
-/// What a key tells about who uses the queue.
-#[derive(Clone, Copy, PartialEq)]
-enum Tells {
-    /// `meta`: a paused queue of Bull 3 or 4 has one, too; its fields tell.
-    Nothing,
-    /// Only BullMQ has it.
-    BullMq,
-    /// It holds ids of jobs, and those jobs tell.
-    Jobs,
-    /// There are jobs, or were.
-    Use,
+/// The keys whose types are read.
+fn known() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.evidence != Evidence::Ignored)
 }
 
-/// A key of a queue whose type is read.
-struct Known {
-    suffix: &'static str,
-    /// The type that it has with BullMQ; with Bull where BullMQ has no such key.
-    kind: &'static str,
-    tells: Tells,
-    /// It is never a job. A key that is not reserved may be the job with that id, and of another type.
-    reserved: bool,
+/// Whether the key may be the job with that id in a queue of Bull, and of another type.
+fn may_be_a_job(key: &Key) -> bool {
+    matches!(key.evidence, Evidence::Use | Evidence::BullMqOrJob)
 }
 
-const fn known(suffix: &'static str, kind: &'static str, tells: Tells, reserved: bool) -> Known {
-    Known { suffix, kind, tells, reserved }
-}
-
-const KEYS: [Known; 15] = [
-    known("meta", "hash", Tells::Nothing, true),
-    known("wait", "list", Tells::Jobs, true),
-    known("paused", "list", Tells::Jobs, true),
-    known("delayed", "zset", Tells::Jobs, true),
-    known("active", "list", Tells::Jobs, true),
-    known("completed", "zset", Tells::Jobs, true),
-    known("failed", "zset", Tells::Jobs, true),
-    known("prioritized", "zset", Tells::BullMq, true),
-    known("marker", "zset", Tells::BullMq, true),
-    known("events", "stream", Tells::BullMq, true),
-    known("pc", "string", Tells::BullMq, false),
-    known("id", "string", Tells::Use, false),
-    known("repeat", "zset", Tells::Use, false),
-    known("priority", "zset", Tells::Use, false),
-    known("meta-paused", "string", Tells::Use, false),
-];
 /// The fields of a job's hash that tell who wrote it.
 const FIELDS: [&str; 9] = ["name", "data", "opts", "attempts", "failedReason", "lockAcquired", "atm", "ats", "stc"];
 /// So many hashes are read.
@@ -82,7 +49,7 @@ impl Flavour {
 
 /// What the types of a queue's keys are.
 pub(super) struct Types {
-    /// In the order of `KEYS`.
+    /// In the order of `known()`.
     found: Vec<String>,
     has_meta_of_bullmq: bool,
 }
@@ -90,7 +57,7 @@ pub(super) struct Types {
 impl Types {
     /// Reads them in one round trip.
     pub async fn read(link: &Link, keys: &Keys) -> Result<Self> {
-        let mut commands: Vec<Cmd> = KEYS.iter().map(|known| command(&["TYPE", &keys.of(known.suffix)])).collect();
+        let mut commands: Vec<Cmd> = known().map(|key| command(&["TYPE", &keys.of(key.name)])).collect();
         commands.push(command(&["HMGET", keys.meta(), "version", "opts.maxLenEvents"]));
         let mut replies = link.pipeline(&commands, Retry::Look).await?;
         // An error means that `meta` is no hash, which its type tells.
@@ -101,33 +68,33 @@ impl Types {
         Ok(Types { found, has_meta_of_bullmq: meta.iter().any(|value| *value != Value::Nil) })
     }
 
-    fn all(&self) -> impl Iterator<Item = (&'static Known, &str)> {
-        KEYS.iter().zip(self.found.iter().map(String::as_str))
+    fn all(&self) -> impl Iterator<Item = (&'static Key, &str)> {
+        known().zip(self.found.iter().map(String::as_str))
     }
 
     /// The keys that exist and have a type that they have with BullMQ or Bull.
-    fn present(&self) -> impl Iterator<Item = (&'static Known, &str)> {
-        self.all().filter(|(known, found)| *found == known.kind || is_set_of_bull(known, found))
+    fn present(&self) -> impl Iterator<Item = (&'static Key, &str)> {
+        self.all().filter(|(key, found)| *found == key.kind || is_set_of_bull(key, found))
     }
 
     fn has(&self, suffix: &str) -> bool {
-        self.present().any(|(known, _)| known.suffix == suffix)
+        self.present().any(|(key, _)| key.name == suffix)
     }
 
     /// The first key whose type neither BullMQ nor Bull gives it, the type, and the type with BullMQ.
     pub fn strange(&self) -> Option<(&'static str, &str, &'static str)> {
-        let fits = |known: &Known, found: &str| found == "none" || found == known.kind || is_set_of_bull(known, found);
-        let mut reserved = self.all().filter(|(known, _)| known.reserved);
-        let (known, found) = reserved.find(|(known, found)| !fits(known, found))?;
-        Some((known.suffix, found, known.kind))
+        let fits = |key: &Key, found: &str| found == "none" || found == key.kind || is_set_of_bull(key, found);
+        let mut never_jobs = self.all().filter(|(key, _)| !may_be_a_job(key));
+        let (key, found) = never_jobs.find(|(key, found)| !fits(key, found))?;
+        Some((key.name, found, key.kind))
     }
 
     fn set_of_bull(&self) -> Option<&'static str> {
-        self.present().find(|(_, found)| *found == "set").map(|(known, _)| known.suffix)
+        self.present().find(|(_, found)| *found == "set").map(|(key, _)| key.name)
     }
 
     fn is_of_bullmq(&self) -> bool {
-        self.has_meta_of_bullmq || self.present().any(|(known, _)| known.tells == Tells::BullMq)
+        self.has_meta_of_bullmq || self.present().any(|(key, _)| matches!(key.evidence, Evidence::BullMq | Evidence::BullMqOrJob))
     }
 
     /// Which version of Bull these keys are of, if they are of Bull.
@@ -157,12 +124,12 @@ fn unknown_type(link: &Link, error: Error) -> Error {
     }
 }
 
-fn is_set_of_bull(known: &Known, found: &str) -> bool {
-    found == "set" && (known.suffix == "completed" || known.suffix == "failed")
+fn is_set_of_bull(key: &Key, found: &str) -> bool {
+    found == "set" && (key.name == "completed" || key.name == "failed")
 }
 
-/// Evidence that Bull uses a queue.
-pub struct Evidence {
+/// What shows that Bull uses a queue.
+pub struct BullFound {
     pub flavour: Flavour,
     /// What shows it.
     pub shown_by: String,
@@ -170,7 +137,7 @@ pub struct Evidence {
 
 /// Who uses a queue; both of them if somebody made a mistake.
 pub struct Users {
-    pub bull: Option<Evidence>,
+    pub bull: Option<BullFound>,
     pub bullmq: bool,
 }
 
@@ -188,7 +155,7 @@ impl Users {
     /// The same for a queue that should be BullMQ's: if keys of BullMQ's exist, only keys that nobody but Bull writes count. If not,
     /// some jobs are read: in two more round trips, since a queue without a trace of BullMQ that is not empty is rare.
     pub(super) async fn of_bullmq(link: &Link, keys: &Keys, types: &Types) -> Result<Self> {
-        let used = types.present().any(|(known, _)| matches!(known.tells, Tells::Jobs | Tells::Use));
+        let used = types.present().any(|(key, _)| matches!(key.evidence, Evidence::Jobs | Evidence::Use));
         let job = if used && !types.is_of_bullmq() { find_job(link, keys, types).await? } else { None };
         Ok(Self::of(keys, types, job))
     }
@@ -210,7 +177,7 @@ impl Users {
             Some((flavour, shown_by)) => (flavour, Some(shown_by)),
             None => (types.flavour(), None),
         };
-        let bull = shown_by_key.or(shown_by_job).map(|shown_by| Evidence { flavour, shown_by });
+        let bull = shown_by_key.or(shown_by_job).map(|shown_by| BullFound { flavour, shown_by });
         Users { bull, bullmq: types.is_of_bullmq() }
     }
 }
@@ -219,12 +186,12 @@ impl Users {
 /// but no job of Bull 1 or 2 looks like one of Bull 3 or 4. So these win, unless a set says that the queue is older.
 async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(Flavour, String)>> {
     let last = (SAMPLE - 1).to_string();
-    let read = |(known, found): (&Known, &str)| match found {
-        "list" => command(&["LRANGE", &keys.of(known.suffix), "0", &last]),
-        "set" => command(&["SRANDMEMBER", &keys.of(known.suffix), &SAMPLE.to_string()]),
-        _ => command(&["ZRANGE", &keys.of(known.suffix), "0", &last]),
+    let read = |(key, found): (&Key, &str)| match found {
+        "list" => command(&["LRANGE", &keys.of(key.name), "0", &last]),
+        "set" => command(&["SRANDMEMBER", &keys.of(key.name), &SAMPLE.to_string()]),
+        _ => command(&["ZRANGE", &keys.of(key.name), "0", &last]),
     };
-    let commands: Vec<Cmd> = types.present().filter(|(known, _)| known.tells == Tells::Jobs).map(read).collect();
+    let commands: Vec<Cmd> = types.present().filter(|(key, _)| key.evidence == Evidence::Jobs).map(read).collect();
     let mut ids = Vec::new();
     for found in link.pipeline(&commands, Retry::Look).await? {
         ids.extend(found.map(reply::texts).unwrap_or_else(|_| Ok(Vec::new()))?);

@@ -13,6 +13,7 @@ from .arrow import json_as_rows as json_as_rows
 from .arrow import rows_as_json as rows_as_json
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening
+from .keys import QueueKey as QueueKey
 from .jobs import JobRecord as JobRecord
 from .jobs import Link as Link
 from .jobs import NewJob as NewJob
@@ -38,6 +39,9 @@ BULLMQ_VERSION: str
 
 #: What a worker does again and again; parts of the names in `CoreWorker.stats`.
 WORKER_DUTIES: tuple[str, ...]
+
+#: All keys that a queue may have. `obliterate` empties those that have members in this order.
+QUEUE_KEYS: tuple[QueueKey, ...]
 
 def now_ms() -> int:
     """Return the wall clock in ms, the unit of all times in BullMQ's fields."""
@@ -72,6 +76,9 @@ def route_base(queue: str) -> str | None:
 
 def key_slot(key: str) -> int:
     """Return the slot of a key on a cluster."""
+
+def is_reserved_id(id: str) -> bool:
+    """Return whether a job with this id would overwrite a key of the queue, or might do so in a later version."""
 
 def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypedDict
 from weakref import WeakSet
 
-from bullrush._core import CoreQueue
+from bullrush._core import QUEUE_KEYS, CoreQueue
 from bullrush.base.emitter import Emitter
 from bullrush.base.operation import operation, reply
 from bullrush.errors import ClosedError
@@ -17,28 +17,9 @@ from bullrush.url import check_url, given_url, resolve
 from bullrush.values import checks
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode, to_key
 
-#: The parts of a queue that have a key of their own, by BullMQ's names. "" is the beginning of the keys of jobs.
-_KEY_TYPES: Final = (
-    "",
-    "active",
-    "wait",
-    "waiting-children",
-    "paused",
-    "id",
-    "delayed",
-    "prioritized",
-    "stalled-check",
-    "completed",
-    "failed",
-    "stalled",
-    "repeat",
-    "limiter",
-    "meta",
-    "events",
-    "pc",
-    "marker",
-    "de",
-)
+#: The parts of a queue that have a key of their own, as BullMQ lists them: "" is the beginning of the keys of jobs, ``de`` that of
+#: deduplications.
+_KEY_TYPES: Final = ("", *(key.name for key in QUEUE_KEYS if key.owner == "bullmq" and ":" not in key.name), "de")
 
 
 class CoreSettings(TypedDict):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bullrush._core import is_reserved_id
 from bullrush.base.operation import reply
 from bullrush.queue.discovery import pattern_of
-from bullrush.values.naming import RESERVED_IDS, RESERVED_PREFIXES
 
 if TYPE_CHECKING:
     from bullrush.base.handle import Handle
@@ -72,4 +72,4 @@ def _is_iteration(job_id: str) -> bool:
 
 def is_queue_key(job_id: str) -> bool:
     """Tell whether a key is one of the queue itself."""
-    return job_id in RESERVED_IDS or (job_id.startswith(RESERVED_PREFIXES) and not _is_iteration(job_id))
+    return is_reserved_id(job_id) and not _is_iteration(job_id)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final, NoReturn
 
+from bullrush._core import is_reserved_id
 from bullrush.errors import InvalidOptionError, QueueNameError, UnknownOptionError
 from bullrush.values.shown import shown
 
@@ -81,36 +82,6 @@ _EXAMPLES: Final[dict[str, str]] = {
     "FlowProducer": f"FlowProducer(url={_URL!r})",
     "Worker": "Worker(queue_name, handler, concurrency=8)",
 }
-
-#: The queue's own keys. A job with such an id would overwrite one of them.
-RESERVED_IDS: Final = frozenset(
-    [
-        "id",
-        "wait",
-        "paused",
-        "active",
-        "prioritized",
-        "pc",
-        "delayed",
-        "completed",
-        "failed",
-        "waiting-children",
-        "stalled",
-        "stalled-check",
-        "limiter",
-        "meta",
-        "events",
-        "marker",
-        "repeat",
-        "priority",
-        "delay",
-        "metrics",
-        "de",
-        "dn",
-        "ext",
-    ]
-)
-RESERVED_PREFIXES: Final = ("metrics:", "repeat:", "de:", "dn:", "ext:")
 
 
 def check_unicode(what: str, text: str) -> str:
@@ -204,7 +175,7 @@ def check_job_id(job_id: object) -> str:
         raise InvalidOptionError(_integer_id(job_id))
     if ":" in job_id and job_id.count(":") + 1 != _ID_PARTS:
         raise InvalidOptionError(f"Custom Id cannot contain : as in {job_id!r}; use another separator, such as - or /")
-    if job_id in RESERVED_IDS or job_id.startswith(RESERVED_PREFIXES):
+    if is_reserved_id(job_id):
         raise InvalidOptionError(f"Custom Id cannot be {job_id!r}: that key belongs to the queue")
     return check_unicode("Custom Id", job_id)
 

@@ -5,6 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bullrush._core import QUEUE_KEYS
+
 from .heartbeat import Heartbeat
 from .history import History, Run, Stored
 from .jobs import LONG_MS, expected_end
@@ -35,23 +37,7 @@ STAYS_SECONDS = 12.0
 #: How many more descriptors and threads a worker may have after the faults than before: connections that come and go.
 MORE_DESCRIPTORS, MORE_THREADS = 8, 4
 
-KNOWN_KEYS = {
-    *(
-        "meta",
-        "id",
-        "events",
-        "completed",
-        "failed",
-        "marker",
-        "stalled-check",
-        "stalled",
-        "wait",
-        "active",
-        "delayed",
-        "prioritized",
-    ),
-    *("waiting-children", "paused", "pc", "limiter", "repeat", "delay"),
-}
+KNOWN_KEYS = {key.name for key in QUEUE_KEYS if key.owner != "bullrush" and key.family is None}
 #: What counts the jobs of a batch of Spark, for some days, and the list by which `obliterate` finds that.
 BATCHES = ("ext:enq-", "ext:named")
 PARTS = re.compile(r":(dependencies|processed|failed|unsuccessful|logs)$")

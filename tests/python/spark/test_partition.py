@@ -11,14 +11,18 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue
+from bullrush._core import QUEUE_KEYS
 from bullrush.arrow import ArrowWriter
 from bullrush.errors import ConnectionLostError, InvalidOptionError
 from bullrush.spark import JobResult, worker
 from bullrush.spark.address import Address
 from bullrush.spark.draining.outbox import Outbox
 from bullrush.spark.results import JOB_COLUMNS, to_batch
-from bullrush.values.naming import RESERVED_IDS
 from tests.waiting import wait_until
+
+
+#: The first parts of the names of all keys of a queue.
+RESERVED = sorted({key.name.partition(":")[0] for key in QUEUE_KEYS if key.owner != "bull"})
 
 
 def add(queue: Queue, count: int) -> None:
@@ -138,7 +142,7 @@ def test_a_batch_is_counted_and_equal_rows_are_kept(queue: Queue) -> None:
         assert (writer.added, writer.duplicates) == expected
 
 
-@pytest.mark.parametrize("job_id", sorted(RESERVED_IDS | {"a:b", "0:1:2", "metrics:x:y", "", None}, key=str))
+@pytest.mark.parametrize("job_id", [*RESERVED, "a:b", "0:1:2", "metrics:x:y", "", None])
 def test_an_id_that_add_refuses_is_refused_in_a_column_too(queue: Queue, job_id: str | None) -> None:
     table = pa.table({"key": pa.array(["fine", job_id], pa.string())})
     with pytest.raises(InvalidOptionError, match="in row 1"), ArrowWriter(queue, job_id="key") as writer:

@@ -6,44 +6,15 @@ from typing import Any, Final
 
 import orjson
 
-from bullrush._core import now_ms
+from bullrush._core import QUEUE_KEYS, now_ms
 from bullrush.doctor.finding import Finding, counted
 from bullrush.doctor.reading import Patient
 from bullrush.values.encoding import read_number
 
 _TYPES: Final = {
-    "id": "string",
-    "wait": "list",
-    "paused": "list",
-    "active": "list",
-    "prioritized": "zset",
-    "pc": "string",
-    "delayed": "zset",
-    "completed": "zset",
-    "failed": "zset",
-    "waiting-children": "zset",
-    "stalled": "set",
-    "stalled-check": "string",
-    "limiter": "string",
-    "meta": "hash",
-    "events": "stream",
-    "marker": "zset",
-    "repeat": "zset",
-    "metrics:completed": "hash",
-    "metrics:completed:data": "list",
-    "metrics:failed": "hash",
-    "metrics:failed:data": "list",
-    "ext:cancel": "hash",
-    "ext:cron": "set",
-    "ext:cronwd": "string",
-    "ext:hint": "string",
-    "ext:named": "list",
-    "ext:retired": "hash",
-    "ext:routes": "hash",
-    "ext:routewd": "string",
-    "ext:rseen": "hash",
-    "ext:rver": "string",
-    "ext:workers": "hash",
+    key.name: key.kind
+    for key in QUEUE_KEYS
+    if key.owner in {"bullmq", "bullrush"} and key.family is None and key.end != "with the script"
 }
 _DEFAULT_EVENTS: Final = 10_000
 #: A listener that reconnects must find the events since then; ms.

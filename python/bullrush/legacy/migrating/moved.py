@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from bullrush._core import is_reserved_id
 from bullrush.legacy.convert import Converted
 from bullrush.legacy.wrong_types import WrongType
 
@@ -13,11 +14,6 @@ BATCH: Final = 100
 
 #: Whether jobs keep their ids, or numeric ids get the prefix ``l-``: the target counts with numbers itself.
 Ids: TypeAlias = Literal["kept", "l-"]
-#: The keys of a queue of BullMQ that are no jobs: a job with such an id would damage the queue.
-_KEYS: Final = frozenset(
-    {"id", "meta", "events", "marker", "pc", "limiter", "stalled", "stalled-check", "repeat"}
-    | {"wait", "paused", "active", "delayed", "prioritized", "waiting-children", "completed", "failed"}
-)
 
 
 class Moved(NamedTuple):
@@ -65,7 +61,7 @@ def new_ids(decision: Ids) -> Callable[[str], tuple[str, str]]:
         return (id, f"l-{id}") if is_number(id) else prefixed(id)
 
     def prefixed(id: str) -> tuple[str, str]:
-        return (f"l-{id}" if is_number(id) or id in _KEYS else id), ""
+        return (f"l-{id}" if is_number(id) or is_reserved_id(id) else id), ""
 
     return kept if decision == "kept" else prefixed
 
