@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use key_table::{Key, End, KEYS};
+use key_table::{End, Key, KEYS};
 
 /// The same file as in the library, so that Lua has no list of its own.
 #[allow(dead_code)]

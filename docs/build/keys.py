@@ -20,7 +20,11 @@ def page(text: str) -> str:
         for key in QUEUE_KEYS
         if key.owner == "bullrush"
     ]
-    lines = ["| key | type | what is in it | who writes it | lives |", "|-|-|-|-|-|", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines = [
+        "| key | type | what is in it | who writes it | lives |",
+        "|-|-|-|-|-|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
     return _TABLE.sub(lambda match: match[1] + "\n".join(lines) + "\n" + match[2], text)
 
 

@@ -316,7 +316,8 @@ static RESERVED: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
     reserved
 });
 
-/// Whether a job with this id would overwrite a key of the queue, or might do so one day, such as `wait`, `ext` and `ext:anything`.
+/// Whether a job with this id would overwrite a key of the queue, or might do so one day: `wait`, `ext`, and all that begins with
+/// `ext:`.
 #[must_use]
 pub fn is_reserved(id: &str) -> bool {
     let first = id.split_once(':').map_or(id, |(first, _)| first);
@@ -335,10 +336,11 @@ mod tests {
 
     #[test]
     fn an_id_is_reserved_if_a_key_has_it_or_begins_with_it() {
-        for id in ["wait", "metrics", "metrics:x", "ext", "ext:new", "de:a", "dn", "repeat:a:1", "priority", "delay"] {
+        for id in ["wait", "metrics", "metrics:x", "ext", "ext:cron:x", "de:a", "dn", "repeat:a:1", "priority", "delay"]
+        {
             assert!(is_reserved(id), "{id}");
         }
-        for id in ["", "waiting", "wait:1:2", "meta-paused", "extra", "a:ext:b", "order-7"] {
+        for id in ["", "waiting", "wait:1:2", "meta-paused", "extra", "a:ext:cron", "order-7"] {
             assert!(!is_reserved(id), "{id}");
         }
     }

@@ -94,7 +94,8 @@ impl Types {
     }
 
     fn is_of_bullmq(&self) -> bool {
-        self.has_meta_of_bullmq || self.present().any(|(key, _)| matches!(key.evidence, Evidence::BullMq | Evidence::BullMqOrJob))
+        self.has_meta_of_bullmq
+            || self.present().any(|(key, _)| matches!(key.evidence, Evidence::BullMq | Evidence::BullMqOrJob))
     }
 
     /// Which version of Bull these keys are of, if they are of Bull.

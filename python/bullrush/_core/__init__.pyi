@@ -13,12 +13,12 @@ from .arrow import json_as_rows as json_as_rows
 from .arrow import rows_as_json as rows_as_json
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening
-from .keys import QueueKey as QueueKey
 from .jobs import JobRecord as JobRecord
 from .jobs import Link as Link
 from .jobs import NewJob as NewJob
 from .jobs import NewJobRecord as NewJobRecord
 from .jobs import NewJobs as NewJobs
+from .keys import QueueKey as QueueKey
 from .manual import ManualWork as ManualWork
 from .notifications import CoreNotifications as CoreNotifications
 from .pending import Completions as Completions

@@ -70,7 +70,9 @@ def test_every_key_of_a_queue_is_removed_but_for_those_that_stay_on_purpose(run,
         "zset": lambda key: client.zadd(key, {"x": 1}),
         "stream": lambda key: client.xadd(key, {"x": 1}),
     }
-    keys = [key for key in QUEUE_KEYS if key.end != "with the script" and not key.name.startswith(("meta", "de:", "dn:"))]
+    keys = [
+        key for key in QUEUE_KEYS if key.end != "with the script" and not key.name.startswith(("meta", "de:", "dn:"))
+    ]
     for key in keys:
         fill[key.kind](f"bull:{queue}:{re.sub('<.*>', 'x', key.name)}")
     assert run(SCRIPT, queue, 1000, True) == 0

@@ -80,7 +80,7 @@ def test_a_key_of_another_type_is_named(queue: Queue, findings: Findings, redis:
     [finding] = findings(deep=True)
     assert finding.code == "BR104"
     assert finding.detail == (
-        "wait is a string, not a list; repeat is a string, not a zset; metrics:completed is a string, not a hash; "
+        "repeat is a string, not a zset; wait is a string, not a list; metrics:completed is a string, not a hash; "
         "metrics:failed:data is a string, not a list; ext:workers is a string, not a hash"
     )
 

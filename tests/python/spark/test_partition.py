@@ -20,7 +20,6 @@ from bullrush.spark.draining.outbox import Outbox
 from bullrush.spark.results import JOB_COLUMNS, to_batch
 from tests.waiting import wait_until
 
-
 #: The first parts of the names of all keys of a queue.
 RESERVED = sorted({key.name.partition(":")[0] for key in QUEUE_KEYS if key.owner != "bull"})
 
