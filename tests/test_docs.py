@@ -192,7 +192,7 @@ def test_every_key_that_bullrush_adds_is_in_the_table() -> None:
         path
         for folder in ("lua", "src", "python")
         for path in (ROOT / folder).rglob("*.*")
-        if path.suffix in {".lua", ".rs", ".py"}
+        if path.suffix in {".lua", ".rs", ".py"} and path.name != "key_table.rs"
     ]
     written = {name for path in code for name in re.findall(r"\bext:[a-z]+-?", path.read_text())}
     assert written == {(key.family or key.name) for key in QUEUE_KEYS if key.owner == "bullrush"}
