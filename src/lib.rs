@@ -13,6 +13,8 @@ pub mod protocol;
 pub mod arrow;
 pub mod connection;
 pub mod scripts;
+pub mod reads;
+pub mod writes;
 pub mod queue;
 pub mod events;
 pub mod timers;

@@ -84,13 +84,11 @@ _OBSERVE: Final = (
     "src/events/*",
     "src/queue/getters.rs",
     "src/queue/routes/registry.rs",
-    "python/bullrush/job/calls/dependencies.py",
-    "python/bullrush/job/calls/wait_until_finished.py",
-    "python/bullrush/queue/due.py",
-    "python/bullrush/queue/getters.py",
-    "python/bullrush/queue/monitoring.py",
-    "python/bullrush/queue/routing/*",
+    "src/reads/*",
 )
+#: Reads that only Spark needs, and those of a whole server.
+_OF_SPARK: Final = ("src/events/history.rs", "src/reads/batches.rs", "src/reads/runs.rs")
+_OF_SERVERS: Final = ("src/reads/orphans.rs", "src/reads/servers.rs")
 
 ROLES: Final = {
     "producer": Role(
@@ -107,11 +105,9 @@ ROLES: Final = {
             "src/queue/checks.rs",
             "src/queue/durability.rs",
             "src/scripts/hint.rs",
-            "python/bullrush/flow/*",
-            "python/bullrush/scheduler/*",
             *_OBSERVE,
         ),
-        without=_WAITING,
+        without=(*_WAITING, *_OF_SPARK, *_OF_SERVERS),
     ),
     "worker": Role(
         "runs jobs, and everything that a handler does with its own job",
@@ -140,11 +136,10 @@ ROLES: Final = {
             "src/scripts/hint.rs",
             "src/timers/*",
             "src/worker/*",
-            "python/bullrush/scheduler/*",
-            "python/bullrush/tasks/*",
-            "python/bullrush/worker/*",
+            "src/writes/cron.rs",
             *_OBSERVE,
         ),
+        without=(*_OF_SPARK, *_OF_SERVERS),
     ),
     "reader": Role(
         "reads queues, jobs, metrics and events, and changes nothing",
@@ -152,22 +147,17 @@ ROLES: Final = {
         sources=(
             "src/queue/read/*",
             "src/queue/routes/status.rs",
-            "python/bullrush/arrow/*",
             "python/bullrush/doctor/*",
-            "python/bullrush/flow/*",
-            "python/bullrush/queue/discovery.py",
-            "python/bullrush/scheduler/*",
             *_OBSERVE,
         ),
-        without=(*_WAITING, "python/bullrush/doctor/repairs.py"),
+        without=(*_WAITING, *_OF_SPARK, "src/reads/orphans.rs", "python/bullrush/doctor/repairs.py"),
     ),
     "spark": Role(
         "an executor of Spark: adds rows as jobs, runs jobs, reads jobs as rows",
         sources=(
             "src/queue/read/*",
-            "python/bullrush/arrow/*",
-            "python/bullrush/spark/*",
-            "python/pyspark_bullrush/*",
+            "src/writes/batches.rs",
+            *_OF_SPARK,
         ),
         roles=("producer", "worker"),
     ),

@@ -67,7 +67,7 @@ ROLES: Final = (
             """
             evalsha exists get hexists hget hgetall hlen hmget hscan lindex llen lpos lrange ping pttl scan scard
             script|exists script|load sismember smembers srandmember sscan time type xlen xrange xread xrevrange
-            zcard zcount zmscore zrange zrangebyscore zrevrange zscan zscore
+            zcard zcount zrange zrangebyscore zrevrange zscan zscore
             """
         ),
         _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe"),
@@ -80,8 +80,8 @@ ROLES: Final = (
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
             incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire ping psetex
             pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember srandmember
-            srem sscan time type unlink xadd xdel xinfo|stream xrange xread xrevrange xtrim zadd zcard zcount zmscore
-            zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
+            srem sscan time type unlink xadd xdel xinfo|stream xrange xread xrevrange xtrim zadd zcard zcount zrange
+            zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
         _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),

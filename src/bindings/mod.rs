@@ -119,6 +119,16 @@ mod _core {
     }
 
     #[pyfunction]
+    fn is_key_of_queue(name: &str) -> bool {
+        crate::protocol::key_table::is_of_the_queue(name)
+    }
+
+    #[pyfunction]
+    fn owner_of_key(name: &str) -> &str {
+        crate::protocol::key_table::owner_of(name)
+    }
+
+    #[pyfunction]
     fn script_sources() -> HashMap<String, (&'static str, &'static str)> {
         let scripts = crate::scripts::ALL.iter();
         scripts.map(|script| (script.name.to_owned(), (script.source, script.sha))).collect()

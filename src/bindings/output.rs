@@ -43,9 +43,29 @@ pub enum Output {
     Values(Vec<Value>),
     /// Jobs that were read for a table; `None` at the end.
     Rows(Option<PyRows>),
+    /// What a read found.
+    Found(Box<dyn Found>),
+}
+
+/// A value that becomes a Python object when somebody takes it, perhaps more than once.
+pub trait Found: Send + Sync {
+    fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>;
+}
+
+impl<T> Found for T
+where
+    T: Clone + Send + Sync + for<'py> IntoPyObject<'py>,
+{
+    fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.clone().into_bound_py_any(py)
+    }
 }
 
 impl Output {
+    pub fn of(found: impl Found + 'static) -> Self {
+        Self::Found(Box::new(found))
+    }
+
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Nothing => Ok(py.None().into_bound(py)),
@@ -100,6 +120,7 @@ impl Output {
             Self::JobEnd(end) => end.clone().into_bound_py_any(py),
             Self::Values(values) => list(py, values),
             Self::Rows(rows) => rows.clone().into_bound_py_any(py),
+            Self::Found(found) => found.to_python(py),
         }
     }
 }

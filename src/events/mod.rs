@@ -1,6 +1,7 @@
 //! The event stream of a queue: read once per handle, for all who listen to events or wait for a job.
 
 mod feed;
+mod history;
 mod listening;
 mod owned_feed;
 mod reader;
@@ -9,6 +10,7 @@ mod state;
 mod waiting;
 
 pub use feed::Feed;
+pub use history::{ends, entries_between};
 pub use listening::Listening;
 pub use owned_feed::{OwnedFeed, SharedFeeds};
 pub use reader::{Entry, Reader};

@@ -28,7 +28,7 @@ impl Entry {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 
-    fn from_value(value: Value) -> Result<Self> {
+    pub(super) fn from_value(value: Value) -> Result<Self> {
         let mut parts = reply::array(value)?.into_iter();
         let (id, fields) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
         let mut texts = reply::texts(fields)?.into_iter();

@@ -4,9 +4,29 @@ use chrono::{DateTime, SecondsFormat};
 
 use crate::error::{Error, Result};
 
-/// In ms: the score of a delayed job is its due time times 4096, and Redis scores are exact only up to 2^53. Later jobs would lose
-/// their order and be due at the wrong time.
-pub const LATEST: i64 = (1 << 41) - 1;
+/// The score of a delayed job is its due time in ms times this, plus its place among the jobs of that ms.
+pub const PER_MS: i64 = 4096;
+
+/// In ms: Redis scores are exact only up to 2^53. Later jobs would lose their order and be due at the wrong time.
+pub const LATEST: i64 = (1 << 53) / PER_MS - 1;
+
+/// The first score of this ms.
+#[must_use]
+pub fn first_score(ms: i64) -> i64 {
+    ms.saturating_mul(PER_MS)
+}
+
+/// The last score of this ms.
+#[must_use]
+pub fn last_score(ms: i64) -> i64 {
+    first_score(ms.saturating_add(1)).saturating_sub(1)
+}
+
+/// The ms of a score.
+#[must_use]
+pub fn of_score(score: f64) -> i64 {
+    (score / PER_MS as f64).floor() as i64
+}
 
 /// Checks that a moment is not too late; `option` is its name in the error.
 ///
@@ -56,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_last_score_of_the_latest_moment_is_the_last_exact_score() {
-        assert_eq!((LATEST + 1) * 4096, 1 << 53);
+        assert_eq!(last_score(LATEST), (1 << 53) - 1);
         check("delay", LATEST).unwrap();
     }
 

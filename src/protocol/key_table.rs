@@ -324,6 +324,34 @@ pub fn is_reserved(id: &str) -> bool {
     RESERVED.get(first).is_some_and(|goes_on| first == id || *goes_on)
 }
 
+/// What a job may have beside its hash: `<id>:logs`...
+const PARTS_OF_A_JOB: [&str; 6] = ["logs", "dependencies", "processed", "failed", "unsuccessful", "lock"];
+
+/// The id of the job to which a key belongs, which is named by what stands behind `<prefix>:<queue>:`: its hash, its log, its lock...
+#[must_use]
+pub fn owner_of(name: &str) -> &str {
+    let Some((id, part)) = name.rsplit_once(':') else { return name };
+    // `order:7:failed` is itself an id: ids have no colon or two, so it is not the part `failed` of a job `order:7`.
+    let is_id = matches!(id.matches(':').count(), 0 | 2) || is_iteration(id);
+    if is_id && PARTS_OF_A_JOB.contains(&part) {
+        id
+    } else {
+        name
+    }
+}
+
+/// Whether a key is one of the queue itself, not of a job.
+#[must_use]
+pub fn is_of_the_queue(name: &str) -> bool {
+    is_reserved(name) && !is_iteration(name)
+}
+
+/// Whether a job of a scheduler has this id: `repeat:<scheduler>:<millis>`.
+fn is_iteration(id: &str) -> bool {
+    let millis = id.strip_prefix("repeat:").and_then(|rest| rest.rsplit_once(':'));
+    millis.is_some_and(|(_, millis)| !millis.is_empty() && millis.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,6 +360,23 @@ mod tests {
     fn names_are_unique() {
         let names: std::collections::HashSet<_> = KEYS.iter().map(|key| key.name).collect();
         assert_eq!(names.len(), KEYS.len());
+    }
+
+    #[test]
+    fn a_key_belongs_to_a_job_or_to_the_queue() {
+        let owners = [
+            ("7", "7"),
+            ("7:logs", "7"),
+            ("a:b:c:lock", "a:b:c"),
+            ("order:7:failed", "order:7:failed"),
+            ("repeat:mail:17:logs", "repeat:mail:17"),
+            ("repeat:a:b:17:lock", "repeat:a:b:17"),
+        ];
+        for (key, owner) in owners {
+            assert_eq!(owner_of(key), owner);
+        }
+        assert!(is_of_the_queue("repeat:mail") && is_of_the_queue("de:7") && is_of_the_queue("wait"));
+        assert!(!is_of_the_queue("repeat:mail:17") && !is_of_the_queue("7"));
     }
 
     #[test]

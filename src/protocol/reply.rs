@@ -46,6 +46,7 @@ pub fn bytes(value: Value) -> Result<Vec<u8>> {
         Value::SimpleString(text) => Ok(text.into_bytes()),
         Value::Int(number) => Ok(number.to_string().into_bytes()),
         Value::Okay => Ok(b"OK".to_vec()),
+        Value::Double(number) => Ok(number.to_string().into_bytes()),
         other => Err(unexpected("a string", &other)),
     }
 }
@@ -76,6 +77,72 @@ pub fn integer(value: Value) -> Result<i64> {
         },
         other => Err(unexpected("an integer", &other)),
     }
+}
+
+/// A string, or nothing.
+///
+/// # Errors
+/// See [`array`].
+pub fn optional(value: Value) -> Result<Option<Vec<u8>>> {
+    match value {
+        Value::Nil => Ok(None),
+        value => bytes(value).map(Some),
+    }
+}
+
+/// For each of the members that were asked for a string, or nothing.
+///
+/// # Errors
+/// See [`array`].
+pub fn per_member(count: usize, value: Value) -> Result<Vec<Option<Vec<u8>>>> {
+    exactly(count, value)?.into_iter().map(optional).collect()
+}
+
+/// Names and values in turn.
+///
+/// # Errors
+/// See [`array`].
+pub fn pairs(value: Value) -> Result<Vec<(String, Vec<u8>)>> {
+    let items = array(value)?;
+    if items.len() % 2 != 0 {
+        return Err(Error::wrong_shape(&format!("pairs, got {} items", items.len())));
+    }
+    let mut items = items.into_iter();
+    let mut found = Vec::with_capacity(items.len() / 2);
+    while let (Some(name), Some(value)) = (items.next(), items.next()) {
+        found.push((text(name)?, bytes(value)?));
+    }
+    Ok(found)
+}
+
+/// Members of a sorted set with their scores.
+///
+/// # Errors
+/// See [`array`].
+pub fn scored(value: Value) -> Result<Vec<(String, f64)>> {
+    let score = |digits: &[u8]| number(digits).ok_or_else(|| Error::wrong_shape("a score"));
+    pairs(value)?.into_iter().map(|(member, digits)| Ok((member, score(&digits)?))).collect()
+}
+
+/// What a scan returns: where the next one begins, 0 at the end, and what it found.
+///
+/// # Errors
+/// See [`array`].
+pub fn page(value: Value) -> Result<(u64, Value)> {
+    let mut parts = exactly(2, value)?.into_iter();
+    let (cursor, found) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
+    let cursor = text(cursor)?.parse().map_err(|_| Error::wrong_shape("a cursor"))?;
+    Ok((cursor, found))
+}
+
+/// A whole number as any client may have written it, without its fraction; `None` if it is not one.
+#[must_use]
+pub fn whole(digits: &[u8]) -> Option<f64> {
+    number(digits).filter(|number| number.is_finite()).map(f64::trunc)
+}
+
+fn number(digits: &[u8]) -> Option<f64> {
+    std::str::from_utf8(digits).ok()?.trim().parse().ok()
 }
 
 /// Whether a number is 1.

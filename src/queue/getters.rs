@@ -2,10 +2,11 @@
 
 use redis::Cmd;
 
-use super::handle::{command, QueueHandle};
+use super::handle::QueueHandle;
 use crate::connection::Retry;
 use crate::error::{Error, Result};
 use crate::protocol::{reply, JobRecord, Keys};
+use crate::reads::command;
 use crate::scripts::inspect;
 
 /// Hashes read per pipeline.

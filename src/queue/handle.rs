@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use redis::{Cmd, ToRedisArgs, Value};
+use redis::{Cmd, Value};
 use tokio::sync::OnceCell;
 
 use super::checks;
@@ -154,10 +154,4 @@ impl QueueHandle {
         self.writable().await?;
         self.link.call(cmd, Retry::Safe).await
     }
-}
-
-pub(super) fn command(name: &str, args: &[impl ToRedisArgs]) -> Cmd {
-    let mut cmd = redis::cmd(name);
-    cmd.arg(args);
-    cmd
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use super::handle::{command, QueueHandle};
+use super::handle::QueueHandle;
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, Keys};
+use crate::reads::command;
 
 /// The counter that a manual rate limit writes: more jobs than any limit allows.
 const MANUAL_LIMIT: i64 = 9_007_199_254_740_991;

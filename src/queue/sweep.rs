@@ -6,6 +6,7 @@ use crate::clock::now_ms;
 use crate::error::Result;
 use crate::protocol::route::split_name;
 use crate::protocol::Keys;
+use crate::reads::orphans::{find_orphans, listed_ids};
 use crate::scripts::manage;
 
 /// The jobs that one `clean` call of BullMQ looks at, before it emits its event.
@@ -13,6 +14,10 @@ const CLEANED_PER_PASS: i64 = 10_000;
 
 /// The most jobs that one call promotes, as in a fetch.
 const MOST_PROMOTED: i64 = 1000;
+
+/// The most list elements that one call which removes orphaned jobs may read, and the most ids that it gets.
+const MOST_VISITS: usize = 1_000_000;
+const MOST_ORPHANS: usize = 250;
 
 impl QueueHandle {
     /// Moves all failed (or completed) jobs back to wait, `count` per call.
@@ -67,6 +72,33 @@ impl QueueHandle {
         match split_name(self.keys.name()) {
             Some((base, slug)) => end_route(&self.link, &Keys::new(self.keys.prefix(), base)?, slug).await,
             None => Ok(()),
+        }
+    }
+
+    /// Finds orphaned jobs and removes them, at most `limit` of them; 0 is all. Scans about `count` keys per round trip. Returns how many went.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn sweep_orphaned_jobs(&self, count: u64, limit: usize) -> Result<i64> {
+        self.ready().await?;
+        let listed = listed_ids(&self.link, &self.keys).await?;
+        // A call looks for each of its ids in all lists, so it gets few of them when the lists are long.
+        let size = (MOST_VISITS / listed.len().max(1)).clamp(1, MOST_ORPHANS);
+        let (mut removed, mut cursor) = (0, 0);
+        loop {
+            let (next, found) = find_orphans(&self.link, &self.keys, cursor, count, &listed).await?;
+            for ids in found.chunks(size) {
+                let left = limit.saturating_sub(usize::try_from(removed).unwrap_or(usize::MAX));
+                let ids = if limit == 0 { ids } else { &ids[..ids.len().min(left)] };
+                removed += manage::remove_orphaned_jobs(&self.link, &self.keys, ids).await?;
+                if limit != 0 && removed >= i64::try_from(limit).unwrap_or(i64::MAX) {
+                    return Ok(removed);
+                }
+            }
+            if next == 0 {
+                return Ok(removed);
+            }
+            cursor = next;
         }
     }
 

@@ -77,6 +77,12 @@ def route_base(queue: str) -> str | None:
 def key_slot(key: str) -> int:
     """Return the slot of a key on a cluster."""
 
+def is_key_of_queue(name: str) -> bool:
+    """Return whether a key, named without its ``<prefix>:<queue>:``, is one of the queue itself, not of a job."""
+
+def owner_of_key(name: str) -> str:
+    """Return the id of the job to which a key belongs: its hash, its log, its lock..."""
+
 def is_reserved_id(id: str) -> bool:
     """Return whether a job with this id would overwrite a key of the queue, or might do so in a later version."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import nearest
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bullrush.arrow.reader import ArrowReader
     from bullrush.queue.queue import Queue
-
-_LISTS: Final = ("waiting", "paused", "active")
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def plan_windows(
         InvalidOptionError: there is no such state, or ``finished_after`` is given for jobs that are not finished.
 
     Redis:
-        Two pipelines: a count per state, and two commands of O(log n) per window.
+        A count per state in one pipeline, one more with ``finished_after``, and a command of O(log n) per window.
     """
     states = check_states(states)
     if "waiting" in states:
@@ -105,39 +103,27 @@ def plan_windows(
 
 def redis_time(queue: Queue) -> int:
     """Return the clock of Redis in ms."""
-    ((seconds, micros),) = queue.core.commands([["TIME"]]).wait()
-    return int(seconds) * 1000 + int(micros) // 1000
+    return queue.core.server_time().wait()
 
 
 def _count(queue: Queue, states: Sequence[str], after: int | None) -> list[tuple[int, int]]:
     """Return for each state how many jobs it has, and how many of them were finished after ``after``."""
-    keys = [queue.to_key(STATES[state]) for state in states]
-    commands: list[list[int | str | bytes]] = [
-        ["LLEN" if state in _LISTS else "ZCARD", key] for state, key in zip(states, keys, strict=True)
-    ]
-    if after is not None:
-        commands += [["ZCOUNT", key, f"({after}", "+inf"] for key in keys]
-    replies = [int(reply) for reply in queue.core.commands(commands).wait()]
-    totals, later = replies[: len(keys)], replies[len(keys) :]
-    return [(max(total, count), count) for total, count in zip(totals, later or totals, strict=True)]
+    totals = queue.core.count_states([STATES[state] for state in states]).wait()
+    later = totals if after is None else queue.core.count_finished([(state, after, None) for state in states]).wait()
+    return [(max(total, count), count) for total, count in zip(totals, later, strict=True)]
 
 
 def _by_time(queue: Queue, state: str, after: int | None, ends: Sequence[int], size: int) -> list[Window]:
     if not ends:
         return []
-    key = queue.to_key(state)
     # The last job is asked for by itself: others may enter or leave the set meanwhile.
     places = [*(end - 1 for end in ends[:-1]), -1]
-    found = queue.core.commands([["ZRANGE", key, place, place] for place in places]).wait()
-    if not found[-1]:
+    times = queue.core.times_of_finished([(state, place) for place in places]).wait()
+    if times[-1] is None:
         return []
-    ids = [ids[0] for ids in found if ids]
-    (times,) = queue.core.commands([["ZMSCORE", key, *ids]]).wait()
-    known = [float(time) for time in times if time is not None]
+    known = [time for time in times if time is not None]
     # Other clients may write scores with fractions, or infinite ones, which only a window without an end has.
     cuts = {math.ceil(time) for time in known if math.isfinite(time)}
-    if times[-1] is None:  # removed a moment ago
-        cuts.add(redis_time(queue))
     ends_at: list[int | None] = [*sorted(cut for cut in cuts if after is None or cut > after)]
     if math.inf in known:
         ends_at.append(None)

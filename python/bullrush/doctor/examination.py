@@ -210,7 +210,7 @@ class Doctor:
 
     async def _find(self) -> list[str]:
         """Return the names of the queues, as far as there is time."""
-        servers = [server.core for server in self._nodes.servers]
+        servers = [server.queue.core for server in self._nodes.servers]
         scan = QueueScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers, broken=True)
         names: list[str] = []
         # With `deep` all queues are wanted, however long that takes.

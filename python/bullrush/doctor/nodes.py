@@ -55,13 +55,13 @@ class Nodes:
     async def _find_masters(self) -> list[Master]:
         """Ask the master of any slot; another one if that does not answer."""
         if self._is_one_slot:
-            return await find_masters(self._any.core)
+            return await find_masters(self._any.queue.core, checked=False)
         for tag in _TAGS[:-1]:
             try:
-                return await find_masters(Server(self._url, self._prefix, self.patience, tag).core)
+                return await find_masters(Server(self._url, self._prefix, self.patience, tag).queue.core, checked=False)
             except ConnectionLostError:
                 continue
-        return await find_masters(Server(self._url, self._prefix, self.patience, _TAGS[-1]).core)
+        return await find_masters(Server(self._url, self._prefix, self.patience, _TAGS[-1]).queue.core, checked=False)
 
     def leave_out(self, server: Server) -> None:
         """Take a server out, since it does not answer."""
@@ -69,7 +69,7 @@ class Nodes:
 
     async def count_others(self) -> int:
         """Return how many masters of a cluster the URL of one node does not lead to."""
-        return len(await find_masters(self._any.core)) - 1
+        return len(await find_masters(self._any.queue.core, checked=False)) - 1
 
     def patient(self, name: str) -> Patient | None:
         """Return a queue at its server; None if that does not answer."""

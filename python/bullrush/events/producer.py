@@ -77,14 +77,12 @@ class QueueEventsProducerCalls(ReportsOutages, Handle):
         """
         if "event" in fields:
             raise InvalidOptionError("A field cannot be called 'event': that is the name of the event itself")
-        command: list[int | str | bytes] = ["XADD", self.to_key("events"), "MAXLEN", "~"]
-        command += [checks.at_least(0)("max_events", max_events), "*", "event", checks.text("event_name", event_name)]
+        most = checks.at_least(0)("max_events", max_events)
+        stored = [(b"event", checks.text("event_name", event_name).encode())]
         for name, value in fields.items():
-            command += [
-                check_unicode("A field", name),
-                check_unicode(name, value) if isinstance(value, str) else encode(value, name),
-            ]
-        await reply(self.core.commands([command], repeatable=False))
+            text = check_unicode(name, value).encode() if isinstance(value, str) else encode(value, name)
+            stored.append((check_unicode("A field", name).encode(), text))
+        await reply(self.core.publish_event(most, stored))
 
 
 class QueueEventsProducer(BlockingContext, QueueEventsProducerCalls):

@@ -204,22 +204,12 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         self, core: CoreQueue, level: list[JobNode[JobT]], limit: int
     ) -> list[JobNode[JobT] | None]:
         """Read the children of all jobs of a level, add them to their nodes, and return them."""
-        commands: list[list[int | str | bytes]] = []
-        for node in level:
-            key = f"{node.job.queue_qualified_name}:{node.job.id}"
-            commands += [
-                ["HSCAN", f"{key}:processed", 0, "COUNT", limit],
-                ["SSCAN", f"{key}:dependencies", 0, "COUNT", limit],
-                ["HSCAN", f"{key}:failed", 0, "COUNT", limit],
-                ["ZRANGE", f"{key}:unsuccessful", 0, limit - 1],
-            ]
-        replies = await reply(core.commands(commands)) if commands else []
-        child_addresses = []
-        for place, node in enumerate(level):
-            (_, processed), (_, unfinished), (_, ignored), failed = replies[4 * place : 4 * place + 4]
-            kinds = (processed[::2], unfinished, ignored[::2], failed)
-            keys = dict.fromkeys(key.decode() for kind in kinds for key in kind[:limit])
-            child_addresses.append((node, [self._address(key, node.job.prefix) for key in keys]))
+        jobs = [f"{node.job.queue_qualified_name}:{node.job.id}" for node in level]
+        found = await reply(core.keys_of_children(jobs, limit)) if jobs else []
+        child_addresses = [
+            (node, [self._address(key, node.job.prefix) for key in keys])
+            for node, keys in zip(level, found, strict=True)
+        ]
         children = await self._read(core, [address for _, addresses in child_addresses for address in addresses])
         remaining = iter(children)
         for node, addresses in child_addresses:
@@ -230,12 +220,11 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         """Read jobs by prefix, queue and id; None for a job that does not exist."""
         if not addresses:
             return []
-        found = await reply(core.commands([["HGETALL", ":".join(address)] for address in addresses]))
+        found = await reply(core.hashes([":".join(address) for address in addresses]))
         nodes: list[JobNode[JobT] | None] = []
-        for (prefix, name, job_id), flat in zip(addresses, found, strict=True):
-            fields = {raw.decode(errors="replace"): value for raw, value in zip(flat[::2], flat[1::2], strict=True)}
-            record = GivenRecord(fields, job_id)
-            nodes.append(JobNode(self._job(record, self._queue(prefix, name))) if flat else None)
+        for (prefix, name, job_id), fields in zip(addresses, found, strict=True):
+            record = GivenRecord(dict(fields), job_id)
+            nodes.append(JobNode(self._job(record, self._queue(prefix, name))) if fields else None)
         return nodes
 
     def _address(self, key: str, near: str) -> tuple[str, str, str]:
@@ -311,7 +300,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         Raises:
             ConnectionLostError: Redis could not be reached in time.
         """
-        await reply(self._queue(self._prefix, _ANY_QUEUE).core.commands([["PING"]]))
+        await reply(self._queue(self._prefix, _ANY_QUEUE).core.ping())
 
     def _shut_down(self) -> None:
         super()._shut_down()

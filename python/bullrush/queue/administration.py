@@ -11,7 +11,6 @@ from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS, encode_progress
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
 from bullrush.queue.limits import QueueLimits
-from bullrush.queue.orphans import listed_ids, next_candidates
 from bullrush.queue.routing.routes import drain_revived, replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -19,7 +18,6 @@ from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_given_id, nearest
 
 _DEFAULT_COUNT: Final = 1_000
-_CANCEL_MS: Final = 60_000
 
 
 #: The states that `clean` accepts.
@@ -86,12 +84,7 @@ class QueueAdministration(QueueLimits[JobT]):
             An entry in the queue's hash ``ext:cancel``, which expires after a minute. Two round trips.
         """
         reason = checks.text("reason", reason or CANCELLED)
-        (token,) = await reply(self.core.commands([["GET", self.to_key(f"{job_id}:lock")]]))
-        if token is None:
-            return False
-        key, entry = self.to_key("ext:cancel"), f"{token.decode()} {reason}"
-        await reply(self.core.commands([["HSET", key, job_id, entry], ["PEXPIRE", key, _CANCEL_MS]]))
-        return True
+        return await reply(self.core.cancel_job(job_id, reason))
 
     @operation
     async def retry_jobs(
@@ -275,8 +268,7 @@ class QueueAdministration(QueueLimits[JobT]):
         Args:
             id: the deduplication id.
         """
-        owner: bytes | None = await self._command("GET", self.to_key(f"de:{id}"))
-        return None if owner is None else owner.decode()
+        return await reply(self.core.deduplication_owner(id))
 
     @operation
     async def remove_deduplication_key(self, id: str) -> int:
@@ -288,7 +280,7 @@ class QueueAdministration(QueueLimits[JobT]):
         Returns:
             1; 0 if it was free.
         """
-        return int(await self._command("DEL", self.to_key(f"de:{id}")))
+        return await reply(self.core.free_deduplication_id(id))
 
     @operation
     async def trim_events(self, max_length: int) -> int:
@@ -297,15 +289,12 @@ class QueueAdministration(QueueLimits[JobT]):
         Args:
             max_length: about how many of the newest entries stay.
         """
-        most = checks.at_least(0)("max_length", max_length)
-        removed: int = await self._command("XTRIM", self.to_key("events"), "MAXLEN", "~", most)
-        return removed
+        return await reply(self.core.trim_events(checks.at_least(0)("max_length", max_length)))
 
     @operation
     async def remove_deprecated_priority_key(self) -> int:
         """Delete a key that BullMQ before version 4 used for priorities. Returns 1 if there was one, else 0."""
-        removed: int = await self._command("DEL", self.to_key("priority"))
-        return removed
+        return await reply(self.core.remove_old_priorities())
 
     @operation
     async def remove_orphaned_jobs(self, count: int = _DEFAULT_COUNT, limit: int = 0) -> int:
@@ -325,14 +314,4 @@ class QueueAdministration(QueueLimits[JobT]):
             ``manage/remove_orphaned_jobs`` checks the candidates again and removes them.
         """
         page, most = checks.at_least(1)("count", count), checks.at_least(0)("limit", limit)
-        listed = await listed_ids(self)
-        removed, cursor = 0, b"0"
-        while True:
-            cursor, batches = await next_candidates(self, cursor, page, listed)
-            for candidates in batches:
-                some = candidates[: most - removed] if most else candidates
-                removed += await reply(self.core.remove_orphaned_jobs(some))
-                if most and removed >= most:
-                    return removed
-            if cursor == b"0":
-                return removed
+        return await reply(self.core.sweep_orphaned_jobs(page, most))

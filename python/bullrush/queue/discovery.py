@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bullrush._core import CoreQueue, key_slot
 from bullrush.base.operation import reply, run_blocking
 from bullrush.errors import QueueNameError
-from bullrush.queue.due import Sends
 from bullrush.url import check_url, resolve
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -47,11 +46,6 @@ def queue_names(
         yield from run_blocking(scan.page())
 
 
-def pattern_of(start: str) -> str:
-    """Return the pattern of the keys that begin with a text."""
-    return "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in start) + "*"
-
-
 class Master(NamedTuple):
     """A master of a cluster.
 
@@ -74,19 +68,17 @@ class Master(NamedTuple):
         return next(tag for number in count() if self.has(tag := f"{{{number}}}"))
 
 
-async def find_masters(core: Sends) -> list[Master]:
+async def find_masters(core: CoreQueue, *, checked: bool = True) -> list[Master]:
     """Ask a cluster for its masters that have slots; awaited inside an operation."""
-    [rows] = await reply(core.commands([["CLUSTER", "SLOTS"]]))
-    slots: dict[str, list[range]] = {}
-    for first, last, (host, port, *_), *_ in rows:
-        slots.setdefault(f"{(host or b'').decode(errors='replace')}:{port}", []).append(range(first, last + 1))
-    return [Master(address, parts) for address, parts in slots.items()]
+    found = await reply(core.masters(checked=checked))
+    return [Master(address, [range(first, last + 1) for first, last in parts]) for address, parts in found]
 
 
 class QueueScan:
     """A walk through the keys of a server; see `queue_names`.
 
-    ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads to.
+    ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads to. They are
+    not checked then.
     ``broken``: also find queues whose key has another type than a hash, and cannot be used.
     """
 
@@ -97,17 +89,18 @@ class QueueScan:
         timeout: Duration | None,
         *,
         size: int = _PAGE,
-        servers: Sequence[Sends] | None = None,
+        servers: Sequence[CoreQueue] | None = None,
         broken: bool = False,
     ) -> None:
         self._url = check_unicode("url", resolve(check_url("url", url)))
         self._prefix = check_prefix(prefix)
         self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
-        self._servers: list[Sends] | None = None if servers is None else list(servers)
+        self._servers: list[CoreQueue] | None = None if servers is None else list(servers)
+        self._checked = servers is None
         self._start = f"{prefix}:"
-        self._pattern = pattern_of(self._start) + _END
-        self._options = ["COUNT", size, *([] if broken else ["TYPE", "hash"])]
-        self._cursor: Any = b"0"
+        self._size = size
+        self._kind = None if broken else "hash"
+        self._cursor = 0
         # SCAN may return a key twice.
         self._seen: set[str] = set()
         #: Keys of queues whose names cannot be used here, such as those with control characters.
@@ -117,11 +110,11 @@ class QueueScan:
     async def page(self) -> list[str]:
         """Return the names of the next keys that were not found before. It is an operation."""
         # A job scheduler or a job may have a key that ends like this; the names of queues have no colon.
-        command = ["SCAN", self._cursor, "MATCH", self._pattern, *self._options]
         if self._servers is None:
             self._servers = await self._find_servers()
-        ((self._cursor, keys),) = await reply(self._servers[0].commands([command]))
-        if self._cursor == b"0":
+        scan = self._servers[0].scan_queues(self._cursor, self._size, kind=self._kind, checked=self._checked)
+        self._cursor, keys = await reply(scan)
+        if self._cursor == 0:
             self._servers.pop(0)
         self.ended = not self._servers
         names = {name for key in keys if (name := self._name(key)) is not None}
@@ -129,7 +122,7 @@ class QueueScan:
         self._seen.update(new)
         return new
 
-    async def _find_servers(self) -> list[Sends]:
+    async def _find_servers(self) -> list[CoreQueue]:
         """Return a handle on each server that may have such queues."""
         server = self._server(_ANY_QUEUE)
         has_tag = key_slot(f"{self._start}a") == key_slot(f"{self._start}b")

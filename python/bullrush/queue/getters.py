@@ -207,9 +207,7 @@ class QueueGetters(QueueProfiles, Generic[JobT]):
         """
         if timestamp is None:
             return (await self._counts(["delayed"]))["delayed"]
-        due = f"({checks.whole('timestamp', timestamp) * 4096}"
-        (count,) = await reply(self.core.commands([["ZCOUNT", self.to_key("delayed"), "-inf", due]]))
-        return int(count)
+        return await reply(self.core.count_due_before(checks.whole("timestamp", timestamp)))
 
     @operation
     async def get_prioritized_count(self) -> int:

@@ -68,11 +68,11 @@ class QueueHealthCalls(QueueMonitoring[JobT]):
         """
         longest = checks.milliseconds("stuck_after", stuck_after)
         try:
-            work = await due_work(self.core, self.to_key)
+            work = await due_work(self.core)
             stuck = work.is_stuck(work.last_start_age, longest)
             if stuck:
                 await sleep(SECOND_LOOK)
-                again = await due_work(self.core, self.to_key)
+                again = await due_work(self.core)
                 stuck = again.oldest_id == work.oldest_id and again.is_stuck(again.last_start_age, longest)
         except ConnectionLostError:
             unknown = DueWork(False, False, False, 0, None, None, None)

@@ -30,8 +30,7 @@ class QueueLimits(QueueHealthCalls[JobT]):
     @operation
     async def remove_rate_limit_key(self) -> int:
         """End the current rate limit. Returns 1 if there was one, else 0."""
-        removed: int = await self._command("DEL", self.to_key("limiter"))
-        return removed
+        return await reply(self.core.end_rate_limit())
 
     @operation
     async def set_global_concurrency(self, concurrency: int) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, Final, Literal, TypedDict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
@@ -14,12 +12,13 @@ from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.job.job import JobT
 from bullrush.queue.due import due_work
 from bullrush.queue.getters import QueueGetters
-from bullrush.url import database
 from bullrush.values import checks
-from bullrush.values.encoding import JSON, read_number
-from bullrush.values.naming import to_key
+from bullrush.values.encoding import JSON
 
-_PER_PRIORITY: Final = 1 << 32
+if TYPE_CHECKING:
+    from bullrush._core import Pending
+    from bullrush._core.reads import Connection
+
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -43,9 +42,6 @@ class Metrics(TypedDict):
 class QueueMonitoring(QueueGetters[JobT]):
     """The calls for monitoring."""
 
-    async def _command(self, *arguments: int | str | bytes) -> Any:
-        return (await reply(self.core.commands([arguments])))[0]
-
     @operation
     async def get_workers(self) -> list[dict[str, str]]:
         """Return the connected workers of the queue and of its routes, from all programs and languages.
@@ -62,31 +58,23 @@ class QueueMonitoring(QueueGetters[JobT]):
         return len(await self._workers())
 
     async def _workers(self) -> list[dict[str, str]]:
-        return await self._clients(("", ":w:"), [self.name, *await self._registered(retired=True)])
+        names = [self.name, *await self._registered(retired=True)]
+        return await self._clients(self.core.worker_connections(names))
 
     @operation
     async def get_queue_events(self) -> list[dict[str, str]]:
         """Return the connections that read the queue's events (`QueueEvents`); see `get_workers`."""
-        return await self._clients((":qe",), [self.name])
+        return await self._clients(self.core.event_connections([self.name]))
 
-    async def _clients(self, endings: tuple[str, ...], queues: list[str]) -> list[dict[str, str]]:
+    async def _clients(self, asked: Pending[list[Connection]]) -> list[dict[str, str]]:
         try:
-            listed: bytes = await self._command("CLIENT", "LIST")
+            found = await reply(asked)
         except RedisServerError as error:
             if "unknown" not in str(error).lower():
                 raise
             return [{"name": "GCP does not support client list"}]
-        here = str(database(self._url))  # a queue of the same name in another database is another queue
-        bases = {f"{self.prefix}:{base64.b64encode(queue.encode()).decode()}": queue for queue in queues}
-        clients = []
-        for line in listed.decode(errors="replace").splitlines():
-            client = {key: value for key, _, value in (part.partition("=") for part in line.split(" "))}
-            name = client.get("name", "") if client.get("db", here) == here else ""
-            for queue in (bases.get(base) for base in _beginnings(name, endings)):
-                if queue is not None:
-                    clients.append({**client, "name": queue, "rawname": name})
-                    break
-        return clients
+        clients = [(queue, dict(fields)) for queue, fields in found]
+        return [{**client, "name": queue, "rawname": client["name"]} for queue, client in clients]
 
     @operation
     async def get_metrics(self, type: Literal["completed", "failed"], start: int = 0, end: int = -1) -> Metrics:
@@ -99,19 +87,7 @@ class QueueMonitoring(QueueGetters[JobT]):
         """
         if type not in {"completed", "failed"}:
             raise InvalidOptionError(f"type must be 'completed' or 'failed', not {type!r}")
-        key = self.to_key(f"metrics:{type}")
-        replies = await reply(
-            self.core.commands(
-                [
-                    ["HMGET", key, "count", "prevTS", "prevCount"],
-                    ["LRANGE", f"{key}:data", start, end],
-                    ["LLEN", f"{key}:data"],
-                ]
-            )
-        )
-        (count, prev_ts, prev_count), data, length = replies
-        meta: MetricsMeta = {"count": int(count or 0), "prev_ts": int(prev_ts or 0), "prev_count": int(prev_count or 0)}
-        return {"meta": meta, "data": [int(point) for point in data], "count": length}
+        return cast("Metrics", await reply(self.core.metrics(type, start, end)))
 
     @operation
     async def export_prometheus_metrics(
@@ -148,20 +124,18 @@ class QueueMonitoring(QueueGetters[JobT]):
                 for state, count in counted[name].items()
             ]
         kinds = ("completed", "failed")
-        keys = [to_key(self.prefix, name, f"metrics:{kind}") for kind in kinds for name in cores]
-        totals = await reply(self.core.commands([["HGET", key, "count"] for key in keys]))
-        if any(total is not None for total in totals):
-            for place, kind in enumerate(kinds):
+        totals = [await reply(self.core.metric_totals(list(cores), kind)) for kind in kinds]
+        if any(total is not None for of_kind in totals for total in of_kind):
+            for kind, of_kind in zip(kinds, totals, strict=True):
                 metric = f"bullmq_job_{kind}_total"
                 lines += [f"# HELP {metric} Total number of {kind} jobs", f"# TYPE {metric} counter"]
-                of_kind = totals[place * len(cores) : (place + 1) * len(cores)]
                 for queue, total in zip(queues.values(), of_kind, strict=True):
-                    lines.append(f"{metric}{{{queue}{further}}} {int(total or 0)}")
+                    lines.append(f"{metric}{{{queue}{further}}} {total or 0}")
         if oldest_job:
             metric = "bullmq_oldest_due_job_age_seconds"
             lines += [f"# HELP {metric} Time that the oldest job that is due has waited", f"# TYPE {metric} gauge"]
             for name, core in cores.items():
-                age = (await due_work(core, partial(to_key, self.prefix, name))).oldest_age or 0
+                age = (await due_work(core)).oldest_age or 0
                 lines.append(f"{metric}{{{queues[name]}{further}}} {age / 1000}")
         return "\n".join(lines)
 
@@ -173,15 +147,8 @@ class QueueMonitoring(QueueGetters[JobT]):
             priorities: the priorities to count.
         """
         wanted = list(dict.fromkeys(checks.priority("priorities", priority) for priority in priorities))
-        prioritized = self.to_key("prioritized")
-        # BullMQ 6 leaves the jobs of a paused queue in `wait`, BullMQ 5 moves them to `paused`.
-        commands: list[list[int | str]] = [["LLEN", self.to_key("wait")], ["LLEN", self.to_key("paused")]]
-        for priority in wanted:
-            low = priority * _PER_PRIORITY
-            commands.append(["ZCOUNT", prioritized, low, low + _PER_PRIORITY - 1])
-        waiting, paused, *counts = await reply(self.core.commands(commands))
-        found = zip(wanted, counts, strict=True)
-        return {str(priority): count if priority else waiting + paused for priority, count in found}
+        counts = await reply(self.core.count_per_priority(wanted))
+        return {str(priority): count for priority, count in zip(wanted, counts, strict=True)}
 
     @operation
     async def get_rate_limit_ttl(self, max_jobs: int | None = None) -> int:
@@ -194,13 +161,8 @@ class QueueMonitoring(QueueGetters[JobT]):
             0 while fewer than ``max_jobs`` jobs have started. Without any ``max`` it is the TTL of the current limit:
             -2 if there is none, -1 if it does not end.
         """
-        limiter = self.to_key("limiter")
-        stored, used, ttl = await reply(
-            self.core.commands([["HGET", self.to_key("meta"), "max"], ["GET", limiter], ["PTTL", limiter]])
-        )
-        most = read_number(stored) if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
-        left: int = ttl
-        return left if most is None or (read_number(used) or 0) >= most else 0
+        most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
+        return await reply(self.core.rate_limit_ttl(most))
 
     @operation
     async def get_dependencies(
@@ -216,16 +178,7 @@ class QueueMonitoring(QueueGetters[JobT]):
         """
         if type not in {"processed", "pending"}:
             raise InvalidOptionError(f"type must be 'processed' or 'pending', not {type!r}")
-        return await dependency_page(self.core, self.to_key(parent_id), type, start, end)
-
-
-def _beginnings(name: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """Return what may be before one of these endings in the name of a connection; after ``:w:`` comes the worker's name."""
-    for end in endings:
-        if end == ":w:":
-            yield from (name[: found.start()] for found in re.finditer(end, name))
-        elif name.endswith(end):
-            yield name[: len(name) - len(end)]
+        return await dependency_page(self.core, parent_id, type, start, end)
 
 
 def prometheus_labels(queue: str, labels: Mapping[str, object] | None) -> tuple[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypedDict
 
 from bullrush.base.operation import operation, reply
 from bullrush.job.job import JobT
 from bullrush.scheduler.options import RepeatOptions, has_oldest_form, oldest_stem, repeatable_keys
-from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson, read_fields
+from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson
 from bullrush.values.encoding import read_number
 
 
@@ -48,7 +49,7 @@ class QueueSchedulers(SchedulerCalls[JobT]):
     @operation
     async def get_job_schedulers_count(self) -> int:
         """Return the number of job schedulers."""
-        return await self._count_schedulers()
+        return await reply(self.core.count_schedulers())
 
     @operation
     async def get_repeatable_jobs(self, start: int = 0, end: int = -1, asc: bool = False) -> list[RepeatableJob]:
@@ -61,7 +62,7 @@ class QueueSchedulers(SchedulerCalls[JobT]):
             end: the last position; -1 is the end.
             asc: the earliest time first; by default the latest time is first.
         """
-        return [_repeatable(*scheduler) for scheduler in await self._read_schedulers(start, end, asc=asc)]
+        return [_repeatable(*scheduler) for scheduler in await reply(self.core.schedulers(start, end, asc))]
 
     @operation
     async def remove_repeatable(self, name: str, repeat_opts: RepeatOptions, job_id: str | None = None) -> bool:
@@ -93,8 +94,8 @@ class QueueSchedulers(SchedulerCalls[JobT]):
         return await reply(self.core.remove_job_scheduler(key, oldest_stem(key)))
 
 
-def _repeatable(key: str, score: bytes, flat: list[bytes]) -> RepeatableJob:
-    fields = read_fields(flat)
+def _repeatable(key: str, due: float, stored: Iterable[tuple[str, str]]) -> RepeatableJob:
+    fields = dict(stored)
     if not fields and has_oldest_form(key):
         name, _, end, tz, pattern = key.split(":", 4)
         fields = {"name": name, "endDate": end, "tz": tz, "pattern": pattern}
@@ -105,5 +106,5 @@ def _repeatable(key: str, score: bytes, flat: list[bytes]) -> RepeatableJob:
         "tz": fields.get("tz") or None,
         "pattern": fields.get("pattern"),
         "every": fields.get("every"),
-        "next": int(float(score)),
+        "next": int(due),
     }

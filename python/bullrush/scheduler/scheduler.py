@@ -32,8 +32,6 @@ from bullrush.values.naming import check_job_name, check_known
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: How many schedulers are read per round trip.
-_PAGE: Final = 250
 _NUMBERS: Final = {
     "ic": "iteration_count",
     "limit": "limit",
@@ -168,7 +166,7 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
             end: the last position; -1 is the end.
             asc: the earliest time first; by default the latest time is first.
         """
-        return [_scheduler(*scheduler) for scheduler in await self._read_schedulers(start, end, asc=asc)]
+        return [_scheduler(*scheduler) for scheduler in await reply(self.core.schedulers(start, end, asc))]
 
     @operation
     async def remove_job_scheduler(self, scheduler_id: str) -> bool:
@@ -183,27 +181,8 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
         return await reply(self.core.remove_job_scheduler(scheduler_id))
 
     async def _read_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
-        score, fields = await reply(
-            self.core.commands(
-                [["ZSCORE", self.to_key("repeat"), scheduler_id], ["HGETALL", self.to_key(f"repeat:{scheduler_id}")]]
-            )
-        )
-        return None if score is None else _scheduler(scheduler_id, score, fields)
-
-    async def _count_schedulers(self) -> int:
-        [count] = await reply(self.core.commands([["ZCARD", self.to_key("repeat")]]))
-        return int(count)
-
-    async def _read_schedulers(self, start: int, end: int, *, asc: bool) -> list[tuple[str, bytes, list[bytes]]]:
-        """Return the id, the score and the raw hash of schedulers."""
-        command = "ZRANGE" if asc else "ZREVRANGE"
-        [flat] = await reply(self.core.commands([[command, self.to_key("repeat"), start, end, "WITHSCORES"]]))
-        ids = [raw.decode() for raw in flat[::2]]
-        hashes: list[list[bytes]] = []
-        for first in range(0, len(ids), _PAGE):
-            reads = [["HGETALL", self.to_key(f"repeat:{key}")] for key in ids[first : first + _PAGE]]
-            hashes += await reply(self.core.commands(reads))
-        return list(zip(ids, flat[1::2], hashes, strict=True))
+        found = await reply(self.core.scheduler(scheduler_id))
+        return None if found is None else _scheduler(*found)
 
 
 class SchedulerOptions(TypedDict, total=False):
@@ -269,7 +248,7 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
     @operation
     async def get_schedulers_count(self) -> int:
         """Return the number of job schedulers."""
-        return await self._count_schedulers()
+        return await reply(self.core.count_schedulers())
 
 
 class JobScheduler(BlockingContext, JobSchedulerCalls[Job]):
@@ -278,15 +257,9 @@ class JobScheduler(BlockingContext, JobSchedulerCalls[Job]):
     _job_type = Job
 
 
-def read_fields(flat: Iterable[bytes]) -> dict[str, str]:
-    """Return a hash from the flat list of Redis' HGETALL."""
-    texts = (raw.decode(errors="replace") for raw in flat)
-    return dict(zip(texts, texts, strict=True))
-
-
-def _scheduler(key: str, score: bytes, flat: list[bytes]) -> SchedulerJson:
-    fields = read_fields(flat)
-    found: dict[str, Any] = {"key": key, "next": int(float(score))}
+def _scheduler(key: str, due: float, stored: Iterable[tuple[str, str]]) -> SchedulerJson:
+    fields = dict(stored)
+    found: dict[str, Any] = {"key": key, "next": int(due)}
     found |= {name: fields[name] for name in _TEXTS if name in fields}
     found |= {name: read_number(fields[wire]) for wire, name in _NUMBERS.items() if wire in fields}
     template: dict[str, JSON] = {}

@@ -143,6 +143,5 @@ class _Counters:
         counts: Counter[str] = Counter()
         for queue in self._queues:
             counts.update(queue.get_job_counts(*_OPEN, *_DONE))
-            (used,) = queue.core.commands([["GET", queue.to_key("id")]]).wait()
-            counts["id"] += int(used or 0)
+            counts["id"] += queue.core.last_id().wait()
         return counts

@@ -92,7 +92,7 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
                 task,
             )
             continue
-        await reply(handle.core.commands([["SADD", handle.to_key(_MADE_HERE), definition]]))
+        await reply(handle.core.note_cron(definition))
         if stored is not None and stored[1] != rule:
             # An update keeps the time of the next job, which the old pattern made.
             await SchedulerCalls.remove_job_scheduler.steps(handle, task)
@@ -126,9 +126,8 @@ def _options(new: NewTask[Any]) -> object:
 
 
 async def _made_here(handle: SchedulerCalls[Any]) -> set[str]:
-    [members] = await reply(handle.core.commands([["SMEMBERS", handle.to_key(_MADE_HERE)]]))
     # A member that is no definition must not keep workers from starting.
-    return {text for raw in members if (text := raw.decode(errors="replace")).startswith('["') and text.endswith("]")}
+    return {text for text in await reply(handle.core.noted_crons()) if text.startswith('["') and text.endswith("]")}
 
 
 def find_gone(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
@@ -163,7 +162,6 @@ async def _prune(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
     gone = await _gone(queue, known)
     for scheduler_id in gone:
         await SchedulerCalls.remove_job_scheduler.steps(queue, scheduler_id)
-    key = queue.to_key(_MADE_HERE)
     if past := [one for one in await _made_here(queue) if orjson.loads(one)[0] not in known]:
-        await reply(queue.core.commands([["SREM", key, *past]]))
+        await reply(queue.core.forget_crons(past))
     return gone

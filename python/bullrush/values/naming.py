@@ -9,7 +9,9 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final, NoReturn
 
-from bullrush._core import is_reserved_id
+from bullrush._core import is_key_of_queue as is_key_of_queue
+from bullrush._core import is_reserved_id as is_reserved_id
+from bullrush._core import owner_of_key as owner_of_key
 from bullrush.errors import InvalidOptionError, QueueNameError, UnknownOptionError
 from bullrush.values.shown import shown
 

@@ -121,11 +121,12 @@ class EventSource:
     def _pages(self, after: str, until: str, limit: int | None = None) -> Iterator[list[Entry]]:
         """Yield the entries after one id, up to another one, at most ``limit`` of them."""
         with self._options.address.open() as queue:
-            key, left = queue.to_key("events"), limit
+            left = limit
             while left is None or left > 0:
                 count = _PAGE if left is None else min(left, _PAGE)
-                (found,) = queue.core.commands([["XRANGE", key, f"({after}", until, "COUNT", count]]).wait()
-                page = [(entry.decode(), _pairs(fields)) for entry, fields in found]
+                page = [
+                    (entry, dict(fields)) for entry, fields in queue.core.stream_entries(after, until, count).wait()
+                ]
                 if page:
                     yield page
                 if len(page) < count:
@@ -135,13 +136,8 @@ class EventSource:
     def _ends(self) -> tuple[str | None, str]:
         """Return the id of the first entry, None if there is none, and that of the last one that was ever added."""
         with self._options.address.open() as queue:
-            key = queue.to_key("events")
-            if not queue.core.commands([["EXISTS", key]]).wait()[0]:
-                return None, _FIRST
-            (found,) = queue.core.commands([["XINFO", "STREAM", key]]).wait()
-        info = dict(zip(found[::2], found[1::2], strict=True))
-        first = info[b"first-entry"]
-        return first[0].decode() if first else None, info[b"last-generated-id"].decode()
+            first, last = queue.core.stream_ends().wait()
+        return first, last or _FIRST
 
     def _check_not_trimmed(self, after: str) -> None:
         if after == _FIRST or not self._options.fail_on_data_loss:
@@ -165,11 +161,6 @@ def _batch(entries: list[Entry], schema: pyarrow.Schema) -> pyarrow.RecordBatch:
         **{name: [fields.get(name) for _, fields in entries] for name in _COLUMNS},
     }
     return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
-
-
-def _pairs(fields: list[bytes]) -> dict[str, str]:
-    texts = [part.decode(errors="replace") for part in fields]
-    return dict(zip(texts[::2], texts[1::2], strict=True))
 
 
 def _order(entry: str) -> tuple[int, int]:

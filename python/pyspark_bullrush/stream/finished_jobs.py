@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from bullrush.arrow.windows import Window, redis_time
 from bullrush.queue.queue import Queue
@@ -32,11 +32,7 @@ class FinishedJobs:
 
     def counts(self, windows: Sequence[tuple[str, int | None, int]]) -> list[int]:
         """Return how many jobs finished in each ``(state, after, until)``. ``after`` None is from the beginning on."""
-        commands = [
-            ["ZCOUNT", self._queue.to_key(state), "-inf" if after is None else f"({after}", str(until)]
-            for state, after, until in windows
-        ]
-        return self._send(commands) if commands else []
+        return self._queue.core.count_finished(windows).wait()
 
     def first_after(self, positions: Mapping[str, int]) -> int | None:
         """Return when the first job finished after these moments (state -> ms); None if there is none."""
@@ -98,12 +94,7 @@ class FinishedJobs:
         return [sum(counts[first : first + width]) for first in range(0, len(counts), width)]
 
     def _scores(self, ranks: Sequence[tuple[str, int]]) -> list[int | None]:
-        commands = [["ZRANGE", self._queue.to_key(state), rank, rank, "WITHSCORES"] for state, rank in ranks]
-        replies = self._send(commands) if commands else []
-        return [int(float(reply[1])) if reply else None for reply in replies]
-
-    def _send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        return self._queue.core.commands(commands).wait()
+        return [None if time is None else int(time) for time in self._queue.core.times_of_finished(ranks).wait()]
 
 
 def window_of(state: str, after: int, until: int, size: int) -> Window:

@@ -155,6 +155,10 @@ impl CoreQueue {
         })
     }
 
+    fn sweep_orphaned_jobs(&self, count: u64, limit: usize) -> Pending {
+        self.start(move |queue| async move { queue.sweep_orphaned_jobs(count, limit).await.map(Output::Number) })
+    }
+
     fn remove_child_dependency(&self, id: String, parent_key: String) -> Pending {
         self.start(move |queue| async move {
             Ok(Output::Flag(manage::remove_child_dependency(queue.link(), queue.keys(), &id, &parent_key).await?))

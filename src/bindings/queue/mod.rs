@@ -10,9 +10,11 @@ mod maker;
 mod manage;
 mod new_job;
 mod new_jobs;
+mod reads;
 mod row_plan;
 mod schedulers;
 mod sent;
+mod writes;
 
 pub use new_jobs::{PyNewJobRecord, PyNewJobs};
 pub use row_plan::PyRowPlan;

@@ -10,12 +10,11 @@ pub use rows::{Reading, Rows};
 
 use crate::arrow::read::Plan;
 use crate::error::{Error, Result};
+use crate::protocol::due;
 use crate::queue::QueueHandle;
 use ids::{Ids, Scores};
 use state::States;
 
-/// Scores of delayed jobs are times in ms times this.
-const DELAYED_FACTOR: f64 = 4096.0;
 const LONGEST_RUN: usize = 64;
 
 /// Reads the jobs of a queue with the columns of one plan.
@@ -70,8 +69,8 @@ impl Reader {
             "completed" | "failed" => (after.map(|ms| ms as f64), until.map(|ms| ms as f64)),
             // The score of a delayed job also has its place among those of the same ms.
             "delayed" => {
-                let last_of = |ms: i64| (ms as f64 + 1.0) * DELAYED_FACTOR - 1.0;
-                (after.map(last_of), until.map(last_of))
+                let last = |ms: i64| due::last_score(ms) as f64;
+                (after.map(last), until.map(last))
             }
             other => {
                 let text = format!("Jobs in state {other} have no time; completed, failed and delayed ones have");

@@ -6,8 +6,8 @@ use crate::arrow::read::{Plan, Row};
 use crate::connection::Retry;
 use crate::error::Result;
 use crate::protocol::{job, reply};
-use crate::queue::handle::command;
 use crate::queue::QueueHandle;
+use crate::reads::command;
 
 /// Of an id without a job.
 const REMOVED: &str = "removed";

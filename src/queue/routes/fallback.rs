@@ -5,12 +5,13 @@ use std::fmt;
 use redis::Cmd;
 
 use super::registry::register;
-use super::status::{command, due_since, RouteStatus};
+use super::status::RouteStatus;
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::route::{queue_of, Fallback, NewFallback};
 use crate::protocol::{reply, JobRecord, Keys};
 use crate::queue::schedulers::{add_scheduler_iteration, LatestJob};
+use crate::reads::{command, due_work};
 use crate::scripts::manage::promote_due;
 use crate::scripts::route::{move_job, Waiting};
 
@@ -131,11 +132,11 @@ async fn old_jobs(link: &Link, keys: &Keys, since: i64) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for ((place, id), fields) in jobs.into_iter().zip(link.pipeline(&reads, Retry::Safe).await?) {
         let Ok(fields) = fields else { continue }; // a key of another type is no job
-        let parts = reply::array(fields.clone())?;
-        let text = |at: usize| parts.get(at).cloned().and_then(|part| reply::text(part).ok());
-        if text(0).is_some() && due_since(fields).is_ok_and(|due| due <= since) {
-            let processed_on = text(1).unwrap_or_default();
-            found.push(Found { job: Waiting { id, place, processed_on }, of_scheduler: text(3).is_some() });
+        let fields = reply::per_member(4, fields)?;
+        let is_due = due_work::since(&fields).is_some_and(|due| due <= since);
+        if let (Some(_), true) = (&fields[0], is_due) {
+            let processed_on = fields[1].as_deref().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+            found.push(Found { job: Waiting { id, place, processed_on }, of_scheduler: fields[3].is_some() });
         }
     }
     found.truncate(BATCH);

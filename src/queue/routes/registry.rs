@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::status::command;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::route::{queue_of, NewFallback, Target};
 use crate::protocol::{reply, Keys};
+use crate::reads::command;
 use crate::scripts::inspect::count_each;
 use crate::scripts::route::{register_route, retire_routes, revive_routes};
 

@@ -1,16 +1,15 @@
 //! What waits in the routes of a queue, and how many workers may take it.
 
-use std::collections::HashMap;
-
 use redis::{Cmd, Value};
 
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::route::{queue_of, Profile, RouteEntry};
 use crate::protocol::{due, reply, Keys};
+use crate::reads::profiles::live_profile;
+use crate::reads::workers::{connections, Purpose};
+use crate::reads::{command, due_work};
 
-/// The profile of a worker that is older than this is that of a dead one.
-const LIVE_MS: i64 = 30_000;
 /// How many routes are asked about per round trip.
 const PAGE: usize = 32;
 /// Commands per route.
@@ -62,7 +61,8 @@ pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<Rout
     let mut replies = link.pipeline(&hashes, Retry::Safe).await?.into_iter();
     let mut next = || reply::texts(replies.next().unwrap_or(Err(Error::Closed))?);
     let (routes, workers) = (next()?, next()?);
-    let profiles: Vec<Profile> = workers.chunks_exact(2).filter_map(|pair| live_profile(&pair[1], now)).collect();
+    let profile = |entry: &String| Profile::from_json(&live_profile(entry.as_bytes(), now)?);
+    let profiles: Vec<Profile> = workers.chunks_exact(2).filter_map(|pair| profile(&pair[1])).collect();
     let mut found = Vec::new();
     for pair in routes.chunks_exact(2) {
         let Ok(entry) = RouteEntry::parse(&pair[0], &pair[1]) else { continue };
@@ -84,27 +84,16 @@ async fn count_connected(link: &Link, routes: &mut [RouteStatus]) -> Result<()> 
     if routes.is_empty() {
         return Ok(());
     }
-    let listed = match link.call(&command("CLIENT", &["LIST"]), Retry::Safe).await {
-        Err(Error::Server { .. }) => return Ok(()),
-        listed => reply::text(listed?)?,
-    };
-    let places: HashMap<String, usize> =
-        routes.iter().enumerate().map(|(at, route)| (route.keys.client_name(), at)).collect();
-    // A queue of the same name in another database is another queue.
-    let here = link.endpoint().database().to_string();
-    for client in listed.lines() {
-        let field = |name| client.split(' ').find_map(|field| field.strip_prefix(name));
-        let Some(name) = field("name=").filter(|_| field("db=").is_none_or(|db| db == here)) else { continue };
-        let mut named = name.match_indices(":w:").map(|(end, _)| &name[..end]);
-        if let Some(at) = places.get(name).or_else(|| named.find_map(|queue| places.get(queue))) {
-            routes[*at].workers += 1;
-        }
+    let queues: Vec<Keys> = routes.iter().map(|route| route.keys.clone()).collect();
+    match connections(link, &queues, Purpose::Worker).await {
+        Err(Error::Server { .. }) => {}
+        found => found?.into_iter().for_each(|connection| routes[connection.queue].workers += 1),
     }
     Ok(())
 }
 
 async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
-    let last = ((now + 1) * 4096 - 1).to_string();
+    let last = due::last_score(now).to_string();
     let reads: Vec<Cmd> = routes.iter().flat_map(|route| reads(&route.keys, &last)).collect();
     let mut replies = link.pipeline(&reads, Retry::Safe).await?.into_iter();
     let mut oldest: Vec<(usize, Cmd)> = Vec::new();
@@ -136,7 +125,7 @@ async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
         }
         let delayed = reply::texts(next())?;
         if let (true, Some(score)) = (route.due > 0, delayed.get(1)) {
-            route.since = score.parse::<f64>().ok().map(|score| (score / 4096.0) as i64);
+            route.since = score.parse().ok().map(due::of_score);
         }
     }
     let commands: Vec<Cmd> = oldest.iter().map(|(_, read)| read.clone()).collect();
@@ -149,7 +138,8 @@ async fn look(link: &Link, routes: &mut [RouteStatus], now: i64) -> Result<()> {
                 continue;
             }
         };
-        let Ok(since) = due_since(fields) else { continue };
+        // Without a hash it is no job.
+        let since = due_work::since(&reply::per_member(3, fields)?).unwrap_or(0);
         let known = &mut routes[*at].since;
         *known = Some(known.map_or(since, |known| known.min(since)));
     }
@@ -170,25 +160,4 @@ fn reads(keys: &Keys, last: &str) -> [Cmd; READS] {
         command("ZRANGE", &[&prioritized, "0", "0"]),
         command("ZRANGE", &[&delayed, "0", "0", "WITHSCORES"]),
     ]
-}
-
-/// Since when a job may run, by its `timestamp`, `processedOn` and `opts`.
-pub(super) fn due_since(fields: Value) -> Result<i64> {
-    let mut fields = reply::array(fields)?.into_iter();
-    let mut text = || fields.next().filter(|field| *field != Value::Nil).map(reply::text).transpose();
-    let (added, started, opts) = (text()?, text()?, text()?);
-    Ok(due::since(added.as_deref(), started.as_deref(), opts.as_deref()))
-}
-
-pub(super) fn command(name: &str, args: &[&str]) -> Cmd {
-    let mut command = redis::cmd(name);
-    command.arg(args);
-    command
-}
-
-/// The profile in an entry of `ext:workers`; `None` if it is too old, or if something else wrote it.
-fn live_profile(entry: &str, now: i64) -> Option<Profile> {
-    let entry: serde_json::Value = serde_json::from_str(entry).ok()?;
-    let is_live = now - entry.get("ts")?.as_i64()? <= LIVE_MS;
-    is_live.then(|| Profile::from_json(entry.get("profile")?)).flatten()
 }

@@ -9,6 +9,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, Worker, errors
+from bullrush.embedded import EmbeddedRedis
 from tests.waiting import wait_until
 from tests.watching import commands_about
 
@@ -248,21 +249,22 @@ def test_a_worker_that_was_ready_before_it_runs_is_listed_once(queue: Queue, wor
     wait_until(lambda: names(queue) == [])
 
 
-def test_get_workers_says_so_if_the_server_does_not_support_client_list(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refused(*arguments: object) -> None:
-        raise errors.RedisServerError("ERR", "unknown command 'CLIENT'")
+def test_get_workers_says_so_if_the_server_does_not_support_client_list() -> None:
+    with (
+        EmbeddedRedis(port=0, args=["--rename-command", "CLIENT", ""]) as server,
+        Queue("mail", url=server.url) as queue,
+    ):
+        assert queue.get_workers() == [{"name": "GCP does not support client list"}]
 
-    monkeypatch.setattr(queue, "_command", refused)
-    assert queue.get_workers() == [{"name": "GCP does not support client list"}]
 
-    async def forbidden(*arguments: object) -> None:
-        raise errors.RedisServerError("NOPERM", "this user has no permissions")
-
-    monkeypatch.setattr(queue, "_command", forbidden)
-    with pytest.raises(errors.RedisServerError, match="NOPERM"):
-        queue.get_workers()
+def test_get_workers_raises_if_the_user_may_not_list_clients(redis: Redis, redis_url: str, queue: Queue) -> None:
+    user = queue.name
+    redis.acl_setuser(user, enabled=True, passwords=["+pw"], keys=["*"], commands=["+@all", "-client"])
+    with (
+        Queue(queue.name, url=redis_url.replace("//", f"//{user}:pw@", 1)) as theirs,
+        pytest.raises(errors.RedisServerError, match="NOPERM"),
+    ):
+        theirs.get_workers()
 
 
 def test_workers_of_another_queue_are_not_listed(redis_url: str, queue: Queue, worker: Callable[..., Worker]) -> None:

@@ -67,7 +67,6 @@ async def _missing_rights(queue: Queue) -> list[str]:
 async def _is_replica(queue: Queue) -> bool:
     """Tell whether the server only reads; False if this user may not ask."""
     try:
-        [text] = await reply(queue.core.commands([["INFO", "replication"]]))
+        return await reply(queue.core.is_replica())
     except RedisServerError:
         return False
-    return b"role:slave" in text

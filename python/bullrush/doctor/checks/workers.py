@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from bullrush.base.operation import reply
 from bullrush.doctor.finding import SHOWN, Finding, counted
 from bullrush.doctor.reading import Patient, texts
-from bullrush.queue.due import due_work
+from bullrush.queue.due import DueWork
 from bullrush.queue.health import STUCK_AFTER
 from bullrush.routing import route_base
 
@@ -20,7 +21,7 @@ _THEY_COME: Final = "Wait: a check for stalled jobs moves them back to wait, aft
 
 async def claims(patient: Patient) -> list[Finding]:
     """BR107, BR108 and BR203: jobs are due, may start, and nobody takes them."""
-    work = await due_work(patient.server.core, patient.key)
+    work = DueWork(**await reply(patient.server.queue.core.due_work(name=patient.name, checked=False)))
     if work.oldest_id is None or not work.is_stuck(work.last_start_age, STUCK_AFTER):
         return []
     if work.oldest_age is None:

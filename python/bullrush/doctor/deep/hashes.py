@@ -9,7 +9,6 @@ from typing import Any, Final
 from bullrush.doctor.deep.places import Places
 from bullrush.doctor.deep.types import WrongTypes, is_job
 from bullrush.doctor.reading import PAGE, Server
-from bullrush.queue.discovery import pattern_of
 
 
 @dataclass
@@ -57,8 +56,13 @@ async def scanned(server: Server, start: str, kind: str) -> AsyncIterator[list[b
     """Yield the keys of a type that begin with a text, some at a time."""
     cursor: Any = b"0"
     while True:
-        command = ("SCAN", cursor, "MATCH", pattern_of(start), "COUNT", PAGE, "TYPE", kind)
+        command = ("SCAN", cursor, "MATCH", _pattern(start), "COUNT", PAGE, "TYPE", kind)
         cursor, page = await server.ask(*command)
         yield page
         if cursor == b"0":
             return
+
+
+def _pattern(start: str) -> str:
+    """Return the pattern of the keys that begin with a text."""
+    return "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in start) + "*"

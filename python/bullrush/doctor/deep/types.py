@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bullrush.doctor.finding import SHOWN, Finding, counted
-from bullrush.queue.orphans import is_queue_key, job_id_of
+from bullrush.values.naming import is_key_of_queue, owner_of_key
 
 _OF_JOB: Final = {
     "lock": "string",
@@ -26,7 +26,7 @@ _BEGINNINGS: Final = {
 
 def is_job(suffix: str) -> bool:
     """Tell whether a key of a queue may be the hash of a job."""
-    return bool(suffix) and not is_queue_key(suffix) and job_id_of(suffix) == suffix
+    return bool(suffix) and not is_key_of_queue(suffix) and owner_of_key(suffix) == suffix
 
 
 class WrongTypes:
@@ -60,6 +60,6 @@ class WrongTypes:
 def _expected(part: str) -> str | None:
     """Return the type that a key should have; None if nobody knows it."""
     # What follows `de:` may look like the key of a job.
-    if not part.startswith("de:") and job_id_of(part) != part:
+    if not part.startswith("de:") and owner_of_key(part) != part:
         return _OF_JOB.get(part.rpartition(":")[2])
     return next((kind for start, kind in _BEGINNINGS.items() if part.startswith(start)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from bullrush.base.operation import operation, reply
@@ -13,9 +14,10 @@ from bullrush.values.encoding import JSON, decode
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
+    from bullrush._core.reads import Child, ChildKind
 
+_KINDS: Final[tuple[ChildKind, ...]] = ("processed", "unprocessed", "ignored", "failed")
 _PAGE: Final = 20
-_SCANNED: Final = 100
 _CURSOR: Final[dict[str, Check]] = {"cursor": checks.at_least(0), "count": checks.at_least(1)}
 
 
@@ -77,12 +79,6 @@ class JobDependencies(JobFields):
 
     __slots__ = ()
 
-    def _key(self, part: str) -> str:
-        return f"{self.queue_qualified_name}:{self.id}:{part}"
-
-    async def _command(self, command: str, part: str) -> Any:
-        return (await reply(self._source.core.commands([[command, self._key(part)]])))[0]
-
     @operation
     async def get_children_values(self) -> dict[str, JSON]:
         """Return the results of the completed children, by the Redis key of each child.
@@ -90,12 +86,14 @@ class JobDependencies(JobFields):
         Raises:
             MalformedJobError: a result is not JSON.
         """
-        return self._values(await self._command("HGETALL", "processed"))
+        (children,) = await reply(self._source.core.children(self.id, ["processed"]))
+        return self._values(children)
 
     @operation
     async def get_ignored_children_failures(self) -> dict[str, str]:
         """Return why children with ``ignore_dependency_on_failure`` failed, by the Redis key of each child."""
-        return _texts(await self._command("HGETALL", "failed"))
+        (children,) = await reply(self._source.core.children(self.id, ["ignored"]))
+        return _texts(children)
 
     @operation
     async def get_dependencies(
@@ -118,56 +116,29 @@ class JobDependencies(JobFields):
         Raises:
             MalformedJobError: a result is not JSON.
         """
-        asked = {"processed": processed, "ignored": ignored, "failed": failed, "unprocessed": unprocessed}
-        pages = {
-            kind: {"cursor": 0, "count": _PAGE, **checks.members(kind, page, _CURSOR)}
-            for kind, page in asked.items()
-            if page is not None
-        }
-        if not pages:
-            return await self._all_dependencies()
-        replies = await reply(self._source.core.commands([self._page(kind, **page) for kind, page in pages.items()]))
+        asked = (processed, unprocessed, ignored, failed)
+        pages = []
+        for kind, page in zip(_KINDS, asked, strict=True):
+            if page is not None:
+                cursor = {"cursor": 0, "count": _PAGE, **checks.members(kind, page, _CURSOR)}
+                pages.append((kind, cursor["cursor"], cursor["count"]))
         found: dict[str, Any] = {}
-        for (kind, page), answer in zip(pages.items(), replies, strict=True):
-            if kind == "failed":
-                # The reply has one member more than asked for if there is another page.
-                members, cursor = answer[: page["count"]], page["cursor"] + page["count"]
-                cursor = cursor if len(answer) > page["count"] else 0
-            else:
-                cursor, members = int(answer[0]), answer[1]
-            found[kind] = self._read(kind, members)
-            found[f"next_{kind}_cursor"] = cursor
+        if not pages:
+            kinds = await reply(self._source.core.children(self.id, _KINDS))
+            found = {kind: self._read(kind, children) for kind, children in zip(_KINDS, kinds, strict=True)}
+        else:
+            replies = await reply(self._source.core.pages_of_children(self.id, pages))
+            for (kind, _, _), (following, children) in zip(pages, replies, strict=True):
+                found |= {kind: self._read(kind, children), f"next_{kind}_cursor": following}
         return found  # type: ignore[return-value]
 
-    def _page(self, kind: str, cursor: int, count: int) -> list[int | str]:
-        if kind == "failed":
-            return ["ZRANGE", self._key("unsuccessful"), cursor, cursor + count]
-        scan, part = {
-            "processed": ("HSCAN", "processed"),
-            "ignored": ("HSCAN", "failed"),
-            "unprocessed": ("SSCAN", "dependencies"),
-        }[kind]
-        return [scan, self._key(part), cursor, "COUNT", count]
-
-    async def _all_dependencies(self) -> Dependencies:
-        commands: list[list[int | str]] = [
-            ["HGETALL", self._key("processed")],
-            ["SMEMBERS", self._key("dependencies")],
-            ["HGETALL", self._key("failed")],
-            ["ZRANGE", self._key("unsuccessful"), 0, -1],
-        ]
-        kinds = ("processed", "unprocessed", "ignored", "failed")
-        replies = await reply(self._source.core.commands(commands))
-        return {kind: self._read(kind, members) for kind, members in zip(kinds, replies, strict=True)}  # type: ignore[return-value]
-
-    def _read(self, kind: str, members: list[bytes]) -> dict[str, JSON] | list[str]:
+    def _read(self, kind: ChildKind, children: Sequence[Child]) -> dict[str, JSON] | list[str]:
         if kind == "processed":
-            return self._values(members)
-        return _texts(members) if kind == "ignored" else [_text(member) for member in members]
+            return self._values(children)
+        return _texts(children) if kind == "ignored" else [key for key, _ in children]
 
-    def _values(self, flat: list[bytes]) -> dict[str, JSON]:
-        pairs = zip(flat[::2], flat[1::2], strict=True)
-        return {_text(key): decode(value, f"result of child {_text(key)}", self.id) for key, value in pairs}
+    def _values(self, children: Sequence[Child]) -> dict[str, JSON]:
+        return {key: decode(value or b"", f"result of child {key}", self.id) for key, value in children}
 
     @operation
     async def get_dependencies_count(
@@ -181,16 +152,10 @@ class JobDependencies(JobFields):
             ignored: count those that failed and whose failure is ignored.
             failed: count those that failed for good.
         """
-        commands: dict[str, list[str]] = {
-            "processed": ["HLEN", self._key("processed")],
-            "unprocessed": ["SCARD", self._key("dependencies")],
-            "ignored": ["HLEN", self._key("failed")],
-            "failed": ["ZCARD", self._key("unsuccessful")],
-        }
         flags = (processed, unprocessed, ignored, failed)
-        kinds = [kind for kind, asked in zip(commands, flags, strict=True) if asked or not any(flags)]
-        replies = await reply(self._source.core.commands([commands[kind] for kind in kinds]))
-        return dict(zip(kinds, replies, strict=True))  # type: ignore[return-value]
+        kinds = [kind for kind, asked in zip(_KINDS, flags, strict=True) if asked or not any(flags)]
+        counts = await reply(self._source.core.count_children(self.id, kinds))
+        return dict(zip(kinds, counts, strict=True))  # type: ignore[return-value]
 
     @operation
     async def remove_child_dependency(self) -> bool:
@@ -220,23 +185,16 @@ class JobDependencies(JobFields):
 
 
 async def dependency_page(
-    core: CoreQueue, job_key: str, type: Literal["processed", "pending"], start: int, end: int
+    core: CoreQueue, parent_id: str, type: Literal["processed", "pending"], start: int, end: int
 ) -> DependencyPage:
     """Return a range of the children; see `Queue.get_dependencies`."""
-    key = f"{job_key}:{'processed' if type == 'processed' else 'dependencies'}"
-    scan, size = ("HSCAN", "HLEN") if type == "processed" else ("SSCAN", "SCARD")
-    # A scan may return a child twice.
-    found: dict[str, bytes | None] = {}
-    cursor = b"0"
-    while True:
-        ((cursor, members),) = await reply(core.commands([[scan, key, cursor, "COUNT", _SCANNED]]))
-        keys, values = (members[::2], members[1::2]) if scan == "HSCAN" else (members, [None] * len(members))
-        found.update(zip(map(_text, keys), values, strict=True))
-        if cursor == b"0" or 0 <= end < len(found):
-            break
-    page = list(found.items())[start : None if end == -1 else end + 1]
-    total, *hashes = await reply(core.commands([[size, key], *(["HGETALL", child] for child, _ in page)]))
-    return {"items": [_item(*pair) for pair in page], "jobs": [_texts(flat) for flat in hashes], "total": total}
+    kind: ChildKind = "processed" if type == "processed" else "unprocessed"
+    children, hashes, total = await reply(core.range_of_children(parent_id, kind, start, end))
+    return {
+        "items": [_item(*child) for child in children],
+        "jobs": [_texts(fields) for fields in hashes],
+        "total": total,
+    }
 
 
 def _item(child: str, value: bytes | None) -> DependencyItem:
@@ -248,9 +206,5 @@ def _item(child: str, value: bytes | None) -> DependencyItem:
         return {"id": child, "err": str(error)}
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="replace")
-
-
-def _texts(flat: list[bytes]) -> dict[str, str]:
-    return {_text(key): _text(value) for key, value in zip(flat[::2], flat[1::2], strict=True)}
+def _texts(pairs: Iterable[tuple[str, bytes | None]]) -> dict[str, str]:
+    return {key: (value or b"").decode(errors="replace") for key, value in pairs}

@@ -115,23 +115,7 @@ class JobResultWait(JobFields):
 
     async def _poll(self) -> tuple[bool, End | None]:
         """Return whether the job exists, and how it ended, None if it has not."""
-        base = f"{self.queue_qualified_name}:"
-        completed, failed, (returnvalue, reason), exists = await reply(
-            self._source.core.commands(
-                [
-                    ["ZSCORE", f"{base}completed", self.id],
-                    ["ZSCORE", f"{base}failed", self.id],
-                    ["HMGET", base + self.id, "returnvalue", "failedReason"],
-                    # The last command, so that it sees a job that was removed between the commands.
-                    ["EXISTS", base + self.id],
-                ]
-            )
-        )
-        if exists and completed is not None:
-            return True, ("completed", (returnvalue or b"null").decode(errors="replace"))
-        if exists and failed is not None:
-            return True, ("failed", (reason or b"null").decode(errors="replace"))
-        return bool(exists), None
+        return await reply(self._source.core.job_end(self.id))
 
     def _result(self, event: str, value: str) -> JSON:
         if event == "failed":

@@ -50,17 +50,17 @@ def look(address: Address, run: str, routes: bool = False) -> tuple[dict[str, in
         # A script: a user without the right to run any would let the workers wait for it.
         queue.get_job_counts("waiting")
         names = queues_of(queue, routes)
-        lengths = queue.core.commands([["LLEN", f"{address.prefix}:{name}:ext:run-{run}"] for name in names]).wait()
-        return dict(zip(names, lengths, strict=True)), paused_queue(queue, address.prefix, names)
+        lengths = queue.core.run_lengths(names, run).wait()
+        return dict(zip(names, lengths, strict=True)), paused_queue(queue, names)
 
 
-def paused_queue(queue: Queue, prefix: str, names: Sequence[str]) -> str | None:
+def paused_queue(queue: Queue, names: Sequence[str]) -> str | None:
     """Return the first of some queues that is paused: the base, or routes of it.
 
     Redis:
         One HEXISTS per queue, in one pipeline.
     """
-    paused = queue.core.commands([["HEXISTS", f"{prefix}:{name}:meta", "paused"] for name in names]).wait()
+    paused = queue.core.are_paused(names).wait()
     return next((name for name, is_paused in zip(names, paused, strict=True) if is_paused), None)
 
 

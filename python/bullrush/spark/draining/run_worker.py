@@ -95,7 +95,7 @@ class RunWorker:
 
     def _paused(self, queue: Queue) -> str | None:
         try:
-            return paused_queue(queue, self.address.prefix, queues_of(queue, self.has_routes))
+            return paused_queue(queue, queues_of(queue, self.has_routes))
         except ConnectionLostError:  # the worker waits for Redis as well
             return None
 

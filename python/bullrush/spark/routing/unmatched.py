@@ -57,12 +57,5 @@ def unmatched(address: Address, horizon: int, profiles: Sequence[str]) -> dict[s
             for route in queue.route_status()
             if not route.workers and not any(check_target("target", route.target).matches(one) for one in have)
         ]
-        ((seconds, _),) = queue.core.commands([["TIME"]]).wait()
-        due = (int(seconds) * 1000 + horizon + 1) * 4096
-        commands: list[list[int | str]] = []
-        for start in (f"{address.prefix}:{name}:" for name in names):
-            commands += [["LLEN", f"{start}{place}"] for place in ("wait", "paused", "active")]
-            commands += [["ZCARD", f"{start}prioritized"], ["ZCOUNT", f"{start}delayed", "-inf", f"({due}"]]
-        counts = queue.core.commands(commands).wait() if commands else []
-    left = {name: sum(counts[5 * place : 5 * place + 5]) for place, name in enumerate(names)}
-    return {name: count for name, count in left.items() if count}
+        counts = queue.core.count_open(names, horizon).wait()
+    return {name: count for name, count in zip(names, counts, strict=True) if count}

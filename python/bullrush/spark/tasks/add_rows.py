@@ -68,7 +68,7 @@ class AddRows:
             with NamingServer(self.addresses, place):
                 written = list(writers.flush())
                 # Read after the last row: the greatest number of all tasks is that of the whole batch.
-                counted = read_counts(queue, self.addresses[place], self.batch_id, [each.queue for each in written])
+                counted = read_counts(queue, self.batch_id, [each.queue for each in written])
             counts += [{"place": place, **each._asdict(), "counted": counted.get(each.queue, 0)} for each in written]
         yield pa.RecordBatch.from_pylist(counts, schema=_schema())
 

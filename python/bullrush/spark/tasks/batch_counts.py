@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: The columns of what `ReadCounts` returns.
 COUNTED: Final = "place long, queue string, counted long"
-#: How long Redis keeps the place of a server in its list, in seconds: a day longer than the counter of a batch.
-_PLACE_SECONDS: Final = 8 * 86_400
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ReadCounts:
         for place, address in enumerate(self.addresses):
             with NamingServer(self.addresses, place):
                 queue = address.open()
-                found = read_counts(queue, address, self.batch_id, queues_of(queue))
+                found = read_counts(queue, self.batch_id, queues_of(queue))
             places += [place] * len(found)
             counts["queue"] += found
             counts["counted"] += found.values()
@@ -65,28 +63,25 @@ def check_servers(addresses: Sequence[Address], batch_id: str) -> None:
     """
     servers = [address.server for address in addresses]
     fingerprint = blake2b("\n".join(servers).encode(), digest_size=8).hexdigest()
-    noted: list[tuple[Queue, list[int | str | bytes]]] = []
+    noted: list[tuple[Queue, str]] = []
     for place, address in enumerate(addresses):
         queue, known = address.open(), f"{place + 1}/{len(servers)} {fingerprint}"
-        place_key = queue.to_key(f"ext:servers-{batch_id}")
         with NamingServer(addresses, place):
-            (found,) = queue.core.commands([["GET", place_key]]).wait()
-            counted = read_counts(queue, address, batch_id, queues_of(queue))
+            found = queue.core.place_of_batch(batch_id).wait()
+            counted = read_counts(queue, batch_id, queues_of(queue))
         alone = found is None and (len(servers) == 1 or not any(counted.values()))
-        if not alone and found != known.encode():
+        if not alone and found != known:
             raise InvalidOptionError(
                 f"The batch {batch_id!r} was begun with another list of servers: {servers[place]} was "
-                f"{found.decode().partition(' ')[0] if found else 'its only one'}. The list and its order are part of a batch"
+                f"{found.partition(' ')[0] if found else 'its only one'}. The list and its order are part of a batch"
             )
-        noted.append((queue, ["SET", place_key, known, "EX", _PLACE_SECONDS]))
+        noted.append((queue, known))
     if len(servers) > 1:
-        for queue, command in noted:
-            # The name first, as scripts do it: `obliterate` finds the key by it.
-            queue.core.commands([["LPUSH", queue.to_key("ext:named"), f"servers-{batch_id}"], command]).wait()
+        for queue, known in noted:
+            queue.core.note_place(batch_id, known).wait()
 
 
-def read_counts(queue: Queue, address: Address, batch_id: str, names: Iterable[str]) -> dict[str, int]:
+def read_counts(queue: Queue, batch_id: str, names: Iterable[str]) -> dict[str, int]:
     """Return how many jobs of a batch were really added to each of some queues: the base, and routes of it."""
     names = list(dict.fromkeys(names))
-    counted = queue.core.commands([["GET", f"{address.prefix}:{name}:ext:enq-{batch_id}"] for name in names]).wait()
-    return {name: int(count or 0) for name, count in zip(names, counted, strict=True)}
+    return dict(zip(names, queue.core.batch_counts(names, batch_id).wait(), strict=True))

@@ -18,7 +18,6 @@ _FEWEST: Final = 32
 _OLDEST: Final = 16
 _SHORTEST_PAUSE: Final = 0.002
 _LONGEST_PAUSE: Final = 0.1
-_FIELDS: Final = ("timestamp", "finishedOn", "returnvalue", "failedReason", "processedOn")
 
 
 class Answer(NamedTuple):
@@ -115,8 +114,8 @@ class OpenCalls:
 
     def _read(self, ids: Sequence[str]) -> list[Answer | str]:
         """Return the answer of each job, or a sentence about a job that has none yet."""
-        replies = self._queue.core.commands([["HMGET", self._queue.to_key(job_id), *_FIELDS] for job_id in ids]).wait()
-        return [_answer(job_id, *fields) for job_id, fields in zip(ids, replies, strict=True)]
+        ends = self._queue.core.job_ends(ids).wait()
+        return [_answer(job_id, *fields) for job_id, fields in zip(ids, ends, strict=True)]
 
 
 def _answer(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic
 
 from bullrush._core import WORKER_DUTIES, CoreQueue
@@ -18,7 +18,6 @@ from bullrush.queue.due import DueWork, due_work
 from bullrush.queue.health import SECOND_LOOK, STUCK_AFTER, Problem
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.values.naming import to_key
 from bullrush.worker.manual import ManualCalls
 
 if TYPE_CHECKING:
@@ -180,8 +179,7 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         works = []
         try:
             for name, core in self._monitors.items():
-                key_of = partial(to_key, self.prefix, name)
-                work = await due_work(core, key_of, limiter[0] if limiter else None)
+                work = await due_work(core, limiter[0] if limiter else None)
                 works.append(replace(work, limited=work.limited or name in full))
         except RedisServerError as error:
             return _REFUSED if error.code == "NOPERM" else None

@@ -1,0 +1,38 @@
+"""What the reads of `CoreQueue` return."""
+
+from typing import Literal, TypeAlias, TypedDict
+
+ChildKind: TypeAlias = Literal["processed", "unprocessed", "ignored", "failed"]
+#: The key of a child, and its result (JSON) or the reason of its failure.
+Child: TypeAlias = tuple[str, bytes | None]
+#: A field of a hash.
+Field: TypeAlias = tuple[str, bytes]
+#: The id of a scheduler, when its latest job is due, the fields of its hash.
+Scheduler: TypeAlias = tuple[str, float, list[tuple[str, str]]]
+#: A queue, and the fields of CLIENT LIST of a connection to it.
+Connection: TypeAlias = tuple[str, list[tuple[str, str]]]
+
+class DueWork(TypedDict):
+    """The fields of `bullrush.queue.due.DueWork`."""
+
+    paused: bool
+    limited: bool
+    limited_by_workers: bool
+    active: int
+    oldest_id: str | None
+    oldest_age: int | None
+    last_start_age: int | None
+
+class MetricsMeta(TypedDict):
+    """See `bullrush.queue.monitoring.MetricsMeta`."""
+
+    count: int
+    prev_ts: int
+    prev_count: int
+
+class Metrics(TypedDict):
+    """See `bullrush.queue.monitoring.Metrics`."""
+
+    meta: MetricsMeta
+    data: list[int]
+    count: int

@@ -1,0 +1,342 @@
+//! Reads without a script. What each of them asks stands in `src/reads`, and how its result looks in Python in `_core/queue.pyi`.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::super::errors::to_py_err;
+use super::super::output::{Found, Output};
+use super::super::pending::Pending;
+use super::CoreQueue;
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::events::{ends, entries_between};
+use crate::protocol::Keys;
+use crate::queue::QueueHandle;
+use crate::reads::children::Kind;
+use crate::reads::due_work::DueWork;
+use crate::reads::finished::Span;
+use crate::reads::job_end::JobState;
+use crate::reads::metrics::Metrics;
+use crate::reads::workers::Purpose;
+use crate::reads::{
+    batches, children, counts, due_work, finished, hashes, job_end, metrics, profiles, runs, schedulers, servers,
+    workers,
+};
+
+impl CoreQueue {
+    fn read<T, F, Fut>(&self, ask: F) -> Pending
+    where
+        F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T>> + Send + 'static,
+        T: Found + 'static,
+    {
+        self.start(|queue| async move { Ok(Output::of(ask(queue).await?)) })
+    }
+
+    /// As `read`; with `checked` false it does not matter whose keys these are, and whether the user may look at them.
+    fn read_checked<T, F, Fut>(&self, checked: bool, ask: F) -> Pending
+    where
+        F: FnOnce(Arc<QueueHandle>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T>> + Send + 'static,
+        T: Found + 'static,
+    {
+        if checked {
+            return self.read(ask);
+        }
+        self.start_unchecked(|queue| async move { Ok(Output::of(ask(queue).await?)) })
+    }
+
+    /// The keys of queues on the same server, with the same prefix.
+    fn queues(&self, py: Python<'_>, names: &[String]) -> PyResult<Vec<Keys>> {
+        let keys = |name: &String| Keys::new(self.keys.prefix(), name).map_err(|error| to_py_err(py, &error));
+        names.iter().map(keys).collect()
+    }
+}
+
+fn kind(name: &str) -> PyResult<Kind> {
+    Kind::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no kind of children {name:?}")))
+}
+
+fn kinds(names: &[String]) -> PyResult<Vec<Kind>> {
+    names.iter().map(|name| kind(name)).collect()
+}
+
+/// The children of jobs.
+#[pymethods]
+impl CoreQueue {
+    fn children(&self, id: String, kinds_of: Vec<String>) -> PyResult<Pending> {
+        let kinds = kinds(&kinds_of)?;
+        Ok(self.read(|queue| async move { children::children(queue.link(), queue.keys(), &id, &kinds).await }))
+    }
+
+    fn pages_of_children(&self, id: String, pages: Vec<(String, u64, u64)>) -> PyResult<Pending> {
+        let page = |(name, cursor, count): &(String, u64, u64)| Ok((kind(name)?, *cursor, *count));
+        let pages = pages.iter().map(page).collect::<PyResult<Vec<_>>>()?;
+        Ok(self.read(|queue| async move { children::pages_of_children(queue.link(), queue.keys(), &id, &pages).await }))
+    }
+
+    fn count_children(&self, id: String, kinds_of: Vec<String>) -> PyResult<Pending> {
+        let kinds = kinds(&kinds_of)?;
+        Ok(self.read(|queue| async move { children::count_children(queue.link(), queue.keys(), &id, &kinds).await }))
+    }
+
+    fn range_of_children(&self, id: String, of_kind: &str, start: i64, end: i64) -> PyResult<Pending> {
+        let kind = kind(of_kind)?;
+        Ok(self.read(move |queue| async move {
+            let range = children::range_of_children(queue.link(), queue.keys(), &id, kind, start, end).await?;
+            Ok((range.children, range.hashes, range.total))
+        }))
+    }
+
+    fn keys_of_children(&self, jobs: Vec<String>, limit: u64) -> Pending {
+        self.read(move |queue| async move { children::keys_of_children(queue.link(), &jobs, limit).await })
+    }
+
+    fn hashes(&self, keys: Vec<String>) -> Pending {
+        self.read(|queue| async move { hashes(queue.link(), &keys).await })
+    }
+}
+
+/// What waits, and how many jobs there are.
+#[pymethods]
+impl CoreQueue {
+    #[pyo3(signature = (*, most=None, name=None, checked=true))]
+    fn due_work(&self, py: Python<'_>, most: Option<i64>, name: Option<String>, checked: bool) -> PyResult<Pending> {
+        let other = name.map(|name| Keys::new(self.keys.prefix(), &name).map_err(|error| to_py_err(py, &error)));
+        let other = other.transpose()?;
+        Ok(self.read_checked(checked, move |queue| async move {
+            let keys = other.as_ref().unwrap_or(queue.keys());
+            due_work::due_work(queue.link(), keys, now_ms(), most).await.map(PyDueWork::from)
+        }))
+    }
+
+    fn count_states(&self, states: Vec<String>) -> Pending {
+        self.read(|queue| async move {
+            let states: Vec<&str> = states.iter().map(String::as_str).collect();
+            counts::count_states(queue.link(), queue.keys(), &states).await
+        })
+    }
+
+    fn count_per_priority(&self, priorities: Vec<i64>) -> Pending {
+        self.read(|queue| async move { counts::count_per_priority(queue.link(), queue.keys(), &priorities).await })
+    }
+
+    fn count_due_before(&self, ms: i64) -> Pending {
+        self.read(move |queue| async move { counts::count_due_before(queue.link(), queue.keys(), ms).await })
+    }
+
+    fn count_open(&self, py: Python<'_>, names: Vec<String>, horizon: i64) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read(move |queue| async move {
+            let until = servers::server_time(queue.link()).await?.saturating_add(horizon);
+            counts::count_open(queue.link(), &queues, until).await
+        }))
+    }
+
+    fn are_paused(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read(|queue| async move { counts::are_paused(queue.link(), &queues).await }))
+    }
+
+    fn last_id(&self) -> Pending {
+        self.read(|queue| async move { counts::last_id(queue.link(), queue.keys()).await })
+    }
+
+    #[pyo3(signature = (most=None))]
+    fn rate_limit_ttl(&self, most: Option<i64>) -> Pending {
+        self.read(move |queue| async move { counts::rate_limit_ttl(queue.link(), queue.keys(), most).await })
+    }
+
+    fn count_finished(&self, spans: Vec<Span>) -> Pending {
+        self.read(|queue| async move { finished::count_finished(queue.link(), queue.keys(), &spans).await })
+    }
+
+    fn times_of_finished(&self, places: Vec<(String, i64)>) -> Pending {
+        self.read(|queue| async move { finished::times_of_finished(queue.link(), queue.keys(), &places).await })
+    }
+}
+
+/// How jobs end, and what is known of many of them.
+#[pymethods]
+impl CoreQueue {
+    fn job_end(&self, id: String) -> Pending {
+        self.read(|queue| async move {
+            let text = |json: Vec<u8>| String::from_utf8_lossy(&json).into_owned();
+            Ok(match job_end::job_end(queue.link(), queue.keys(), &id).await? {
+                JobState::Gone => (false, None),
+                JobState::Unfinished => (true, None),
+                JobState::Completed(result) => (true, Some(("completed", text(result)))),
+                JobState::Failed(reason) => (true, Some(("failed", text(reason)))),
+            })
+        })
+    }
+
+    fn job_ends(&self, ids: Vec<String>) -> Pending {
+        self.read(|queue| async move {
+            let ends = job_end::job_ends(queue.link(), queue.keys(), &ids).await?;
+            Ok(ends.into_iter().map(Vec::from).collect::<Vec<_>>())
+        })
+    }
+
+    fn metrics(&self, kind: String, start: i64, end: i64) -> Pending {
+        self.read(move |queue| async move {
+            metrics::metrics(queue.link(), queue.keys(), &kind, start, end).await.map(PyMetrics::from)
+        })
+    }
+
+    fn metric_totals(&self, py: Python<'_>, names: Vec<String>, kind: String) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read(move |queue| async move { metrics::metric_totals(queue.link(), &queues, &kind).await }))
+    }
+
+    fn stream_entries(&self, after: String, until: String, count: u64) -> Pending {
+        self.read(move |queue| async move {
+            let entries = entries_between(queue.link(), queue.keys(), &after, &until, count).await?;
+            Ok(entries.into_iter().map(|entry| (entry.id, entry.fields)).collect::<Vec<_>>())
+        })
+    }
+
+    fn stream_ends(&self) -> Pending {
+        self.read(|queue| async move {
+            let ends = ends(queue.link(), queue.keys()).await?;
+            Ok((ends.first, ends.last))
+        })
+    }
+}
+
+/// Workers, schedulers and runs.
+#[pymethods]
+impl CoreQueue {
+    fn worker_connections(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Pending> {
+        self.connections(py, names, Purpose::Worker)
+    }
+
+    fn event_connections(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Pending> {
+        self.connections(py, names, Purpose::Events)
+    }
+
+    fn profiles(&self) -> Pending {
+        self.read(|queue| async move { profiles::profiles(queue.link(), queue.keys()).await })
+    }
+
+    fn scheduler(&self, id: String) -> Pending {
+        self.read(|queue| async move { schedulers::scheduler(queue.link(), queue.keys(), &id).await })
+    }
+
+    fn schedulers(&self, start: i64, end: i64, asc: bool) -> Pending {
+        self.read(move |queue| async move { schedulers::schedulers(queue.link(), queue.keys(), start, end, asc).await })
+    }
+
+    fn count_schedulers(&self) -> Pending {
+        self.read(|queue| async move { schedulers::count_schedulers(queue.link(), queue.keys()).await })
+    }
+
+    fn noted_crons(&self) -> Pending {
+        self.read(|queue| async move { schedulers::noted_crons(queue.link(), queue.keys()).await })
+    }
+
+    fn run_lengths(&self, py: Python<'_>, names: Vec<String>, run: String) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read(move |queue| async move { runs::run_lengths(queue.link(), &queues, &run).await }))
+    }
+
+    fn held_jobs(&self, run: String) -> Pending {
+        self.read(|queue| async move { runs::held_jobs(queue.link(), queue.keys(), &run).await })
+    }
+
+    fn count_unfinished(&self, ids: Vec<String>) -> Pending {
+        self.read(|queue| async move { runs::count_unfinished(queue.link(), queue.keys(), &ids).await })
+    }
+
+    fn batch_counts(&self, py: Python<'_>, names: Vec<String>, batch_id: String) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read(move |queue| async move { batches::batch_counts(queue.link(), &queues, &batch_id).await }))
+    }
+
+    fn place_of_batch(&self, batch_id: String) -> Pending {
+        self.read(|queue| async move { batches::place_of_batch(queue.link(), queue.keys(), &batch_id).await })
+    }
+}
+
+impl CoreQueue {
+    fn connections(&self, py: Python<'_>, names: Vec<String>, purpose: Purpose) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read(move |queue| async move {
+            let found = workers::connections(queue.link(), &queues, purpose).await?.into_iter();
+            Ok(found.map(|one| (names[one.queue].clone(), one.fields)).collect::<Vec<_>>())
+        }))
+    }
+}
+
+/// The server.
+#[pymethods]
+impl CoreQueue {
+    fn server_time(&self) -> Pending {
+        self.read(|queue| async move { servers::server_time(queue.link()).await })
+    }
+
+    fn ping(&self) -> Pending {
+        self.read(|queue| async move { servers::ping(queue.link()).await })
+    }
+
+    fn is_replica(&self) -> Pending {
+        self.read(|queue| async move { servers::is_replica(queue.link()).await })
+    }
+
+    #[pyo3(signature = (*, checked=true))]
+    fn masters(&self, checked: bool) -> Pending {
+        self.read_checked(checked, |queue| async move { servers::masters(queue.link()).await })
+    }
+
+    #[pyo3(signature = (cursor, count, *, kind=None, checked=true))]
+    fn scan_queues(&self, cursor: u64, count: u64, kind: Option<String>, checked: bool) -> Pending {
+        let beginning = format!("{}:", self.keys.prefix());
+        self.read_checked(checked, move |queue| async move {
+            servers::scan(queue.link(), &beginning, ":meta", cursor, count, kind.as_deref()).await
+        })
+    }
+}
+
+/// What `DueWork` of Python is made of.
+#[derive(Clone, IntoPyObject)]
+struct PyDueWork {
+    paused: bool,
+    limited: bool,
+    limited_by_workers: bool,
+    active: i64,
+    oldest_id: Option<String>,
+    oldest_age: Option<i64>,
+    last_start_age: Option<i64>,
+}
+
+impl From<DueWork> for PyDueWork {
+    fn from(work: DueWork) -> Self {
+        let DueWork { paused, limited, limited_by_workers, active, oldest_id, oldest_age, last_start_age } = work;
+        Self { paused, limited, limited_by_workers, active, oldest_id, oldest_age, last_start_age }
+    }
+}
+
+/// What `Queue.get_metrics` returns.
+#[derive(Clone, IntoPyObject)]
+struct PyMetrics {
+    meta: PyMetricsMeta,
+    data: Vec<i64>,
+    count: i64,
+}
+
+#[derive(Clone, IntoPyObject)]
+struct PyMetricsMeta {
+    count: i64,
+    prev_ts: i64,
+    prev_count: i64,
+}
+
+impl From<Metrics> for PyMetrics {
+    fn from(found: Metrics) -> Self {
+        let Metrics { count, prev_ts, prev_count, data, length } = found;
+        Self { meta: PyMetricsMeta { count, prev_ts, prev_count }, data, count: length }
+    }
+}
