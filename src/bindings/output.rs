@@ -11,7 +11,6 @@ use super::record::PyJobRecord;
 use super::rows::PyRows;
 use crate::events::{Entry, JobEnd};
 use crate::protocol::JobRecord;
-use crate::queue::schedulers::Scheduled;
 use crate::worker::held::HeldJob;
 use crate::worker::manual::FailedAttempt;
 
@@ -31,11 +30,7 @@ pub enum Output {
     Failed(FailedAttempt),
     /// Ids in order, and the positions that existed already.
     AddedJobs(Vec<String>, Vec<usize>),
-    /// The ids, the positions that were not stored, and among them those that their parent does not wait for.
-    AddedLinkedJobs(Vec<String>, Vec<usize>, Vec<usize>),
     Logs(Vec<String>, i64),
-    /// The next job of a scheduler.
-    Scheduled(Option<Scheduled>),
     /// Entries of the event stream; `None` once the feed has ended.
     Entries(Option<Arc<Vec<Entry>>>),
     JobEnd(Option<JobEnd>),
@@ -95,15 +90,9 @@ impl Output {
                 (retry, reason, stacktrace, held_object(py, next.as_ref())?).into_bound_py_any(py)
             }
             Self::AddedJobs(ids, duplicates) => (ids, duplicates).into_bound_py_any(py),
-            Self::AddedLinkedJobs(ids, left_out, unattached) => (ids, left_out, unattached).into_bound_py_any(py),
             Self::Logs(rows, count) => {
                 let logs = PyTuple::new(py, [rows.into_bound_py_any(py)?, count.into_bound_py_any(py)?])?;
                 Ok(logs.into_any())
-            }
-            Self::Scheduled(None) => Ok(py.None().into_bound(py)),
-            Self::Scheduled(Some(job)) => {
-                let opts = PyBytes::new(py, job.opts.as_bytes());
-                (&job.job_id, job.timestamp, job.delay, job.priority, opts).into_bound_py_any(py)
             }
             Self::Entries(None) => Ok(py.None().into_bound(py)),
             Self::Entries(Some(entries)) => {

@@ -5,7 +5,7 @@ from typing import Any
 
 from bullrush import FlowProducer, Job, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
-from bullrush.job.record import AddedRecord
+from bullrush.job.record import GivenRecord
 
 from .results import FIELDS, Failed, snaked
 from .scripted import Scripted
@@ -232,5 +232,5 @@ class QueueSide:
         return self._queue.get_job_state(id)
 
 
-def _nobody(id: str) -> AddedRecord:
-    return AddedRecord(id, ("", b"{}", b"{}", None, 0, 0, 0, False))
+def _nobody(id: str) -> GivenRecord:
+    return GivenRecord({"name": "", "data": "{}", "opts": "{}"}, id)

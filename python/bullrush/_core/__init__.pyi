@@ -14,8 +14,6 @@ from .arrow import rows_as_json as rows_as_json
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening
 from .jobs import JobRecord as JobRecord
-from .jobs import Link as Link
-from .jobs import NewJob as NewJob
 from .jobs import NewJobRecord as NewJobRecord
 from .jobs import NewJobs as NewJobs
 from .keys import QueueKey as QueueKey

@@ -1,14 +1,7 @@
 """Jobs: those that are read from Redis, and those that are to be added."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, final
-
-#: One job to add: name, data (JSON), opts (JSON, short names), custom id or None, timestamp, delay, priority, lifo.
-NewJob: TypeAlias = tuple[str, bytes, bytes, str | None, int, int, int, bool]
-
-#: The relations of a job: the queue's prefix with the colon ("" = this queue), whether the client made its id, whether it waits for
-#: children, its parent's key and JSON, its deduplication's id, ttl (ms or 0) and flags (e, r, k).
-Link: TypeAlias = tuple[str, bool, bool, tuple[str, str] | None, tuple[str, int, str] | None]
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, final
 
 @final
 class JobRecord:
@@ -42,22 +35,42 @@ class JobRecord:
     def get(self, field: str) -> bytes | None:
         """Return one raw hash field (``atm``, ``failedReason``...), None when absent."""
 
+class CompiledOptions(Protocol):
+    """Checked options: those of `bullrush.job.option_compiler.CompiledOptions`, which are read by name."""
+
+class CheckedJob(Protocol):
+    """The parts of a job: the attributes of `bullrush.queue.adding.CheckedJob`, which are read by name."""
+
+class FlowNode(Protocol):
+    """How a job stands in a flow: the attributes of `bullrush.flow.plan.FlowNode`, which are read by name."""
+
 @final
 class NewJobs:
-    """Many jobs to add. They are checked and encoded in one pass and share one buffer; their records get ids when they are added.
+    """Jobs to add. They are checked and encoded one after the other and share one buffer; their records get ids when they are added."""
 
-    ``compile`` returns compiled options and a job id. ``prepare`` handles jobs that are not plain dicts of a name and JSON, links, and
-    jobs with a target; a job for which it returns None is left out.
-    """
+    def __new__(cls, check: Callable[[object, Any], tuple[str, bytes]], timestamp: int) -> NewJobs:
+        """``check`` checks a name and encodes data that the core does not take at once; ``timestamp``: the time of the add."""
+    def add(
+        self, name: object, data: object, options: tuple[CompiledOptions, str | None], node: FlowNode | None = None
+    ) -> None:
+        """Append a job; ``options``: the compiled ones, and its id."""
+    def extend(
+        self,
+        jobs: Iterable[Mapping[str, object]],
+        compile: Callable[[Mapping[str, object]], tuple[CompiledOptions, str | None]],
+        odd: Callable[[Any], CheckedJob | None],
+    ) -> None:
+        """Append dicts of name, data and opts.
 
-    def __new__(
-        cls, jobs: Iterable[Any], timestamp: int, compile: Callable[..., Any], prepare: Callable[..., Any]
-    ) -> NewJobs: ...
+        ``odd`` gets each job that is not a plain dict of these, or has a target: it returns the parts of the job, or None for a job
+        that it has put elsewhere.
+        """
     def __len__(self) -> int: ...
-    def names(self, most: int) -> list[str]:
-        """Return the names of the first ``most`` jobs."""
     def left_out(self) -> list[int]:
-        """Return the positions of the jobs that were left out."""
+        """Return the positions of the jobs that were put elsewhere."""
+    def names(self, most: int) -> list[str]:
+        """Return the names of the first ``most`` jobs. No job can be added after this, as after the next two."""
+    def record(self, position: int) -> NewJobRecord: ...
     def records(self) -> list[NewJobRecord]: ...
 
 @final

@@ -1,15 +1,23 @@
 """The producer and getter calls of one queue."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from .arrow import RowPlan
 from .events import CoreEvents
-from .jobs import JobRecord, Link, NewJob, NewJobs
+from .jobs import JobRecord, NewJobRecord, NewJobs
 from .notifications import CoreNotifications
 from .pending import Pending
 from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Scheduler
 from .route import CoreTarget
+
+class Repeat(Protocol):
+    """When a scheduler makes jobs: the attributes of `bullrush.scheduler.options.Repeat`, which are read by name."""
+
+    @property
+    def json(self) -> bytes: ...
+    @property
+    def immediately(self) -> bool: ...
 
 @final
 class CoreQueue:
@@ -26,17 +34,15 @@ class CoreQueue:
         ``target``: the queue is its route, and ``name`` is the base. Before the first write, and every 30 s while it is
         used, the route is registered (`RouteLimitError`, `RouteCollisionError`).
         """
-    def add_job(self, job: NewJob) -> Pending[str]:
-        """Add one job and return its id. Jobs that are added while another call is in flight go together in the next call."""
     def add_jobs(self, jobs: NewJobs) -> Pending[None]:
-        """Add many jobs in parts of 250; then their records have ids."""
-    def add_linked_jobs(
-        self, jobs: Sequence[tuple[NewJob, Link]], whole: bool
-    ) -> Pending[tuple[list[str], list[int], list[int]]]:
-        """Add jobs with a parent, children or a deduplication id, in parts of 250. Each part is stored completely or not at all.
+        """Add jobs in parts of 250; then their records have ids. A part with a parent or a deduplication id is stored completely or
+        not at all. A job alone goes together with others that are added while a call is in flight.
+        """
+    def add_flows(self, jobs: NewJobs) -> Pending[tuple[list[int], list[int]]]:
+        """Add the jobs of flows, all of them or none.
 
-        ``whole``: all jobs in one part. Returns the ids; the positions of the jobs that were not stored (a deduplicated job has the id
-        of the job that replaces it); and among them the positions of the jobs that their parent does not wait for.
+        Returns the positions of the jobs that were not stored (a deduplicated job has the id of the job that replaces it); and among
+        them the positions of the jobs that their parent does not wait for.
         """
     def add_arrow(self, source: object, plan: RowPlan, now: int) -> Pending[tuple[list[str], list[int]]]:
         """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
@@ -196,19 +202,12 @@ class CoreQueue:
     def obliterate(self, force: bool, count: int) -> Pending[None]:
         """Remove the queue, which must be paused. A route gives up its place in the registry of its base."""
     def upsert_job_scheduler(
-        self,
-        id: str,
-        repeat: bytes,
-        immediately: bool,
-        name: str,
-        data: bytes,
-        opts: bytes,
-        metadata: bytes | None = None,
-    ) -> Pending[tuple[str, int, int, int, bytes] | None]:
-        """Create or update a job scheduler; None when its schedule is over.
+        self, id: str, repeat: Repeat, job: NewJobs, opts: bytes, metadata: bytes | None = None
+    ) -> Pending[NewJobRecord | None]:
+        """Create or update a job scheduler, and return its next job; None when its schedule is over.
 
-        ``repeat``, ``data`` and ``opts`` are JSON with BullMQ's names; ``metadata`` is JSON, for the next job only. Returns the next
-        job's id, timestamp, delay, priority and opts.
+        ``job``: one job with the name and the data of all. ``opts``: their options as the template keeps them, as JSON with BullMQ's
+        names; ``metadata`` is JSON, for the next job only.
 
         Raises:
             InvalidOptionError: the pattern or the time zone cannot be read; raised by this call itself.

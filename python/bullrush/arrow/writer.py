@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal
 
 from bullrush import _core
-from bullrush.job.adding.row_options import RowOptions
 from bullrush.job.options import JobOptions
+from bullrush.job.row_options import RowOptions
 from bullrush.values import checks
 from bullrush.values.checks import check_choice
 from bullrush.values.naming import check_batch_id

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from bullrush.errors import DataError, InvalidOptionError, QueueNameError
-from bullrush.job.adding.new_job import prepare
-from bullrush.job.option_compiler import JOB_OPTIONS, Link, OptionCompiler
+from bullrush.job.new_jobs import new_jobs
+from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.routing.target import route_of
 from bullrush.telemetry.protocol import Span, Telemetry, of_many_jobs
@@ -71,18 +71,34 @@ class PlannedJob(NamedTuple):
     """One job of a flow.
 
     Attributes:
-        address: the prefix and the name of its queue.
-        job: the job in the form that the core takes.
-        link: its parent and its children.
+        prefix: the prefix of its queue.
+        queue: the name of its queue.
+        name: its name.
+        id: its id.
         parent: the position of its parent in the list of planned jobs, None for a root.
         route: the base of its queue and the target, if the queue is a route.
     """
 
-    address: tuple[str, str]
-    job: _core.NewJob
-    link: Link
+    prefix: str
+    queue: str
+    name: str
+    id: str
     parent: int | None
     route: tuple[str, _core.CoreTarget] | None = None
+
+
+class FlowNode(NamedTuple):
+    """How a job stands in a flow, in the form that the core takes.
+
+    Attributes:
+        queue: the beginning of the keys of its queue, with the colon.
+        made_id: its id if its options give none; such an id is not stored in the options.
+        is_parent: it has children.
+    """
+
+    queue: str
+    made_id: str
+    is_parent: bool
 
 
 class Compilers(dict[str, OptionCompiler]):
@@ -107,6 +123,54 @@ def compilers(
     return by_queue
 
 
+class FlowPlan:
+    """The jobs of some flows level by level, in the order in which BullMQ adds them.
+
+    Attributes:
+        new: the jobs as they are sent.
+        planned: the jobs as they stand in the flows.
+    """
+
+    def __init__(self, prefix: str, compilers: Compilers, timestamp: int) -> None:
+        self._prefix, self._compilers = prefix, compilers
+        self.new = new_jobs(timestamp)
+        self.planned: list[PlannedJob] = []
+
+    def add(self, flow: Flow, parent_index: int | None) -> PlannedJob:
+        """Append a job.
+
+        Raises:
+            DataError: its data is not JSON.
+            InvalidOptionError: it cannot be added as it is.
+            QueueNameError: it has no valid ``queue_name``.
+        """
+        name, queue = flow.get("name"), check_queue_name(flow.get("queue_name"))
+        options: Mapping[str, Any] = flow.get("opts") or {}
+        compiler, route = self._compilers[queue], None
+        if isinstance(options, Mapping) and "target" in options:
+            target, options = options["target"], {key: value for key, value in options.items() if key != "target"}
+            route = None if target is None else route_of(queue, target)
+        if route is not None:
+            queue = route[1].queue_of(queue)
+        prefix = check_prefix(flow.get("prefix", self._prefix))
+        if parent_index is not None:
+            if options.get("parent") is not None:
+                raise InvalidOptionError(
+                    f"The parent of job {name!r} is the job above it in the flow: leave opts.parent out"
+                )
+            parent = self.planned[parent_index]
+            options = {**options, "parent": {"id": parent.id, "queue": f"{parent.prefix}:{parent.queue}"}}
+        compiled, own_id = compiler.compile(options)
+        is_parent = bool(flow.get("children"))
+        if is_parent and compiled.relations and compiled.relations.deduplication:
+            raise InvalidOptionError("Deduplication options cannot be used on flow nodes with children")
+        node = FlowNode(f"{prefix}:{queue}:", str(uuid.uuid4()), is_parent)
+        self.new.add(name, flow.get("data", NO_DATA), (compiled, own_id), node)
+        planned = PlannedJob(prefix, queue, str(name), own_id or node.made_id, parent_index, route)
+        self.planned.append(planned)
+        return planned
+
+
 class NodeSpans:
     """Opens a span for each job of a flow, inside the span of its parent, and stores the trace context in the job."""
 
@@ -129,14 +193,15 @@ class NodeSpans:
 
 def plan(
     flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: int, spans: NodeSpans | None = None
-) -> list[PlannedJob]:
-    """Return all jobs of some flows level by level, in the order in which BullMQ adds them.
+) -> FlowPlan:
+    """Return all jobs of some flows.
 
     Raises:
         DataError: a job's data is not JSON.
         InvalidOptionError: a flow cannot be added as it is.
     """
-    planned: list[PlannedJob] = []
+    whole = FlowPlan(prefix, compilers, timestamp)
+    planned = whole.planned
     level: list[tuple[Flow, int | None, int]] = [(flow, None, number) for number, flow in enumerate(flows, 1)]
     roots = len(level)
     while level:
@@ -146,19 +211,18 @@ def plan(
                 _check_flow(flow)
                 below += [(child, len(planned), place) for place, child in enumerate(_children(flow), 1)]
                 if spans is None:
-                    planned.append(_planned(flow, parent, planned, prefix, compilers, timestamp))
+                    whole.add(flow, parent)
                 else:
                     defaults = compilers[flow.get("queue_name", "")].default("telemetry")
                     with spans.node(flow, parent, defaults) as (span, traced):
-                        planned.append(_planned(traced, parent, planned, prefix, compilers, timestamp))
-                        span.set_attributes({"bullmq.job.id": planned[-1].job[3] or ""})
+                        span.set_attributes({"bullmq.job.id": whole.add(traced, parent).id})
             if len(planned) + len(below) > MAX_JOBS:
                 raise InvalidOptionError(
                     f"A flow may have {MAX_JOBS:,} jobs: add its root with some of its children, and the others by "
                     "Queue.add_bulk() with parent="
                 )
         level = below
-    return planned
+    return whole
 
 
 @contextmanager
@@ -179,7 +243,7 @@ def _place(parent: int | None, number: int, planned: list[PlannedJob], roots: in
     root = number
     while parent is not None:
         if len(names) < _MOST_NAMES:
-            names.insert(0, repr(planned[parent].job[0]))
+            names.insert(0, repr(planned[parent].name))
         root, parent = parent + 1, planned[parent].parent
     flow = [f"flow {root}"] if roots > 1 else []
     child = [f"child {number} of {' > '.join(names)}"] if names else []
@@ -191,35 +255,6 @@ def _check_flow(flow: object) -> None:
         raise InvalidOptionError(f"A flow is a dict of name, queue_name, data..., not {type(flow).__name__}")
     if not flow.keys() <= _FLOW:
         check_known(flow, _FLOW, "A flow", opts=JOB_OPTIONS)
-
-
-def _planned(
-    flow: Flow, parent_index: int | None, planned: list[PlannedJob], prefix: str, compilers: Compilers, timestamp: int
-) -> PlannedJob:
-    name, queue = flow.get("name"), check_queue_name(flow.get("queue_name"))
-    options: Mapping[str, Any] = flow.get("opts") or {}
-    compiler, route = compilers[queue], None
-    if isinstance(options, Mapping) and "target" in options:
-        target, options = options["target"], {key: value for key, value in options.items() if key != "target"}
-        route = None if target is None else route_of(queue, target)
-    if route is not None:
-        queue = route[1].queue_of(queue)
-    address = check_prefix(flow.get("prefix", prefix)), queue
-    if parent_index is not None:
-        if options.get("parent") is not None:
-            raise InvalidOptionError(
-                f"The parent of job {name!r} is the job above it in the flow: leave opts.parent out"
-            )
-        parent = planned[parent_index]
-        options = {**options, "parent": {"id": parent.job[3], "queue": ":".join(parent.address)}}
-    job, link = prepare(compiler, name, flow.get("data", NO_DATA), options, timestamp)
-    link, made, is_parent = link or Link(), job[3] is None, bool(flow.get("children"))
-    if is_parent and link.deduplication:
-        raise InvalidOptionError("Deduplication options cannot be used on flow nodes with children")
-    if made:
-        job = (*job[:3], str(uuid.uuid4()), *job[4:])
-    link = link._replace(queue=f"{address[0]}:{queue}:", made=made, is_parent=is_parent)
-    return PlannedJob(address, job, link, parent_index, route)
 
 
 def _children(flow: Flow) -> list[Flow]:

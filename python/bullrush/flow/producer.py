@@ -13,7 +13,7 @@ from bullrush.base.outages import ReportsOutages
 from bullrush.flow.flow_queue import FlowQueue
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
-from bullrush.job.record import AddedRecord, GivenRecord
+from bullrush.job.record import GivenRecord
 from bullrush.routing.target import route_key
 from bullrush.telemetry.protocol import Telemetry
 from bullrush.values import checks
@@ -242,22 +242,20 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         queues_options: Mapping[str, QueueDefaults] | None,
         spans: NodeSpans | None = None,
     ) -> list[JobNode[JobT]]:
-        planned = plan(flows, self._prefix, compilers(queues_options, self._payload_limit), now_ms(), spans)
-        if not planned:
+        flow_plan = plan(flows, self._prefix, compilers(queues_options, self._payload_limit), now_ms(), spans)
+        if not flow_plan.planned:
             return []
-        queues = [self._queue(*job.address, job.route) for job in planned]
+        queues = [self._queue(job.prefix, job.queue, job.route) for job in flow_plan.planned]
         for queue in dict.fromkeys(queues):
             if not queue.checked:
                 await reply(queue.core.prepare())
                 # A route is registered again from time to time.
                 queue.checked = not queue.is_route
-        sent: list[tuple[_core.NewJob, _core.Link]] = [(job.job, job.link) for job in planned]
-        ids, left_out, unattached = await reply(queues[0].core.add_linked_jobs(sent, whole=True))
+        left_out, unattached = await reply(queues[0].core.add_flows(flow_plan.new))
         alone, old = set(unattached), set(left_out)
         nodes: list[JobNode[JobT]] = []
         roots: list[JobNode[JobT]] = []
-        for job, queue, job_id in zip(planned, queues, ids, strict=True):
-            record = AddedRecord(job_id, job.job, job.link)
+        for job, queue, record in zip(flow_plan.planned, queues, flow_plan.new.records(), strict=True):
             place = len(nodes)
             node = JobNode(self._job(record, queue), attached=place not in alone, added=place not in old)
             (roots if job.parent is None else nodes[job.parent].children).append(node)

@@ -58,22 +58,26 @@ _TELEMETRY_NAMES: Final = {wire: name for name, wire in _TELEMETRY.items()}
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
-class Link(NamedTuple):
-    """The parent, the children and the deduplication of a job, in the form that the core takes.
+class Parent(NamedTuple):
+    """The key of a job's parent, and the value of the job's field ``parent``."""
 
-    Attributes:
-        queue: the beginning of the keys of the job's queue, with the colon; "" is the queue of the call.
-        made: the job's id was generated, and is not stored in its options.
-        is_parent: the job has children.
-        parent: the parent's key, and the value of the job's field ``parent``.
-        deduplication: the id, the ttl in ms or 0, and the letters e, r, k for extend, replace and keep_last_if_active.
-    """
+    key: str
+    json: str
 
-    queue: str = ""
-    made: bool = False
-    is_parent: bool = False
-    parent: tuple[str, str] | None = None
-    deduplication: tuple[str, int, str] | None = None
+
+class Deduplication(NamedTuple):
+    """The id, the ttl in ms or 0, and the letters e, r, k for extend, replace and keep_last_if_active."""
+
+    id: str
+    ttl: int
+    flags: str
+
+
+class Relations(NamedTuple):
+    """What the options of a job say about its parent and its deduplication."""
+
+    parent: Parent | None
+    deduplication: Deduplication | None
 
 
 class CompiledOptions(NamedTuple):
@@ -89,7 +93,7 @@ class CompiledOptions(NamedTuple):
     priority: int
     lifo: bool
     size_limit: int | None
-    link: Link | None
+    relations: Relations | None
 
 
 class OptionCompiler:
@@ -187,28 +191,28 @@ def _compile(options: Mapping[str, object], payload_limit: int | None) -> Compil
         stored.get("priority", 0),
         stored.get("lifo", False),
         stored.get("sizeLimit", payload_limit),
-        _link(stored),
+        _relations(stored),
     )
 
 
-def _link(stored: Mapping[str, JSON]) -> Link | None:
-    """Return the link of a job, None if it has no parent and no deduplication id."""
+def _relations(stored: Mapping[str, JSON]) -> Relations | None:
+    """Return the relations of a job, None if it has no parent and no deduplication id."""
     policies = [wire for wire in _POLICIES if stored.get(wire)]
     if len(policies) > 1:
         together = ", ".join(_POLICIES[wire] for wire in policies)
         raise InvalidOptionError(f"The following options cannot be used together: {together}")
-    parent, rule = stored.get("parent"), stored.get("de")
-    if parent is None and rule is None:
+    given, rule = stored.get("parent"), stored.get("de")
+    if given is None and rule is None:
         return None
-    link = Link()
-    if parent is not None:
-        field = {"id": parent["id"], "queueKey": parent["queue"], **dict.fromkeys(policies, True)}
-        link = link._replace(parent=(f"{parent['queue']}:{parent['id']}", orjson.dumps(field).decode()))
+    parent = deduplication = None
+    if given is not None:
+        field = {"id": given["id"], "queueKey": given["queue"], **dict.fromkeys(policies, True)}
+        parent = Parent(f"{given['queue']}:{given['id']}", orjson.dumps(field).decode())
     if rule is not None:
         modes = {"extend": "e", "replace": "r", "keepLastIfActive": "k"}
         flags = "".join(flag for name, flag in modes.items() if rule.get(name))
-        link = link._replace(deduplication=(rule["id"], max(rule.get("ttl", 0), 0), flags))
-    return link
+        deduplication = Deduplication(rule["id"], max(rule.get("ttl", 0), 0), flags)
+    return Relations(parent, deduplication)
 
 
 def read_options(stored: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -1,15 +1,11 @@
-"""The raw fields of a job: as the core fetched them, as other code read them, or as they were just added."""
+"""The raw fields of a job: those that the core has, fetched or just added, or those that other code read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from bullrush.values.encoding import encode
-
-if TYPE_CHECKING:
-    from bullrush import _core
-    from bullrush.job.option_compiler import Link
 
 
 class Record(Protocol):
@@ -97,55 +93,3 @@ def _raw(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     return value.encode() if isinstance(value, str) else encode(value, "field")
-
-
-_ADD_FIELDS: Final = ("timestamp", "delay", "priority")
-
-
-class AddedRecord:
-    """The raw fields of a job that was just added."""
-
-    __slots__ = ("_link", "_sent", "id")
-
-    cancelled = False
-    cancel_reason = None
-    token = None
-
-    def __init__(self, job_id: str, sent: _core.NewJob, link: Link | None = None) -> None:
-        # The fields are read from the sent tuple only when they are asked for: most jobs of a bulk are never looked at.
-        self.id = job_id
-        self._sent = sent
-        self._link = link
-
-    @property
-    def name(self) -> str:
-        """The job's name."""
-        return self._sent[0]
-
-    @property
-    def data(self) -> bytes:
-        """The data as JSON."""
-        return self._sent[1]
-
-    @property
-    def opts(self) -> bytes:
-        """The options as JSON, under their short names."""
-        opts, custom_id = self._sent[2:4]
-        if custom_id is None or (self._link and self._link.made):
-            return opts
-        # The script appends the id in the same way, since it gets the options once for many jobs.
-        return b'%s,"jobId":%s}' % (opts[:-1], encode(custom_id, "job_id"))
-
-    def get(self, field: str) -> bytes | None:
-        """Return the raw value of another field, None if the job does not have it."""
-        if field in _ADD_FIELDS:
-            return b"%d" % self._sent[4:7][_ADD_FIELDS.index(field)]
-        return None if self._link is None else _linked(self._link).get(field)
-
-
-def _linked(link: Link) -> dict[str, bytes]:
-    """Return the fields for the parent and the deduplication id of a job."""
-    fields = {} if link.parent is None else {"parentKey": link.parent[0], "parent": link.parent[1]}
-    if link.deduplication is not None:
-        fields["deid"] = link.deduplication[0]
-    return {name: value.encode() for name, value in fields.items()}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple
 
-from bullrush._core import AutoIds, NewJobs, RowPlan, now_ms
+from bullrush._core import AutoIds, RowPlan, now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
-from bullrush.job.adding.new_job import PreparedJob, prepare
-from bullrush.job.adding.row_options import RowOptions
 from bullrush.job.job import JobT
-from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
+from bullrush.job.new_jobs import new_jobs
+from bullrush.job.option_compiler import JOB_OPTIONS, CompiledOptions, OptionCompiler
 from bullrush.job.options import JobOptions, NewJob
-from bullrush.job.record import AddedRecord
+from bullrush.job.row_options import RowOptions
 from bullrush.queue.getters import QueueGetters
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs, of_one_job
 from bullrush.values.encoding import JSON, NO_DATA
@@ -23,10 +22,7 @@ from bullrush.values.naming import check_known
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from bullrush._core import Pending
-
-#: A job that goes to a route, and the queue of that route.
-RoutedJob: TypeAlias = "tuple[QueueAdding[JobT], PreparedJob]"
+    from bullrush._core import NewJobs, Pending
 
 #: The most job names in the span of `Queue.add_bulk`.
 _MAX_NAMES: Final = 100
@@ -107,55 +103,49 @@ class QueueAdding(QueueGetters[JobT]):
             or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically. Jobs with a ``target`` need
             calls of their own for each route.
         """
-        routed: list[RoutedJob[JobT]] = []
         if self._telemetry is None:
-            return await self._add_everywhere(self._new_jobs(jobs, routed), routed)
+            return await self._add_everywhere(*self._encoded(jobs))
         with self.trace("addBulk", kind="producer") as span:
             traced = partial(self._with_context, self._telemetry.metadata())
             checked = [{**_checked_job(job), "opts": traced(job.get("opts") or {})} for job in jobs]
-            new = self._new_jobs(checked, routed)
-            names = [*new.names(_MAX_NAMES), *(job[0] for _, (job, _) in routed)][:_MAX_NAMES]
+            new, routed = self._encoded(checked)
+            names = [*new.names(_MAX_NAMES), *routed.names(_MAX_NAMES)][:_MAX_NAMES]
             span.set_attributes({"bullmq.job.bulk.names": names, "bullmq.job.bulk.count": len(checked)})
             return await self._add_everywhere(new, routed)
 
-    def _new_jobs(self, jobs: Iterable[Mapping[str, object]], routed: list[RoutedJob[JobT]]) -> NewJobs:
-        return NewJobs(jobs, now_ms(), self._compiler.compile, partial(self._prepared, routed))
+    def _encoded(self, jobs: Iterable[Mapping[str, object]]) -> tuple[NewJobs, RoutedJobs[JobT]]:
+        """Return the jobs of this queue, and those of its routes. All jobs are checked before any is sent."""
+        now = now_ms()
+        new, routed = new_jobs(now), RoutedJobs[JobT](now)
 
-    def _prepared(self, routed: list[RoutedJob[JobT]], job: NewJob, timestamp: int) -> PreparedJob | None:
-        """Return one of many jobs in the form that the core takes. All jobs are checked before any is sent.
+        def odd(job: NewJob) -> CheckedJob | None:
+            job = _checked_job(job)
+            queue, opts = self._of_target(job.get("opts") or {})
+            checked = CheckedJob(job.get("name"), job.get("data", NO_DATA), queue._compiler.compile(opts))
+            if queue is self:
+                return checked
+            routed.add(queue, checked)
+            return None
 
-        None for a job of a route, which is appended to ``routed``.
-        """
-        job = _checked_job(job)
-        queue, opts = self._of_target(job.get("opts") or {})
-        prepared = prepare(queue._compiler, job.get("name"), job.get("data", NO_DATA), opts, timestamp)
-        if queue is self:
-            return prepared
-        routed.append((queue, prepared))
-        return None
+        new.extend(jobs, self._compiler.compile, odd)
+        return new, routed
 
-    async def _add_everywhere(self, new: NewJobs, routed: list[RoutedJob[JobT]]) -> list[JobT]:
+    async def _add_everywhere(self, new: NewJobs, routed: RoutedJobs[JobT]) -> list[JobT]:
         """Add jobs here and to routes. Returns all jobs in the order in which they were given."""
-        if not routed:
+        if not routed.queues:
             return await self._add_many(new)
-        by_route: dict[QueueAdding[JobT], list[PreparedJob]] = {}
-        for route, job in routed:
-            by_route.setdefault(route, []).append(job)
-        # A route that cannot be registered is told before any job is added.
-        for ready in [route.core.prepare() for route in by_route]:
+        # A route that cannot be registered is an error before any job is added.
+        for ready in [route.core.prepare() for route in routed.by_route]:
             await reply(ready)
-        adding = {
-            route: route._send(NewJobs(jobs, 0, route._compiler.compile, _as_prepared))
-            for route, jobs in by_route.items()
-        }
+        adding = {route: route._send(jobs) for route, jobs in routed.by_route.items()}
         plain = iter(await self._add_many(new))
         of_routes = {}
         for route, (pending, jobs) in adding.items():
             await reply(pending)
             of_routes[route] = iter(jobs)
-        in_order = (next(of_routes[route]) for route, _ in routed)
+        in_order = (next(of_routes[route]) for route in routed.queues)
         left_out = set(new.left_out())
-        return [next(in_order if at in left_out else plain) for at in range(len(new) + len(routed))]
+        return [next(in_order if at in left_out else plain) for at in range(len(new) + len(routed.queues))]
 
     async def _add_many(self, new: NewJobs) -> list[JobT]:
         if not new:
@@ -254,17 +244,43 @@ class QueueAdding(QueueGetters[JobT]):
         return AddedIds(*await reply(pending))
 
     async def _add_one(self, name: str, data: JSON, options: Mapping[str, object]) -> JobT:
-        job, link = prepare(self._compiler, name, data, options, now_ms())
-        if link is None:
-            job_id = await reply(self.core.add_job(job))
-        else:
-            ids, _, _ = await reply(self.core.add_linked_jobs([(job, link)], whole=False))
-            job_id = ids[0]
-        return self._job(AddedRecord(job_id, job, link))
+        new = new_jobs(now_ms())
+        new.add(name, data, self._compiler.compile(options))
+        await reply(self.core.add_jobs(new))
+        return self._job(new.record(0))
 
 
-def _as_prepared(prepared: PreparedJob, _: int) -> PreparedJob:
-    return prepared
+class CheckedJob(NamedTuple):
+    """The parts of a job, with its compiled options and its id."""
+
+    name: object
+    data: JSON
+    options: tuple[CompiledOptions, str | None]
+
+
+class RoutedJobs(Generic[JobT]):
+    """The jobs of one `Queue.add_bulk` that go to routes.
+
+    Attributes:
+        queues: the queue of each job, in order.
+        by_route: the jobs of each route.
+    """
+
+    def __init__(self, timestamp: int) -> None:
+        self._timestamp = timestamp
+        self.queues: list[QueueAdding[JobT]] = []
+        self.by_route: dict[QueueAdding[JobT], NewJobs] = {}
+
+    def add(self, route: QueueAdding[JobT], job: CheckedJob) -> None:
+        """Append a job."""
+        if route not in self.by_route:
+            self.by_route[route] = new_jobs(self._timestamp)
+        self.by_route[route].add(job.name, job.data, job.options)
+        self.queues.append(route)
+
+    def names(self, most: int) -> list[str]:
+        """Return the names of some jobs."""
+        return [name for jobs in self.by_route.values() for name in jobs.names(most)]
 
 
 def _checked_job(job: NewJob) -> NewJob:

@@ -15,7 +15,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.option_compiler import JOB_OPTIONS
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
-from bullrush.values.encoding import JSON
+from bullrush.values.encoding import JSON, encode
 from bullrush.values.naming import check_known
 from bullrush.values.shown import shown
 
@@ -81,6 +81,11 @@ class Repeat(NamedTuple):
 
     stored: dict[str, JSON]
     immediately: bool
+
+    @property
+    def json(self) -> bytes:
+        """The stored JSON."""
+        return encode(self.stored, "repeat")
 
 
 def moment(name: str, value: object) -> int:

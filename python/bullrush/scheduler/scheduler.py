@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
 
 import orjson
 
+from bullrush._core import now_ms
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
-from bullrush.job.adding.new_job import check_size
 from bullrush.job.job import Job, JobCalls, JobT
+from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.job.options import JobOptions
-from bullrush.job.record import AddedRecord
 from bullrush.job.routes import RoutedHandle
 from bullrush.scheduler.options import (
     JobTemplate,
@@ -26,8 +26,8 @@ from bullrush.scheduler.options import (
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.values.encoding import JSON, encode, read_number
-from bullrush.values.naming import check_job_name, check_known
+from bullrush.values.encoding import JSON, NO_DATA, read_number
+from bullrush.values.naming import check_known
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,18 +84,6 @@ class SchedulerJson(TypedDict, total=False):
     template: SchedulerTemplate
 
 
-class ScheduledRecord(AddedRecord):
-    """The raw fields of a scheduler's job that was just made."""
-
-    __slots__ = ("scheduler_id",)
-
-    scheduler_id: str
-
-    def get(self, field: str) -> bytes | None:
-        """Return the raw value of another field, None if the job does not have it."""
-        return self.scheduler_id.encode() if field == "rjk" else super().get(field)
-
-
 class SchedulerCalls(RoutedHandle, Generic[JobT]):
     """The calls about job schedulers that `Queue` and `JobScheduler` have in common."""
 
@@ -130,16 +118,13 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
         check_scheduler_id(scheduler_id)
         rule = check_repeat(repeat)
         wanted = check_template(template)
-        name = check_job_name(wanted.get("name", scheduler_id))
-        data = wanted.get("data")
-        encoded = b"{}" if data is None else encode(data, "template.data")
+        name, data = wanted.get("name", scheduler_id), wanted.get("data")
         queue, own = self._of_target(wanted.get("opts") or {})
         opts = queue._compiler.template(own)
-        check_size(name, encoded, queue._compiler.compile(own)[0].size_limit)
-        repeat_json = orjson.dumps(rule.stored)
-        given = (scheduler_id, repeat_json, rule.immediately, name, encoded, opts)
+        job = new_jobs(now_ms())
+        job.add(name, NO_DATA if data is None else data, queue._compiler.compile(own))
         if self._telemetry is None:
-            scheduled = await reply(queue.core.upsert_job_scheduler(*given))
+            scheduled = await reply(queue.core.upsert_job_scheduler(scheduler_id, rule, job, opts))
         else:
             attributes = {"bullmq.job.scheduler.id": scheduler_id}
             with queue.trace("add", f"{queue.name}.{name}", kind="producer", attributes=attributes) as span:
@@ -147,15 +132,10 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
                     self._telemetry.metadata(), read_options(orjson.loads(opts)).get("telemetry")
                 )
                 metadata = orjson.dumps(job_telemetry["metadata"])
-                scheduled = await reply(queue.core.upsert_job_scheduler(*given, metadata))
+                scheduled = await reply(queue.core.upsert_job_scheduler(scheduler_id, rule, job, opts, metadata))
                 if scheduled is not None:
-                    span.set_attributes({"bullmq.job.id": scheduled[0]})
-        if scheduled is None:
-            return None
-        job_id, timestamp, delay, priority, job_opts = scheduled
-        record = ScheduledRecord(job_id, (name, encoded, job_opts, job_id, timestamp, delay, priority, False))
-        record.scheduler_id = scheduler_id
-        return self._job_type(record, queue)  # type: ignore[return-value]
+                    span.set_attributes({"bullmq.job.id": scheduled.id})
+        return None if scheduled is None else self._job_type(scheduled, queue)  # type: ignore[return-value]
 
     @operation
     async def get_job_schedulers(self, start: int = 0, end: int = -1, asc: bool = False) -> list[SchedulerJson]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation
-from bullrush.job.adding.new_job import prepare
 from bullrush.job.calls.changes import encode_progress
 from bullrush.job.context import RUNNING
 from bullrush.job.job import AsyncJob, Job
+from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.job.record import GivenRecord
@@ -180,15 +180,14 @@ def make_job(
         DataError: the data is not JSON.
     """
     stored_opts = {option: value for option, value in (opts or {}).items() if option != "target"}
-    new, _ = prepare(OptionCompiler(), name, {} if data is None else data, stored_opts, now_ms())
-    _, encoded, stored, _, timestamp, delay, priority, _ = new
+    new = new_jobs(now_ms())
+    new.add(name, {} if data is None else data, OptionCompiler().compile(stored_opts))
+    record = new.record(0)
     fields = {
         "name": name,
-        "data": encoded,
-        "opts": stored,
-        "timestamp": timestamp,
-        "delay": delay,
-        "priority": priority,
+        "data": record.data,
+        "opts": record.opts,
+        **{field: record.get(field) for field in ("timestamp", "delay", "priority")},
         "processedOn": now_ms(),
         "atm": attempts_made,
         "ats": attempts_made + 1,

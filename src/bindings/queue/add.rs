@@ -8,14 +8,14 @@ use super::super::arrow;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::super::runtime::Core;
-use super::new_job::{with_job, PyLink, PyNewJob, NO_LINK};
+use super::compiled::{Link, Relations, NO_LINK};
 use super::new_jobs::PyNewJobs;
 use super::row_plan::PyRowPlan;
 use super::sent::Sent;
 use super::CoreQueue;
 use crate::error::Result;
 use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
-use crate::protocol::{JobBatch, NewJob};
+use crate::protocol::NewJob;
 use crate::queue::Patience;
 use crate::scripts::add::{
     add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent,
@@ -23,42 +23,37 @@ use crate::scripts::add::{
 
 #[pymethods]
 impl CoreQueue {
-    /// Add one job. Jobs that are added while another call is in flight go together in the next call.
-    fn add_job(&self, job: PyNewJob<'_>) -> PyResult<Pending> {
-        let (pending, sender) = Pending::open();
-        let on_done = Box::new(|id: Result<String>| sender.send(id.map(Output::Text)));
-        let sending = with_job(&job, |job| self.handle().add_job(job, on_done))?;
-        if let Some(sending) = sending {
-            Core::current().spawn(sending);
-        }
-        Ok(pending)
-    }
-
-    /// Add many jobs; their records have ids when this is done.
+    /// Add jobs; their records have ids when this is done. A job alone goes with others that are added while a call is in flight.
     fn add_jobs(&self, jobs: &PyNewJobs) -> Pending {
-        let sent = jobs.0.clone();
-        if sent.links.is_empty() {
+        let sent = jobs.seal();
+        if !sent.links.is_empty() {
+            let calls = self.calls_of(&sent, false);
+            return self.add_linked(calls, None, move |added| sent.set_ids(added.ids));
+        }
+        if sent.batch.len() != 1 {
             return self.start(|queue| async move {
                 let added = queue.add_jobs(&sent.batch).await?;
                 Ok(sent.set_ids(added.ids))
             });
         }
-        let calls = self.calls_of(&sent);
-        self.start(|queue| async move {
-            let added = queue.add_linked_jobs(calls, None).await?;
-            Ok(sent.set_ids(added.ids))
-        })
+        let (pending, sender) = Pending::open();
+        let added = sent.clone();
+        let on_done = Box::new(move |id: Result<String>| sender.send(id.map(|id| added.set_ids(vec![id]))));
+        if let Some(sending) = self.handle().add_job(sent.batch.job(0), on_done) {
+            Core::current().spawn(sending);
+        }
+        pending
     }
 
-    /// Add jobs in parts, each stored completely or not at all; `whole`: all jobs in one part.
-    fn add_linked_jobs(&self, jobs: Vec<(PyNewJob<'_>, PyLink)>, whole: bool) -> PyResult<Pending> {
-        let mut batch = JobBatch::new();
-        for (job, _) in &jobs {
-            with_job(job, |job| batch.push(job))?;
-        }
-        let linked = jobs.iter().enumerate().map(|(at, (_, link))| linked_job(self.keys.base(), batch.job(at), link));
-        let calls = self.linked_calls(&linked.collect::<Vec<_>>(), whole, None);
-        Ok(self.add_linked(calls, None, |added| Output::AddedLinkedJobs(added.ids, added.left_out, added.unattached)))
+    /// Add the jobs of flows, all of them or none; return the positions of those that were not stored, and among them those that their
+    /// parent does not wait for.
+    fn add_flows(&self, jobs: &PyNewJobs) -> Pending {
+        let sent = jobs.seal();
+        let calls = self.calls_of(&sent, true);
+        self.add_linked(calls, None, move |added| {
+            sent.set_ids(added.ids);
+            Output::of((added.left_out, added.unattached))
+        })
     }
 
     /// Add the rows of Arrow data as jobs; `now` is the time of the add.
@@ -73,7 +68,7 @@ impl CoreQueue {
                 Ok(Output::AddedJobs(added.ids, added.duplicates))
             }));
         }
-        let calls = py.detach(|| self.calls_of(&sent));
+        let calls = py.detach(|| self.calls_of(&sent, false));
         Ok(self.add_linked(calls, patience, |added| Output::AddedJobs(added.ids, added.left_out)))
     }
 }
@@ -90,17 +85,17 @@ impl CoreQueue {
         calls
     }
 
-    fn calls_of(&self, sent: &Sent) -> Vec<LinkedCall> {
+    fn calls_of(&self, sent: &Sent, whole: bool) -> Vec<LinkedCall> {
         let job = |at| linked_job(self.keys.base(), sent.batch.job(at), sent.link(at).unwrap_or(&NO_LINK));
         let jobs: Vec<LinkedJob<'_>> = (0..sent.batch.len()).map(job).collect();
-        self.linked_calls(&jobs, false, sent.batch.batch_id())
+        self.linked_calls(&jobs, whole, sent.batch.batch_id())
     }
 
     fn add_linked(
         &self,
         calls: Vec<LinkedCall>,
         patience: Option<Arc<Patience>>,
-        output: fn(AddedLinkedJobs) -> Output,
+        output: impl FnOnce(AddedLinkedJobs) -> Output + Send + 'static,
     ) -> Pending {
         self.start(move |queue| async move { queue.add_linked_jobs(calls, patience).await.map(output) })
     }
@@ -116,15 +111,15 @@ fn fitting(jobs: &[LinkedJob<'_>]) -> usize {
     over.unwrap_or(jobs.len().min(MAX_JOBS)).max(1)
 }
 
-fn linked_job<'a>(base: &'a str, job: NewJob<'a>, link: &'a PyLink) -> LinkedJob<'a> {
-    let (queue, made, is_parent, parent, deduplication) = link;
+fn linked_job<'a>(base: &'a str, job: NewJob<'a>, link: &'a Link) -> LinkedJob<'a> {
     let ids = match job.id {
         None | Some("") => Ids::Counter,
-        Some(_) if *made => Ids::Made,
+        Some(_) if link.made => Ids::Made,
         Some(_) => Ids::Custom,
     };
+    let Relations { parent, deduplication } = &link.relations;
     let run = LinkedRun {
-        queue: if queue.is_empty() { base } else { queue },
+        queue: if link.queue.is_empty() { base } else { &link.queue },
         name: job.name,
         opts: job.opts,
         timestamp: job.timestamp,
@@ -132,9 +127,13 @@ fn linked_job<'a>(base: &'a str, job: NewJob<'a>, link: &'a PyLink) -> LinkedJob
         priority: job.priority,
         lifo: job.lifo,
         ids,
-        is_parent: *is_parent,
-        parent: parent.as_ref().map(|(key, json)| Parent { key, json }),
-        deduplication: deduplication.as_ref().map(|(id, ttl, flags)| Deduplication { id, ttl: *ttl, flags }),
+        is_parent: link.is_parent,
+        parent: parent.as_ref().map(|parent| Parent { key: &parent.key, json: &parent.json }),
+        deduplication: deduplication.as_ref().map(|rule| Deduplication {
+            id: &rule.id,
+            ttl: rule.ttl,
+            flags: &rule.flags,
+        }),
     };
     LinkedJob { run, id: job.id.unwrap_or_default(), data: job.data }
 }

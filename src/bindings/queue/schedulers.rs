@@ -1,45 +1,77 @@
 //! Job schedulers.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
 use super::super::errors::to_py_err;
 use super::super::output::Output;
 use super::super::pending::Pending;
+use super::new_jobs::{PyNewJobRecord, PyNewJobs};
+use super::sent::Sent;
 use super::CoreQueue;
 use crate::clock::now_ms;
 use crate::error::Error;
-use crate::protocol::schedule::Repeat;
-use crate::queue::schedulers::{upsert_job_scheduler, Scheduler};
+use crate::protocol::{schedule, NewJob};
+use crate::queue::schedulers::{upsert_job_scheduler, Scheduled, Scheduler};
 use crate::scripts::manage;
 
 fn object(py: Python<'_>, json: &[u8]) -> PyResult<Map<String, Value>> {
     serde_json::from_slice(json).map_err(|error| to_py_err(py, &Error::InvalidOption(error.to_string())))
 }
 
+/// When a scheduler makes jobs, as Python checked it.
+#[derive(FromPyObject)]
+struct Repeat {
+    /// BullMQ's repeat options as JSON.
+    json: Vec<u8>,
+    /// The first job of a cron pattern runs now.
+    immediately: bool,
+}
+
+/// The record of the job that a scheduler has just made.
+fn record(scheduler: Scheduler, next: Scheduled) -> PyNewJobRecord {
+    let mut sent = Sent { scheduler_id: Some(scheduler.id), ..Sent::default() };
+    let job = NewJob {
+        name: &scheduler.name,
+        data: &scheduler.data,
+        opts: next.opts.as_bytes(),
+        id: Some(&next.job_id),
+        timestamp: next.timestamp,
+        delay: next.delay,
+        priority: next.priority,
+        lifo: false,
+    };
+    sent.push(job, None);
+    sent.set_ids(vec![next.job_id]);
+    PyNewJobRecord::first(Arc::new(sent))
+}
+
 #[pymethods]
 impl CoreQueue {
-    #[pyo3(signature = (id, repeat, immediately, name, data, opts, metadata=None))]
-    #[allow(clippy::too_many_arguments)]
+    /// `job`: the name and the data of the jobs; `opts`: their options, as the template keeps them.
+    #[pyo3(signature = (id, repeat, job, opts, metadata=None))]
     fn upsert_job_scheduler(
         &self,
         py: Python<'_>,
         id: String,
-        repeat: &[u8],
-        immediately: bool,
-        name: String,
-        data: Vec<u8>,
+        repeat: Repeat,
+        job: &PyNewJobs,
         opts: &[u8],
         metadata: Option<&[u8]>,
     ) -> PyResult<Pending> {
         let metadata = metadata.and_then(|json| serde_json::from_slice(json).ok());
-        let (repeat, opts) = (object(py, repeat)?, object(py, opts)?);
-        let scheduler = Scheduler { id, repeat, immediately, name, data, opts, metadata };
+        let (stored, opts) = (object(py, &repeat.json)?, object(py, opts)?);
+        let sent = job.seal();
+        let NewJob { name, data, .. } = sent.batch.job(0);
+        let (name, data, immediately) = (name.to_owned(), data.to_vec(), repeat.immediately);
+        let scheduler = Scheduler { id, repeat: stored, immediately, name, data, opts, metadata };
         let now = now_ms();
-        Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
+        schedule::Repeat::read(&scheduler.repeat).check(now).map_err(|error| to_py_err(py, &error))?;
         Ok(self.write(move |queue| async move {
             let scheduled = queue.durably(|link| upsert_job_scheduler(link, queue.keys(), now, &scheduler)).await?;
-            Ok(Output::Scheduled(scheduled))
+            Ok(Output::of(scheduled.map(|next| record(scheduler, next))))
         }))
     }
 

@@ -1,9 +1,9 @@
-//! Many jobs in one buffer, as they are sent.
+//! Jobs in one buffer, as they are sent.
 
 use std::sync::{Arc, OnceLock};
 
 use super::super::output::Output;
-use super::new_job::PyLink;
+use super::compiled::Link;
 use crate::protocol::{JobBatch, NewJob};
 
 /// The jobs, and their ids once they are added.
@@ -11,12 +11,14 @@ use crate::protocol::{JobBatch, NewJob};
 pub struct Sent {
     pub batch: JobBatch,
     /// Position and link of the jobs that have relations.
-    pub links: Vec<(usize, Arc<PyLink>)>,
+    pub links: Vec<(usize, Arc<Link>)>,
     pub ids: OnceLock<Vec<String>>,
+    /// The scheduler that made the job.
+    pub scheduler_id: Option<String>,
 }
 
 impl Sent {
-    pub fn push(&mut self, job: NewJob<'_>, link: Option<&Arc<PyLink>>) {
+    pub fn push(&mut self, job: NewJob<'_>, link: Option<&Arc<Link>>) {
         self.links.extend(link.map(|link| (self.batch.len(), link.clone())));
         self.batch.push(job);
     }
@@ -27,7 +29,7 @@ impl Sent {
         Output::Nothing
     }
 
-    pub fn link(&self, position: usize) -> Option<&PyLink> {
+    pub fn link(&self, position: usize) -> Option<&Link> {
         let found = self.links.binary_search_by_key(&position, |(position, _)| *position).ok()?;
         Some(&self.links[found].1)
     }

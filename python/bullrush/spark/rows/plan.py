@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.adding.row_options import RowOptions
 from bullrush.job.options import JobOptions
+from bullrush.job.row_options import RowOptions
 from bullrush.spark.routing.targets import check_parents_of_routes, check_target
 from bullrush.spark.rows.frame import (
     check_columns,

@@ -1,1 +1,0 @@
-"""New jobs: their check and their encoding, for single jobs and for rows."""
