@@ -40,7 +40,7 @@ USEFUL: Final = {
     "cluster|slots": "a Redis Cluster",
     "client|list": "`get_workers()`, `get_queue_events()`, and workers without a profile in `route_status()`",
     "client|setname": "the name in `CLIENT LIST`, by which `get_workers()` finds a worker",
-    "echo": "the proof that no reply got lost, or came twice, while its connection stayed open: such a fault is not noticed then",
+    "echo": "the proof that no reply got lost, or came twice, while its connection stayed open: such a fault is not noticed then. A connection looks every 5 s whether it may ask for it now",
     "info": "the checks of the server's version, its eviction policy and its role",
     "publish": "[messages](notifications.md): others notice by themselves, a little later",
     "select": "another database than 0",

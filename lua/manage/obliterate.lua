@@ -5,6 +5,7 @@
 -- Events  none (the stream goes too)
 local call = redis.call
 --- @include discard_job
+--- @include change_version
 --- @include keys_to_empty
 --- @include keys_to_delete
 local P = string.sub(KEYS[1], 1, -5)
@@ -15,7 +16,7 @@ elseif ARGV[2] ~= '1' and call('LLEN', P .. 'active') > 0 then
   return -2
 end
 
--- Parents in waiting-children stay, as in BullMQ. Version 6 keeps the jobs of a paused queue in `wait`.
+-- Parents in waiting-children stay, as in BullMQ, and so do the entries of routes that have some: workers must find them. Version 6 keeps the jobs of a paused queue in `wait`.
 -- `ext:named` has the names of our keys that end with something of their own.
 for _, row in ipairs(keys_to_empty) do
   local state, is_list = row[1], row[2] == 'list'
@@ -48,7 +49,23 @@ end
 
 -- `delay` is a key of older versions. A delayed job sets the marker even while paused; it is deleted as in version 6. Keys of a
 -- migration end with its cleanup.
+local Q = string.sub(P, 1, -2) .. '~'
+local slugs, kept = redis.pcall('HKEYS', P .. 'ext:routes'), {}
+if not slugs.err then
+  for _, slug in ipairs(slugs) do
+    if redis.pcall('EXISTS', Q .. slug .. ':waiting-children') == 1 then
+      kept['ext:routes'], kept['ext:rver'] = true, true
+    else
+      call('HDEL', P .. 'ext:routes', slug)
+    end
+  end
+end
+if kept['ext:routes'] then
+  change_version(P)
+end
 for _, row in ipairs(keys_to_delete) do
-  call('DEL', P .. row[1])
+  if not kept[row[1]] then
+    call('DEL', P .. row[1])
+  end
 end
 return reply_or_error(0)

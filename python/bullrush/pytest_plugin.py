@@ -28,7 +28,7 @@ def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatc
     ``pip install 'bullrush[embedded]'`` or a redis-server on the path. The URL is the same in all tests, so that queues
     and tasks that are globals of a module can be used in each of them.
     """
-    from bullrush.base.handle import forget_environment
+    from bullrush.base.connected import forget_environment
     from bullrush.queue import Queue
 
     url = _bullrush_server.url

@@ -7,7 +7,6 @@ mod errors;
 mod events;
 mod keys;
 mod last_resort;
-mod manual;
 mod notifications;
 mod output;
 mod pending;
@@ -41,8 +40,6 @@ mod _core {
     use super::keys::PyQueueKey;
     #[pymodule_export]
     use super::last_resort::exit_after_signals;
-    #[pymodule_export]
-    use super::manual::ManualWork;
     #[pymodule_export]
     use super::notifications::CoreNotifications;
     #[pymodule_export]

@@ -50,16 +50,22 @@ pub struct Link {
 }
 
 /// Knows a link but does not use it, so it does not keep the connection open.
-pub(super) struct WeakLink(Weak<SharedLink>);
+pub struct WeakLink(Weak<SharedLink>);
 
 impl WeakLink {
     /// Whether the link has closed.
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.0.upgrade().is_none_or(|shared| shared.is_closed())
     }
 
+    /// What the server last said about itself; `None` before the first connection, and when the link has closed.
+    #[must_use]
+    pub fn server(&self) -> Option<ServerInfo> {
+        self.0.upgrade()?.server.lock().clone()
+    }
+
     /// A new user of the link; `None` when it has closed.
-    pub fn join(&self) -> Option<Link> {
+    pub(super) fn join(&self) -> Option<Link> {
         let shared = self.0.upgrade()?;
         let timeout = shared.options.connect_timeout;
         Some(Link { _user: Arc::new(User::join(&shared)?), shared, timeout, covers_reply: false })
@@ -77,7 +83,8 @@ impl Link {
         Link { _user: Arc::new(user), shared, timeout, covers_reply: false }
     }
 
-    pub(super) fn downgrade(&self) -> WeakLink {
+    #[must_use]
+    pub fn downgrade(&self) -> WeakLink {
         WeakLink(Arc::downgrade(&self.shared))
     }
 

@@ -25,7 +25,7 @@ mod wire;
 pub use blocking::BlockingLink;
 pub use call::MaybeSent;
 pub use endpoint::Endpoint;
-pub use link::{Link, LinkOptions};
+pub use link::{Link, LinkOptions, WeakLink};
 pub use outages::Outages;
 pub use pool::Pool;
 pub use setup::{answers, HotScript};
@@ -76,6 +76,8 @@ pub enum LinkState {
 pub struct ServerInfo {
     /// Empty when the user may not read `INFO`.
     pub version: String,
+    /// Each start of a server gives it another one. Empty when the user may not read `INFO`.
+    pub run_id: String,
     pub cluster: bool,
 }
 

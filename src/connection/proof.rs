@@ -1,8 +1,9 @@
 //! Numbers that a server sends back behind the replies of a call: they prove that the replies are those of this call.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis::{Cmd, ServerError, Value};
+use tokio::time::Instant;
 
 /// The smallest first number: what has so many digits is no id, time or counter of a queue.
 const LEAST: u64 = 1_000_000_000_000_000_000;
@@ -12,11 +13,16 @@ const DIGITS: usize = 19;
 /// Refusals that pass: the server does so with every command.
 const PASSING: [&str; 4] = ["BUSY", "LOADING", "MASTERDOWN", "NOAUTH"];
 
+/// After a denial the next proof is asked for after this time: an administrator may have given the right.
+const ASK_AGAIN_MS: u64 = 5_000;
+
 /// The proofs of one connection.
 pub(super) struct Proofs {
     first: u64,
     next: AtomicU64,
-    stopped: AtomicBool,
+    since: Instant,
+    /// Until when no proof is asked for, in ms after `since`; 0 is at once.
+    denied_until: AtomicU64,
 }
 
 /// A number, and the command that asks the server to send it back.
@@ -32,7 +38,7 @@ pub(super) enum Verdict {
     /// Nothing is known: the server refuses the command, as it does with others now.
     RefusedNow,
     /// Nothing is known: this user may not use the command, or the server does not have it.
-    RefusedForEver,
+    Denied,
     /// This is the reply to another command.
     OutOfStep,
 }
@@ -40,12 +46,13 @@ pub(super) enum Verdict {
 impl Proofs {
     pub fn new() -> Self {
         let first = fastrand::u64(LEAST..u64::MAX / 4);
-        Proofs { first, next: AtomicU64::new(first), stopped: AtomicBool::new(false) }
+        Proofs { first, next: AtomicU64::new(first), since: Instant::now(), denied_until: AtomicU64::new(0) }
     }
 
-    /// The next number; `None` after [`Proofs::stop`].
+    /// The next number; `None` for a while after [`Proofs::denied`].
     pub fn next(&self) -> Option<Proof> {
-        if self.stopped.load(Ordering::Relaxed) {
+        let denied_until = self.denied_until.load(Ordering::Relaxed);
+        if denied_until > 0 && self.age() < denied_until {
             return None;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed).to_string();
@@ -64,9 +71,13 @@ impl Proofs {
         number.is_some_and(|number| (self.first..self.next.load(Ordering::Relaxed)).contains(&number))
     }
 
-    /// Asks for no more proofs on this connection.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+    /// Asks for no proofs until the user may have got the right.
+    pub fn denied(&self) {
+        self.denied_until.store(self.age() + ASK_AGAIN_MS, Ordering::Relaxed);
+    }
+
+    fn age(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -89,14 +100,16 @@ fn judge_refusal(error: &ServerError) -> Verdict {
     let (code, message) = (error.code(), error.details().unwrap_or_default().to_ascii_lowercase());
     match code {
         code if PASSING.contains(&code) => Verdict::RefusedNow,
-        "NOPERM" if message.contains("echo") => Verdict::RefusedForEver,
-        "ERR" if message.starts_with("unknown command") && message.contains("echo") => Verdict::RefusedForEver,
+        "NOPERM" if message.contains("echo") => Verdict::Denied,
+        "ERR" if message.starts_with("unknown command") && message.contains("echo") => Verdict::Denied,
         _ => Verdict::OutOfStep,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn said(line: &str) -> Value {
@@ -124,12 +137,9 @@ mod tests {
             ("LOADING Redis is loading the dataset in memory", Verdict::RefusedNow),
             ("MASTERDOWN Link with MASTER is down", Verdict::RefusedNow),
             ("NOAUTH Authentication required.", Verdict::RefusedNow),
-            (
-                "NOPERM this user has no permissions to run the 'echo' command or its subcommand",
-                Verdict::RefusedForEver,
-            ),
-            ("NOPERM User u has no permissions to run the 'echo' command", Verdict::RefusedForEver),
-            ("ERR unknown command `ECHO`, with args beginning with: `1`, ", Verdict::RefusedForEver),
+            ("NOPERM this user has no permissions to run the 'echo' command or its subcommand", Verdict::Denied),
+            ("NOPERM User u has no permissions to run the 'echo' command", Verdict::Denied),
+            ("ERR unknown command `ECHO`, with args beginning with: `1`, ", Verdict::Denied),
             ("NOPERM User u has no permissions to run the 'evalsha' command", Verdict::OutOfStep),
             ("NOSCRIPT No matching script.", Verdict::OutOfStep),
             ("ERR unknown command 'EVALSHA'", Verdict::OutOfStep),
@@ -140,9 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_may_not_prove_asks_no_more() {
-        let proofs = Proofs::new();
-        proofs.stop();
+    fn a_connection_that_may_not_prove_asks_again_after_a_while() {
+        let mut proofs = Proofs::new();
+        proofs.denied();
+        assert!(proofs.next().is_none());
+        proofs.since -= Duration::from_millis(ASK_AGAIN_MS);
+        assert!(proofs.next().is_some());
+        proofs.denied();
         assert!(proofs.next().is_none());
     }
 }

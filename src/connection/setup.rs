@@ -97,7 +97,7 @@ impl Wire {
         let driver = tokio::spawn(driver);
         let mut wire = Wire {
             generation,
-            server: ServerInfo { version: String::new(), cluster: false },
+            server: ServerInfo { version: String::new(), run_id: String::new(), cluster: false },
             refuses: false,
             proven: AtomicBool::new(false),
             conn,
@@ -135,10 +135,9 @@ impl Wire {
         }
         let replies = self.send_all(&hello, hello.len()).await.map_err(lost)?;
         let mut sections = replies.into_iter();
-        let (version, mode) = {
-            let server = read_info(sections.next())?;
-            (field(&server, "redis_version"), field(&server, "redis_mode").or_else(|| field(&server, "server_mode")))
-        };
+        let server = read_info(sections.next())?;
+        let (version, run_id) = (field(&server, "redis_version"), field(&server, "run_id"));
+        let mode = field(&server, "redis_mode").or_else(|| field(&server, "server_mode"));
         if mode.as_deref() == Some("sentinel") {
             return Err(ConnectError::sentinel(address));
         }
@@ -148,7 +147,11 @@ impl Wire {
         if let Some(version) = &version {
             check_version(version).map_err(ConnectError::Fatal)?;
         }
-        self.server = ServerInfo { version: version.unwrap_or_default(), cluster: cluster.as_deref() == Some("1") };
+        self.server = ServerInfo {
+            version: version.unwrap_or_default(),
+            run_id: run_id.unwrap_or_default(),
+            cluster: cluster.as_deref() == Some("1"),
+        };
         match sections.next() {
             Some(Value::Array(known)) if !scripts.is_empty() => self.load(scripts, known).await,
             _ => Ok(()),

@@ -155,8 +155,8 @@ impl Wire {
             };
             match proof.judge(&number) {
                 Verdict::Proven | Verdict::RefusedNow => Ok(()),
-                Verdict::RefusedForEver => {
-                    self.proofs.stop();
+                Verdict::Denied => {
+                    self.proofs.denied();
                     Ok(())
                 }
                 Verdict::OutOfStep => Err(NoReply::OutOfStep),

@@ -71,7 +71,7 @@ impl PayloadLimit {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WorkerOptions {
     pub concurrency: usize,
     /// The queues to serve; empty: the one that the worker is made for. Others may be offered while it runs.
@@ -153,6 +153,17 @@ impl Routing {
 }
 
 impl WorkerOptions {
+    /// Those of a program that finishes jobs by hand and is no worker.
+    #[must_use]
+    pub fn by_hand() -> Self {
+        WorkerOptions {
+            lock_duration: Duration::from_secs(30),
+            max_backoff_ms: Some(3_600_000),
+            max_error_size: 65_536,
+            ..Self::default()
+        }
+    }
+
     /// Whether the worker may serve other queues than the one that it is made for.
     #[must_use]
     pub fn has_lanes(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use super::lanes::Lane;
 use super::state::WorkerState;
-use crate::connection::Endpoint;
+use crate::connection::{Endpoint, Link, ServerInfo, WeakLink};
 use crate::lock::Mutex;
 use crate::protocol::Keys;
 
@@ -14,22 +14,24 @@ pub struct Roster(Mutex<Vec<Member>>);
 
 struct Member {
     endpoint: Arc<Endpoint>,
+    link: WeakLink,
     worker: Weak<WorkerState>,
 }
 
 impl Roster {
     /// A worker begins to run.
-    pub fn join(&self, endpoint: &Arc<Endpoint>, worker: &Arc<WorkerState>) {
+    pub fn join(&self, link: &Link, worker: &Arc<WorkerState>) {
         let mut members = self.0.lock();
         members.retain(|member| member.running().is_some());
-        members.push(Member { endpoint: endpoint.clone(), worker: Arc::downgrade(worker) });
+        let endpoint = link.endpoint().clone();
+        members.push(Member { endpoint, link: link.downgrade(), worker: Arc::downgrade(worker) });
     }
 
-    /// Let no worker start a job of this queue until the result is dropped. Jobs that were claimed ahead go back.
+    /// Let no worker start a job of this queue, which `link` leads to, until the result is dropped. Prefetched jobs go back.
     #[must_use]
-    pub fn hold(&self, endpoint: &Endpoint, keys: &Keys) -> Held {
+    pub fn hold(&self, link: &Link, keys: &Keys) -> Held {
         let members = self.0.lock();
-        let here = members.iter().filter(|member| member.endpoint.is_same_place(endpoint));
+        let here = members.iter().filter(|member| member.is_at(link));
         let serving = here.filter_map(Member::running).filter_map(|worker| {
             let lane = worker.lanes.all().into_iter().find(|lane| lane.keys == *keys)?;
             worker.hold(&lane);
@@ -40,6 +42,17 @@ impl Roster {
 }
 
 impl Member {
+    /// Whether the worker's queue is on the same server, which may have several addresses.
+    fn is_at(&self, link: &Link) -> bool {
+        let there = link.endpoint();
+        if self.endpoint.is_same_place(there) {
+            return true;
+        }
+        let run_id = |server: Option<ServerInfo>| server.map(|server| server.run_id).filter(|id| !id.is_empty());
+        let is_same_server = run_id(link.server()).is_some_and(|id| run_id(self.link.server()) == Some(id));
+        is_same_server && self.endpoint.database() == there.database()
+    }
+
     fn running(&self) -> Option<Arc<WorkerState>> {
         self.worker.upgrade().filter(|worker| !worker.lifecycle.has_ended())
     }

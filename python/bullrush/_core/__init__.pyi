@@ -17,7 +17,6 @@ from .jobs import JobRecord as JobRecord
 from .jobs import NewJobRecord as NewJobRecord
 from .jobs import NewJobs as NewJobs
 from .keys import QueueKey as QueueKey
-from .manual import ManualWork as ManualWork
 from .notifications import CoreNotifications as CoreNotifications
 from .pending import Completions as Completions
 from .pending import Pending as Pending

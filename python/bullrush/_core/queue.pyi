@@ -10,6 +10,13 @@ from .notifications import CoreNotifications
 from .pending import Pending
 from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Scheduler
 from .route import CoreTarget
+from .worker import CoreWorkerOptions
+
+class Attempt(Protocol):
+    """An attempt by hand: the attributes of `bullrush.job.calls.moves.Attempt`, which are read by name."""
+
+class Failure(Protocol):
+    """Why it failed: the attributes of `bullrush.job.failure.Failure`, which are read by name."""
 
 class Repeat(Protocol):
     """When a scheduler makes jobs: the attributes of `bullrush.scheduler.options.Repeat`, which are read by name."""
@@ -27,9 +34,11 @@ class CoreQueue:
         cls, url: str, prefix: str, name: str, *,
         max_len_events: int = 10_000, skip_metas_update: bool = False, allow_legacy: bool = False, timeout_ms: int | None = ...,
         target: CoreTarget | None = None, fan_out: bool = False, notify: bool = False,
-        durable: str | None = None, payload_limit: int | None = None,
+        durable: str | None = None, payload_limit: int | None = None, worker: CoreWorkerOptions | None = None,
     ) -> CoreQueue:  # fmt: skip
-        """``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
+        """``worker``: the options with which jobs are taken and finished by hand; those of a program by default.
+
+        ``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
 
         ``target``: the queue is its route, and ``name`` is the base. Before the first write, and every 30 s while it is
         used, the route is registered (`RouteLimitError`, `RouteCollisionError`).
@@ -231,3 +240,26 @@ class CoreQueue:
     def move_to_wait(self, id: str, token: str) -> Pending[int]: ...
     def move_to_waiting_children(self, id: str, token: str, child_key: str | None) -> Pending[bool]: ...
     def extend_lock(self, id: str, token: str, duration: int) -> Pending[bool]: ...
+    # A worker's fetch and finish, one call at a time.
+    def get_next_job(self, token: str, block: bool) -> Pending[JobRecord | None]: ...
+    def move_to_completed(self, attempt: Attempt, value: bytes, fetch_next: bool) -> Pending[JobRecord | None]: ...
+    def move_to_failed(
+        self, attempt: Attempt, failure: Failure, fetch_next: bool
+    ) -> Pending[tuple[tuple[int, int] | None, str, str, JobRecord | None]]:
+        """Return the next attempt, the reason, the job's stack traces and the next job; see `CoreWorker.fail`.
+
+        The next attempt is its delay and when it is due, None if the job has failed for good.
+        """
+    @staticmethod
+    def needs_strategy(opts: bytes, made: int) -> str | None:
+        """Return the backoff type if only a custom strategy can compute the delay after attempt ``made`` + 1, else None."""
+    def take_warnings(self) -> list[str]:
+        """Return what happened since the last call and belongs in the log."""
+    def extend_job_locks(self) -> Pending[list[str]]: ...
+    def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
+    def connect_worker(self) -> Pending[None]:
+        """Check the server and the queue, and open the connection by which others find a worker. `get_next_job` does this, too."""
+    def disconnect_worker(self) -> None:
+        """Close that connection until it is needed again."""
+    def end_waits(self) -> None:
+        """End pending waits for a job, and close that connection."""

@@ -13,7 +13,7 @@ CoreLane: TypeAlias = tuple[str, str, int, bool, int | None]
 
 @final
 class CoreWorkerOptions:
-    """The options of a worker, for `CoreWorker` and `ManualWork`."""
+    """The options of a worker, for `CoreWorker` and `CoreQueue`."""
 
     def __new__(
         cls,

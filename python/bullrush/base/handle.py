@@ -1,21 +1,21 @@
-"""What all classes share: an address in Redis, options, closing, and local events."""
+"""The base of everything that has one queue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, TypedDict
-from weakref import WeakSet
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 
 from bullrush._core import QUEUE_KEYS, CoreQueue
-from bullrush.base.emitter import Emitter
+from bullrush.base.connected import Connected
 from bullrush.base.operation import operation, reply
-from bullrush.errors import ClosedError
-from bullrush.masking import masked
-from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
-from bullrush.url import check_url, given_url, resolve
+from bullrush.base.routes import Routes
 from bullrush.values import checks
-from bullrush.values.naming import check_prefix, check_queue_name, check_unicode, to_key
+from bullrush.values.naming import check_queue_name, check_unicode, to_key
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from bullrush._core import CoreWorkerOptions
 
 #: The parts of a queue that have a key of their own, as BullMQ lists them: "" is the beginning of the keys of jobs, ``de`` that of
 #: deduplications.
@@ -33,107 +33,7 @@ class CoreSettings(TypedDict):
     durable: str | None
     payload_limit: int | None
     timeout_ms: int | None
-
-
-class GivenOptions(dict[str, Any]):
-    """The options of an object. ``repr`` hides the password of the URL."""
-
-    def __repr__(self) -> str:
-        return repr({name: masked(value) if name == "url" and value else value for name, value in self.items()})
-
-
-class Connected(Emitter):
-    """Base of everything that belongs to one Redis server and one key prefix."""
-
-    _closing: bool | None = None
-
-    def __init__(self, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
-        self._prefix = check_prefix(prefix)
-        # Without a URL the environment is read at the first use: a queue may be a global of a module, and a test or a
-        # program sets the variable after its import.
-        self._resolved_url = None if check_url("url", url) is None else check_unicode("url", resolve(url))
-        self._opts = GivenOptions(options)
-        telemetry = options.get("telemetry")
-        self._telemetry: Telemetry | None = None if telemetry is None else check_telemetry("telemetry", telemetry)
-
-    @property
-    def _url(self) -> str:
-        """The URL to connect to."""
-        if self._resolved_url is None:
-            self._resolved_url = check_unicode("url", resolve(None))
-            _FROM_ENVIRONMENT.add(self)
-        return self._resolved_url
-
-    def _forget_url(self) -> None:
-        """Read the environment again at the next call."""
-        self._resolved_url = None
-
-    @property
-    def _shown_url(self) -> str:
-        """The URL for ``repr``, without its password. It resolves nothing: that may start a server."""
-        return masked(self._resolved_url or given_url(None))
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of all keys, ``bull`` by default."""
-        return self._prefix
-
-    @property
-    def opts(self) -> dict[str, Any]:
-        """The options as given. ``repr`` hides the password of the URL."""
-        return self._opts
-
-    @property
-    def telemetry(self) -> Telemetry | None:
-        """The tracer of this object, None if it has none."""
-        return self._telemetry
-
-    @contextmanager
-    def trace(
-        self,
-        operation: str,
-        destination: str | None = None,
-        *,
-        kind: SpanKind = "internal",
-        attributes: Mapping[str, Any] | None = None,
-    ) -> Iterator[Span]:
-        """Open a span around a block of code with this object's telemetry; do nothing if it has none.
-
-        Args:
-            operation: the first part of the span's name.
-            destination: the second part of the span's name; the queue's name by default.
-            kind: internal, producer or consumer.
-            attributes: further attributes of the span.
-        """
-        if self._telemetry is None:
-            yield NO_SPAN
-            return
-        queue: str = getattr(self, "name", "")
-        target = queue if destination is None else destination
-        all_attributes = {"bullmq.queue.name": queue, "bullmq.queue.operation": operation, **(attributes or {})}
-        with self._telemetry.span(f"{operation} {target}".rstrip(), kind, all_attributes) as span:
-            yield span
-
-    @property
-    def closing(self) -> bool | None:
-        """None while the object is open, True once closing has begun."""
-        return self._closing
-
-    @operation
-    async def close(self) -> None:
-        """Close the object. Later calls raise `ClosedError`. Nothing changes in Redis."""
-        self._shut_down()
-
-    @operation
-    async def disconnect(self) -> None:
-        """Close the object at once, without waiting for anything."""
-        self._shut_down()
-
-    def _shut_down(self) -> None:
-        self._closing = True
-
-    def _closed_error(self) -> ClosedError:
-        return ClosedError(f"{self!r} is closed")
+    worker: CoreWorkerOptions | None
 
 
 class Handle(Connected):
@@ -141,6 +41,9 @@ class Handle(Connected):
 
     A handle connects at its first call; all handles of a process and a URL share connections.
     """
+
+    #: The class of the jobs that calls return.
+    _job_type: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -152,6 +55,7 @@ class Handle(Connected):
         max_len_events: int = 10_000,
         skip_metas_update: bool = True,
         timeout_ms: int | None = 10_000,
+        worker: CoreWorkerOptions | None = None,
     ) -> None:
         self._name = check_queue_name(name)
         super().__init__(url, prefix, options)
@@ -164,7 +68,9 @@ class Handle(Connected):
             "durable": checks.durable("durable", options.get("durable", False)),
             "payload_limit": checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT)),
             "timeout_ms": timeout_ms,
+            "worker": worker,
         }
+        self._routes = Routes()
         self._core: CoreQueue | None = None if url is None else self._new_core_queue()
         self._shut = False
 
@@ -172,7 +78,27 @@ class Handle(Connected):
         return f"<{type(self).__name__} {self._name!r} at {self._shown_url}>"
 
     def _new_core_queue(self) -> CoreQueue:
-        return CoreQueue(self._url, self._prefix, self._name, **self._core_settings)
+        routes = self._routes
+        return CoreQueue(
+            self._url, self._prefix, routes.base or self._name, **self._core_settings, target=routes.target
+        )
+
+    def _same_for(self, name: str) -> Self:
+        """Return a handle of another queue with the same options."""
+        new: Callable[..., Self] = type(self)
+        return new(name, **self._opts)
+
+    def _job(self, record: Any) -> Any:
+        """Return a job of this queue."""
+        return self._job_type(record, self)
+
+    @property
+    def worker(self) -> None:
+        """None: no worker runs the jobs that come from here."""
+
+    def report_progress(self, job: Any, progress: object) -> None:
+        """Emit ``progress`` for a job that came from here."""
+        self.emit("progress", job, progress)
 
     @property
     def name(self) -> str:
@@ -235,17 +161,4 @@ class Handle(Connected):
         super()._shut_down()
         self._shut = True
         self._core = None
-
-
-#: What has its URL from the environment.
-_FROM_ENVIRONMENT: Final[WeakSet[Connected]] = WeakSet()
-
-
-def forget_environment() -> None:
-    """Let everything without a URL of its own read the environment again at its next call; for tests.
-
-    Otherwise a queue that was used before a test would add the jobs of the test to the server of the program.
-    """
-    for one in list(_FROM_ENVIRONMENT):
-        one._forget_url()
-    _FROM_ENVIRONMENT.clear()
+        self._routes.shut_down()

@@ -9,7 +9,7 @@ from typing import Any
 
 from bullrush._core import ConnectionWatch
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
-from bullrush.base.handle import Connected
+from bullrush.base.connected import Connected
 from bullrush.base.operation import Blocking, reply, run_async, run_blocking
 from bullrush.errors import ConnectionLostError
 

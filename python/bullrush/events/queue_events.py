@@ -41,8 +41,8 @@ class QueueEventsOptions(TypedDict, total=False):
         prefix: the prefix of all keys; ``bull`` by default.
         last_event_id: the id of the entry after which reading starts. ``$``, the default, is the current end of the
             stream; ``0-0`` is its beginning.
-        blocking_timeout: how long one blocking read lasts, in ms; 10,000. It only decides how often an idle connection
-            reads again.
+        blocking_timeout: how long one blocking read lasts, in ms; 10,000. Events arrive at once whatever it is. On a
+            connection that only looks open they arrive up to this time and 2 s later.
         autorun: True, the default, connects at once and calls listeners as soon as there are any. Otherwise call `run`.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
     """

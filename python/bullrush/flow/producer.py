@@ -285,7 +285,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
                 payload_limit=self._payload_limit,
                 target=target,
             )
-            queue = self._queues[key] = FlowQueue(core, self._url, prefix, name, is_route=target is not None)
+            queue = self._queues[key] = FlowQueue(core, prefix, name, is_route=target is not None)
         return queue
 
     def _job(self, record: Record, queue: FlowQueue) -> JobT:

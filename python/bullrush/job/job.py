@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from bullrush.base.operation import Async, Blocking
 from bullrush.job.calls.aliases import JobAliases
 from bullrush.job.calls.changes import JobChanges
+from bullrush.job.calls.dependencies import JobDependencies
 from bullrush.job.calls.moves import JobMoves
 from bullrush.job.calls.serialization import JobSerialization
 from bullrush.job.calls.states import JobStates
@@ -24,7 +25,7 @@ else:
     DataT, ResultT = TypeVar("DataT"), TypeVar("ResultT")
 
 
-class JobCalls(JobChanges, JobMoves, JobStates, JobResultWait, JobSerialization, JobAliases):
+class JobCalls(JobChanges, JobMoves, JobStates, JobDependencies, JobResultWait, JobSerialization, JobAliases):
     """All calls of a job, written once for `Job` and `AsyncJob`."""
 
     __slots__ = ()

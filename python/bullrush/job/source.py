@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from bullrush.retries import Classifier
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue, ManualWork, Pending
+    from bullrush._core import CoreQueue, Pending
     from bullrush.job.record import Record
 
 #: What was changed through a job object: the changed fields as Redis stores them, and whether `Job.discard` was called.
 Changes: TypeAlias = tuple[Mapping[str, bytes | None], bool]
-
-#: Gets a job and its progress.
-ProgressListener: TypeAlias = Callable[[Any, Any], None]
 
 #: Gets the number of ended attempts, the backoff type, the error and the job. Returns the delay in ms or as a
 #: timedelta; 0 or None retries at once, -1 fails the job. It may be a coroutine function.
@@ -41,8 +38,22 @@ class Source(Protocol):
         """The compiled side of the queue."""
 
     @property
-    def manual(self) -> ManualWork:
-        """The compiled side of finishing jobs by hand."""
+    def worker(self) -> JobWorker | None:
+        """The worker that runs the job; None for a job that a program has added or read."""
+
+    def report_progress(self, job: Any, progress: Any) -> None:
+        """Call the listeners of ``progress``."""
+
+    def emit(self, event: str, *arguments: object) -> bool:
+        """Call the listeners of an event in this process."""
+
+
+class JobWorker(Source, Protocol):
+    """A worker, as its jobs and what runs their handlers need it."""
+
+    @property
+    def id(self) -> str:
+        """Its id, with which the lock tokens of its jobs begin."""
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
@@ -51,12 +62,14 @@ class Source(Protocol):
     def classifiers(self, name: str) -> Sequence[Classifier]:
         """Return what is asked about the exceptions of jobs of this name."""
 
-    @property
-    def on_progress(self) -> ProgressListener | None:
-        """Called with each job that reports progress; None if there are no listeners."""
-
     def record_start(self, record: Record) -> Pending[None] | None:
-        """Write the start of a job that was claimed ahead to Redis; None if that is not needed."""
+        """Write the start of a prefetched job to Redis; None if that is not needed."""
 
-    def emit(self, event: str, *arguments: object) -> bool:
-        """Call the listeners of an event in this process."""
+    def listeners_of(self, event: str) -> Sized:
+        """Return a collection that is not empty while an event has listeners."""
+
+    def job_started(self, job: Any) -> None:
+        """Emit ``active`` for a job whose handler starts now."""
+
+    def shown_job(self, job_id: str, queue: str | None) -> str:
+        """Name a job in a text."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from bullrush._core import CoreNotifications
 from bullrush.base.closing import BlockingContext
-from bullrush.base.handle import Connected
+from bullrush.base.connected import Connected
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.errors import InvalidOptionError
 from bullrush.notifications.callbacks import Callbacks, Listener, ThreadCallbacks, is_coroutine_function

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple
 
 from bullrush._core import AutoIds, RowPlan, now_ms
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import JobT
@@ -14,7 +15,6 @@ from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import JOB_OPTIONS, CompiledOptions, OptionCompiler
 from bullrush.job.options import JobOptions, NewJob
 from bullrush.job.row_options import RowOptions
-from bullrush.queue.getters import QueueGetters
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs, of_one_job
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known
@@ -41,7 +41,7 @@ class AddedIds(list[str]):
         self.duplicates = duplicates
 
 
-class QueueAdding(QueueGetters[JobT]):
+class QueueAdding(Handle, Generic[JobT]):
     """The calls that add jobs."""
 
     _compiler: OptionCompiler
@@ -72,7 +72,7 @@ class QueueAdding(QueueGetters[JobT]):
             One script: ``add/add_jobs``, or ``add/add_linked_jobs`` for a job with a parent or a deduplication id. Jobs
             that threads or coroutines add while a call of ``add/add_jobs`` is in flight share the next call.
         """
-        queue, given = self._of_target(options) if "target" in options else (self, options)
+        queue, given = self._routes.of_target(self, options) if "target" in options else (self, options)
         if self._telemetry is None:
             job = await queue._add_one(name, data, given)
         else:
@@ -120,7 +120,7 @@ class QueueAdding(QueueGetters[JobT]):
 
         def odd(job: NewJob) -> CheckedJob | None:
             job = _checked_job(job)
-            queue, opts = self._of_target(job.get("opts") or {})
+            queue, opts = self._routes.of_target(self, job.get("opts") or {})
             checked = CheckedJob(job.get("name"), job.get("data", NO_DATA), queue._compiler.compile(opts))
             if queue is self:
                 return checked
@@ -231,7 +231,7 @@ class QueueAdding(QueueGetters[JobT]):
         id_scope: str | None,
         opts: Mapping[str, object],
     ) -> AddedIds:
-        queue, opts = self._of_target(opts)
+        queue, opts = self._routes.of_target(self, opts)
         plan = RowPlan(
             RowOptions(queue._compiler, opts, queue.qualified_name),
             name=name,
@@ -247,7 +247,8 @@ class QueueAdding(QueueGetters[JobT]):
         new = new_jobs(now_ms())
         new.add(name, data, self._compiler.compile(options))
         await reply(self.core.add_jobs(new))
-        return self._job(new.record(0))
+        job: JobT = self._job(new.record(0))
+        return job
 
 
 class CheckedJob(NamedTuple):

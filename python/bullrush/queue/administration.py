@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias, get_args
 
 from bullrush._core import now_ms
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS, encode_progress
 from bullrush.job.failure import CANCELLED
-from bullrush.job.job import JobT
-from bullrush.queue.limits import QueueLimits
-from bullrush.queue.routing.routes import drain_revived, replies
+from bullrush.queue.routing.routes import core_of, cores_by_route, drain_revived, registered, replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -27,7 +26,7 @@ CleanableState: TypeAlias = Literal[
 _CLEANABLE: Final = frozenset(get_args(CleanableState))
 
 
-class QueueAdministration(QueueLimits[JobT]):
+class QueueAdministration(Handle):
     """The calls that change a queue or its jobs."""
 
     @operation
@@ -38,14 +37,14 @@ class QueueAdministration(QueueLimits[JobT]):
         route that is registered later begins paused.
         """
         await reply(self.core.pause())
-        await replies([route.pause() for route in await self._route_cores()])
+        await replies([route.pause() for route in [*(await cores_by_route(self)).values()]])
         self.emit("paused")
 
     @operation
     async def resume(self) -> None:
         """Resume a paused queue for all workers: first the queue, then its routes."""
         await reply(self.core.resume())
-        await replies([route.resume() for route in await self._route_cores()])
+        await replies([route.resume() for route in [*(await cores_by_route(self)).values()]])
         self.emit("resumed")
 
     @operation
@@ -150,7 +149,7 @@ class QueueAdministration(QueueLimits[JobT]):
             when their last child is removed in another route.
         """
         await reply(self.core.drain(delayed))
-        if routes := await self._route_cores():
+        if routes := [*(await cores_by_route(self)).values()]:
             await replies([route.drain(delayed) for route in routes])
             await drain_revived([self.core, *routes], delayed=delayed)
 
@@ -185,7 +184,7 @@ class QueueAdministration(QueueLimits[JobT]):
         cutoff = now_ms() - checks.milliseconds("grace", grace)
         most = checks.at_least(0)("limit", limit) or None
         with_routes = checks.boolean("routes", routes)
-        of_routes = await self._route_cores(retired=True) if with_routes else []
+        of_routes = [*(await cores_by_route(self, retired=True)).values()] if with_routes else []
         ids = await reply(self.core.clean(type, cutoff, most))
         for cleaned in await replies([route.clean(type, cutoff, most) for route in of_routes]):
             ids += cleaned
@@ -206,10 +205,10 @@ class QueueAdministration(QueueLimits[JobT]):
             BullrushError: jobs are active and ``force`` is not set; nothing was removed, and the queue stays paused.
         """
         most = checks.at_least(1)("count", count)
-        await self._registered(retired=True)  # before anything is written: an error about the registry
+        await registered(self, retired=True)  # before anything is written: an error about the registry
         # Not by the core of this handle, which would register a route that is to be removed.
-        await reply(self._core_of(self._name).pause())
-        live, cores = await self._registered(), await self._cores_by_route(retired=True)
+        await reply(core_of(self, self._name).pause())
+        live, cores = await registered(self), await cores_by_route(self, retired=True)
         routes = [*cores.values()]
         await replies([cores[name].pause() for name in live if name in cores])
         self.emit("paused")
@@ -225,7 +224,7 @@ class QueueAdministration(QueueLimits[JobT]):
         for route in await drain_revived(routes, delayed=True):
             await reply(route.pause())
             await reply(route.obliterate(force, most))
-        self._forget_registrations()
+        self._routes.forget_registrations()
 
     @operation
     async def update_job_progress(self, job_id: str, progress: JSON, *, strict: bool = True) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bullrush.base.operation import operation
-from bullrush.job.job import JobT
-from bullrush.queue.administration import QueueAdministration
+from bullrush.base.handle import Handle
+from bullrush.base.operation import operation, reply
 
 
-class QueueAliases(QueueAdministration[JobT]):
+class QueueAliases(Handle):
     """Each does the same as the call that its docstring names."""
 
     @operation
@@ -17,7 +16,7 @@ class QueueAliases(QueueAdministration[JobT]):
         Args:
             id: the deduplication id.
         """
-        return await QueueAdministration.get_deduplication_job_id.steps(self, id)
+        return await reply(self.core.deduplication_owner(id))
 
     @operation
     async def remove_debounce_key(self, id: str) -> int:
@@ -26,4 +25,4 @@ class QueueAliases(QueueAdministration[JobT]):
         Args:
             id: the deduplication id.
         """
-        return await QueueAdministration.remove_deduplication_key.steps(self, id)
+        return await reply(self.core.free_deduplication_id(id))

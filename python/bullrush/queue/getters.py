@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypedDict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Generic, TypedDict
 
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
-from bullrush.job.job import JobCalls, JobT
-from bullrush.queue.routing.profiles import QueueProfiles
+from bullrush.job.job import JobT
 from bullrush.queue.routing.routes import replies
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
@@ -16,7 +16,6 @@ from bullrush.values.naming import check_given_id, nearest
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
-    from bullrush.job.record import Record
 
 _STATES: Final = ("active", "completed", "delayed", "failed", "paused", "prioritized", "waiting", "waiting-children")
 _TYPES: Final = frozenset([*_STATES, "wait", "repeat"])
@@ -37,13 +36,8 @@ class GlobalRateLimit(TypedDict):
     duration: int
 
 
-class QueueGetters(QueueProfiles, Generic[JobT]):
+class QueueGetters(Handle, Generic[JobT]):
     """The calls that only read."""
-
-    _job_type: ClassVar[Callable[..., JobCalls]]
-
-    def _job(self, record: Record) -> JobT:
-        return self._job_type(record, self)  # type: ignore[return-value]
 
     @operation
     async def get_job(self, job_id: str) -> JobT | None:
@@ -284,19 +278,20 @@ class QueueGetters(QueueProfiles, Generic[JobT]):
         most, duration = read_number(meta.get("max")), read_number(meta.get("duration"))
         return None if most is None or duration is None else {"max": most, "duration": duration}
 
+    async def _counts(self, types: Sequence[str]) -> dict[str, int]:
+        (counts,) = await counts_of([self.core], types)
+        return counts
+
     async def _jobs(self, types: Sequence[str], start: int, end: int, *, asc: bool) -> list[JobT]:
         records = await reply(self.core.get_jobs(_keys(_checked_states(types)), start, end, asc))
         return [self._job(record) for record in records if record is not None]
 
-    async def _counts_of(self, cores: Iterable[CoreQueue]) -> list[dict[str, int]]:
-        """Return the number of jobs in each state for several queues, which are asked at the same time."""
-        states = _checked_states([])
-        found = await replies([core.get_counts(_keys(states)) for core in cores])
-        return [dict(zip(states, counts, strict=True)) for counts in found]
 
-    async def _counts(self, types: Sequence[str]) -> dict[str, int]:
-        asked = _checked_states(types)
-        return dict(zip(asked, await reply(self.core.get_counts(_keys(asked))), strict=True))
+async def counts_of(cores: Iterable[CoreQueue], types: Sequence[str] = ()) -> list[dict[str, int]]:
+    """Return the number of jobs in each state for several queues, which are asked at the same time."""
+    states = _checked_states(types)
+    found = await replies([core.get_counts(_keys(states)) for core in cores])
+    return [dict(zip(states, counts, strict=True)) for counts in found]
 
 
 def _as_list(types: str | Iterable[str] | None) -> list[str]:

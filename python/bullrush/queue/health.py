@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, sleep
 from bullrush.errors import ConnectionLostError
-from bullrush.job.job import JobT
 from bullrush.queue.due import DueWork, due_work
-from bullrush.queue.monitoring import QueueMonitoring
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 
@@ -53,7 +52,7 @@ class QueueHealth:
         return not self.problems
 
 
-class QueueHealthCalls(QueueMonitoring[JobT]):
+class QueueHealthCalls(Handle):
     """The call for the health of a queue."""
 
     @operation

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
-from bullrush.job.job import JobT
-from bullrush.queue.health import QueueHealthCalls
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 
 
-class QueueLimits(QueueHealthCalls[JobT]):
+class QueueLimits(Handle):
     """The calls that set and remove limits, and those about wake hints."""
 
     @operation

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
 from bullrush.job.calls.dependencies import DependencyPage, dependency_page
-from bullrush.job.job import JobT
 from bullrush.queue.due import due_work
-from bullrush.queue.getters import QueueGetters
+from bullrush.queue.getters import counts_of
+from bullrush.queue.routing.routes import cores_by_route, registered
 from bullrush.values import checks
 from bullrush.values.encoding import JSON
 
@@ -39,7 +40,7 @@ class Metrics(TypedDict):
     count: int
 
 
-class QueueMonitoring(QueueGetters[JobT]):
+class QueueMonitoring(Handle):
     """The calls for monitoring."""
 
     @operation
@@ -58,7 +59,7 @@ class QueueMonitoring(QueueGetters[JobT]):
         return len(await self._workers())
 
     async def _workers(self) -> list[dict[str, str]]:
-        names = [self.name, *await self._registered(retired=True)]
+        names = [self.name, *await registered(self, retired=True)]
         return await self._clients(self.core.worker_connections(names))
 
     @operation
@@ -111,10 +112,10 @@ class QueueMonitoring(QueueGetters[JobT]):
         _, further = prometheus_labels(self.name, labels)
         cores = {self.name: self.core}
         if checks.boolean("routes", routes):
-            cores |= await self._cores_by_route(retired=True)
-        counted = dict(zip(cores, await self._counts_of(cores.values()), strict=True))
+            cores |= await cores_by_route(self, retired=True)
+        counted = dict(zip(cores, await counts_of(cores.values()), strict=True))
         if len(cores) > 1:
-            live = {self.name, *await self._registered()}
+            live = {self.name, *await registered(self)}
             cores = {name: core for name, core in cores.items() if name in live or any(counted[name].values())}
         queues = {name: prometheus_labels(name, None)[0] for name in cores}
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]

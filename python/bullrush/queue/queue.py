@@ -14,10 +14,15 @@ from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler
 from bullrush.job.options import JobOptions
 from bullrush.queue.adding import QueueAdding
+from bullrush.queue.administration import QueueAdministration
 from bullrush.queue.aliases import QueueAliases
-from bullrush.routing.target import check_target
+from bullrush.queue.getters import QueueGetters
+from bullrush.queue.health import QueueHealthCalls
+from bullrush.queue.limits import QueueLimits
+from bullrush.queue.monitoring import QueueMonitoring
+from bullrush.queue.routing.status import QueueRouting
 from bullrush.scheduler.queue_calls import QueueSchedulers
-from bullrush.scheduler.scheduler import SCHEDULER_OPTIONS, JobScheduler, JobSchedulerCalls
+from bullrush.scheduler.scheduler import SCHEDULER_OPTIONS, JobScheduler, JobSchedulerCalls, SchedulerCalls
 from bullrush.telemetry.protocol import Telemetry
 from bullrush.telemetry.spans import QUEUE_SPANS
 from bullrush.values import checks
@@ -28,7 +33,9 @@ from bullrush.values.naming import check_known
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
+
+    from bullrush.routing.target import Target
 
 SchedulersT = TypeVar("SchedulersT", bound=JobSchedulerCalls[Any])
 
@@ -96,7 +103,19 @@ _EVENTS: Final[dict[str, Check]] = {"max_len": checks.at_least(0)}
 _STREAMS: Final[dict[str, Check]] = {"events": lambda name, value: checks.members(name, value, _EVENTS)}
 
 
-class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSchedulers[JobT]):
+class QueueCalls(
+    ReportsOutages,
+    QueueAdding[JobT],
+    QueueGetters[JobT],
+    QueueAdministration,
+    QueueLimits,
+    QueueMonitoring,
+    QueueHealthCalls,
+    QueueRouting,
+    QueueAliases,
+    SchedulerCalls[JobT],
+    QueueSchedulers,
+):
     """The calls of a queue, written once for `Queue` and `aio.Queue`."""
 
     _events = EVENTS
@@ -127,19 +146,18 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
             timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
         )
         self._options: QueueOptions = options
-        self._routes, self._given = {}, {}
         self._compiler = OptionCompiler(options.get("default_job_options"), self._core_settings["payload_limit"])
         self._token = str(uuid4())
 
     def __getstate__(self) -> dict[str, object]:
         # With the resolved URL: after unpickling in another environment it is still the same queue.
-        return {"name": self._name, "options": {**self._options, "url": self._url}, "route": self._route}
+        return {"name": self._name, "options": {**self._options, "url": self._url}, "route": self._place}
 
     def __setstate__(self, state: dict[str, JSON]) -> None:
         QueueCalls.__init__(self, state["name"], **state["options"])
         if state["route"] is not None:
             base, target = state["route"]
-            self._become_route(base, target, check_target("target", target))
+            self._routes.become(self, base, target)
 
     @property
     def token(self) -> str:
@@ -170,10 +188,31 @@ class QueueCalls(ReportsOutages, QueueAdding[JobT], QueueAliases[JobT], QueueSch
     def _schedulers(self, kind: Callable[..., SchedulersT]) -> SchedulersT:
         options = {**self._options, "url": self._url}
         given = {name: value for name, value in options.items() if name in SCHEDULER_OPTIONS}
-        if self._route is None:
+        if self._place is None:
             return kind(self._name, **given)
-        base, target = self._route
+        base, target = self._place
         return kind(base, **given).route(target)
+
+    @property
+    def _place(self) -> tuple[str, Target] | None:
+        """The base and the target of a route, None for another queue."""
+        routes = self._routes
+        return None if routes.base is None or routes.given is None else (routes.base, routes.given)
+
+    def route(self, target: Target) -> Self:
+        """Return the queue of the jobs with this target. Only workers whose profile matches take jobs from it.
+
+        It is a queue of its own, named ``<queue>~<slug>``: it has its own custom ids, deduplication ids, job schedulers,
+        limits and events. The first job that is added registers it with this queue, so that workers find it;
+        ``wait_until_ready()`` of the route registers it without a job.
+
+        Args:
+            target: what the jobs need; see `Target`. Without any criterion the result is this queue.
+
+        Raises:
+            InvalidOptionError: the target is invalid, or this queue is a route itself.
+        """
+        return self._routes.to(self, target)
 
 
 class Queue(BlockingContext, QueueCalls[Job]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
-from bullrush.job.job import JobT
 from bullrush.scheduler.options import RepeatOptions, has_oldest_form, oldest_stem, repeatable_keys
-from bullrush.scheduler.scheduler import SchedulerCalls, SchedulerJson
+from bullrush.scheduler.scheduler import SchedulerJson, read_scheduler
 from bullrush.values.encoding import read_number
 
 
@@ -34,7 +34,7 @@ class RepeatableJob(TypedDict):
     next: int
 
 
-class QueueSchedulers(SchedulerCalls[JobT]):
+class QueueSchedulers(Handle):
     """Further calls about job schedulers, and the calls about repeatable jobs of older BullMQ versions."""
 
     @operation
@@ -44,7 +44,7 @@ class QueueSchedulers(SchedulerCalls[JobT]):
         Args:
             scheduler_id: the id of the job scheduler.
         """
-        return await self._read_scheduler(scheduler_id)
+        return await read_scheduler(self.core, scheduler_id)
 
     @operation
     async def get_job_schedulers_count(self) -> int:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
 
 import orjson
 
 from bullrush._core import now_ms
 from bullrush.base.closing import BlockingContext
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
-from bullrush.job.job import Job, JobCalls, JobT
+from bullrush.job.job import Job, JobT
 from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.job.options import JobOptions
-from bullrush.job.routes import RoutedHandle
 from bullrush.scheduler.options import (
     JobTemplate,
     RepeatOptions,
@@ -30,7 +30,10 @@ from bullrush.values.encoding import JSON, NO_DATA, read_number
 from bullrush.values.naming import check_known
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
+
+    from bullrush._core import CoreQueue
+    from bullrush.routing.target import Target
 
 _NUMBERS: Final = {
     "ic": "iteration_count",
@@ -84,10 +87,9 @@ class SchedulerJson(TypedDict, total=False):
     template: SchedulerTemplate
 
 
-class SchedulerCalls(RoutedHandle, Generic[JobT]):
+class SchedulerCalls(Handle, Generic[JobT]):
     """The calls about job schedulers that `Queue` and `JobScheduler` have in common."""
 
-    _job_type: ClassVar[Callable[..., JobCalls]]
     _compiler: OptionCompiler
 
     @operation
@@ -119,7 +121,7 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
         rule = check_repeat(repeat)
         wanted = check_template(template)
         name, data = wanted.get("name", scheduler_id), wanted.get("data")
-        queue, own = self._of_target(wanted.get("opts") or {})
+        queue, own = self._routes.of_target(self, wanted.get("opts") or {})
         opts = queue._compiler.template(own)
         job = new_jobs(now_ms())
         job.add(name, NO_DATA if data is None else data, queue._compiler.compile(own))
@@ -135,7 +137,7 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
                 scheduled = await reply(queue.core.upsert_job_scheduler(scheduler_id, rule, job, opts, metadata))
                 if scheduled is not None:
                     span.set_attributes({"bullmq.job.id": scheduled.id})
-        return None if scheduled is None else self._job_type(scheduled, queue)  # type: ignore[return-value]
+        return None if scheduled is None else queue._job(scheduled)
 
     @operation
     async def get_job_schedulers(self, start: int = 0, end: int = -1, asc: bool = False) -> list[SchedulerJson]:
@@ -159,10 +161,6 @@ class SchedulerCalls(RoutedHandle, Generic[JobT]):
             False if there is no such scheduler.
         """
         return await reply(self.core.remove_job_scheduler(scheduler_id))
-
-    async def _read_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
-        found = await reply(self.core.scheduler(scheduler_id))
-        return None if found is None else _scheduler(*found)
 
 
 class SchedulerOptions(TypedDict, total=False):
@@ -205,7 +203,6 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
             InvalidOptionError: an option does not exist or has an invalid value.
         """
         check_known(options, SCHEDULER_OPTIONS, type(self).__name__)
-        self._options, self._routes = options, {}
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
         super().__init__(
             name,
@@ -216,6 +213,14 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
         )
         self._compiler = OptionCompiler(options.get("default_job_options"))
 
+    def route(self, target: Target) -> Self:
+        """Return the job schedulers of the route with this target; see `Queue.route`.
+
+        Args:
+            target: what the jobs need. Without any criterion the result is this object.
+        """
+        return self._routes.to(self, target)
+
     @operation
     async def get_scheduler(self, scheduler_id: str) -> SchedulerJson | None:
         """Return the job scheduler with this id, None if there is none.
@@ -223,7 +228,7 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
         Args:
             scheduler_id: the id of the job scheduler.
         """
-        return await self._read_scheduler(scheduler_id)
+        return await read_scheduler(self.core, scheduler_id)
 
     @operation
     async def get_schedulers_count(self) -> int:
@@ -235,6 +240,12 @@ class JobScheduler(BlockingContext, JobSchedulerCalls[Job]):
     """The job schedulers of a queue. Its calls block; `bullrush.aio.JobScheduler` has the same calls to be awaited."""
 
     _job_type = Job
+
+
+async def read_scheduler(core: CoreQueue, scheduler_id: str) -> SchedulerJson | None:
+    """Return a job scheduler, None if there is none; awaited inside an operation."""
+    found = await reply(core.scheduler(scheduler_id))
+    return None if found is None else _scheduler(*found)
 
 
 def _scheduler(key: str, due: float, stored: Iterable[tuple[str, str]]) -> SchedulerJson:

@@ -18,7 +18,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.job.option_compiler import OptionCompiler, read_options
 from bullrush.queue.queue import QueueCalls
 from bullrush.scheduler.options import RepeatOptions, check_repeat, check_scheduler_id, check_template
-from bullrush.scheduler.scheduler import JobSchedulerCalls, SchedulerCalls
+from bullrush.scheduler.scheduler import JobSchedulerCalls, SchedulerCalls, read_scheduler
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.task import Task
 from bullrush.values import checks
@@ -109,7 +109,7 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
 
 async def _stored(handle: SchedulerCalls[Any], scheduler_id: str) -> tuple[str, tuple[Any, Any]] | None:
     """Return the definition of a job scheduler, and its pattern and time zone; None if there is none."""
-    found: Any = await handle._read_scheduler(scheduler_id)
+    found: Any = await read_scheduler(handle.core, scheduler_id)
     if found is None:
         return None
     template, rule = found.get("template", {}), (found.get("pattern"), found.get("tz"))

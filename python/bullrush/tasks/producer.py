@@ -18,7 +18,6 @@ from bullrush.values.naming import check_prefix, check_queue_name
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bullrush._core import CoreTarget
     from bullrush.routing.target import Target
 
 _DEFAULT_TIMEOUT: Final = 10_000
@@ -35,10 +34,10 @@ class TaskQueue(Queue):
     _job_type = TaskJob
     decode_result: DecodeResult
 
-    def _new_route(self, target: Target, checked: CoreTarget) -> Self:
-        route = super()._new_route(target, checked)
-        route.decode_result = self.decode_result
-        return route
+    def _same_for(self, name: str) -> Self:
+        queue = super()._same_for(name)
+        queue.decode_result = self.decode_result
+        return queue
 
 
 class TaskProducer:

@@ -30,18 +30,13 @@ class _NoRedis:
     """What a job came from, without a server."""
 
     prefix = "bull"
-    backoff_strategy = None
-    on_progress = None
+    worker = None
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def classifiers(self, name: str) -> tuple[()]:  # noqa: ARG002 - as a worker has it
-        """Return nothing: only a worker has classifiers."""
-        return ()
-
-    def record_start(self, _record: object) -> None:
-        """Do nothing: there is nobody to tell."""
+    def report_progress(self, _job: object, _progress: object) -> None:
+        """Do nothing: there are no listeners."""
 
     def emit(self, _event: str, *_arguments: object) -> bool:
         """Return False: there are no listeners."""
@@ -51,8 +46,6 @@ class _NoRedis:
     def core(self) -> NoReturn:
         """Raise: there is no server."""
         raise RuntimeError(_NO_REDIS)
-
-    manual = core
 
 
 class _Kept:

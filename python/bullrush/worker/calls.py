@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from bullrush._core import CoreWorker, JobRecord, route_base
+from bullrush._core import CoreQueue, CoreWorker, JobRecord, route_base
 from bullrush.base.operation import operation, options_by_name, sleep
 from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from bullrush._core import Pending
+    from bullrush.base.handle import CoreSettings
     from bullrush.job.record import Record
 
 #: The condition on which `Worker.run` returns.
@@ -93,7 +94,13 @@ class WorkerCalls(MetricsCalls[JobT]):
         url, prefix = self._settings.url, self._settings.prefix
         if (source := handlers.source) is not None:
             url, prefix = url or source.url, prefix if "prefix" in options else source.prefix
-        super().__init__(queue_name if source is None else source.queue, url, prefix, options)  # type: ignore[arg-type]
+        super().__init__(
+            queue_name if source is None else source.queue,  # type: ignore[arg-type]
+            url,
+            prefix,
+            options=options,
+            worker=self._settings.core_options(),
+        )
         base = route_base(self._name)
         if base is not None and self._settings.profile is not None:
             raise InvalidOptionError(
@@ -128,7 +135,7 @@ class WorkerCalls(MetricsCalls[JobT]):
                 self._run.core.stats()  # in a forked child this raises an error that says so
                 raise RuntimeError("Worker is already running.")
             if self._lanes or self._settings.profile is not None:
-                self._sources = LaneSources(self._url, self)
+                self._sources = LaneSources(self, self._core_of)
             core = self._new_core()
             self._runs += 1
             self._outage = frozenset()
@@ -141,8 +148,8 @@ class WorkerCalls(MetricsCalls[JobT]):
             if not self._lanes:
                 log_without_effect(self, self._settings)
             core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
-            if self._manual is not None:
-                self._manual.unregister()
+            if self._core is not None:
+                self._core.disconnect_worker()
             if self.closing:
                 run.begin_close()
         return run
@@ -164,6 +171,11 @@ class WorkerCalls(MetricsCalls[JobT]):
 
     def _unfinished(self) -> list[JobRecord]:
         return [] if self._run is None else self._run.runner.unfinished()
+
+    def _core_of(self, queue: str) -> CoreQueue:
+        """Return the compiled side of a further queue of this worker, for the calls of its jobs."""
+        settings: CoreSettings = {**self._core_settings, "allow_legacy": True}
+        return CoreQueue(self._url, self._prefix, queue, **settings)
 
     def _new_core(self) -> CoreWorker:
         return CoreWorker(
@@ -189,7 +201,17 @@ class WorkerCalls(MetricsCalls[JobT]):
         return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
 
     def _new_runner(self, core: CoreWorker) -> Runner:
-        return new_runner(self, self._url, core, self._handlers, self._concurrency, self._loop_runner)
+        return new_runner(
+            self,
+            core,
+            self._handlers,
+            self._settings,
+            url=self._url,
+            slots=self._concurrency,
+            sources=self._sources,
+            traced=self.traced,
+            on_loop=self._loop_runner,
+        )
 
     def _stop_fetching(self, time: int, queue: str) -> None:
         if (run := self._current) is not None:

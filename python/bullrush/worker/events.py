@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
+from bullrush.base.handle import Handle
 from bullrush.errors import BullrushError, ConnectionLostError, JobFailedError, JobLockMissingError, of_class
 from bullrush.job.fields import JobFields
-from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
 from bullrush.rights import lacks
 from bullrush.url import address, user_of
@@ -20,7 +20,7 @@ from bullrush.worker.logs import LOG, log_failed, log_retrying, log_rights
 from bullrush.worker.tracing import trace_failure
 
 if TYPE_CHECKING:
-    from bullrush._core import JobRecord, WorkerEvent
+    from bullrush._core import CoreWorkerOptions, JobRecord, WorkerEvent
 
 #: Every event, and the arguments of its listeners.
 EVENTS: Final = {
@@ -45,7 +45,7 @@ EVENTS: Final = {
 PER_JOB: Final = ("completed", "failed", "retrying")
 
 
-class WorkerEvents(JobHandle, Generic[JobT]):
+class WorkerEvents(Handle, Generic[JobT]):
     """The part of a worker that emits its events; `bullrush.Worker` describes them."""
 
     _events = EVENTS
@@ -59,8 +59,16 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     #: The class of the jobs that listeners get.
     _job_type: ClassVar[Callable[..., JobCalls]]
 
-    def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
-        super().__init__(queue_name, url, prefix, options=options)
+    def __init__(
+        self,
+        queue_name: str,
+        url: str | None,
+        prefix: str,
+        *,
+        options: Mapping[str, object],
+        worker: CoreWorkerOptions,
+    ) -> None:
+        super().__init__(queue_name, url, prefix, options=options, worker=worker)
 
     @property
     def sources(self) -> LaneSources | None:
@@ -97,8 +105,10 @@ class WorkerEvents(JobHandle, Generic[JobT]):
     def _report_outcomes(self, *, wanted: bool) -> None:
         """Start or stop the core's reports of completed and failed jobs, if the worker runs."""
 
-    def _emit_progress(self, job: JobFields, progress: JSON) -> None:
-        self._emit_from_handler("progress", job, progress)
+    def report_progress(self, job: JobFields, progress: JSON) -> None:
+        """Emit ``progress`` for a job of this worker."""
+        if self._has_listeners("progress"):
+            self._emit_from_handler("progress", job, progress)
 
     def listeners_of(self, event: str) -> Sized:
         """Internal: return a collection that is not empty while an event has listeners."""

@@ -34,7 +34,7 @@ from bullrush.worker.handlers.given import Handlers
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorkerOptions
-    from bullrush.job.source import BackoffStrategy, Source
+    from bullrush.job.source import BackoffStrategy, JobWorker, Source
     from bullrush.routing import Profile
     from bullrush.worker.options import WorkerSettings
 
@@ -58,14 +58,24 @@ class ManualCalls(WorkerEvents[JobT]):
     _handlers: Handlers
     _paused: bool
 
-    def __init__(self, queue_name: str, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
-        super().__init__(queue_name, url, prefix, options)
+    def __init__(
+        self,
+        queue_name: str,
+        url: str | None,
+        prefix: str,
+        *,
+        options: Mapping[str, object],
+        worker: CoreWorkerOptions,
+    ) -> None:
+        super().__init__(queue_name, url, prefix, options=options, worker=worker)
         self._identity = (0, "")
         self._ended = threading.Event()
         self._stalled_timer: threading.Thread | None = None
 
-    def _core_options(self) -> CoreWorkerOptions:
-        return self._settings.core_options()
+    @property
+    def worker(self) -> JobWorker:  # type: ignore[override]
+        """This worker, which runs the jobs that come from here."""
+        return self  # type: ignore[return-value]
 
     @property
     def backoff_strategy(self) -> BackoffStrategy | None:
@@ -122,7 +132,7 @@ class ManualCalls(WorkerEvents[JobT]):
             RedisVersionError: the server is too old.
             LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
-        await reply(self.core.prepare() if self.is_running() else self.manual.register())
+        await reply(self.core.prepare() if self.is_running() else self.core.connect_worker())
 
     def is_running(self) -> bool:
         """Return whether `run` is active."""
@@ -147,8 +157,8 @@ class ManualCalls(WorkerEvents[JobT]):
         """Return the queue of the running job; the worker's own if there is none, or if all queues share its limit."""
         running = RUNNING.get()
         if running is None or self.sources is None or self._settings.share_rate_limit:
-            return self
-        return self.sources.of_running(running) or self
+            return self.worker
+        return self.sources.of_running(running) or self.worker
 
     def _stop_fetching(self, time: int, queue: str) -> None:
         """Start no handler of a queue for this number of ms."""
@@ -183,7 +193,7 @@ class ManualCalls(WorkerEvents[JobT]):
             self._stalled_timer.start()
 
     async def _recover_stalled(self) -> list[str]:
-        stalled = await reply(self.manual.move_stalled_jobs_to_wait())
+        stalled = await reply(self.core.move_stalled_jobs_to_wait())
         for job_id in stalled:
             self.emit("stalled", job_id)
         return stalled
@@ -224,8 +234,8 @@ class ManualCalls(WorkerEvents[JobT]):
             raise RuntimeError("get_next_job() takes jobs of the queue itself, and this worker has routes_only=True")
         if self._paused:
             return None
-        record = await reply(self.manual.get_next_job(token, block))
-        log_warnings(self)
+        record = await reply(self.core.get_next_job(token, block))
+        log_warnings(self.worker)
         return None if record is None else self._job_type(record, self)  # type: ignore[return-value]
 
     @operation
@@ -235,7 +245,7 @@ class ManualCalls(WorkerEvents[JobT]):
         Returns:
             The ids of jobs whose lock is lost: another worker may have them.
         """
-        return await reply(self.manual.extend_job_locks())
+        return await reply(self.core.extend_job_locks())
 
     @operation
     async def move_stalled_jobs_to_wait(self) -> list[str]:
@@ -250,8 +260,8 @@ class ManualCalls(WorkerEvents[JobT]):
 
     def _end_waits(self) -> None:
         self._ended.set()
-        if self._manual is not None:
-            self._manual.close()
+        if self._core is not None:
+            self._core.end_waits()
 
     def _handler(self, job: JobCalls) -> Callable[..., Any]:
         """Return the handler for a single job.

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import run_async, run_blocking
 from bullrush.errors import ClosedError, JobCancelledError
 from bullrush.job.context import RUNNING
 from bullrush.job.failure import INDESCRIBABLE, decide_retry, has_moved, is_interrupt, is_rate_limit
-from bullrush.job.job import JobCalls, JobT
-from bullrush.job.source import BackoffStrategy
-from bullrush.retries import Classifier
+from bullrush.job.job import JobT
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
-    from bullrush.job.source import Source
+    from bullrush.job.source import JobWorker, Source
 
 _log: Final = logging.getLogger("bullrush")
 #: So many starts of a job that counted as no attempt are no reason to wait before the next one, and then so many ms are: a
@@ -28,26 +26,6 @@ _log: Final = logging.getLogger("bullrush")
 _RETURNS_AT_ONCE: Final = 3
 _LATER_MS: Final = 1_000
 _CANCELLED_AGAIN: Final = "Job %s: its task was cancelled again, and not by its worker or queue. No attempt is counted; it runs again in %.0f s"
-
-
-class Observer(Protocol):
-    """What a processor needs from the worker."""
-
-    @property
-    def backoff_strategy(self) -> BackoffStrategy | None:
-        """The custom backoff strategy."""
-
-    def classifiers(self, name: str) -> Sequence[Classifier]:
-        """Return what is asked about the exceptions of jobs of this name."""
-
-    def listeners_of(self, event: str) -> Sized:
-        """Return a collection that is not empty while an event has listeners."""
-
-    def shown_job(self, job_id: str, queue: str | None) -> str:
-        """Name a job in a text."""
-
-    def job_started(self, job: JobCalls) -> None:
-        """Emit ``active`` for a job whose handler starts now."""
 
 
 class Processor(Generic[JobT]):
@@ -63,22 +41,20 @@ class Processor(Generic[JobT]):
         core: CoreWorker,
         function: Callable[..., Any],
         job_type: Callable[[JobRecord, Source], JobT],
-        source: Source,
-        observer: Observer,
+        worker: JobWorker,
     ) -> None:
         self._core = core
         self._function = function
         self._job_type = job_type
-        self._source = source
-        self._observer = observer
-        self._active_listeners = observer.listeners_of("active")
-        self._completed_listeners = observer.listeners_of("completed")
-        self._failed_listeners = observer.listeners_of("failed")
+        self._worker = worker
+        self._active_listeners = worker.listeners_of("active")
+        self._completed_listeners = worker.listeners_of("completed")
+        self._failed_listeners = worker.listeners_of("failed")
 
     def run_each(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs one after another on this thread."""
         end = None
-        function, job_type, source = self._function, self._job_type, self._source
+        function, job_type, source = self._function, self._job_type, self._worker
         complete, on_active = self._core.complete, self._active_listeners
         on_completed, on_failed = self._completed_listeners, self._failed_listeners
         for record in records:
@@ -87,7 +63,7 @@ class Processor(Generic[JobT]):
             try:
                 job.read()
                 if on_active:
-                    self._observer.job_started(job)
+                    self._worker.job_started(job)
                 value = function(job)
                 result = NULL if value is None else encode(value, "returnvalue")
             except BaseException as error:
@@ -105,12 +81,12 @@ class Processor(Generic[JobT]):
     async def run_one_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run one job on the event loop."""
         (record,) = records
-        job = self._job_type(record, self._source)
+        job = self._job_type(record, self._worker)
         RUNNING.set(job)
         try:
             job.read()
             if self._active_listeners:
-                self._observer.job_started(job)
+                self._worker.job_started(job)
             value = await self._function(job)
         except (asyncio.CancelledError, GeneratorExit) as error:
             failed: BaseException | None = self._give_back_if_stopped(record, job, error)
@@ -156,11 +132,11 @@ class Processor(Generic[JobT]):
     def _decode_batch(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
         batch = []
         for record in records:
-            job = self._job_type(record, self._source)
+            job = self._job_type(record, self._worker)
             try:
                 job.read()
                 if self._active_listeners:
-                    self._observer.job_started(job)
+                    self._worker.job_started(job)
             except BaseException as error:
                 self._fail(record, job, error)
             else:
@@ -197,7 +173,7 @@ class Processor(Generic[JobT]):
         if job.attempts_started - job.attempts_made <= _RETURNS_AT_ONCE:
             self._submit(record, self._core.give_back)
         else:
-            shown = self._observer.shown_job(record.id, record.queue_name)
+            shown = self._worker.shown_job(record.id, record.queue_name)
             _log.warning(
                 _CANCELLED_AGAIN, shown, _LATER_MS / 1_000, extra={"job_id": record.id, "queue": record.queue_name}
             )
@@ -240,16 +216,16 @@ class Processor(Generic[JobT]):
             return self._core.release, ()
         if is_rate_limit(error):
             return self._core.rate_limited, ()
-        backoff_type, strategy = self._core.needs_strategy(record), self._observer.backoff_strategy
+        backoff_type, strategy = self._core.needs_strategy(record), self._worker.backoff_strategy
         return self._core.fail, (
-            *await decide_retry(job, error, backoff_type, strategy, self._observer.classifiers(record.name)),
+            *await decide_retry(job, error, backoff_type, strategy, self._worker.classifiers(record.name)),
             (job, error),
         )
 
     def _log_dropped(self, record: JobRecord) -> None:
         _log.warning(
             "Job %s ended after the worker's deadline to close: its result is dropped and another worker will run it again",
-            self._observer.shown_job(record.id, record.queue_name),
+            self._worker.shown_job(record.id, record.queue_name),
             extra={"job_id": record.id, "queue": record.queue_name},
         )
 

@@ -15,19 +15,13 @@ from bullrush.values.encoding import JSON
 from bullrush.worker.handlers.signature import is_async
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    class _Worker(Protocol):
-        @property
-        def name(self) -> str: ...
-        @property
-        def id(self) -> str: ...
+    from bullrush.job.source import JobWorker
 
 
 class TracedHandler:
     """Wraps a handler so that each call runs inside a span, on threads and in tasks."""
 
-    def __init__(self, telemetry: Telemetry, worker: _Worker, worker_name: str | None) -> None:
+    def __init__(self, telemetry: Telemetry, worker: JobWorker, worker_name: str | None) -> None:
         self._telemetry = telemetry
         self._worker = worker
         self._attributes: dict[str, Any] = {

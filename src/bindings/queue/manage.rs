@@ -44,10 +44,10 @@ impl CoreQueue {
     }
 
     fn pause(&self) -> Pending {
-        let (roster, endpoint) = (&Core::current().roster, self.endpoint.clone());
+        let roster = &Core::current().roster;
         self.write(move |queue| async move {
             // What a worker of this process fetches before the pause arrives must not start after it.
-            let _held = roster.hold(&endpoint, queue.keys());
+            let _held = roster.hold(queue.link(), queue.keys());
             manage::pause(queue.link(), queue.keys()).await.map(|()| Output::Nothing)
         })
     }

@@ -1,6 +1,7 @@
 //! The producer and getter calls of one queue, a file per family.
 
 mod add;
+mod by_hand;
 mod command;
 mod compiled;
 mod finish;
@@ -30,12 +31,15 @@ use super::output::Output;
 use super::pending::Pending;
 use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
+use super::worker::CoreWorkerOptions;
 use crate::connection::{Endpoint, Retry};
 use crate::error::Result;
 use crate::lock::Mutex;
 use crate::protocol::Keys;
 use crate::queue::{Durable, QueueHandle, QueueOptions, Registration};
 use crate::scripts::hint::Wake;
+use crate::worker::manual::Manual;
+use crate::worker::options::WorkerOptions;
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreQueue {
@@ -49,8 +53,11 @@ pub struct CoreQueue {
     durable: Option<Durable>,
     /// The most bytes of the data that a call gives a job.
     pub(super) payload_limit: Option<usize>,
-    /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
+    /// The options with which jobs are taken and finished by hand.
+    worker: WorkerOptions,
+    /// Locked only while attached to the interpreter, as the next one. A fork happens while attached, too, so no child inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
+    manual: Mutex<Option<OwnedByProcess<Arc<Manual>>>>,
 }
 
 impl CoreQueue {
@@ -120,7 +127,8 @@ impl CoreQueue {
 impl CoreQueue {
     #[new]
     #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
-        timeout_ms=Some(10_000), target=None, fan_out=false, notify=false, durable=None, payload_limit=None))]
+        timeout_ms=Some(10_000), target=None, fan_out=false, notify=false, durable=None, payload_limit=None,
+        worker=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -136,6 +144,7 @@ impl CoreQueue {
         notify: bool,
         durable: Option<&str>,
         payload_limit: Option<usize>,
+        worker: Option<&CoreWorkerOptions>,
     ) -> PyResult<Self> {
         let base = keys(py, prefix, name)?;
         let route = target.filter(|target| !target.get().target.is_empty());
@@ -154,7 +163,9 @@ impl CoreQueue {
                 "aof" => Durable::Disk,
                 _ => Durable::Anywhere,
             }),
+            worker: worker.map(|options| options.0.clone()).unwrap_or_else(WorkerOptions::by_hand),
             handle: Mutex::new(None),
+            manual: Mutex::new(None),
         })
     }
 

@@ -96,7 +96,7 @@ impl CoreWorker {
         let name = client_name(&shared.keys, shared.options.worker_name.as_deref());
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
         let subscriber = core.pool.subscriber(&self.endpoint);
-        core.roster.join(&self.endpoint, &shared);
+        core.roster.join(&link, &shared);
         crate::worker::start(shared, link, blocking, subscriber, limits);
         Ok(())
     }

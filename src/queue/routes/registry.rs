@@ -42,6 +42,8 @@ pub async fn slugs(link: &Link, base: &Keys, lists: &[Listed]) -> Result<Vec<Str
     for (key, entries) in keys.iter().zip(link.pipeline(&reads, Retry::Safe).await?) {
         found.extend(reply::texts(entries.map_err(|error| named(error, key))?)?.into_iter().step_by(2));
     }
+    // Another program has written it: no route has such a name.
+    found.remove("");
     Ok(found.into_iter().collect())
 }
 

@@ -81,6 +81,15 @@ def test_every_key_of_a_queue_is_removed_but_for_those_that_stay_on_purpose(run,
     assert left == {"limiter", "priority", "waiting-children", "ext:migration", "ext:mig", "ext:mirror", "ext:claim"}
 
 
+def test_routes_with_parents_that_wait_stay_registered_and_the_others_go(run, queue, client, pause, dump):
+    pause()
+    client.hset(f"bull:{queue}:ext:routes", mapping={"cap.a+b": "{}", "cap.c+d": "{}"})
+    client.set(f"bull:{queue}:ext:rver", 7)
+    client.zadd(f"bull:{queue}~cap.a+b:waiting-children", {"parent": 1})
+    assert run(SCRIPT, queue, 1000, False) == 0
+    assert dump(queue) == {"ext:routes": {"cap.a+b": "{}"}, "ext:rver": "8"}
+
+
 def test_without_force_active_jobs_stop_it(run, full, client, dump):
     before = dump(full)
     assert run(SCRIPT, full, 1000, False) == -2

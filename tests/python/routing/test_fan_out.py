@@ -1,6 +1,7 @@
 """Calls of a queue that are for its routes as well."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -163,3 +164,18 @@ def test_obliterate_leaves_no_parent_whose_children_are_in_another_route(
     flow(queue, parent, child)
     queue.obliterate(force=True)
     assert redis.keys(f"bull:{queue.name}*") == []
+
+
+def test_a_parent_that_obliterate_leaves_runs_in_a_worker_that_starts_later(
+    queue: Queue, worker: Callable[..., Worker], redis_url: str
+) -> None:
+    target: Any = {"capabilities": ["gpu", "ssd"]}
+    with FlowProducer(url=redis_url) as flows, Queue(f"{queue.name}-other", url=redis_url) as other:
+        child = {"name": "child", "queue_name": other.name}
+        flow: Any = {"name": "parent", "queue_name": queue.name, "opts": {"target": target}, "children": [child]}
+        flows.add(flow)
+        queue.obliterate(force=True)
+        ran: list[str] = []
+        worker(lambda job: ran.append(job.name), profile=target, autorun=True)
+        Worker(other.name, lambda job: None, url=redis_url).run(until="drained")
+        wait_until(lambda: ran == ["parent"])

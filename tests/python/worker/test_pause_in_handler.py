@@ -77,8 +77,11 @@ def test_coroutine_functions_may_pause_as_well(full: Queue, redis_url: str, queu
     asyncio.run(main())
 
 
-def test_all_workers_of_the_process_hold_the_queue(full: Queue, worker: Make, redis_url: str) -> None:
-    """Also one whose URL has another login."""
+@pytest.mark.parametrize(("part", "other"), [("://", "://default:@"), ("127.0.0.1", "localhost")])
+def test_all_workers_of_the_process_hold_the_queue(
+    full: Queue, worker: Make, redis_url: str, part: str, other: str
+) -> None:
+    """Also one whose URL has another login, or another address of the server."""
     began, let_go = threading.Event(), threading.Event()
     starts: list[str] = []
 
@@ -87,7 +90,8 @@ def test_all_workers_of_the_process_hold_the_queue(full: Queue, worker: Make, re
         began.set()
         assert let_go.wait(30)
 
-    with Worker(full.name, slow, url=redis_url.replace("://", "://default:@"), prefetch=50, autorun=True):
+    assert part in redis_url
+    with Worker(full.name, slow, url=redis_url.replace(part, other), prefetch=50, autorun=True):
         assert began.wait(30)
         wait_until(lambda: full.get_active_count() == 51)
         worker(lambda job: full.pause(), autorun=True, prefetch=50)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bullrush.base.operation import operation
 from bullrush.job.calls.dependencies import JobDependencies
+from bullrush.job.fields import JobFields
 
 
-class JobAliases(JobDependencies):
+class JobAliases(JobFields):
     """Each does the same as the call or attribute that its docstring names."""
 
     __slots__ = ()

@@ -55,8 +55,7 @@ class JobChanges(JobFields):
         text = None if row is None else (str(row), self._kept_logs())
         await reply(self._source.core.update_progress(self.id, encoded, text))
         self._change(progress=encoded)
-        if self._source.on_progress is not None:
-            self._source.on_progress(self, progress)
+        self._source.report_progress(self, progress)
 
     @operation
     async def log(self, row: str) -> int:

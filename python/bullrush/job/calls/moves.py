@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
@@ -49,9 +49,27 @@ class AttemptResult(Generic[NextT]):
     next_job: NextT | None = None
 
 
+class Attempt(NamedTuple):
+    """An attempt of a job that ends by hand, in the form that the core takes.
+
+    Attributes:
+        id: the id of the job.
+        token: its lock token.
+        opts: its options as they are stored.
+        made: how many attempts have ended before.
+        stacktrace: its stack traces as they are stored.
+    """
+
+    id: str
+    token: str
+    opts: bytes
+    made: int = 0
+    stacktrace: bytes | None = None
+
+
 def log_warnings(source: Source) -> None:
     """Internal: log what the core says about calls that take jobs."""
-    for text in source.manual.take_warnings():
+    for text in source.core.take_warnings():
         _log.warning("%s", text, extra={"queue": source.name})
 
 
@@ -133,11 +151,8 @@ class JobMoves(JobFields):
             TooLargeError: the result is longer than the worker's ``payload_limit``; nothing was written.
         """
         value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
-        next_record = await reply(
-            self._source.manual.move_to_completed(
-                self.id, await self._token_for_move(token), self.record.opts, value, fetch_next
-            )
-        )
+        attempt = Attempt(self.id, await self._token_for_move(token), self.record.opts)
+        next_record = await reply(self._source.core.move_to_completed(attempt, value, fetch_next))
         self.completed(value, now_ms())
         return self._next_job(next_record)
 
@@ -161,14 +176,12 @@ class JobMoves(JobFields):
         Raises:
             JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
         """
-        source, opts, made = self._source, self.record.opts, self.attempts_made
-        backoff_type, classifiers = source.manual.needs_strategy(opts, made), source.classifiers(self.name)
-        failure = await decide_retry(self, error, backoff_type, source.backoff_strategy, classifiers)
-        retry, reason, stacktrace, next_record = await reply(
-            source.manual.move_to_failed(
-                self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"), *failure, fetch_next
-            )
-        )
+        core, worker, opts, made = self._source.core, self._source.worker, self.record.opts, self.attempts_made
+        strategy = None if worker is None else worker.backoff_strategy
+        classifiers = () if worker is None else worker.classifiers(self.name)
+        failure = await decide_retry(self, error, core.needs_strategy(opts, made), strategy, classifiers)
+        attempt = Attempt(self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"))
+        retry, reason, stacktrace, next_record = await reply(core.move_to_failed(attempt, failure, fetch_next))
         if retry is None:
             self.failed(reason, stacktrace.encode(), now_ms())
             return AttemptResult("failed", next_job=self._next_job(next_record))
@@ -202,7 +215,8 @@ class JobMoves(JobFields):
         If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the
         job.
         """
-        pending = self._source.record_start(self.record)
+        worker = self._source.worker
+        pending = None if worker is None else worker.record_start(self.record)
         if pending is not None:
             await reply(pending)
         return self.lock_token(token)

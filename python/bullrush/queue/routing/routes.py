@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from bullrush._core import CoreQueue
 from bullrush.base.operation import reply
 from bullrush.errors import BullrushError
-from bullrush.job.routes import RoutedHandle
 from bullrush.values.naming import is_queue_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bullrush._core import Pending
-    from bullrush.base.handle import CoreSettings
+    from bullrush.base.handle import CoreSettings, Handle
 
 T = TypeVar("T")
 
@@ -22,29 +21,25 @@ T = TypeVar("T")
 _DEEPEST: Final = 20
 
 
-class QueueRoutes(RoutedHandle):
-    """A queue that speaks for its routes."""
+async def registered(handle: Handle, *, retired: bool = False) -> list[str]:
+    """Return the names of the registered routes of a queue.
 
-    async def _registered(self, *, retired: bool = False) -> list[str]:
-        """Return the names of the registered routes of this queue.
+    Args:
+        handle: the queue.
+        retired: True adds those that have retired, which may have finished jobs.
+    """
+    return [name for name in await reply(handle.core.route_names(retired)) if is_queue_name(name)]
 
-        Args:
-            retired: True adds those that have retired, which may have finished jobs.
-        """
-        return [name for name in await reply(self.core.route_names(retired)) if is_queue_name(name)]
 
-    async def _route_cores(self, *, retired: bool = False) -> list[CoreQueue]:
-        """Return the registered routes; see `_registered`. A call on these goes to all of them at the same time."""
-        return [*(await self._cores_by_route(retired=retired)).values()]
+async def cores_by_route(handle: Handle, *, retired: bool = False) -> dict[str, CoreQueue]:
+    """Return the registered routes by their names; see `registered`. Calls on these go to all of them at the same time."""
+    return {name: core_of(handle, name) for name in await registered(handle, retired=retired)}
 
-    async def _cores_by_route(self, *, retired: bool = False) -> dict[str, CoreQueue]:
-        """Return the registered routes by their names; see `_route_cores`."""
-        return {name: self._core_of(name) for name in await self._registered(retired=retired)}
 
-    def _core_of(self, route: str) -> CoreQueue:
-        """Return a route, or this queue, by its name. No call on it registers a route."""
-        settings: CoreSettings = {**self._core_settings, "skip_metas_update": True}
-        return CoreQueue(self._url, self._prefix, route, **settings)
+def core_of(handle: Handle, name: str) -> CoreQueue:
+    """Return a route of a queue, or the queue itself, by its name. No call on it registers a route."""
+    settings: CoreSettings = {**handle._core_settings, "skip_metas_update": True}
+    return CoreQueue(handle._url, handle.prefix, name, **settings)
 
 
 async def replies(pending: Iterable[Pending[T]]) -> list[T]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from bullrush._core import route_base
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
-from bullrush.queue.routing.routes import QueueRoutes
 from bullrush.routing.target import Target
+
+if TYPE_CHECKING:
+    from bullrush.routing.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,8 @@ class RouteStatus:
         return self.waiting + self.active > 0 and self.workers == 0
 
 
-class QueueRouteStatus(QueueRoutes):
-    """The call that looks into all routes."""
+class QueueRouting(Handle):
+    """The calls about what jobs need and what workers have."""
 
     @operation
     async def route_status(self) -> list[RouteStatus]:
@@ -64,3 +67,15 @@ class QueueRouteStatus(QueueRoutes):
             )
         rows: list[list[Any]] = orjson.loads(await reply(self.core.route_status()))
         return [RouteStatus(*row) for row in rows]
+
+    @operation
+    async def get_profiles(self) -> dict[str, Profile]:
+        """Return the profiles of the live workers of this queue, by the id of the worker (`Worker.id`, for its first run).
+
+        A worker counts while it has renewed its profile in the last 30 s. Workers without a profile are not here. Of a
+        route it is empty: ask its base.
+
+        Redis:
+            One HGETALL and TIME.
+        """
+        return {worker: orjson.loads(entry)["profile"] for worker, entry in await reply(self.core.profiles())}

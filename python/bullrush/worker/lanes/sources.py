@@ -2,68 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from bullrush.job.handle import JobHandle
 from bullrush.job.job import JobCalls, JobT
-from bullrush.job.source import BackoffStrategy, ProgressListener, Source
-from bullrush.retries import Classifier
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreWorkerOptions, JobRecord, Pending
-    from bullrush.base.handle import CoreSettings
-    from bullrush.job.record import Record
+    from bullrush._core import CoreQueue, JobRecord
+    from bullrush.job.source import JobWorker, Source
 
 
-class LaneWorker(Source, Protocol):
-    """What a lane needs from its worker."""
-
-    _core_settings: CoreSettings
-
-    def _core_options(self) -> CoreWorkerOptions: ...
-
-
-class LaneHandle(JobHandle):
+class LaneQueue:
     """One further queue of a worker. All but its name and its calls is the worker's."""
 
-    def __init__(self, name: str, url: str, worker: LaneWorker) -> None:
-        limit = worker._core_settings["payload_limit"]
-        super().__init__(name, url, worker.prefix, options={"allow_legacy": True, "payload_limit": limit})
-        self._worker = worker
+    def __init__(self, name: str, worker: JobWorker, core_of: Callable[[str], CoreQueue]) -> None:
+        self.name, self.prefix, self.worker = name, worker.prefix, worker
+        self._core_of = core_of
 
-    @property
-    def backoff_strategy(self) -> BackoffStrategy | None:
-        """Internal: the custom backoff strategy of the worker."""
-        return self._worker.backoff_strategy
+    @cached_property
+    def core(self) -> CoreQueue:
+        """The compiled side of the queue."""
+        return self._core_of(self.name)
 
-    def classifiers(self, name: str) -> Sequence[Classifier]:
-        """Internal: return what the worker asks about the exceptions of jobs of this name."""
-        return self._worker.classifiers(name)
-
-    @property
-    def on_progress(self) -> ProgressListener | None:
-        """Internal: called by the jobs that report progress; None if the worker has no listeners."""
-        return self._worker.on_progress
-
-    def record_start(self, record: Record) -> Pending[None] | None:
-        """Internal: write the start of a job that was claimed ahead; see `WorkerCalls.record_start`."""
-        return self._worker.record_start(record)
+    def report_progress(self, job: Any, progress: Any) -> None:
+        """Call the worker's listeners of ``progress``."""
+        self.worker.report_progress(job, progress)
 
     def emit(self, event: str, *arguments: object) -> bool:
-        """Internal: call the listeners of the worker."""
-        return self._worker.emit(event, *arguments)
-
-    def _core_options(self) -> CoreWorkerOptions:
-        return self._worker._core_options()
+        """Call the listeners of the worker."""
+        return self.worker.emit(event, *arguments)
 
 
 class LaneSources:
     """The sources of the jobs of a worker, by queue."""
 
-    def __init__(self, url: str, worker: LaneWorker) -> None:
-        self._url = url
-        self._worker = worker
+    def __init__(self, worker: JobWorker, core_of: Callable[[str], CoreQueue]) -> None:
+        self._worker, self._core_of = worker, core_of
         self._by_queue: dict[str, Source] = {worker.name: worker}
 
     def of(self, record: JobRecord) -> Source:
@@ -72,7 +47,7 @@ class LaneSources:
         source = self._by_queue.get(name)
         if source is None:
             # Two threads may both make one: they are equal.
-            source = self._by_queue[name] = LaneHandle(name, self._url, self._worker)
+            source = self._by_queue[name] = LaneQueue(name, self._worker, self._core_of)
         return source
 
     def of_running(self, job: JobCalls) -> Source | None:

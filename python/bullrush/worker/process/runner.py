@@ -132,8 +132,7 @@ class HandlerProcess:
         for job in jobs:
             if (job.id, job.token) == (job_id, token):
                 job.apply_changes(changes)
-                if self._source.on_progress is not None:
-                    self._source.on_progress(job, progress)
+                self._source.report_progress(job, progress)
 
     def _receive(self) -> Any:
         """Return the next message.

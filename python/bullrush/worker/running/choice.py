@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bullrush.job.job import AsyncJob, Job, JobT
-from bullrush.job.source import Source
+from bullrush.job.source import JobWorker, Source
 from bullrush.worker.handlers.given import Handlers
-from bullrush.worker.processor import Observer, Processor
+from bullrush.worker.processor import Processor
 from bullrush.worker.running.loops import LoopRunner, LoopThreadRunner
 from bullrush.worker.running.plain_calls import PlainCalls
 from bullrush.worker.running.runner import Runner
@@ -22,32 +22,36 @@ if TYPE_CHECKING:
     _JobType: TypeAlias = Callable[[JobRecord, Source], JobT]
 
 
-class _Worker(Observer, Source, Protocol):
-    """What a runner needs from its worker."""
-
-    @property
-    def settings(self) -> WorkerSettings: ...
-    @property
-    def sources(self) -> LaneSources | None: ...
-    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
-
-
 def new_runner(
-    worker: _Worker,
-    url: str,
+    worker: JobWorker,
     core: CoreWorker,
     handlers: Handlers,
+    settings: WorkerSettings,
+    *,
+    url: str,
     slots: int,
+    sources: LaneSources | None,
+    traced: Callable[[Callable[..., Any]], Callable[..., Any]],
     on_loop: type[LoopRunner],
 ) -> Runner:
-    """Return the runner for a run of a worker."""
-    settings = worker.settings
-    batched, size, name = settings.batch_handler is not None, settings.batch_size, f"bullrush-{worker.name}"
+    """Return the runner for a run of a worker.
 
-    plain_job, async_job = _job_types(worker.sources)
+    Args:
+        worker: the worker.
+        core: the compiled side of the run.
+        handlers: its handlers.
+        settings: its options.
+        url: the URL of Redis, for handlers in other processes.
+        slots: how many jobs, or batches, run at the same time.
+        sources: where its jobs come from; None if all come from its own queue.
+        traced: returns a handler with a span around each call.
+        on_loop: the runner for coroutine functions.
+    """
+    batched, size, name = settings.batch_handler is not None, settings.batch_size, f"bullrush-{worker.name}"
+    plain_job, async_job = _job_types(sources)
 
     def on_threads(function: Callable[..., Any]) -> Any:
-        calls: Processor[Job] = Processor(core, function, plain_job, worker, worker)
+        calls: Processor[Job] = Processor(core, function, plain_job, worker)
         return calls.run_batch if batched else calls.run_each
 
     if settings.isolation == "process":
@@ -59,11 +63,11 @@ def new_runner(
         run: Callable[..., Any] = children.run_many if batched else children.run_one
         if handlers.dispatch is not None:
             run = handlers.dispatch.with_all(children.run_one)
-        return ProcessRunner(core, on_threads(worker.traced(run)), slots, size, name, children)
+        return ProcessRunner(core, on_threads(traced(run)), slots, size, name, children)
     if handlers.coroutine is None:
         assert handlers.plain is not None
         return ThreadRunner(core, on_threads(handlers.plain), slots, size, name)
-    tasks: Processor[AsyncJob] = Processor(core, handlers.coroutine, async_job, worker, worker)
+    tasks: Processor[AsyncJob] = Processor(core, handlers.coroutine, async_job, worker)
     runner = on_loop(core, tasks.run_batch_async if batched else tasks.run_one_async, slots, size)
     if handlers.plain is not None:
         runner.plain = PlainCalls(core, on_threads(handlers.plain), slots, name)

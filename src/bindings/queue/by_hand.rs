@@ -8,35 +8,24 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::sync::watch;
 
-use super::endpoint::{client_name, endpoint, keys};
-use super::output::Output;
-use super::pending::Pending;
-use super::runtime::{Core, OwnedByProcess};
-use super::worker::CoreWorkerOptions;
-use crate::connection::{BlockingLink, Endpoint};
-use crate::error::{Error, Result};
-use crate::lock::Mutex;
-use crate::protocol::{JobOptions, Keys};
+use super::super::endpoint::client_name;
+use super::super::output::Output;
+use super::super::pending::Pending;
+use super::super::runtime::{Core, OwnedByProcess};
+use super::CoreQueue;
+use crate::connection::BlockingLink;
+use crate::error::Error;
+use crate::protocol::JobOptions;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::worker::custom_backoff;
-use crate::worker::manual::{Attempt, FailedAttempt, Manual};
-use crate::worker::options::WorkerOptions;
-use crate::worker::outcome::Failure;
+use crate::worker::manual::{FailedAttempt, Manual};
+use crate::worker::{manual, outcome};
 
 /// How long a call waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-#[pyclass(frozen, module = "bullrush._core")]
-pub struct ManualWork {
-    endpoint: Arc<Endpoint>,
-    keys: Keys,
-    options: WorkerOptions,
-    /// Locked only while attached to the interpreter. A fork happens while attached, too, so no child inherits it locked.
-    manual: Mutex<Option<OwnedByProcess<Arc<Manual>>>>,
-}
-
-impl ManualWork {
-    /// The `Manual` of this process; a forked child makes its own.
+impl CoreQueue {
+    /// What takes and finishes jobs in this process; a forked child makes its own.
     fn manual(&self) -> Arc<Manual> {
         let mut slot = self.manual.lock();
         if let Some(manual) = slot.as_ref().and_then(OwnedByProcess::get) {
@@ -45,21 +34,52 @@ impl ManualWork {
         let core = Core::current();
         let _runtime = core.enter();
         let link = core.pool.command(&self.endpoint).with_connect_timeout(Some(CONNECT_TIMEOUT));
-        let allow_legacy = self.options.allow_legacy;
+        let allow_legacy = self.worker.allow_legacy;
         let options = QueueOptions { skip_metas_update: true, allow_legacy, ..QueueOptions::default() };
         let queue = QueueHandle::new(link.clone(), link, self.keys.clone(), options);
-        let name = client_name(&self.keys, self.options.worker_name.as_deref());
+        let name = client_name(&self.keys, self.worker.worker_name.as_deref());
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
-        let manual = Arc::new(Manual::new(queue, blocking, self.options.clone()));
+        let manual = Arc::new(Manual::new(queue, blocking, self.worker.clone()));
         *slot = Some(OwnedByProcess::new(manual.clone()));
         manual
     }
+
+    /// The same, if a call of this process has needed it.
+    fn used_manual(&self) -> Option<Arc<Manual>> {
+        self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned()
+    }
+}
+
+/// An attempt of a job by hand.
+#[derive(FromPyObject)]
+struct Attempt<'py> {
+    id: String,
+    token: String,
+    opts: Bound<'py, PyBytes>,
+    made: i64,
+    stacktrace: Option<Vec<u8>>,
+}
+
+impl From<Attempt<'_>> for manual::Attempt {
+    fn from(attempt: Attempt<'_>) -> Self {
+        let Attempt { id, token, opts, made, stacktrace } = attempt;
+        Self { id, token: token.into(), options: JobOptions::parse(opts.as_bytes()), made, stacktrace }
+    }
+}
+
+/// Why an attempt failed, as Python describes its exception.
+#[derive(FromPyObject)]
+struct Failure {
+    reason: String,
+    stack: String,
+    retry: bool,
+    delay: Option<i64>,
 }
 
 /// Start a call that may return a job. If its caller has gone, the job goes back to the queue.
 fn returning_job<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
 where
-    F: Future<Output = Result<Output>> + Send + 'static,
+    F: Future<Output = crate::error::Result<Output>> + Send + 'static,
 {
     Pending::start_recallable(begin, move |reply| {
         let Ok(Output::Held(Some(job)) | Output::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };
@@ -69,18 +89,8 @@ where
     })
 }
 
-fn attempt(id: String, token: &str, opts: &[u8], made: i64, stacktrace: Option<Vec<u8>>) -> Attempt {
-    Attempt { id, token: token.into(), options: JobOptions::parse(opts), made, stacktrace }
-}
-
 #[pymethods]
-impl ManualWork {
-    #[new]
-    fn new(py: Python<'_>, url: &str, prefix: &str, name: &str, options: &CoreWorkerOptions) -> PyResult<Self> {
-        let keys = keys(py, prefix, name)?;
-        Ok(Self { endpoint: endpoint(py, url, &keys)?, keys, options: options.0.clone(), manual: Mutex::new(None) })
-    }
-
+impl CoreQueue {
     fn get_next_job(&self, token: &str, block: bool) -> Pending {
         let (manual, token) = (self.manual(), Arc::from(token));
         returning_job(manual.clone(), |given_up| async move {
@@ -88,18 +98,9 @@ impl ManualWork {
         })
     }
 
-    #[pyo3(signature = (id, token, opts, value, fetch_next))]
-    fn move_to_completed(
-        &self,
-        id: String,
-        token: &str,
-        opts: &Bound<'_, PyBytes>,
-        value: &Bound<'_, PyBytes>,
-        fetch_next: bool,
-    ) -> Pending {
-        let manual = self.manual();
-        let (attempt, value) = (attempt(id, token, opts.as_bytes(), 0, None), value.as_bytes().to_vec());
-        let too_large = self.options.payload_limit.and_then(|limit| limit.result_error(value.len()));
+    fn move_to_completed(&self, attempt: Attempt<'_>, value: &Bound<'_, PyBytes>, fetch_next: bool) -> Pending {
+        let (manual, attempt, value) = (self.manual(), attempt.into(), value.as_bytes().to_vec());
+        let too_large = self.worker.payload_limit.and_then(|limit| limit.result_error(value.len()));
         returning_job(manual.clone(), |_| async move {
             if let Some(reason) = too_large {
                 return Err(Error::TooLarge(reason));
@@ -108,24 +109,10 @@ impl ManualWork {
         })
     }
 
-    #[pyo3(signature = (id, token, opts, made, stacktrace, reason, stack, retry, delay, fetch_next))]
-    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
-    fn move_to_failed(
-        &self,
-        id: String,
-        token: &str,
-        opts: &Bound<'_, PyBytes>,
-        made: i64,
-        stacktrace: Option<Vec<u8>>,
-        reason: String,
-        stack: String,
-        retry: bool,
-        delay: Option<i64>,
-        fetch_next: bool,
-    ) -> Pending {
-        let manual = self.manual();
-        let attempt = attempt(id, token, opts.as_bytes(), made, stacktrace);
-        let failure = Failure { reason, stack, retry, delay };
+    fn move_to_failed(&self, attempt: Attempt<'_>, failure: Failure, fetch_next: bool) -> Pending {
+        let (manual, attempt) = (self.manual(), attempt.into());
+        let Failure { reason, stack, retry, delay } = failure;
+        let failure = outcome::Failure { reason, stack, retry, delay };
         returning_job(manual.clone(), |_| async move {
             Ok(Output::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
         })
@@ -137,7 +124,7 @@ impl ManualWork {
     }
 
     fn take_warnings(&self) -> Vec<String> {
-        self.manual().take_warnings()
+        self.used_manual().map(|manual| manual.take_warnings()).unwrap_or_default()
     }
 
     fn extend_job_locks(&self) -> Pending {
@@ -150,19 +137,19 @@ impl ManualWork {
         Pending::start(async move { Ok(Output::Texts(manual.move_stalled_jobs_to_wait().await?)) })
     }
 
-    fn register(&self) -> Pending {
+    fn connect_worker(&self) -> Pending {
         let manual = self.manual();
         Pending::start(async move { manual.connect().await.map(|()| Output::Nothing) })
     }
 
-    fn unregister(&self) {
-        if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned() {
+    fn disconnect_worker(&self) {
+        if let Some(manual) = self.used_manual() {
             Core::current().spawn(async move { manual.disconnect().await });
         }
     }
 
-    fn close(&self) {
-        if let Some(manual) = self.manual.lock().as_ref().and_then(OwnedByProcess::get).cloned() {
+    fn end_waits(&self) {
+        if let Some(manual) = self.used_manual() {
             Core::current().spawn(async move { manual.close().await });
         }
     }
