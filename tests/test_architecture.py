@@ -1,5 +1,6 @@
 """The rules of docs/architecture.md, checked by machine: what may import what, how things are named, how long a file may be."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -165,6 +166,35 @@ def test_python_sends_no_redis_command() -> None:
     naming = [path for path in commands_of_sources() if path.endswith(".py")]
     sending = [shown(path) for path in files("python") if re.search(r"\.commands\(", path.read_text())]
     assert [path for path in {*naming, *sending} if not path.startswith(own)] == []
+
+
+def test_classes_are_flat() -> None:
+    """A family of calls stands on the base of its noun, and none on another."""
+    import bullrush.aio
+    import bullrush.tasks
+
+    def depth(kind: type) -> int:
+        return 0 if kind.__module__.partition(".")[0] != "bullrush" else 1 + max(map(depth, kind.__bases__), default=0)
+
+    public = {
+        f"{module.__name__}.{name}": found
+        for module in (bullrush, bullrush.aio, bullrush.tasks)
+        for name in module.__all__
+        if isinstance(found := getattr(module, name), type)
+    }
+    assert len(public) > 30
+    assert {name: depth(found) for name, found in public.items() if depth(found) > 5} == {}
+    assert [shown(path) for path in files("python") if "Internal:" in path.read_text()] == []
+
+
+def test_functions_have_at_most_five_positional_parameters() -> None:
+    long = []
+    for path in files("python"):
+        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = [one.arg for one in (*node.args.posonlyargs, *node.args.args) if one.arg not in {"self", "cls"}]
+                long += [f"{shown(path)}::{node.name}"] if len(names) > 5 else []
+    assert long == []
 
 
 def test_upper_floors_do_not_reach_around_queue_worker_and_job() -> None:

@@ -71,7 +71,7 @@ def test_every_argument_has_a_description(package: Object) -> None:
     ("call", "option", "words"),
     [
         ("queue.adding.QueueAdding.add", "attempts", "how often the job may run"),
-        ("worker.calls.WorkerCalls.__init__", "lock_duration", "how long a job's lock lasts"),
+        ("worker.base.WorkerBase.__init__", "lock_duration", "how long a job's lock lasts"),
         ("worker.worker.Worker.__init__", "lock_duration", "how long a job's lock lasts"),
         ("tasks.task.Task.using", "attempts", "how often the job may run"),
         ("tasks.options.TaskOptions.__init__", "attempts", "how often the job may run"),
@@ -102,5 +102,5 @@ def test_a_default_that_is_a_constant_is_shown_with_its_value(package: Object) -
 
 
 def test_what_programs_do_not_make_shows_no_constructor(package: Object) -> None:
-    assert "__init__" not in package["job.attributes.JobAttributes"].members
+    assert "__init__" not in package["job.fields.JobFields"].members
     assert "__init__" not in package["events.event.Event"].members

@@ -57,7 +57,7 @@ mod _core {
     #[pymodule_export]
     use super::watch::ConnectionWatch;
     #[pymodule_export]
-    use super::worker::{CoreWorker, CoreWorkerOptions};
+    use super::worker::{CoreWorker, CoreWorkerOptions, PyWorkerEvent};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -52,7 +52,7 @@ pub async fn look(state: &WorkerState, link: &Link) -> bool {
     let Ok(missing) = missing_rights(link, &state.keys, needed).await else { return state.has_missing_rights() };
     let before = std::mem::replace(&mut *state.missing_rights.lock(), missing.clone());
     if missing != before {
-        state.emit(Event::Rights { missing: missing.join(" ") });
+        state.emit(Event::Rights { missing: missing.clone() });
     }
     !missing.is_empty()
 }

@@ -31,7 +31,7 @@ class ManualSide(QueueSide):
 
     def _held(self, id: str, options: dict[str, Any]) -> Job:
         """Return the job from Redis, bound to a worker; for a missing job a placeholder, to see the refusal."""
-        return Job(self._job(id).record, self._worker(options))
+        return Job(self._job(id)._record, self._worker(options))
 
     # workers
     def fetch(self, token: str, **worker: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 import bullrush.aio
 from bullrush import LegacyQueue, Queue, Worker
+from bullrush.legacy.migrating.movers import source_at
 from tests.waiting import wait_until
 
 from .bull_queue import every_bull, newest_bull
@@ -85,7 +86,7 @@ def test_no_job_runs_twice_and_none_is_lost_while_a_worker_of_bull_works_too(req
 def test_jobs_that_a_killed_bridge_had_claimed_move_at_once_and_once(bull, old, elsewhere, redis, queue_name):
     old.bridge(elsewhere, max_seconds=0.01)
     ids = [bull.call("add", queue=queue_name, data={"n": n}) for n in range(4)]
-    at, source = f"bull:{queue_name}:", old._source_at(elsewhere)
+    at, source = f"bull:{queue_name}:", source_at(old, elsewhere)
     # The bridge was killed after it had claimed all, and added the first two.
     mover = [[place, id, f"1-{int(id):x}-run", 30_000] for place, id in zip(["wait"] * 4, ids, strict=True)]
     old.core.legacy_calls("claim_job", mover).wait()

@@ -13,7 +13,7 @@ import pytest
 
 from bullrush import FlowProducer, Job, Queue, Tasks, Worker, aio
 from bullrush.errors import ConnectionLostError, DataError, InvalidOptionError, QueueNameError
-from bullrush.job.attributes import JobAttributes
+from bullrush.job.fields import JobFields
 
 
 class Model:
@@ -59,7 +59,7 @@ def test_a_camel_case_attribute_leads_to_the_snake_case_one(owner: type, name: s
 
 def test_a_camel_case_attribute_of_a_job_leads_to_the_snake_case_one(queue_name: str, redis_url: str) -> None:
     job = Queue(queue_name, url=redis_url).add("x")
-    assert isinstance(job, JobAttributes)
+    assert isinstance(job, JobFields)
     with pytest.raises(AttributeError, match="'Job' object has no attribute 'attemptsMade'.*use 'attempts_made'"):
         job.attemptsMade  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'payload'$"):

@@ -1,7 +1,7 @@
 """The worker engine, and the options that it obeys."""
 
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from .jobs import JobRecord
 from .pending import Pending
@@ -38,13 +38,52 @@ class CoreWorkerOptions:
         of the URL must be allowed to run; a worker reports what is missing.
         """
 
-#: One event of a worker: (kind, record or None, text, numbers, stack traces (JSON), ``details``, class of an error that the core made).
-#: Kinds: "completed" (text = returnvalue JSON, numbers = finished on, 0), "failed" (for good; text = reason, numbers = finished on, 0),
-#: "retried" (numbers = delay, time of the next run), "refused" (will fail without being run), "route_unmatched" (text = the route,
-#: numbers = waiting jobs, age of the oldest), "rights" (text = missing rights, see `missing_rights`), "notice" and "warning" (text for the log), "scheduler_repaired" (text = id), "stalled" (text = queue, a colon, id), "lock_lost" (text = token, a space, id), "drained",
-#: "error" (text), "ready" (once per run), "cancelled" (text = token, a space, id), "reconnecting" (text), "connected" (again), "dropped"
-#: (text = how many events nobody took), "evicts" (text = policy), "checks_skipped" (text = percent), "closed".
-WorkerEvent: TypeAlias = tuple[str, JobRecord | None, str, tuple[int, int], bytes | None, object, str | None]
+@final
+class WorkerEvent:
+    """One event of a worker. What an event does not have is empty.
+
+    Attributes:
+        kind: ``completed`` (text: the result, JSON; finished_on), ``failed`` (for good; text: the reason; finished_on,
+            stacktrace), ``retried`` (text, stacktrace, delay, next_run_at), ``refused`` (fails without being run): all with
+            record, details and error_class. ``stalled`` (id, queue), ``cancelled`` and ``lock_lost`` (id, token),
+            ``scheduler_repaired`` (id), ``route_unmatched`` (queue: the route; count: its jobs; age of the oldest, ms),
+            ``rights`` (rights: those that are missing), ``notice``, ``warning`` and ``error`` (text), ``reconnecting``
+            (text, code), ``connected`` (again), ``evicts`` (text: the policy), ``checks_skipped`` (count: percent),
+            ``dropped`` (count: events that nobody took), ``ready`` (once per run), ``drained``, ``closed``.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def record(self) -> JobRecord | None: ...
+    @property
+    def details(self) -> Any: ...
+    @property
+    def error_class(self) -> str | None: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+    @property
+    def queue(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def stacktrace(self) -> bytes: ...
+    @property
+    def finished_on(self) -> int: ...
+    @property
+    def delay(self) -> int: ...
+    @property
+    def next_run_at(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def age(self) -> int: ...
+    @property
+    def rights(self) -> list[str]: ...
 
 @final
 class CoreWorker:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from bullrush.base.closing import AsyncContext
-from bullrush.legacy.queue import LegacyCalls
+from bullrush.legacy.adding import LegacyAdding
+from bullrush.legacy.bridging.calls import LegacyBridging
+from bullrush.legacy.migrating.calls import LegacyMigrating
+from bullrush.legacy.reading import LegacyReading
 
 
-class LegacyQueue(AsyncContext, LegacyCalls):
+class LegacyQueue(AsyncContext, LegacyAdding, LegacyReading, LegacyMigrating, LegacyBridging):
     """A queue of Bull for asyncio: `bullrush.LegacyQueue` with its calls awaited."""

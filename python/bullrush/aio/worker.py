@@ -22,8 +22,10 @@ from bullrush.job.context import RUNNING
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.worker.calls import HORIZON, Until, WorkerCalls
+from bullrush.worker.calls import HORIZON, RunCalls, Until
 from bullrush.worker.handlers.signature import is_async
+from bullrush.worker.manual import ManualCalls
+from bullrush.worker.monitoring.calls import MonitorCalls
 from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.routes import HandlerSource
 from bullrush.worker.running.loops import LoopRunner
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("bullrush")
 
 
-class Worker(AsyncContext, WorkerCalls[Job]):
+class Worker(AsyncContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]):
     """A worker for asyncio: `bullrush.Worker` with its calls awaited.
 
     Coroutine functions run as tasks of the loop that awaits `run`, plain functions on threads. Listeners are called on
@@ -125,7 +127,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
         """
         function = self._handler(job)
         value, error = None, None
-        handler_job = job.as_type(Job if is_async(function) else BlockingJob)
+        handler_job = job._as_type(Job if is_async(function) else BlockingJob)
         running = RUNNING.set(handler_job)
         try:
             self._prepare_to_run(job)
@@ -137,7 +139,7 @@ class Worker(AsyncContext, WorkerCalls[Job]):
             error = raised
         finally:
             RUNNING.reset(running)
-        job.copy_changes(handler_job)
+        job._copy_changes(handler_job)
         return await self._finish_job(job, token, value, error, fetch_next)
 
 

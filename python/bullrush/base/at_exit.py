@@ -12,7 +12,7 @@ from typing import Final, Protocol
 class Closable(Protocol):
     """An object with a background thread."""
 
-    def close_at_exit(self) -> None:
+    def _close_at_exit(self) -> None:
         """Make the thread end soon; do not wait for it."""
 
 
@@ -37,7 +37,7 @@ def forget_at_exit(closable: Closable) -> None:
 
 def _close_all() -> None:
     for closable in list(_open):
-        closable.close_at_exit()
+        closable._close_at_exit()
 
 
 before_joining_threads(_close_all)

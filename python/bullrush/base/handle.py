@@ -93,10 +93,11 @@ class Handle(Connected):
         return self._job_type(record, self)
 
     @property
-    def worker(self) -> None:
-        """None: no worker runs the jobs that come from here."""
+    def _job_worker(self) -> Any:
+        """The worker that runs the jobs which come from here: none."""
+        return None
 
-    def report_progress(self, job: Any, progress: object) -> None:
+    def _report_progress(self, job: Any, progress: object) -> None:
         """Emit ``progress`` for a job that came from here."""
         self.emit("progress", job, progress)
 
@@ -130,7 +131,7 @@ class Handle(Connected):
 
     @property
     def core(self) -> CoreQueue:
-        """Internal: the compiled side of the queue.
+        """The compiled side of the queue, for the parts of bullrush that stand on it.
 
         Raises:
             ClosedError: the handle was closed.

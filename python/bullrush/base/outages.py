@@ -60,10 +60,10 @@ class ReportsOutages(Connected):
 
     def _shut_down(self) -> None:
         super()._shut_down()
-        self.close_at_exit()
+        self._close_at_exit()
         forget_at_exit(self)
 
-    def close_at_exit(self) -> None:
-        """Internal: let the background thread end."""
+    def _close_at_exit(self) -> None:
+        """Let the background thread end."""
         if self._watch is not None:
             self._watch[1].close()

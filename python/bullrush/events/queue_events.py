@@ -117,15 +117,15 @@ class QueueEventsCalls(Handle):
             LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
         await reply(self.core.prepare())
-        await reply(self.following(_READY_MS))
+        await reply(self._following(_READY_MS))
         self._autostart()
 
-    def following(self, timeout_ms: int) -> Pending[None]:
-        """Internal: wait until the reader has its position in the stream: later events are not missed."""
+    def _following(self, timeout_ms: int) -> Pending[None]:
+        """Wait until the reader has its position in the stream: later events are not missed."""
         return self._events_core().ready(timeout_ms)
 
-    def outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
-        """Internal: start to wait for the last event of a job; with ``late``, also look among the last events.
+    def _outcome(self, job_id: str, timeout_ms: int, *, late: bool = False) -> Pending[tuple[str, str] | None]:
+        """Start to wait for the last event of a job; with ``late``, also look among the last events.
 
         For `Job.wait_until_finished`.
         """
@@ -190,8 +190,8 @@ class QueueEventsCalls(Handle):
             if self._reader is not None:
                 self._reader[1].close()
 
-    def close_at_exit(self) -> None:
-        """Internal: let the background thread end."""
+    def _close_at_exit(self) -> None:
+        """Let the background thread end."""
         self._shut_down()
 
 

@@ -18,9 +18,9 @@ class FlowQueue:
     name: str
     is_route: bool
     checked: bool = False
-    worker: None = None
+    _job_worker: None = None
 
-    def report_progress(self, job: Any, progress: object) -> None:
+    def _report_progress(self, job: Any, progress: object) -> None:
         """Do nothing: it has no listeners."""
 
     def emit(self, event: str, *arguments: object) -> bool:  # noqa: ARG002

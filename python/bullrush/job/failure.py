@@ -125,7 +125,7 @@ async def _decide_retry(
     strategy: BackoffStrategy | None,
     classifiers: Sequence[Classifier],
 ) -> Failure:
-    failure = describe(error, retry=not job.discarded and not is_named(error, "UnrecoverableError"))
+    failure = describe(error, retry=not job._discarded and not is_named(error, "UnrecoverableError"))
     if not failure.retry:
         return failure
     verdict = (
@@ -149,7 +149,7 @@ async def _decide_retry(
         delay = _plain_delay(job)
         raised = _class_name(type(broken))
         _log.error("The backoff strategy raised %s for job %s, which is retried after %d ms", raised, job.id, delay)
-        job.report_error(broken)
+        job._report_error(broken)
     return failure._replace(delay=delay)
 
 
@@ -159,7 +159,7 @@ def _said_by_handler(job: JobFields, error: BaseException) -> Verdict:
         return Retry(error.delay)  # type: ignore[attr-defined]
     except BaseException as broken:
         _log.error("The delay of a TransientError of job %s is not valid: its backoff applies", job.id)
-        job.report_error(broken)
+        job._report_error(broken)
         return RETRY
 
 
@@ -179,7 +179,7 @@ def _asked(job: JobFields, error: BaseException, classifiers: Sequence[Classifie
         except BaseException as broken:
             raised = _class_name(type(broken))
             _log.error("classify raised %s for job %s, whose own options decide instead", raised, job.id)
-            job.report_error(broken)
+            job._report_error(broken)
     return None
 
 

@@ -38,10 +38,10 @@ class Source(Protocol):
         """The compiled side of the queue."""
 
     @property
-    def worker(self) -> JobWorker | None:
+    def _job_worker(self) -> JobWorker | None:
         """The worker that runs the job; None for a job that a program has added or read."""
 
-    def report_progress(self, job: Any, progress: Any) -> None:
+    def _report_progress(self, job: Any, progress: Any) -> None:
         """Call the listeners of ``progress``."""
 
     def emit(self, event: str, *arguments: object) -> bool:
@@ -56,20 +56,20 @@ class JobWorker(Source, Protocol):
         """Its id, with which the lock tokens of its jobs begin."""
 
     @property
-    def backoff_strategy(self) -> BackoffStrategy | None:
+    def _backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy, if there is one."""
 
-    def classifiers(self, name: str) -> Sequence[Classifier]:
+    def _classifiers(self, name: str) -> Sequence[Classifier]:
         """Return what is asked about the exceptions of jobs of this name."""
 
-    def record_start(self, record: Record) -> Pending[None] | None:
+    def _record_start(self, record: Record) -> Pending[None] | None:
         """Write the start of a prefetched job to Redis; None if that is not needed."""
 
-    def listeners_of(self, event: str) -> Sized:
+    def _listeners_of(self, event: str) -> Sized:
         """Return a collection that is not empty while an event has listeners."""
 
-    def job_started(self, job: Any) -> None:
+    def _job_started(self, job: Any) -> None:
         """Emit ``active`` for a job whose handler starts now."""
 
-    def shown_job(self, job_id: str, queue: str | None) -> str:
+    def _shown_job(self, job_id: str, queue: str | None) -> str:
         """Name a job in a text."""

@@ -9,9 +9,10 @@ from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
 from bullrush.errors import from_code
 from bullrush.job.options import BackoffOptions, KeepOptions
+from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.new_job import new_job
-from bullrush.legacy.reading import LegacyReading
+from bullrush.legacy.reading import read_jobs
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_given_id
@@ -23,7 +24,7 @@ _REFUSALS = {
 }
 
 
-class LegacyAdding(LegacyReading):
+class LegacyAdding(LegacyBase):
     """The calls that add jobs, and retry them."""
 
     @cached_property
@@ -96,7 +97,7 @@ class LegacyAdding(LegacyReading):
         script = f"add_{min(layout, '3')}"
         [[id, added]] = await reply(self.core.legacy_calls(script, [job.arguments(layout, self._token)]))
         new = LegacyJob(id.decode(), job.fields(layout))
-        return new if added else (await self._read_jobs([new.id]))[0] or new
+        return new if added else (await read_jobs(self, [new.id]))[0] or new
 
     @operation
     async def retry(self, job_id: str) -> None:
@@ -116,7 +117,7 @@ class LegacyAdding(LegacyReading):
             OutcomeUnknownError: the connection broke; the job was moved or not.
         """
         layout = await self._require_layout()
-        [job] = await self._read_jobs([check_given_id(job_id)])
+        [job] = await read_jobs(self, [check_given_id(job_id)])
         lifo = int(job is not None and job.lifo)
         [code] = await reply(self.core.legacy_calls("retry", [[job_id, lifo, layout, now_ms(), self._token]]))
         if code < 0:

@@ -1,4 +1,4 @@
-"""Which Bull a queue belongs to."""
+"""A queue of Bull, and which Bull it belongs to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Final, Literal, TypeAlias, get_args
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, LegacyQueueError
+from bullrush.values import checks
+from bullrush.values.checks import Duration
+
+_DEFAULT_TIMEOUT: Final = 10_000
 
 #: A major version of Bull. 3 and 4 store the same.
 Layout: TypeAlias = Literal["1", "2", "3", "4"]
@@ -35,13 +39,39 @@ def check_flavor(flavor: object) -> Flavor:
     raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
 
 
-class LegacyFlavor(Handle):
-    """The version of Bull that a queue belongs to: given, or found out."""
+class LegacyBase(Handle):
+    """A queue of Bull, and the version of Bull that it belongs to: given, or found out."""
 
-    _given_flavor: Flavor = "auto"
     #: What was found out; a queue does not change its version.
     _layout: Layout | None = None
     _checked = False
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        url: str | None = None,
+        prefix: str = "bull",
+        flavor: Flavor | int = "auto",
+        timeout: Duration | None = _DEFAULT_TIMEOUT,
+    ) -> None:
+        """Make a handle of a queue of Bull. It connects at the first call, and writes nothing by itself.
+
+        Args:
+            name: the queue's name.
+            url: the URL of Redis, as for `Queue`.
+            prefix: the prefix of all keys, ``bull`` by default.
+            flavor: the major version of Bull, "1" to "4" (or a number); ``auto`` finds it out by the keys and some jobs.
+            timeout: ms that a round trip may take, connecting included. None is no limit.
+
+        Raises:
+            QueueNameError: the name is empty, or has a colon or control characters.
+            InvalidOptionError: an argument has an invalid value.
+        """
+        self._given_flavor = check_flavor(flavor)
+        options = {"url": url, "prefix": prefix, "flavor": flavor, "timeout": timeout, "allow_legacy": True}
+        timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
+        super().__init__(name, url, prefix, options=options, timeout_ms=timeout_ms)
 
     @operation
     async def get_flavor(self) -> Layout:

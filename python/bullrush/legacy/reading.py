@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
-from bullrush.legacy.flavor import LegacyFlavor
+from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
@@ -33,7 +33,7 @@ _COUNTED_BY: Final = {b"list": "LLEN", b"zset": "ZCARD", b"set": "SCARD"}
 _BATCH: Final = 500
 
 
-class LegacyReading(LegacyFlavor):
+class LegacyReading(LegacyBase):
     """The calls that only read."""
 
     @operation
@@ -46,7 +46,7 @@ class LegacyReading(LegacyFlavor):
             *states: waiting, paused, active, delayed, completed, failed; all of them by default.
         """
         await self._check_owner()
-        return await self._count([_checked(state) for state in states] or STATES)
+        return await count_states(self, [_checked(state) for state in states] or STATES)
 
     @operation
     async def get_job(self, job_id: str) -> LegacyJob | None:
@@ -58,7 +58,7 @@ class LegacyReading(LegacyFlavor):
             job_id: the id of the job.
         """
         await self._check_owner()
-        return (await self._read_jobs([check_given_id(job_id)]))[0]
+        return (await read_jobs(self, [check_given_id(job_id)]))[0]
 
     @operation
     async def get_jobs(self, state: LegacyState, start: int = 0, end: int = -1) -> list[LegacyJob]:
@@ -78,66 +78,40 @@ class LegacyReading(LegacyFlavor):
         key = self.to_key(STATES[_checked(state)])
         start, end = checks.whole("start", start), checks.whole("end", end)
         await self._check_owner()
-        [type] = await self._read([["TYPE", key]])
+        [type] = await read_all(self, [["TYPE", key]])
         ids = [
             id.decode(errors="replace")
             for id in await self._ids(key, type, start, end, newest_first=state in ("completed", "failed"))
         ]
         jobs = []
         for at in range(0, len(ids), _BATCH):
-            jobs += [job for job in await self._read_jobs(ids[at : at + _BATCH]) if job is not None]
+            jobs += [job for job in await read_jobs(self, ids[at : at + _BATCH]) if job is not None]
         return jobs
 
     @operation
     async def is_paused(self) -> bool:
         """Return whether the queue is paused, for all workers. Redis: one round trip."""
         await self._check_owner()
-        return (await self._read([["EXISTS", self.to_key("meta-paused")]])) == [1]
+        return (await read_all(self, [["EXISTS", self.to_key("meta-paused")]])) == [1]
 
     @operation
     async def get_repeatables(self) -> list[Repeatable]:
         """Return the repeatable jobs of Bull 3 and 4, the next to run first. Redis: one round trip."""
         await self._check_owner()
-        [found] = await self._read([["ZRANGE", self.to_key("repeat"), 0, -1, "WITHSCORES"]])
+        [found] = await read_all(self, [["ZRANGE", self.to_key("repeat"), 0, -1, "WITHSCORES"]])
         return [
             read_repeatable(key.decode(errors="replace"), read_number(score) or 0)
             for key, score in zip(found[::2], found[1::2], strict=True)
-        ]
-
-    async def _count(self, states: Iterable[str]) -> dict[str, int]:
-        """Return the number of jobs by state, of a queue of any version."""
-        chosen = list(states)
-        keys = [self.to_key(STATES[state]) for state in chosen]
-        types = await self._read([["TYPE", key] for key in keys])
-        # Keys that do not exist are not asked: they may become lists or sets meanwhile.
-        counted = {
-            state: [_COUNTED_BY[type], key]
-            for state, key, type in zip(chosen, keys, types, strict=True)
-            if type in _COUNTED_BY
-        }
-        counts = dict(zip(counted, await self._read(list(counted.values())), strict=True))
-        return {state: counts.get(state, 0) for state in chosen}
-
-    async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
-        return await reply(self.core.commands(commands)) if commands else []
-
-    async def _read_jobs(self, ids: Iterable[str]) -> list[LegacyJob | None]:
-        """Return jobs by id; None for those that do not exist, or are no hashes."""
-        ids = list(ids)
-        hashes = await read_keys(self.core, [["HGETALL", self.to_key(id)] for id in ids])
-        return [
-            LegacyJob(id, fields_of(found)) if found and not isinstance(found, WrongType) else None
-            for id, found in zip(ids, hashes, strict=True)
         ]
 
     async def _ids(self, key: str, type: bytes, start: int, end: int, *, newest_first: bool) -> list[bytes]:
         """Return ids of a list, a sorted set or a set."""
         if type == b"list":
             # The next to run is at the tail.
-            [ids] = await self._read([["LRANGE", key, -1 - end, -1 - start]])
+            [ids] = await read_all(self, [["LRANGE", key, -1 - end, -1 - start]])
             return list(reversed(ids))
         if type == b"zset":
-            [ids] = await self._read([["ZREVRANGE" if newest_first else "ZRANGE", key, start, end]])
+            [ids] = await read_all(self, [["ZREVRANGE" if newest_first else "ZRANGE", key, start, end]])
             return list(ids)
         return await self._scan(key, start, end) if type == b"set" else []
 
@@ -146,7 +120,7 @@ class LegacyReading(LegacyFlavor):
         ids: dict[bytes, None] = {}  # in the order of the scan, and once each
         cursor: bytes | int = 0
         while True:
-            [[cursor, page]] = await self._read([["SSCAN", key, cursor, "COUNT", _BATCH]])
+            [[cursor, page]] = await read_all(self, [["SSCAN", key, cursor, "COUNT", _BATCH]])
             ids.update(dict.fromkeys(page))
             if int(cursor) == 0 or (start >= 0 and 0 <= end < len(ids)):
                 break
@@ -164,3 +138,33 @@ def _checked(state: str) -> str:
     if state not in STATES:
         raise InvalidOptionError(f"{state!r} is not a state of Bull's jobs.{nearest(state, STATES)}")
     return state
+
+
+async def count_states(queue: LegacyBase, states: Iterable[str]) -> dict[str, int]:
+    """Return the number of jobs by state, of a queue of any version."""
+    chosen = list(states)
+    keys = [queue.to_key(STATES[state]) for state in chosen]
+    types = await read_all(queue, [["TYPE", key] for key in keys])
+    # Keys that do not exist are not asked: they may become lists or sets meanwhile.
+    counted = {
+        state: [_COUNTED_BY[type], key]
+        for state, key, type in zip(chosen, keys, types, strict=True)
+        if type in _COUNTED_BY
+    }
+    counts = dict(zip(counted, await read_all(queue, list(counted.values())), strict=True))
+    return {state: counts.get(state, 0) for state in chosen}
+
+
+async def read_all(queue: LegacyBase, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
+    """Return the replies of some commands."""
+    return await reply(queue.core.commands(commands)) if commands else []
+
+
+async def read_jobs(queue: LegacyBase, ids: Iterable[str]) -> list[LegacyJob | None]:
+    """Return jobs by id; None for those that do not exist, or are no hashes."""
+    ids = list(ids)
+    hashes = await read_keys(queue.core, [["HGETALL", queue.to_key(id)] for id in ids])
+    return [
+        LegacyJob(id, fields_of(found)) if found and not isinstance(found, WrongType) else None
+        for id, found in zip(ids, hashes, strict=True)
+    ]

@@ -180,7 +180,7 @@ class ThreadCallbacks(Callbacks):
             except BaseException as error:  # also SystemExit: this thread belongs to nobody
                 log_failure(listener, error)
 
-    def close_at_exit(self) -> None:
+    def _close_at_exit(self) -> None:
         """Let the thread that reads end."""
         self.end()
 

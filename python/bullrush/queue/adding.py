@@ -214,10 +214,14 @@ class QueueAdding(Handle, Generic[JobT]):
         if job_id is not None and id_scope is not None:
             raise InvalidOptionError("add_arrow() takes job_id or id_scope, not both")
         if self._telemetry is None:
-            return await self._add_arrow(source, name, name_column, data, job_id, id_scope, opts or {})
+            return await self._add_arrow(
+                source, name, name_column=name_column, data=data, job_id=job_id, id_scope=id_scope, opts=opts or {}
+            )
         with self.trace("addBulk", kind="producer") as span:
             traced = self._with_context(self._telemetry.metadata(), opts or {})
-            ids = await self._add_arrow(source, name, name_column, data, job_id, id_scope, traced)
+            ids = await self._add_arrow(
+                source, name, name_column=name_column, data=data, job_id=job_id, id_scope=id_scope, opts=traced
+            )
             span.set_attributes({"bullmq.job.bulk.count": len(ids)})
             return ids
 
@@ -225,6 +229,7 @@ class QueueAdding(Handle, Generic[JobT]):
         self,
         source: object,
         name: str | None,
+        *,
         name_column: str | None,
         data: Sequence[str] | None,
         job_id: str | None,

@@ -145,17 +145,17 @@ def enqueue(
     plan = plan_rows(
         df,
         queue,
-        prefix or "bull",
-        name,
-        data,
-        job_id,
-        opts,
-        opts_column,
-        priority,
-        delay,
-        parent,
-        longs_as_strings,
-        target,
+        prefix=prefix or "bull",
+        name=name,
+        data=data,
+        job_id=job_id,
+        opts=opts,
+        opts_column=opts_column,
+        priority=priority,
+        delay=delay,
+        parent=parent,
+        longs_as_strings=longs_as_strings,
+        target=target,
     )
     addresses = Address.of_servers(queue, url, urls, prefix)
     scope = scope_of(df, addresses[0], batch_id)

@@ -114,8 +114,12 @@ def enqueue_flows(
     keys = [by] if isinstance(by, str) else list(by)
     columns = list(df.columns)
     _check_columns(df, keys, [*(parent_data or ()), *(child_data or ()), *filter(None, (parent_id, child_id))])
-    parents = _side(columns, parent_queue, parent_name, parent_data or keys, parent_id, parent_opts)
-    children = _side(columns, children_queue, child_name, child_data or columns, child_id, child_opts)
+    parents = _side(
+        columns, parent_queue, name=parent_name, data=parent_data or keys, job_id=parent_id, opts=parent_opts
+    )
+    children = _side(
+        columns, children_queue, name=child_name, data=child_data or columns, job_id=child_id, opts=child_opts
+    )
     addresses = Address.of_servers(parent_queue, url, urls, prefix)
     # Checks names, queues and options now, on the driver, and not in a task.
     example = parents.job("name", {}, "parent")
@@ -181,6 +185,7 @@ def _check_parent_ids(rows: DataFrame, group: Sequence[str], column: str, name: 
 def _side(
     columns: Sequence[str],
     queue: str,
+    *,
     name: str | None,
     data: Sequence[str],
     job_id: str | None,

@@ -47,6 +47,7 @@ class TaskProducer:
         self,
         queue: str,
         url: str | None,
+        *,
         prefix: str,
         middleware: Sequence[Middleware],
         options: QueueOptions,

@@ -113,7 +113,13 @@ class Tasks:
             "telemetry": telemetry,
         }
         self._producer = TaskProducer(
-            queue, check_url("url", url), prefix, middleware, options, self._decode_result, self._run_now
+            queue,
+            check_url("url", url),
+            prefix=prefix,
+            middleware=middleware,
+            options=options,
+            decode_result=self._decode_result,
+            run_now=self._run_now,
         )
         self.eager = eager
 
@@ -185,7 +191,9 @@ class Tasks:
                 raise InvalidOptionError(f"{self!r} has a task {own_name!r} already: give one of them a name=")
             signature = Signature(own_name, function, self._codec)
             kind = AsyncTask if is_async(function) else PlainTask
-            made: Task[Any, Any] = kind(function, signature, own_name, job, run, self._producer)
+            made: Task[Any, Any] = kind(
+                function, signature, name=own_name, opts=job, run_options=run, producer=self._producer
+            )
             self._part.tasks[own_name] = made
             return made
 

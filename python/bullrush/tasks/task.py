@@ -53,6 +53,7 @@ class Task(Generic[P, R]):
         self,
         fn: Callable[P, Any],
         signature: Signature,
+        *,
         name: str,
         opts: JobOptions,
         run_options: RunOptions,

@@ -30,12 +30,12 @@ class _NoRedis:
     """What a job came from, without a server."""
 
     prefix = "bull"
-    worker = None
+    _job_worker = None
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def report_progress(self, _job: object, _progress: object) -> None:
+    def _report_progress(self, _job: object, _progress: object) -> None:
         """Do nothing: there are no listeners."""
 
     def emit(self, _event: str, *_arguments: object) -> bool:

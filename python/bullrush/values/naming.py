@@ -263,8 +263,12 @@ def by_keyword(callee: str) -> str:
 def missing_attribute(owner: object, name: str) -> AttributeError:
     """Return the error for an attribute that does not exist. BullMQ's name leads to the name here."""
     snake = _CAMEL.sub("_", name).lower()
-    known = snake != name and hasattr(type(owner), snake)
-    advice = f": names are snake_case here, use {snake!r}" if known else ""
+    if snake != name and hasattr(type(owner), snake):
+        advice = f": names are snake_case here, use {snake!r}"
+    elif hasattr(type(owner), f"is_{name}"):
+        advice = f": use 'is_{name}()'"
+    else:
+        advice = ""
     # With name and obj Python adds its own suggestion.
     return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{advice}", name=name, obj=owner)
 

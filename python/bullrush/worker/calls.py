@@ -1,48 +1,28 @@
-"""Everything of a worker that blocking and asyncio workers share."""
+"""The calls about the run of a worker: begin, pause, cancel, close."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
-from bullrush._core import CoreQueue, CoreWorker, JobRecord, route_base
-from bullrush.base.operation import operation, options_by_name, sleep
+from bullrush._core import CoreWorker
+from bullrush.base.operation import operation, sleep
 from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
-from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.worker.handlers.given import given_handlers
+from bullrush.worker.base import WorkerBase
 from bullrush.worker.lanes.held import ids_by_queue
-from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.logs import log_close, log_start, log_without_effect, logs_failures
+from bullrush.worker.logs import log_close, log_without_effect, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
-from bullrush.worker.monitoring.prometheus import MetricsCalls
 from bullrush.worker.option_checks import check_concurrency
-from bullrush.worker.options import (
-    Handler,
-    WorkerOptions,
-    WorkerSettings,
-    read_worker_options,
-    with_defaults,
-)
-from bullrush.worker.routes import HandlerSource, is_source
+from bullrush.worker.reporter import Reporter
 from bullrush.worker.running.choice import new_runner
 from bullrush.worker.running.loops import LoopRunner
 from bullrush.worker.running.run import WorkerRun
 from bullrush.worker.running.runner import Runner
-from bullrush.worker.tracing import TracedHandler
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from bullrush._core import Pending
-    from bullrush.base.handle import CoreSettings
-    from bullrush.job.record import Record
 
 #: The condition on which `Worker.run` returns.
 Until = Literal["empty", "drained"]
@@ -56,66 +36,10 @@ _GRACE: Final = 0.1
 _LOOP_ITERATIONS: Final = 2
 
 
-class WorkerCalls(MetricsCalls[JobT]):
-    """The calls of a worker, written once for `Worker` and `aio.Worker`."""
+class RunCalls(WorkerBase[JobT]):
+    """The calls about the run of a worker."""
 
-    _spans = WORKER_SPANS
     _loop_runner: ClassVar[type[LoopRunner]]
-
-    @options_by_name
-    def __init__(
-        self,
-        queue_name: str | HandlerSource,
-        handler: Handler | Mapping[str, Handler] | None = None,
-        **options: Unpack[WorkerOptions],
-    ) -> None:
-        """Make a worker for a queue. It does not connect before `run`, unless ``autorun`` is set.
-
-        Args:
-            queue_name: the queue's name; or what has a queue and handlers, such as a task registry.
-            handler: gets each job and returns its result, any JSON value. A plain function runs on a thread and gets a
-                `bullrush.Job`; a coroutine function runs on an event loop and gets a `bullrush.aio.Job`. If it has a
-                second parameter without a default, that gets the job's lock token. A text such as ``module:function``
-                is imported. A dict has one handler for each name of jobs: ``{"welcome": send_welcome}``. Without a
-                handler the worker cannot `run`, only `get_next_job`.
-            options: see `WorkerOptions`.
-
-        Raises:
-            QueueNameError: the name is empty, or has a colon or control characters.
-            InvalidOptionError: an option does not exist or has an invalid value, or the handler takes neither one nor
-                two arguments.
-        """
-        if is_source(queue_name):
-            options = with_defaults(options, queue_name.worker_options)  # type: ignore[assignment, union-attr]
-        self._settings: WorkerSettings = read_worker_options(options)
-        self._handlers = handlers = given_handlers(queue_name, handler, self._settings)
-        if not handlers and self._settings.autorun:
-            raise InvalidOptionError("autorun needs a handler: Worker(queue_name, handler, autorun=True)")
-        url, prefix = self._settings.url, self._settings.prefix
-        if (source := handlers.source) is not None:
-            url, prefix = url or source.url, prefix if "prefix" in options else source.prefix
-        super().__init__(
-            queue_name if source is None else source.queue,  # type: ignore[arg-type]
-            url,
-            prefix,
-            options=options,
-            worker=self._settings.core_options(),
-        )
-        base = route_base(self._name)
-        if base is not None and self._settings.profile is not None:
-            raise InvalidOptionError(
-                f"{self._name!r} is a route, which has no routes; give the base: Worker({base!r}, ..., profile=...)"
-            )
-        handlers.wrap(self.traced)
-        self._concurrency = self._settings.concurrency
-        self._lock = threading.Lock()
-        self._runs = 0
-        self._paused = False
-        self._run: WorkerRun | None = None
-
-    def serve(self, lanes: Sequence[Lane]) -> None:
-        """Internal: serve these queues from the next run on, instead of the worker's own."""
-        self._lanes = tuple(lanes)
 
     def _begin(
         self, until: Until | None, max_jobs: int | None, max_seconds: float | timedelta | None, horizon: Duration
@@ -135,11 +59,11 @@ class WorkerCalls(MetricsCalls[JobT]):
                 self._run.core.stats()  # in a forked child this raises an error that says so
                 raise RuntimeError("Worker is already running.")
             if self._lanes or self._settings.profile is not None:
-                self._sources = LaneSources(self, self._core_of)
+                self._sources = LaneSources(self._job_worker, self._core_of)
             core = self._new_core()
             self._runs += 1
-            self._outage = frozenset()
-            self._run = run = WorkerRun(core, self._new_runner(core), self._report, self._emit_closed, self._listeners)
+            report = Reporter(self).report
+            self._run = run = WorkerRun(core, self._new_runner(core), report, self._emit_closed, self._listeners)
             # Read after `_run` is set: a pause or a close in between either sees the run or is seen here.
             if self._paused:
                 core.pause()
@@ -154,28 +78,12 @@ class WorkerCalls(MetricsCalls[JobT]):
                 run.begin_close()
         return run
 
-    @property
-    def has_left_jobs(self) -> bool:
-        """Internal: the last run has ended and left jobs, which any worker runs again."""
-        return self._run is not None and bool(self._run.core.held_ids())
-
     def _emit_closed(self) -> None:
         if self._run is not None:
             core = self._run.core
-            log_close(self, core.stats(), ids_by_queue(core.held_ids(), self._unfinished(), self.shown_queues))
+            log_close(self, core.stats(), ids_by_queue(core.held_ids(), self._unfinished(), self._shown_queues))
         self.emit("closed")
         self._listeners.expire(now=True)
-
-    def _log_ready(self) -> None:
-        log_start(self, self._url, self._concurrency)
-
-    def _unfinished(self) -> list[JobRecord]:
-        return [] if self._run is None else self._run.runner.unfinished()
-
-    def _core_of(self, queue: str) -> CoreQueue:
-        """Return the compiled side of a further queue of this worker, for the calls of its jobs."""
-        settings: CoreSettings = {**self._core_settings, "allow_legacy": True}
-        return CoreQueue(self._url, self._prefix, queue, **settings)
 
     def _new_core(self) -> CoreWorker:
         return CoreWorker(
@@ -188,47 +96,18 @@ class WorkerCalls(MetricsCalls[JobT]):
             concurrency=self._concurrency * self._settings.batch_size,
         )
 
-    @property
-    def settings(self) -> WorkerSettings:
-        """Internal: the checked options."""
-        return self._settings
-
-    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Internal: return a handler with a span around each call, if the worker has a tracer."""
-        if self._telemetry is None:
-            return function
-        handler = TracedHandler(self._telemetry, self, self._settings.name)
-        return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
-
     def _new_runner(self, core: CoreWorker) -> Runner:
         return new_runner(
-            self,
+            self._job_worker,
             core,
             self._handlers,
             self._settings,
             url=self._url,
             slots=self._concurrency,
             sources=self._sources,
-            traced=self.traced,
+            traced=self._traced,
             on_loop=self._loop_runner,
         )
-
-    def _stop_fetching(self, time: int, queue: str) -> None:
-        if (run := self._current) is not None:
-            run.core.limit(time, queue)
-
-    def record_start(self, record: Record) -> Pending[None] | None:
-        """Internal: write the start of a job that was claimed ahead to Redis; None if that is not needed."""
-        run = self._run if isinstance(record, JobRecord) else None
-        return run.core.record_start(record) if run else None  # type: ignore[arg-type]
-
-    def _report_outcomes(self, *, wanted: bool) -> None:
-        if (run := self._current) is not None:
-            run.core.report_outcomes(wanted)
-
-    def _cancel(self, job_id: str, token: str) -> None:
-        if self._run is not None:
-            self._run.runner.cancel(job_id, token)
 
     def cancel_job(self, job_id: str, reason: str | None = None) -> bool:
         """Cancel a running job: tell its handler to stop.
@@ -269,18 +148,6 @@ class WorkerCalls(MetricsCalls[JobT]):
         """
         run = self._current
         return run is not None and (not self._paused or bool(run.core.stats()["in_hand"]))
-
-    @property
-    def _current(self) -> WorkerRun | None:
-        """The current run, None if it has ended."""
-        return None if self._run is None or self._run.finished else self._run
-
-    def _end_run(self, error: BaseException) -> None:
-        run = self._current
-        if run is None:
-            super()._end_run(error)
-        else:
-            run.end_with(error)
 
     def is_paused(self) -> bool:
         """Return whether this worker is paused."""
@@ -333,7 +200,9 @@ class WorkerCalls(MetricsCalls[JobT]):
         """
         patience = None if timeout is None else checks.milliseconds("timeout", timeout)
         was_closed, self._closing = self._closing, True
-        self._end_waits()
+        self._ended.set()
+        if self._core is not None:
+            self._core.end_waits()
         run = self._run
         if run is None and not was_closed:
             # A worker that never ran has these events, too.
@@ -356,6 +225,13 @@ class WorkerCalls(MetricsCalls[JobT]):
     async def disconnect(self) -> None:
         """Close by force, without waiting; see `close`."""
         self._closing = True
-        self._end_waits()
+        self._ended.set()
+        if self._core is not None:
+            self._core.end_waits()
         if (run := self._current) is not None:
             run.begin_close(force=True)
+
+
+def has_left_jobs(worker: WorkerBase[Any]) -> bool:
+    """Tell whether the last run has ended and left jobs, which any worker runs again."""
+    return worker._run is not None and bool(worker._run.core.held_ids())

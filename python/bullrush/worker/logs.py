@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,8 @@ from orjson import dumps, loads
 
 from bullrush._core import __version__, now_ms
 from bullrush.job.failure import UNKNOWN_STRATEGY, from_handler
-from bullrush.url import address
+from bullrush.rights import lacks
+from bullrush.url import address, user_of
 
 if TYPE_CHECKING:
     from bullrush.job.job import JobCalls
@@ -33,12 +35,12 @@ def log_start(worker: Any, url: str, concurrency: int) -> None:
     LOG.info(
         "%s works on queue %r at %s: concurrency %d%s, bullrush %s",
         worker.worker_name,
-        worker.shown_queues,
+        worker._shown_queues,
         address(url),
         concurrency,
         "" if worker.profile is None else f", profile {dumps(worker.profile).decode()}",
         __version__,
-        extra={"queue": worker.shown_queues},
+        extra={"queue": worker._shown_queues},
     )
 
 
@@ -49,25 +51,30 @@ def log_without_effect(worker: Any, settings: Any) -> None:
         LOG.warning(
             "%s=True has no effect: the worker of queue %r has no profile, so it serves no routes",
             name,
-            worker.shown_queues,
-            extra={"queue": worker.shown_queues},
+            worker._shown_queues,
+            extra={"queue": worker._shown_queues},
         )
     if settings.claim != "scan" and settings.scan_depth != type(settings).scan_depth:
         LOG.warning(
             "scan_depth=%d has no effect: the worker of queue %r does not scan, since it has no claim='scan'",
             settings.scan_depth,
-            worker.shown_queues,
-            extra={"queue": worker.shown_queues},
+            worker._shown_queues,
+            extra={"queue": worker._shown_queues},
         )
+
+
+def missing_rights_text(worker: Any, missing: Sequence[str]) -> str:
+    """Return which rights the user of a worker's URL lacks."""
+    return lacks(missing, "worker", user_of(worker._url))
 
 
 def log_rights(worker: Any, missing: list[str]) -> None:
     """Log which rights the user of the URL lacks, and once more when it has them."""
     if missing:
-        text = f"{worker.told_rights(missing)}. Until then calls fail, and the worker tries again"
+        text = f"{missing_rights_text(worker, missing)}. Until then calls fail, and the worker tries again"
     else:
         text = "the user of the URL has all rights that a worker needs now"
-    LOG.warning("%r: %s", worker, text, extra={"queue": worker.shown_queues})
+    LOG.warning("%r: %s", worker, text, extra={"queue": worker._shown_queues})
 
 
 def log_close(worker: Any, counts: dict[str, int], left: dict[str, list[str]]) -> None:
@@ -87,11 +94,11 @@ def log_close(worker: Any, counts: dict[str, int], left: dict[str, list[str]]) -
     LOG.info(
         "%s stopped working on queue %r: %d completed, %d failed, %d retried",
         worker.worker_name,
-        worker.shown_queues,
+        worker._shown_queues,
         counts["completed"],
         counts["failed"],
         counts["retried"],
-        extra={"queue": worker.shown_queues},
+        extra={"queue": worker._shown_queues},
     )
 
 

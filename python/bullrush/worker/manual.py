@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
-
-from orjson import loads
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
@@ -24,19 +19,14 @@ from bullrush.job.calls.moves import AttemptResult, log_warnings
 from bullrush.job.context import RUNNING
 from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
-from bullrush.retries import Classifier
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
-from bullrush.worker.events import WorkerEvents
+from bullrush.worker.base import WorkerBase
 from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
-from bullrush.worker.handlers.given import Handlers
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreWorkerOptions
-    from bullrush.job.source import BackoffStrategy, JobWorker, Source
-    from bullrush.routing import Profile
-    from bullrush.worker.options import WorkerSettings
+    from bullrush.job.source import Source
 
 NO_FUNCTION: Final = (
     "No process function is defined. Pass the handler as the second argument: Worker(queue_name, handler)"
@@ -51,69 +41,13 @@ class Abort(Protocol):
         """Return whether it was set."""
 
 
-class ManualCalls(WorkerEvents[JobT]):
+class ManualCalls(WorkerBase[JobT]):
     """The calls of a worker that act on one job at a time."""
 
-    _settings: WorkerSettings
-    _handlers: Handlers
-    _paused: bool
-
-    def __init__(
-        self,
-        queue_name: str,
-        url: str | None,
-        prefix: str,
-        *,
-        options: Mapping[str, object],
-        worker: CoreWorkerOptions,
-    ) -> None:
-        super().__init__(queue_name, url, prefix, options=options, worker=worker)
-        self._identity = (0, "")
-        self._ended = threading.Event()
-        self._stalled_timer: threading.Thread | None = None
-
-    @property
-    def worker(self) -> JobWorker:  # type: ignore[override]
-        """This worker, which runs the jobs that come from here."""
-        return self  # type: ignore[return-value]
-
-    @property
-    def backoff_strategy(self) -> BackoffStrategy | None:
-        """Internal: the custom backoff strategy, None without one."""
-        return self._settings.backoff_strategy
-
-    def classifiers(self, name: str) -> Sequence[Classifier]:
-        """Internal: return what is asked about the exceptions of jobs of this name: first what their handler has."""
-        route = self._handlers.routes.get(name)
-        found = (None if route is None else route.classify, self._settings.classify)
-        return [classify for classify in found if classify is not None]
+    _stalled_timer: threading.Thread | None = None
 
     #: Raised by a handler after `rate_limit`.
     RateLimitError = RateLimitError
-
-    @property
-    def id(self) -> str:
-        """The worker's id, with which the lock tokens of its jobs begin. A forked process has another one."""
-        pid, worker_id = self._identity
-        if pid != os.getpid():
-            run = self._settings.run
-            worker_id = f"{run}.{uuid.uuid4()}" if run else str(uuid.uuid4())
-            self._identity = os.getpid(), worker_id
-        return worker_id
-
-    @property
-    def worker_name(self) -> str:
-        """The ``name`` option; without it a name for logs, made of the host, the process and the id."""
-        return self._settings.name or f"{socket.gethostname()}-{os.getpid()}-{self.id.rpartition('.')[2][:6]}"
-
-    @property
-    def profile(self) -> Profile | None:
-        """What this worker has, as jobs with a ``target`` ask for it; None without the option ``profile``."""
-        profile = self._settings.profile
-        return None if profile is None else loads(profile.canonical)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.worker_name} of {self.shown_queues!r} at {self._shown_url}>"
 
     @property
     def minimum_block_timeout(self) -> float:
@@ -132,11 +66,7 @@ class ManualCalls(WorkerEvents[JobT]):
             RedisVersionError: the server is too old.
             LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
-        await reply(self.core.prepare() if self.is_running() else self.core.connect_worker())
-
-    def is_running(self) -> bool:
-        """Return whether `run` is active."""
-        return False
+        await reply(self.core.prepare() if self._current is not None else self.core.connect_worker())
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
@@ -151,17 +81,15 @@ class ManualCalls(WorkerEvents[JobT]):
         time = checks.milliseconds("expire_time", expire_time)
         queue = self._queue_to_limit()
         await reply(queue.core.rate_limit(time))
-        self._stop_fetching(time, queue.name)
+        if (run := self._current) is not None:
+            run.core.limit(time, queue.name)
 
     def _queue_to_limit(self) -> Source:
         """Return the queue of the running job; the worker's own if there is none, or if all queues share its limit."""
         running = RUNNING.get()
-        if running is None or self.sources is None or self._settings.share_rate_limit:
-            return self.worker
-        return self.sources.of_running(running) or self.worker
-
-    def _stop_fetching(self, time: int, queue: str) -> None:
-        """Start no handler of a queue for this number of ms."""
+        if running is None or self._sources is None or self._settings.share_rate_limit:
+            return self
+        return self._sources.of_running(running) or self
 
     @operation
     async def delay(self, milliseconds: Duration = 0, abort: Abort | None = None) -> None:
@@ -235,8 +163,8 @@ class ManualCalls(WorkerEvents[JobT]):
         if self._paused:
             return None
         record = await reply(self.core.get_next_job(token, block))
-        log_warnings(self.worker)
-        return None if record is None else self._job_type(record, self)  # type: ignore[return-value]
+        log_warnings(self)
+        return None if record is None else self._job_type(record, self)
 
     @operation
     async def extend_job_locks(self) -> list[str]:
@@ -257,11 +185,6 @@ class ManualCalls(WorkerEvents[JobT]):
             The ids of these jobs; none if another worker looked for them within ``stalled_interval``.
         """
         return await self._recover_stalled()
-
-    def _end_waits(self) -> None:
-        self._ended.set()
-        if self._core is not None:
-            self._core.end_waits()
 
     def _handler(self, job: JobCalls) -> Callable[..., Any]:
         """Return the handler for a single job.
@@ -284,11 +207,11 @@ class ManualCalls(WorkerEvents[JobT]):
         most = self._settings.max_started_attempts
         if job.deferred_failure is not None:
             raise UnrecoverableError(job.deferred_failure)
-        if job.record.get("name") is None:
+        if job._record.get("name") is None:
             raise UnrecoverableError(f"Missing key for job {job.id}. The job was deleted or its hash is malformed")
         if most and job.attempts_started > most:
             raise UnrecoverableError("job started more than allowable limit")
-        job.read()
+        job._read()
 
     @operation
     async def _finish_job(
@@ -296,7 +219,7 @@ class ManualCalls(WorkerEvents[JobT]):
     ) -> AttemptResult[JobT]:
         """Complete or fail a job as a running worker does. An exception for the program is raised again."""
         if error is not None and must_propagate(error):
-            await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
+            await reply(self.core.move_to_wait(job.id, job._lock_token(token)))
             raise error
         if error is None:
             try:
@@ -316,7 +239,7 @@ class ManualCalls(WorkerEvents[JobT]):
         if has_moved(error):
             return AttemptResult("moved", postponed_until)
         if is_rate_limit(error):
-            await reply(self.core.move_to_wait(job.id, job.lock_token(token)))
+            await reply(self.core.move_to_wait(job.id, job._lock_token(token)))
             return AttemptResult("moved")
         try:
             result = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)

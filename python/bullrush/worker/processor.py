@@ -47,9 +47,9 @@ class Processor(Generic[JobT]):
         self._function = function
         self._job_type = job_type
         self._worker = worker
-        self._active_listeners = worker.listeners_of("active")
-        self._completed_listeners = worker.listeners_of("completed")
-        self._failed_listeners = worker.listeners_of("failed")
+        self._active_listeners = worker._listeners_of("active")
+        self._completed_listeners = worker._listeners_of("completed")
+        self._failed_listeners = worker._listeners_of("failed")
 
     def run_each(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs one after another on this thread."""
@@ -61,15 +61,15 @@ class Processor(Generic[JobT]):
             job = job_type(record, source)
             RUNNING.set(job)
             try:
-                job.read()
+                job._read()
                 if on_active:
-                    self._worker.job_started(job)
+                    self._worker._job_started(job)
                 value = function(job)
                 result = NULL if value is None else encode(value, "returnvalue")
             except BaseException as error:
                 end = self._fail(record, job, error) or end
             else:
-                if job.discarded:
+                if job._discarded:
                     self._core.discard(record)
                 try:
                     complete(record, result, job if on_completed or on_failed else None)
@@ -84,9 +84,9 @@ class Processor(Generic[JobT]):
         job = self._job_type(record, self._worker)
         RUNNING.set(job)
         try:
-            job.read()
+            job._read()
             if self._active_listeners:
-                self._worker.job_started(job)
+                self._worker._job_started(job)
             value = await self._function(job)
         except (asyncio.CancelledError, GeneratorExit) as error:
             failed: BaseException | None = self._give_back_if_stopped(record, job, error)
@@ -134,9 +134,9 @@ class Processor(Generic[JobT]):
         for record in records:
             job = self._job_type(record, self._worker)
             try:
-                job.read()
+                job._read()
                 if self._active_listeners:
-                    self._worker.job_started(job)
+                    self._worker._job_started(job)
             except BaseException as error:
                 self._fail(record, job, error)
             else:
@@ -159,7 +159,7 @@ class Processor(Generic[JobT]):
             result = NULL if value is None else encode(value, "returnvalue")
         except BaseException as error:
             return error
-        if job.discarded:
+        if job._discarded:
             self._core.discard(record)
         self._submit(
             record, self._core.complete, result, job if self._completed_listeners or self._failed_listeners else None
@@ -173,7 +173,7 @@ class Processor(Generic[JobT]):
         if job.attempts_started - job.attempts_made <= _RETURNS_AT_ONCE:
             self._submit(record, self._core.give_back)
         else:
-            shown = self._worker.shown_job(record.id, record.queue_name)
+            shown = self._worker._shown_job(record.id, record.queue_name)
             _log.warning(
                 _CANCELLED_AGAIN, shown, _LATER_MS / 1_000, extra={"job_id": record.id, "queue": record.queue_name}
             )
@@ -216,16 +216,16 @@ class Processor(Generic[JobT]):
             return self._core.release, ()
         if is_rate_limit(error):
             return self._core.rate_limited, ()
-        backoff_type, strategy = self._core.needs_strategy(record), self._worker.backoff_strategy
+        backoff_type, strategy = self._core.needs_strategy(record), self._worker._backoff_strategy
         return self._core.fail, (
-            *await decide_retry(job, error, backoff_type, strategy, self._worker.classifiers(record.name)),
+            *await decide_retry(job, error, backoff_type, strategy, self._worker._classifiers(record.name)),
             (job, error),
         )
 
     def _log_dropped(self, record: JobRecord) -> None:
         _log.warning(
             "Job %s ended after the worker's deadline to close: its result is dropped and another worker will run it again",
-            self._worker.shown_job(record.id, record.queue_name),
+            self._worker._shown_job(record.id, record.queue_name),
             extra={"job_id": record.id, "queue": record.queue_name},
         )
 

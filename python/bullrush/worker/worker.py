@@ -20,9 +20,11 @@ from bullrush.job.job import AsyncJob, Job
 from bullrush.scheduler.scheduler import JobScheduler
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.worker.calls import HORIZON, Until, WorkerCalls
-from bullrush.worker.events import EVENTS
+from bullrush.worker.base import EVENTS
+from bullrush.worker.calls import HORIZON, RunCalls, Until
 from bullrush.worker.handlers.signature import is_async
+from bullrush.worker.manual import ManualCalls
+from bullrush.worker.monitoring.calls import MonitorCalls
 from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.routes import HandlerSource
 from bullrush.worker.running.loops import LoopThreadRunner
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("bullrush")
 
 
-class Worker(BlockingContext, WorkerCalls[Job]):
+class Worker(BlockingContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]):
     """Runs a handler for each job of a queue. Its calls block; `bullrush.aio.Worker` has the same calls to be awaited.
 
     Events and the arguments of their listeners (see `on`): ``ready()``, ``active(job)``, ``progress(job, progress)``,
@@ -133,7 +135,7 @@ class Worker(BlockingContext, WorkerCalls[Job]):
         """
         function = self._handler(job)
         value, error = None, None
-        handler_job = job.as_type(AsyncJob if is_async(function) else Job)
+        handler_job = job._as_type(AsyncJob if is_async(function) else Job)
         running = RUNNING.set(handler_job)
         try:
             self._prepare_to_run(job)
@@ -142,7 +144,7 @@ class Worker(BlockingContext, WorkerCalls[Job]):
             error = raised
         finally:
             RUNNING.reset(running)
-        job.copy_changes(handler_job)
+        job._copy_changes(handler_job)
         return self._finish_job(job, token, value, error, fetch_next)
 
     def _work(self, run: WorkerRun) -> None:

@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+pub use events::PyWorkerEvent;
 pub use options::CoreWorkerOptions;
 
 use super::endpoint::{client_name, endpoint, keys};

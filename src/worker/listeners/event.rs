@@ -61,7 +61,7 @@ pub enum Event {
     },
     /// Rights that the user of the URL lacks, as the words of an ACL rule; none: it has got them.
     Rights {
-        missing: String,
+        missing: Vec<String>,
     },
     Drained,
     Error {

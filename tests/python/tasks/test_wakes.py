@@ -65,7 +65,7 @@ def test_tasks_that_are_added_are_told_to_workers(add: Add, queue_name: str, red
 def test_a_worker_of_a_registry_hears_and_wakes_by_the_options_of_the_registry(queue_name: str, redis_url: str) -> None:
     tasks = Tasks(queue_name, url=redis_url, worker_options={"fan_out": True, "notify": True})
     task_of(tasks)
-    settings = Worker(tasks).settings
+    settings = Worker(tasks)._settings
     assert (settings.fan_out, settings.notify) == (True, True)
 
 

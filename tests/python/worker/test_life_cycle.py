@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from bullrush import Job, Queue, Worker, aio, errors
-from bullrush.worker.events import EVENTS
+from bullrush.worker.base import EVENTS
 from tests.waiting import wait_until
 
 Make = Callable[..., Worker]

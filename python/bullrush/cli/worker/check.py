@@ -13,6 +13,8 @@ from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.queue import Queue
 from bullrush.rights import read_roles
+from bullrush.worker.logs import missing_rights_text
+from bullrush.worker.monitoring.health import monitored_queue
 
 _TIMEOUT_MS: Final = 3_000
 
@@ -21,7 +23,7 @@ def check(workers: Sequence[AnyWorker]) -> int:
     """Connect to every queue, print a line for each, and return the exit code. No job is taken, and nothing is changed."""
     code = ENDED
     for worker in workers:
-        queues = worker.monitored_queues(_TIMEOUT_MS)
+        queues = [monitored_queue(worker, name, _TIMEOUT_MS) for name in worker.queue_names]
         try:
             _check(worker, queues)
         except (BullrushError, CommandError) as error:
@@ -49,7 +51,7 @@ def _check(worker: AnyWorker, queues: Sequence[Queue]) -> None:
             raise
         refusal = error
     if missing := sorted({right for queue in queues for right in run_blocking(_missing_rights(queue))}):
-        raise CommandError(worker.told_rights(missing), FAILED)
+        raise CommandError(missing_rights_text(worker, missing), FAILED)
     if refusal is not None:
         raise refusal
     if run_blocking(_is_replica(queues[0])):

@@ -13,6 +13,7 @@ from bullrush.cli.terminal.ending import code_of
 from bullrush.cli.worker.ending import ENDED, FAILED
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError, ClosedError
+from bullrush.worker.calls import has_left_jobs
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -55,7 +56,7 @@ class Fleet:
     @property
     def has_left_jobs(self) -> bool:
         """True if a worker has ended before its jobs."""
-        return any(worker.has_left_jobs for worker in self.workers)
+        return any(map(has_left_jobs, self.workers))
 
     def close(self, timeout: float | None = None, *, force: bool = False) -> None:
         """Let all workers end; does not wait.

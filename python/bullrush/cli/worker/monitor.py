@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError
+from bullrush.worker.monitoring.health import monitored_queue
 from bullrush.worker.monitoring.prometheus import merged
 
 _TIMEOUT_MS: Final = 1_000
@@ -23,7 +24,7 @@ class Monitor:
         #: The workers have ended, and Python may be ending.
         self.over = False
         self._routed = any(worker.profile is not None for worker in self._workers)
-        queues = [queue for worker in workers for queue in worker.monitored_queues(_TIMEOUT_MS)]
+        queues = [monitored_queue(worker, name, _TIMEOUT_MS) for worker in workers for name in worker.queue_names]
         self._queues = list({queue.qualified_name: queue for queue in queues}.values())
 
     def health(self) -> list[dict[str, Any]]:

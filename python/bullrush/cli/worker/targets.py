@@ -15,11 +15,11 @@ from bullrush.cli.worker.queues import QueueChoice
 from bullrush.errors import BullrushError
 from bullrush.masking import masked
 from bullrush.worker import Worker, WorkerOptions
-from bullrush.worker.calls import WorkerCalls
+from bullrush.worker.calls import RunCalls
 from bullrush.worker.lanes.lane import Lane
 
 #: A `Worker` or an `aio.Worker`.
-AnyWorker: TypeAlias = WorkerCalls[Any]
+AnyWorker: TypeAlias = RunCalls[Any]
 
 
 class TargetError(CommandError):
@@ -40,7 +40,7 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     workers: list[AnyWorker] = []
     handlers = []
     for target, thing in found:
-        if isinstance(thing, WorkerCalls):
+        if isinstance(thing, RunCalls):
             workers.append(_own(target, thing, options))
         elif _is_list(thing):
             workers += [_own(target, one, options) for one in thing]
@@ -102,12 +102,12 @@ def import_target(target: str) -> Any:
 
 def _has_workers(thing: object) -> bool:
     is_source = hasattr(thing, "routes") and not isinstance(thing, type)
-    return is_source or isinstance(thing, WorkerCalls) or _is_list(thing)
+    return is_source or isinstance(thing, RunCalls) or _is_list(thing)
 
 
 def _is_list(thing: object) -> bool:
     """Tell whether this is a list of workers."""
-    return isinstance(thing, list) and bool(thing) and all(isinstance(one, WorkerCalls) for one in thing)
+    return isinstance(thing, list) and bool(thing) and all(isinstance(one, RunCalls) for one in thing)
 
 
 def _failed(name: str) -> str:

@@ -55,7 +55,7 @@ class JobChanges(JobFields):
         text = None if row is None else (str(row), self._kept_logs())
         await reply(self._source.core.update_progress(self.id, encoded, text))
         self._change(progress=encoded)
-        self._source.report_progress(self, progress)
+        self._source._report_progress(self, progress)
 
     @operation
     async def log(self, row: str) -> int:
@@ -184,7 +184,7 @@ class JobChanges(JobFields):
 
     def discard(self) -> None:
         """Do not retry the job if the running attempt fails."""
-        self.discarded = True
+        self._discarded = True
 
 
 def encode_progress(progress: JSON, *, strict: bool = True) -> bytes:

@@ -125,14 +125,14 @@ class JobDependencies(JobFields):
         found: dict[str, Any] = {}
         if not pages:
             kinds = await reply(self._source.core.children(self.id, _KINDS))
-            found = {kind: self._read(kind, children) for kind, children in zip(_KINDS, kinds, strict=True)}
+            found = {kind: self._of_kind(kind, children) for kind, children in zip(_KINDS, kinds, strict=True)}
         else:
             replies = await reply(self._source.core.pages_of_children(self.id, pages))
             for (kind, _, _), (following, children) in zip(pages, replies, strict=True):
-                found |= {kind: self._read(kind, children), f"next_{kind}_cursor": following}
+                found |= {kind: self._of_kind(kind, children), f"next_{kind}_cursor": following}
         return found  # type: ignore[return-value]
 
-    def _read(self, kind: ChildKind, children: Sequence[Child]) -> dict[str, JSON] | list[str]:
+    def _of_kind(self, kind: ChildKind, children: Sequence[Child]) -> dict[str, JSON] | list[str]:
         if kind == "processed":
             return self._values(children)
         return _texts(children) if kind == "ignored" else [key for key, _ in children]

@@ -82,7 +82,7 @@ class FollowedEvents:
     async def follow(self) -> None:
         """Wait until the position in the stream is known."""
         if self._given is not None:
-            await reply(self._given.following(_CONNECT_MS))
+            await reply(self._given._following(_CONNECT_MS))
         if self._shared is not None:
             self._shared.start()
             await reply(self._shared.ready(_CONNECT_MS))
@@ -102,7 +102,7 @@ class FollowedEvents:
 
     def _outcome(self, timeout_ms: int, *, late: bool) -> Pending[End | None]:
         if self._given is not None:
-            return self._given.outcome(self._job_id, timeout_ms, late=late)
+            return self._given._outcome(self._job_id, timeout_ms, late=late)
         assert self._shared is not None
         return self._shared.wait_until_finished(self._job_id, timeout_ms, late)
 

@@ -68,7 +68,7 @@ class Attempt(NamedTuple):
 
 
 def log_warnings(source: Source) -> None:
-    """Internal: log what the core says about calls that take jobs."""
+    """Log what the core says about calls that take jobs."""
     for text in source.core.take_warnings():
         _log.warning("%s", text, extra={"queue": source.name})
 
@@ -127,7 +127,7 @@ class JobMoves(JobFields):
             False if this token no longer holds the lock.
         """
         lasting = checks.positive_milliseconds("duration", duration)
-        return await reply(self._source.core.extend_lock(self.id, self.lock_token(token), lasting))
+        return await reply(self._source.core.extend_lock(self.id, self._lock_token(token), lasting))
 
     @operation
     async def move_to_completed(
@@ -151,9 +151,9 @@ class JobMoves(JobFields):
             TooLargeError: the result is longer than the worker's ``payload_limit``; nothing was written.
         """
         value = NULL if returnvalue is None else encode(returnvalue, "returnvalue")
-        attempt = Attempt(self.id, await self._token_for_move(token), self.record.opts)
+        attempt = Attempt(self.id, await self._token_for_move(token), self._record.opts)
         next_record = await reply(self._source.core.move_to_completed(attempt, value, fetch_next))
-        self.completed(value, now_ms())
+        self._set_completed(value, now_ms())
         return self._next_job(next_record)
 
     @operation
@@ -176,17 +176,17 @@ class JobMoves(JobFields):
         Raises:
             JobLockMissingError, JobLockMismatchError, JobStateError, JobNotFoundError: the job is no longer held.
         """
-        core, worker, opts, made = self._source.core, self._source.worker, self.record.opts, self.attempts_made
-        strategy = None if worker is None else worker.backoff_strategy
-        classifiers = () if worker is None else worker.classifiers(self.name)
+        core, worker, opts, made = self._source.core, self._source._job_worker, self._record.opts, self.attempts_made
+        strategy = None if worker is None else worker._backoff_strategy
+        classifiers = () if worker is None else worker._classifiers(self.name)
         failure = await decide_retry(self, error, core.needs_strategy(opts, made), strategy, classifiers)
         attempt = Attempt(self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"))
         retry, reason, stacktrace, next_record = await reply(core.move_to_failed(attempt, failure, fetch_next))
         if retry is None:
-            self.failed(reason, stacktrace.encode(), now_ms())
+            self._set_failed(reason, stacktrace.encode(), now_ms())
             return AttemptResult("failed", next_job=self._next_job(next_record))
         delay, next_run_at = retry
-        self.retried(reason, stacktrace.encode(), delay)
+        self._set_retried(reason, stacktrace.encode(), delay)
         return AttemptResult("retried", next_run_at)
 
     @operation
@@ -215,14 +215,14 @@ class JobMoves(JobFields):
         If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the
         job.
         """
-        worker = self._source.worker
-        pending = None if worker is None else worker.record_start(self.record)
+        worker = self._source._job_worker
+        pending = None if worker is None else worker._record_start(self._record)
         if pending is not None:
             await reply(pending)
-        return self.lock_token(token)
+        return self._lock_token(token)
 
-    def lock_token(self, token: str | None) -> str:
-        """Internal: return the given token, or the job's own, or ``0``: then the lock is not checked."""
+    def _lock_token(self, token: str | None) -> str:
+        """Return the given token, or the job's own, or ``0``: then the lock is not checked."""
         return token or self.token or _UNCHECKED
 
     def _next_job(self, record: JobRecord | None) -> Self | None:

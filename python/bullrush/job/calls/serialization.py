@@ -155,7 +155,7 @@ class JobSerialization(JobFields):
             "id": self.id,
             "name": self.name,
             "data": encode_as_node(self.data, "data").decode(),
-            "opts": decode(self.record.opts or b"{}", "opts", self.id),
+            "opts": decode(self._record.opts or b"{}", "opts", self.id),
             "parent": self.parent,
             "parentKey": self.parent_key,
             "progress": self.progress,

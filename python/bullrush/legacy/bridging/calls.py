@@ -11,10 +11,12 @@ from bullrush.errors import ClosedError, ConnectionLostError, InvalidOptionError
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
 from bullrush.legacy.convert import UNNAMED, Rules
+from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
 from bullrush.legacy.migrating.moved import Ids
-from bullrush.legacy.migrating.movers import LegacyMovers
+from bullrush.legacy.migrating.movers import claiming_mover, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.reading import read_all
 from bullrush.legacy.report import BridgeReport, OnProgress
 from bullrush.queue.queue import QueueCalls
 from bullrush.values import checks
@@ -28,7 +30,7 @@ _LONGEST_WAIT: Final = 1.0
 _SLICE: Final = 0.1
 
 
-class LegacyBridging(LegacyMovers):
+class LegacyBridging(LegacyBase):
     """The bridge."""
 
     @operation
@@ -122,18 +124,26 @@ class LegacyBridging(LegacyMovers):
         """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
         await self._check_owner()
         layout = await self._require_layout() if mirrors else None
-        source = self._source_at(target)
+        source = source_at(self, target)
         decision = await self._decide_ids(target, source)
-        claiming = self._claiming_mover(target, rules, decision, mirror=mirrors)
-        mover = claiming if mirrors else await self._slot_mover(target, rules, decision) or claiming
+        claiming = claiming_mover(self, target, rules, decision, mirror=mirrors)
+        mover = claiming if mirrors else await slot_mover(self, target, rules, decision) or claiming
         watcher = None
         if layout is not None:
-            watcher = Mirror(self.core, self.qualified_name, source, layout, target.core, target.name, target.to_key)
+            watcher = Mirror(
+                self.core,
+                self.qualified_name,
+                source=source,
+                layout=layout,
+                target=target.core,
+                target_name=target.name,
+                to_key=target.to_key,
+            )
         return Bridge(self.core, self.qualified_name, mover, watcher, on_progress), claiming
 
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
-        [last] = await self._read([["GET", self.to_key("id")]])
+        [last] = await read_all(self, [["GET", self.to_key("id")]])
         [answer] = await reply(target.core.legacy_calls("open_migration", [[source, 1, last or ""]]))
         return "kept" if answer == b"kept" else "l-"
 

@@ -52,6 +52,7 @@ class Mirror:
         self,
         legacy: CoreQueue,
         base: str,
+        *,
         source: str,
         layout: Layout,
         target: CoreQueue,
@@ -156,7 +157,14 @@ class Mirror:
             hashes = await reply(self._legacy.commands([["HGETALL", f"{self._base}:{id}"] for id in order]))
             of_bull = {id: fields_of(found) for id, found in zip(order, hashes, strict=True)}
         calls = [
-            as_bull_writes(self._layout, self._base, entry.id, end, keep_rule(entry, end), of_bull.get(entry.id, {}))
+            as_bull_writes(
+                self._layout,
+                self._base,
+                id=entry.id,
+                end=end,
+                keep=keep_rule(entry, end),
+                job=of_bull.get(entry.id, {}),
+            )
             for entry, end in ended
         ]
         self.mirrored += sum(await reply(self._legacy.legacy_calls("mirror_job", calls)))

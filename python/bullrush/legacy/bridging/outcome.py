@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 
 
 def as_bull_writes(
-    layout: Layout, base: str, id: str, end: Ended, keep: tuple[int | str, int | str], job: Mapping[str, bytes]
+    layout: Layout, base: str, *, id: str, end: Ended, keep: tuple[int | str, int | str], job: Mapping[str, bytes]
 ) -> list[int | str | bytes]:
     """Return the arguments of ``lua/legacy/mirror_job.lua``.
 

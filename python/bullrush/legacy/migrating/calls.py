@@ -9,13 +9,14 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import LegacyQueueError
 from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.convert import UNNAMED, Order, Rules
+from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
 from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
-from bullrush.legacy.migrating.movers import LegacyMovers
+from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
 from bullrush.legacy.migrating.survey import Survey
-from bullrush.legacy.reading import STATES
+from bullrush.legacy.reading import STATES, count_states, read_all
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
 from bullrush.queue.queue import QueueCalls
 from bullrush.values.encoding import read_number
@@ -31,7 +32,7 @@ _LISTED: Final = 1000
 _NOT_MOVED: Final = "not moved yet: run the migration again"
 
 
-class LegacyMigrating(LegacyMovers):
+class LegacyMigrating(LegacyBase):
     """The calls that move a queue of Bull to BullMQ."""
 
     @operation
@@ -88,10 +89,10 @@ class LegacyMigrating(LegacyMovers):
             dry_run=dry_run,
         )
         target = check_target(to, self.qualified_name, here)
-        source = self._source_at(target)
+        source = source_at(self, target)
         await self._check_known(target, source)
         survey = Survey(self.core, self.qualified_name)
-        before = await self._count(STATES)
+        before = await count_states(self, STATES)
         report = MigrationReport(before=before, notes=await survey.keys(), dry_run=options.dry_run)
         if options.dry_run:
             await self._rehearse(target, source, options, survey, report)
@@ -101,11 +102,19 @@ class LegacyMigrating(LegacyMovers):
         if options.legacy_workers_stopped:
             await abandoned.check_stopped()
         decision = await self._open(target, source, options, survey)
-        claiming = self._claiming_mover(target, options.rules, decision)
-        mover: Mover = await self._slot_mover(target, options.rules, decision) or claiming
-        repeating = await self._repeating(target, options.rules)
+        claiming = claiming_mover(self, target, options.rules, decision)
+        mover: Mover = await slot_mover(self, target, options.rules, decision) or claiming
+        repeatables = await repeating(self, target, options.rules)
         total = sum(count for state, count in before.items() if state not in (*FINISHED, "active"))
-        migration = Migration(self.core, self.qualified_name, mover, repeating, report, total, on_progress)
+        migration = Migration(
+            self.core,
+            self.qualified_name,
+            mover=mover,
+            repeating=repeatables,
+            report=report,
+            total=total,
+            on_progress=on_progress,
+        )
         migration.add(await claiming.recover())
         await migration.move_waiting()
         if options.legacy_workers_stopped:
@@ -118,7 +127,7 @@ class LegacyMigrating(LegacyMovers):
             known = await self._history_of(target, state)
             await migration.move_finished(state, await survey.newest(state, options.history - known))
         migration.finish()
-        report.after = await self._count(STATES)
+        report.after = await count_states(self, STATES)
         return report
 
     @operation
@@ -137,10 +146,10 @@ class LegacyMigrating(LegacyMovers):
         await self._check_owner()
         survey = Survey(self.core, self.qualified_name)
         counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
-        found = Verification(await self._count(STATES), dict(zip(TARGET_STATES, counts, strict=True)))
+        found = Verification(await count_states(self, STATES), dict(zip(TARGET_STATES, counts, strict=True)))
         for name in ("wait", "paused", "delayed", "repeat"):
             command = "LRANGE" if name in ("wait", "paused") else "ZRANGE"
-            [ids] = await self._read([[command, self.to_key(name), 0, _LISTED - 1]])
+            [ids] = await read_all(self, [[command, self.to_key(name), 0, _LISTED - 1]])
             state = STATE_OF.get(name, name)
             reasons = [_NOT_MOVED] * len(ids) if name == "repeat" else await survey.reasons(ids, _NOT_MOVED)
             found.left += [
@@ -212,7 +221,7 @@ class LegacyMigrating(LegacyMovers):
 
     async def _check_mirrored(self, target: QueueCalls[Any]) -> None:
         """Check that the ends of all jobs stand in this queue for which a bridge has promised it."""
-        source, key = self._source_at(target), target.to_key("ext:mirror")
+        source, key = source_at(self, target), target.to_key("ext:mirror")
         cursor: bytes | int = 0
         while True:
             [[cursor, found]] = await reply(target.core.commands([["HSCAN", key, cursor, "COUNT", _SCANNED]]))
@@ -225,10 +234,10 @@ class LegacyMigrating(LegacyMovers):
                 return
 
     async def _forget(self, target: QueueCalls[Any]) -> None:
-        source = self._source_at(target)
+        source = source_at(self, target)
         fields = [source, *(f"{self.qualified_name} {state}" for state in FINISHED)]
         await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
-        await self._claiming_mover(target, Rules(), "kept").forget_tombstones(now_ms())
+        await claiming_mover(self, target, Rules(), "kept").forget_tombstones(now_ms())
 
     async def _rehearse(
         self, target: QueueCalls[Any], source: str, options: Options, survey: Survey, report: MigrationReport
@@ -250,7 +259,7 @@ class LegacyMigrating(LegacyMovers):
             free = [[name for name in names if not next(there)] for names in wanted]
             return [names[0] if names else None for names in free]
 
-        repeatables = await (await self._repeating(target, options.rules)).read()
+        repeatables = await (await repeating(self, target, options.rules)).read()
         report.schedulers, times = len(repeatables), {one.next for one in repeatables}
         for name in ("wait", "paused", "delayed"):
             count, renamed, left, notes = await survey.remarks(name, options.rules, new_ids_of, times)

@@ -68,6 +68,7 @@ class ClaimingMover:
         self,
         legacy: CoreQueue,
         base: str,
+        *,
         source: str,
         target: CoreQueue,
         to_key: Callable[[str], str],

@@ -53,6 +53,7 @@ class Migration:
         self,
         core: CoreQueue,
         source: str,
+        *,
         mover: Mover,
         repeating: Repeating | None,
         report: MigrationReport,

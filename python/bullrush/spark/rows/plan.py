@@ -50,6 +50,7 @@ class RowPlan(NamedTuple):
 def plan_rows(
     df: DataFrame,
     queue: str,
+    *,
     prefix: str,
     name: object,
     data: Sequence[str] | None,
@@ -113,7 +114,9 @@ def plan_rows(
     for column in chosen:
         check_data(column, schema[column].dataType)
     names = literal if literal or "name" in roles else queue
-    return _narrowed(df, chosen, roles, names, common, longs_as_strings, common_target)
+    return _narrowed(
+        df, chosen, roles=roles, literal=names, common=common, longs_as_strings=longs_as_strings, target=common_target
+    )
 
 
 def _set_common(common: dict[str, Any], role: str, value: object) -> None:
@@ -126,6 +129,7 @@ def _set_common(common: dict[str, Any], role: str, value: object) -> None:
 def _narrowed(
     df: DataFrame,
     chosen: list[str],
+    *,
     roles: Mapping[str, str],
     literal: str | None,
     common: dict[str, Any],

@@ -67,7 +67,7 @@ class ArrowHandler:
 
     def __call__(self, jobs: Sequence[Job]) -> list[Any]:
         """Return a result or an exception for each job."""
-        batch, unfit = json_as_rows([job.record.data for job in jobs], _top_nullable(self._schema))
+        batch, unfit = json_as_rows([job._record.data for job in jobs], _top_nullable(self._schema))
         results: list[Any] = [None] * len(jobs)
         for place in unfit:
             results[place] = InvalidOptionError(f"The job's data do not fit the schema {_text(self._schema)}")

@@ -115,21 +115,24 @@ class OpenCalls:
     def _read(self, ids: Sequence[str]) -> list[Answer | str]:
         """Return the answer of each job, or a sentence about a job that has none yet."""
         ends = self._queue.core.job_ends(ids).wait()
-        return [_answer(job_id, *fields) for job_id, fields in zip(ids, ends, strict=True)]
+        return [_answer(job_id, _End(*fields)) for job_id, fields in zip(ids, ends, strict=True)]
 
 
-def _answer(
-    job_id: str,
-    timestamp: bytes | None,
-    finished_on: bytes | None,
-    returnvalue: bytes | None,
-    failed_reason: bytes | None,
-    processed_on: bytes | None,
-) -> Answer | str:
-    if timestamp is None:
+class _End(NamedTuple):
+    """What `CoreQueue.job_ends` returns of a job."""
+
+    timestamp: bytes | None
+    finished_on: bytes | None
+    returnvalue: bytes | None
+    failed_reason: bytes | None
+    processed_on: bytes | None
+
+
+def _answer(job_id: str, end: _End) -> Answer | str:
+    if end.timestamp is None:
         return Answer(None, f"job {job_id} was removed before its result was read")
-    if finished_on is None:
-        return "no worker has started the job" if processed_on is None else "a worker has started the job"
-    if returnvalue is not None:  # the reason of an earlier attempt stays in the hash
-        return Answer(returnvalue.decode(errors="replace"), None)
-    return Answer(None, (failed_reason or b"").decode(errors="replace") or "the job failed without a reason")
+    if end.finished_on is None:
+        return "no worker has started the job" if end.processed_on is None else "a worker has started the job"
+    if end.returnvalue is not None:  # the reason of an earlier attempt stays in the hash
+        return Answer(end.returnvalue.decode(errors="replace"), None)
+    return Answer(None, (end.failed_reason or b"").decode(errors="replace") or "the job failed without a reason")

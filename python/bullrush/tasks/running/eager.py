@@ -50,7 +50,7 @@ async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: Sour
     job: EagerJob[Any] = EagerJob(record, source)
     given: JobCalls = job
     if isinstance(handler, LoopHandler):
-        given = job.as_type(AsyncJob)
+        given = job._as_type(AsyncJob)
     token = RUNNING.set(given)
     try:
         value: JSON = await maybe_await(handler(given))

@@ -25,6 +25,7 @@ from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
 from bullrush.tasks.task import Task
+from bullrush.worker.monitoring.health import monitored_queue
 from bullrush.worker.routes import Route
 
 _log: Final = logging.getLogger("bullrush.worker")
@@ -112,7 +113,7 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
 async def _make_schedulers(worker: Any, wanted: dict[str, Any], *, tell: bool = False) -> None:
     """Make the job schedulers. An operation. While Redis is away it waits, as the worker itself does."""
     # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
-    schedulers: JobSchedulerCalls[Any] = worker.monitored_queue(_TIMEOUT_MS).job_scheduler
+    schedulers: JobSchedulerCalls[Any] = monitored_queue(worker, worker.name, _TIMEOUT_MS).job_scheduler
     quick = 0
     while not worker.closing:
         began = time.monotonic()

@@ -19,7 +19,7 @@ _log: Final = logging.getLogger("bullrush.worker")
 
 
 class PostponedError(DelayedError):
-    """Internal: the job goes to ``delayed`` for `UNKNOWN_DELAY`, and no attempt is counted."""
+    """The job goes to ``delayed`` for `UNKNOWN_DELAY`, and no attempt is counted."""
 
 
 class Dispatch:

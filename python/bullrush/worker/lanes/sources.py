@@ -17,7 +17,7 @@ class LaneQueue:
     """One further queue of a worker. All but its name and its calls is the worker's."""
 
     def __init__(self, name: str, worker: JobWorker, core_of: Callable[[str], CoreQueue]) -> None:
-        self.name, self.prefix, self.worker = name, worker.prefix, worker
+        self.name, self.prefix, self._job_worker = name, worker.prefix, worker
         self._core_of = core_of
 
     @cached_property
@@ -25,13 +25,13 @@ class LaneQueue:
         """The compiled side of the queue."""
         return self._core_of(self.name)
 
-    def report_progress(self, job: Any, progress: Any) -> None:
+    def _report_progress(self, job: Any, progress: Any) -> None:
         """Call the worker's listeners of ``progress``."""
-        self.worker.report_progress(job, progress)
+        self._job_worker._report_progress(job, progress)
 
     def emit(self, event: str, *arguments: object) -> bool:
         """Call the listeners of the worker."""
-        return self.worker.emit(event, *arguments)
+        return self._job_worker.emit(event, *arguments)
 
 
 class LaneSources:

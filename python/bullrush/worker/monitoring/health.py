@@ -7,21 +7,17 @@ import contextlib
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic
+from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import WORKER_DUTIES, CoreQueue
-from bullrush.base.operation import operation, sleep
+from bullrush.base.operation import sleep
 from bullrush.errors import BullrushError, RedisServerError
-from bullrush.job.job import JobT
 from bullrush.queue import Queue
 from bullrush.queue.due import DueWork, due_work
-from bullrush.queue.health import SECOND_LOOK, STUCK_AFTER, Problem
-from bullrush.values import checks
-from bullrush.values.checks import Duration
-from bullrush.worker.manual import ManualCalls
+from bullrush.queue.health import SECOND_LOOK, Problem
+from bullrush.worker.base import WorkerBase
 
 if TYPE_CHECKING:
-    from bullrush.worker.options import WorkerSettings
     from bullrush.worker.running.run import WorkerRun
 
 #: A health check waits no longer for Redis, since who asks does not wait long.
@@ -81,35 +77,13 @@ class WorkerHealth:
         return not self.problems
 
 
-class HealthCalls(ManualCalls[JobT], Generic[JobT]):
-    """The call for the health of a worker."""
+class Monitor:
+    """Looks how a worker does."""
 
-    _settings: WorkerSettings
-    _concurrency: int
-    _paused: bool
-    _run: WorkerRun | None
+    def __init__(self, worker: WorkerBase[Any]) -> None:
+        self._worker = worker
 
-    @property
-    def _current(self) -> WorkerRun | None:
-        """The current run, None if it has ended."""
-        raise NotImplementedError
-
-    @operation
-    async def health(self, *, stuck_after: Duration = STUCK_AFTER) -> WorkerHealth:
-        """Tell whether the worker runs, reaches Redis and claims the work that is due.
-
-        Args:
-            stuck_after: ms. The worker is stuck if a job has been due for this time, may start, and this worker has a
-                free slot and claimed nothing for this time.
-
-        Returns:
-            The facts. Redis is asked for at most a second.
-
-        Redis: two round trips, in constant time; a second look after 250 ms if the worker seems stuck.
-        """
-        return await self._health(checks.milliseconds("stuck_after", stuck_after))
-
-    async def _health(self, longest: int) -> WorkerHealth:
+    async def health(self, longest: int) -> WorkerHealth:
         """Return the health; awaited inside an operation."""
         work = await self._due_work()
         if stuck := self._seems_stuck(work, longest):
@@ -118,7 +92,7 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
             stuck = (
                 again.oldest_id == (work and work.oldest_id) and self._seems_stuck(again, longest) if again else False
             )
-        run = self._current
+        run = self._worker._current
         stats = run.core.stats() if run else {}
         deaf = work is not None and any(stats.get(f"deaf_in_{duty}") for duty in WORKER_DUTIES)
         missing = tuple(run.core.missing_rights()) if run else ()
@@ -134,13 +108,13 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         }
         problems: list[Problem] = [problem for problem, is_there in found.items() if is_there]  # type: ignore[misc]
         return WorkerHealth(
-            queue=self.shown_queues,
+            queue=self._worker._shown_queues,
             running=run is not None and not run.closing,
             connected=work is not None,
-            paused=self._paused or (work is not None and work.paused),
+            paused=self._worker._paused or (work is not None and work.paused),
             limited=work is not None and work.limited,
             in_hand=stats.get("in_hand", 0),
-            concurrency=self._concurrency,
+            concurrency=self._worker._concurrency,
             last_fetch_age=_age(stats.get("answer_age", -1)),
             last_claim_age=_age(stats.get("claim_age", -1)),
             last_wait_age=_age(stats.get("wait_age", -1)),
@@ -153,27 +127,18 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
             problems=tuple(problems),
         )
 
-    def monitored_queue(self, timeout: int) -> Queue:
-        """Internal: return the worker's queue as an object that writes no settings and waits at most ``timeout`` ms."""
-        return Queue(self._name, url=self._url, prefix=self._prefix, timeout=timeout, skip_metas_update=True)
-
-    def monitored_queues(self, timeout: int) -> list[Queue]:
-        """Internal: return all queues that the worker was made for; see `monitored_queue`."""
-        names = self.queue_names
-        return [
-            Queue(name, url=self._url, prefix=self._prefix, timeout=timeout, skip_metas_update=True) for name in names
-        ]
-
     @cached_property
     def _monitors(self) -> dict[str, CoreQueue]:
         def monitor(name: str) -> CoreQueue:
-            return CoreQueue(self._url, self._prefix, name, skip_metas_update=True, timeout_ms=_TIMEOUT_MS)
+            return CoreQueue(
+                self._worker._url, self._worker.prefix, name, skip_metas_update=True, timeout_ms=_TIMEOUT_MS
+            )
 
-        return {name: monitor(name) for name in self.queue_names}
+        return {name: monitor(name) for name in self._worker.queue_names}
 
     async def _due_work(self) -> DueWork | None:
         """Return what is due, None if Redis does not answer."""
-        limiter, run = self._settings.limiter, self._current
+        limiter, run = self._worker._settings.limiter, self._worker._current
         # Queues of which the worker may not take another job now. It has others beside them.
         full = run.core.full_queues() if run else []
         works = []
@@ -189,13 +154,13 @@ class HealthCalls(ManualCalls[JobT], Generic[JobT]):
         return max(works, key=lambda work: (not work.paused and not work.limited, work.oldest_age or 0))
 
     def _seems_stuck(self, work: DueWork | None, longest: int) -> bool:
-        run = self._current
-        if work is None or run is None or run.closing or self._paused:
+        run = self._worker._current
+        if work is None or run is None or run.closing or self._worker._paused:
             return False
         stats = run.core.stats()
         if run.core.refusal() is not None:
             return False  # it is known why, and another process would be refused, too
-        if stats["isolated"] or stats["in_hand"] >= self._concurrency * self._settings.batch_size:
+        if stats["isolated"] or stats["in_hand"] >= self._worker._concurrency * self._worker._settings.batch_size:
             return False
         claimed = _age(stats["claim_age"])
         return work.is_stuck(run.age_ms if claimed is None else claimed, longest)
@@ -217,3 +182,8 @@ async def _loop_lag(run: WorkerRun | None) -> int | None:
     while not called and time.monotonic() - began < _LONGEST_LAG:
         await sleep(_POLL)
     return round((min(called, default=began + _LONGEST_LAG) - began) * 1000)
+
+
+def monitored_queue(worker: WorkerBase[Any], name: str, timeout: int) -> Queue:
+    """Return a queue of a worker as an object that writes no settings and waits at most ``timeout`` ms."""
+    return Queue(name, url=worker._url, prefix=worker.prefix, timeout=timeout, skip_metas_update=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate
-from typing import Final, Generic, get_args
+from typing import Any, Final, get_args
 
 from bullrush._core import WORKER_DUTIES, CoreWorker
-from bullrush.base.operation import operation
-from bullrush.job.job import JobT
-from bullrush.queue.health import STUCK_AFTER, Problem
+from bullrush.queue.health import Problem
 from bullrush.queue.monitoring import escaped_label, prometheus_labels
-from bullrush.values import checks
-from bullrush.worker.monitoring.health import HealthCalls
+from bullrush.worker.base import WorkerBase
 
 #: Metric -> the counter of the core, and what it is.
 _COUNTERS: Final = {
@@ -35,67 +32,52 @@ _HISTOGRAMS: Final = {
 }
 
 
-class MetricsCalls(HealthCalls[JobT], Generic[JobT]):
-    """The call for the metrics of a worker."""
+def worker_page(
+    worker: WorkerBase[Any], labels: Mapping[str, object] | None, problems: Collection[Problem] | None
+) -> str:
+    """Return the metrics of a worker.
 
-    @operation
-    async def export_prometheus_metrics(
-        self, labels: Mapping[str, object] | None = None, *, problems: bool = False
-    ) -> str:
-        """Return metrics of the jobs that this worker has run, in the text format of Prometheus.
-
-        The core counts; no Python code runs per job. The counts begin anew with each run of the worker. Metrics of the
-        queue are those of `Queue.export_prometheus_metrics`.
-
-        Args:
-            labels: further labels for every line, such as ``{"env": "prod"}``.
-            problems: True adds ``bullmq_worker_problem``: 1 for each problem that `health` tells, and 0 for the others. It costs
-                what `health` costs, so a second if Redis does not answer.
-
-        Raises:
-            InvalidOptionError: a label has a name that Prometheus does not allow.
-        """
-        queue, further = prometheus_labels(self.shown_queues, labels)
-        given = queue + further
-        run = self._run
-        stats = run.core.stats() if run else {}
-        lines: list[str] = []
-        for name, (key, text) in _COUNTERS.items():
-            lines += [*_titles(name, text, "counter"), f"{name}{{{given}}} {stats.get(key, 0)}"]
-        lost = "bullmq_ownership_lost_total"
-        lines += _titles(lost, "Jobs that this worker lost while it ran them, by how it noticed", "counter")
-        lines += [f'{lost}{{{given}, reason="{how}"}} {stats.get(f"lost_by_{how}", 0)}' for how in _LOSSES]
-        revived = "bullmq_worker_revived_total"
-        lines += _titles(
-            revived, "New connections of this worker since a step did not come round in its time", "counter"
-        )
-        lines += [
-            f'{revived}{{{given}, reason="{duty}"}} {stats.get(f"revived_by_{duty}", 0)}' for duty in WORKER_DUTIES
-        ]
-        gauges = {
-            "bullmq_worker_jobs_in_hand": (stats.get("in_hand", 0), "Jobs that this worker holds"),
-            "bullmq_worker_concurrency": (self._concurrency, "Jobs, or batches, that run at the same time"),
-        }
-        for name, (value, text) in gauges.items():
-            lines += [*_titles(name, text, "gauge"), f"{name}{{{given}}} {value}"]
-        if checks.boolean("problems", problems):
-            found = (await self._health(STUCK_AFTER)).problems
-            name = "bullmq_worker_problem"
-            lines += _titles(name, "Problems of this worker, as its health tells them", "gauge")
-            lines += [f'{name}{{{given}, problem="{kind}"}} {int(kind in found)}' for kind in get_args(Problem)]
-        unmatched = "bullmq_route_unmatched"
-        lines += _titles(unmatched, "Jobs in routes without a worker, told by one of the workers", "gauge")
-        routes = run.core.unmatched_routes() if run else {}
-        lines += [f'{unmatched}{{{given}, route="{escaped_label(name)}"}} {count}' for name, count in routes.items()]
-        limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]
-        histograms = run.core.histograms() if run else {}
-        for name, (key, text) in _HISTOGRAMS.items():
-            counts, total = histograms.get(key, ([0] * len(limits), 0.0))
-            lines += _titles(name, text, "histogram")
-            for limit, count in zip(limits, accumulate(counts), strict=True):
-                lines.append(f'{name}_bucket{{{given}, le="{limit}"}} {count}')
-            lines += [f"{name}_sum{{{given}}} {total:g}", f"{name}_count{{{given}}} {sum(counts)}"]
-        return "\n".join(lines)
+    Args:
+        worker: the worker.
+        labels: further labels for every line.
+        problems: its problems; None leaves them out.
+    """
+    queue, further = prometheus_labels(worker._shown_queues, labels)
+    given = queue + further
+    run = worker._run
+    stats = run.core.stats() if run else {}
+    lines: list[str] = []
+    for name, (key, text) in _COUNTERS.items():
+        lines += [*_titles(name, text, "counter"), f"{name}{{{given}}} {stats.get(key, 0)}"]
+    lost = "bullmq_ownership_lost_total"
+    lines += _titles(lost, "Jobs that this worker lost while it ran them, by how it noticed", "counter")
+    lines += [f'{lost}{{{given}, reason="{how}"}} {stats.get(f"lost_by_{how}", 0)}' for how in _LOSSES]
+    revived = "bullmq_worker_revived_total"
+    lines += _titles(revived, "New connections of this worker since a step did not come round in its time", "counter")
+    lines += [f'{revived}{{{given}, reason="{duty}"}} {stats.get(f"revived_by_{duty}", 0)}' for duty in WORKER_DUTIES]
+    gauges = {
+        "bullmq_worker_jobs_in_hand": (stats.get("in_hand", 0), "Jobs that this worker holds"),
+        "bullmq_worker_concurrency": (worker._concurrency, "Jobs, or batches, that run at the same time"),
+    }
+    for name, (value, text) in gauges.items():
+        lines += [*_titles(name, text, "gauge"), f"{name}{{{given}}} {value}"]
+    if problems is not None:
+        name = "bullmq_worker_problem"
+        lines += _titles(name, "Problems of this worker, as its health tells them", "gauge")
+        lines += [f'{name}{{{given}, problem="{kind}"}} {int(kind in problems)}' for kind in get_args(Problem)]
+    unmatched = "bullmq_route_unmatched"
+    lines += _titles(unmatched, "Jobs in routes without a worker, told by one of the workers", "gauge")
+    routes = run.core.unmatched_routes() if run else {}
+    lines += [f'{unmatched}{{{given}, route="{escaped_label(name)}"}} {count}' for name, count in routes.items()]
+    limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]
+    histograms = run.core.histograms() if run else {}
+    for name, (key, text) in _HISTOGRAMS.items():
+        counts, total = histograms.get(key, ([0] * len(limits), 0.0))
+        lines += _titles(name, text, "histogram")
+        for limit, count in zip(limits, accumulate(counts), strict=True):
+            lines.append(f'{name}_bucket{{{given}, le="{limit}"}} {count}')
+        lines += [f"{name}_sum{{{given}}} {total:g}", f"{name}_count{{{given}}} {sum(counts)}"]
+    return "\n".join(lines)
 
 
 def _titles(name: str, text: str, kind: str) -> tuple[str, str]:

@@ -121,7 +121,7 @@ def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], 
     @functools.cache
     def queue_of(name: str) -> Queue:
         queue = Queue(name, url=setup.url, prefix=setup.prefix, skip_metas_update=True, allow_legacy=True)
-        queue.on("progress", lambda job, progress: pipe.send((job.id, job.token, job.changes, progress)))
+        queue.on("progress", lambda job, progress: pipe.send((job.id, job.token, job._changes, progress)))
         return queue
 
     calls = {
@@ -165,7 +165,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _run_result(job: Job | AsyncJob, result: bytes | Raised) -> JobRunResult:
-    return JobRunResult(result, job.changes)
+    return JobRunResult(result, job._changes)
 
 
 def _encoded(value: Any) -> bytes | Raised:

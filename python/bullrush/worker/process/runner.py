@@ -131,8 +131,8 @@ class HandlerProcess:
     ) -> None:
         for job in jobs:
             if (job.id, job.token) == (job_id, token):
-                job.apply_changes(changes)
-                self._source.report_progress(job, progress)
+                job._apply_changes(changes)
+                self._source._report_progress(job, progress)
 
     def _receive(self) -> Any:
         """Return the next message.
@@ -239,6 +239,7 @@ class ProcessRunner(ThreadRunner):
         self,
         core: CoreWorker,
         process: Callable[[list[JobRecord]], BaseException | None],
+        *,
         slots: int,
         batch_size: int,
         name: str,
@@ -280,13 +281,13 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _sent(job: JobCalls) -> SentJob:
-    record: JobRecord = job.record  # type: ignore[assignment]
+    record: JobRecord = job._record  # type: ignore[assignment]
     return SentJob(job.id, job.token, job.queue_name, record.fields())
 
 
 def _value(ran: JobRunResult, job: JobCalls) -> Any:
     result = ran.result
-    job.apply_changes(ran.changes)
+    job._apply_changes(ran.changes)
     if isinstance(result, bytes):
         return loads(result)
     error = _rebuilt(result)

@@ -63,7 +63,7 @@ def new_runner(
         run: Callable[..., Any] = children.run_many if batched else children.run_one
         if handlers.dispatch is not None:
             run = handlers.dispatch.with_all(children.run_one)
-        return ProcessRunner(core, on_threads(traced(run)), slots, size, name, children)
+        return ProcessRunner(core, on_threads(traced(run)), slots=slots, batch_size=size, name=name, children=children)
     if handlers.coroutine is None:
         assert handlers.plain is not None
         return ThreadRunner(core, on_threads(handlers.plain), slots, size, name)

@@ -202,7 +202,7 @@ class WorkerRun:
                 self.begin_close(0, force=True)
             self.end_with(error)
             return None
-        if event is not None and event[0] == "closed":
+        if event is not None and event.kind == "closed":
             self._wait_ms = _LAST_WAIT_MS
             # A run that ended by itself waits for no handler: the job of one that still runs has timed out.
             self.begin_close()
@@ -227,7 +227,7 @@ class WorkerRun:
         counts = self.core.stats()
         return RunStats(counts["completed"], counts["failed"], counts["retried"], time.monotonic() - self._began)
 
-    def close_at_exit(self) -> None:
+    def _close_at_exit(self) -> None:
         """Close a run that is still open at the end of the program. A forked child has no threads to end."""
         if self._pid == os.getpid():
             self.begin_close()
