@@ -5,6 +5,7 @@ mod completions;
 mod endpoint;
 mod errors;
 mod events;
+mod failure;
 mod keys;
 mod last_resort;
 mod notifications;
@@ -57,12 +58,13 @@ mod _core {
     #[pymodule_export]
     use super::watch::ConnectionWatch;
     #[pymodule_export]
-    use super::worker::{CoreWorker, CoreWorkerOptions, PyWorkerEvent};
+    use super::worker::{CoreWorker, PyWorkerEvent};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("QUEUE_KEYS", super::keys::table(module.py())?)?;
         module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
+        module.add("WORKER_OPTIONS", PyTuple::new(module.py(), super::worker::options::names())?)?;
         module.add("WORKER_DUTIES", PyTuple::new(module.py(), Duty::ALL.map(Duty::name))?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -13,6 +13,16 @@ pub struct PyTarget {
     pub fallback: NewFallback,
 }
 
+/// What a job needs, as Python checked it.
+#[derive(FromPyObject)]
+struct Criteria {
+    server: Option<String>,
+    stack: Vec<String>,
+    capabilities: Vec<String>,
+    region: Vec<String>,
+    mode: String,
+}
+
 impl PyTarget {
     fn plain(target: Target) -> Self {
         Self { target, fallback: NewFallback::Unchanged }
@@ -27,20 +37,10 @@ impl PyTarget {
 #[pymethods]
 impl PyTarget {
     #[new]
-    #[pyo3(signature = (server=None, stack=vec![], capabilities=vec![], region=vec![], mode="all", *, fallback_after=None,
-        fallback=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        server: Option<String>,
-        stack: Vec<String>,
-        capabilities: Vec<String>,
-        region: Vec<String>,
-        mode: &str,
-        fallback_after: Option<i64>,
-        fallback: Option<&Self>,
-    ) -> PyResult<Self> {
-        let mode = Mode::parse(mode).ok_or_else(|| Error::InvalidOption(format!("There is no mode {mode:?}")));
+    #[pyo3(signature = (criteria, *, fallback_after=None, fallback=None))]
+    fn new(py: Python<'_>, criteria: Criteria, fallback_after: Option<i64>, fallback: Option<&Self>) -> PyResult<Self> {
+        let Criteria { server, stack, capabilities, region, mode } = criteria;
+        let mode = Mode::parse(&mode).ok_or_else(|| Error::InvalidOption(format!("There is no mode {mode:?}")));
         let target = mode.and_then(|mode| Target::new(server, stack, capabilities, region, mode));
         let fallback = match fallback_after {
             None => NewFallback::Unchanged,

@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value};
 
+use serde::Deserialize;
+
 use super::backoff::Backoff;
 
 /// How many finished jobs to keep: `count` -1 = all, 0 = none; `age` in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Keep {
     pub count: i64,
     pub age: Option<i64>,

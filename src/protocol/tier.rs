@@ -1,7 +1,10 @@
 //! How exactly a queue is meant for a worker.
 
+use serde::Deserialize;
+
 /// The tiers of the queues that a worker serves, from the most exact one down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// For this very worker.
     Server,

@@ -8,18 +8,22 @@ use redis::{Cmd, Value};
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::{timeout_at, Instant};
 
+use serde::Deserialize;
+
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
 /// Where jobs have to be before an add returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durable {
     /// In a replica; on the disk if the server has no replica.
     Anywhere,
     /// In the memory of a replica.
     Replica,
     /// In the append-only file, and on the disk.
+    #[serde(rename = "aof")]
     Disk,
 }
 

@@ -4,7 +4,9 @@ mod moves;
 
 use redis::Value;
 
-pub use moves::{give_back, move_to_delayed, move_to_wait, move_to_waiting_children, retry_job, Failure, GivenBack};
+pub use moves::{
+    give_back, move_to_delayed, move_to_wait, move_to_waiting_children, retry_job, EndedAttempt, Failure, GivenBack,
+};
 
 use super::fetch::{FetchPlan, Fetched};
 use super::{eval, flag, lua, Call};

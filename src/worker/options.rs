@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer};
+
 use crate::protocol::route::{queue_of, Profile};
 use crate::protocol::{JobRecord, Keep, Tier};
 use crate::scripts::finish::FinishedBy;
@@ -13,18 +15,36 @@ use crate::timers::stalled_checker::StalledRule;
 use crate::worker::lanes::{Lane, LaneSpec};
 
 /// Fetch at most `max` jobs per `duration_ms`, over all workers of the queue.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Limiter {
     pub max: i64,
+    #[serde(rename = "duration")]
     pub duration_ms: i64,
 }
 
 /// How long handlers may take.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "GivenTimeouts")]
 pub struct Timeouts {
     /// For jobs of all other names.
     pub default: Option<Duration>,
     pub by_name: Arc<HashMap<String, Duration>>,
+}
+
+/// The same in ms.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenTimeouts {
+    default: Option<u64>,
+    by_name: HashMap<String, u64>,
+}
+
+impl From<GivenTimeouts> for Timeouts {
+    fn from(GivenTimeouts { default, by_name }: GivenTimeouts) -> Self {
+        let by_name = by_name.into_iter().map(|(name, ms)| (name, Duration::from_millis(ms)));
+        Timeouts { default: default.map(Duration::from_millis), by_name: Arc::new(by_name.collect()) }
+    }
 }
 
 impl Timeouts {
@@ -44,7 +64,8 @@ impl Timeouts {
 }
 
 /// How many bytes the data and the result of a job may have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PayloadLimit {
     pub bytes: usize,
     /// Jobs with more data fail. Otherwise they run, and a notice is logged.
@@ -71,8 +92,11 @@ impl PayloadLimit {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+/// The options of a worker by the names that they have in Python, which has checked them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WorkerOptions {
+    #[serde(skip)]
     pub concurrency: usize,
     /// The queues to serve; empty: the one that the worker is made for. Others may be offered while it runs.
     pub lanes: Vec<LaneSpec>,
@@ -82,8 +106,11 @@ pub struct WorkerOptions {
     pub strict: bool,
     /// Jobs claimed ahead; `None` adapts to the handler's speed, 0 is strict BullMQ.
     pub prefetch: Option<usize>,
+    #[serde(deserialize_with = "ms")]
     pub lock_duration: Duration,
+    #[serde(deserialize_with = "ms")]
     pub lock_renew_time: Duration,
+    #[serde(deserialize_with = "ms")]
     pub stalled_interval: Duration,
     pub max_stalled_count: i64,
     pub max_started_attempts: Option<i64>,
@@ -91,10 +118,13 @@ pub struct WorkerOptions {
     /// The rate limit of the worker's own queue counts for all its lanes.
     pub share_rate_limit: bool,
     pub timeouts: Timeouts,
+    #[serde(deserialize_with = "ms")]
     pub drain_delay: Duration,
     pub remove_on_complete: Option<Keep>,
     pub remove_on_fail: Option<Keep>,
+    #[serde(rename = "metrics")]
     pub metrics_max_points: Option<i64>,
+    #[serde(rename = "name")]
     pub worker_name: Option<Arc<str>>,
     /// A queue of Bull's is not refused.
     pub allow_legacy: bool,
@@ -103,14 +133,17 @@ pub struct WorkerOptions {
     /// The run whose list in Redis gets the ids of the jobs that this worker finishes.
     pub run: Option<Arc<str>>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
+    #[serde(skip)]
     pub worker_id: String,
     /// The commands that the user of the URL must be allowed to run, looked at in the beginning; empty: it is not looked at.
     pub needed_rights: Vec<String>,
     pub skip_stalled_check: bool,
     /// Pause after a fetch that the server refused.
+    #[serde(deserialize_with = "ms")]
     pub run_retry_delay: Duration,
     pub skip_lock_renewal: bool,
     /// Cap of a computed backoff in ms; `None` is BullMQ's "no cap".
+    #[serde(rename = "max_backoff")]
     pub max_backoff_ms: Option<i64>,
     /// Bytes of a failure's reason, and of its stack trace, beyond which the middle is cut out.
     pub max_error_size: usize,
@@ -120,8 +153,13 @@ pub struct WorkerOptions {
     pub fan_out: bool,
 }
 
+fn ms<'de, D: Deserializer<'de>>(ms: D) -> Result<Duration, D::Error> {
+    u64::deserialize(ms).map(Duration::from_millis)
+}
+
 /// Which routes of its queue a worker serves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "GivenRouting")]
 pub struct Routing {
     pub profile: Profile,
     /// Leave the jobs of the queue itself to others.
@@ -137,6 +175,25 @@ pub struct ScanRule {
     pub depth: usize,
     /// The profile as JSON.
     pub profile: String,
+}
+
+/// The same as Python gives it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenRouting {
+    profile: serde_json::Value,
+    routes_only: bool,
+    scan_depth: Option<usize>,
+}
+
+impl TryFrom<GivenRouting> for Routing {
+    type Error = &'static str;
+
+    fn try_from(given: GivenRouting) -> Result<Self, Self::Error> {
+        let profile = Profile::from_json(&given.profile).ok_or("a profile that cannot be read")?;
+        let scan = given.scan_depth.map(|depth| ScanRule { depth, profile: profile.canonical() });
+        Ok(Routing { profile, routes_only: given.routes_only, scan })
+    }
 }
 
 impl Routing {

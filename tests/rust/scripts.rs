@@ -100,8 +100,9 @@ async fn an_active_job_goes_back_in_three_ways() {
     filled(&link, 4).await;
     move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
     let failure = Some(Failure { reason: "boom", stack: b"[]" });
-    finish::retry_job(&link, &keys, 2, "1", "t:1", false, failure, false).await.unwrap();
-    finish::move_to_delayed(&link, &keys, 2, "2", "t:1", 5_000, false, failure).await.unwrap();
+    let ended = |id, failure| finish::EndedAttempt { id, token: "t:1", failure };
+    finish::retry_job(&link, &keys, 2, ended("1", failure), false, false).await.unwrap();
+    finish::move_to_delayed(&link, &keys, 2, ended("2", failure), 5_000, false).await.unwrap();
     let given_back = |id, token| GivenBack { id, token, score: None, before: Some([None; 3]) };
     let back = finish::give_back(&link, &keys, &[given_back("3", "t:1"), given_back("4", "wrong")]).await.unwrap();
     assert_eq!(back[0], Ok(()));
@@ -109,7 +110,7 @@ async fn an_active_job_goes_back_in_three_ways() {
     assert!(matches!(back[1], Err(Error::Code { code: -6, .. })));
     assert_eq!(finish::move_to_wait(&link, &keys, None, "4", "t:1").await.unwrap(), 0);
     assert_eq!(inspect::get_counts(&link, &keys, &["wait", "delayed", "active"]).await.unwrap(), [3, 1, 0]);
-    let error = finish::retry_job(&link, &keys, 2, "1", "t:1", false, None, false).await.unwrap_err();
+    let error = finish::retry_job(&link, &keys, 2, ended("1", None), false, false).await.unwrap_err();
     assert_eq!(error.to_string(), "Missing lock for job 1. retryJob");
 }
 

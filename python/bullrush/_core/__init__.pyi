@@ -24,9 +24,7 @@ from .queue import CoreQueue as CoreQueue
 from .route import CoreProfile as CoreProfile
 from .route import CoreTarget as CoreTarget
 from .watch import ConnectionWatch as ConnectionWatch
-from .worker import CoreLane as CoreLane
 from .worker import CoreWorker as CoreWorker
-from .worker import CoreWorkerOptions as CoreWorkerOptions
 from .worker import WorkerEvent as WorkerEvent
 
 __version__: str
@@ -35,6 +33,8 @@ __version__: str
 BULLMQ_VERSION: str
 
 #: What a worker does again and again; parts of the names in `CoreWorker.stats`.
+#: The names of the options of a worker that the core reads.
+WORKER_OPTIONS: tuple[str, ...]
 WORKER_DUTIES: tuple[str, ...]
 
 #: All keys that a queue may have. `obliterate` empties those that have members in this order.

@@ -65,25 +65,12 @@ class RowPlan:
     def __new__(
         cls,
         compile: Callable[[str | None, int | None, tuple[str, str | None] | None, bool], tuple[Any, str | None]],
-        *,
-        name: str | None = None,
-        name_column: str | None = None,
-        data: Sequence[str] | None = None,
-        id_column: str | None = None,
+        columns: bytes,
         auto_ids: AutoIds | None = None,
-        batch_id: str | None = None,
-        opts_column: str | None = None,
-        priority_column: str | None = None,
-        delay_column: str | None = None,
-        parent_column: str | None = None,
-        longs_as_strings: bool = False,
-        skip_invalid: bool = False,
-        wait_for_memory: bool = False,
     ) -> RowPlan:
         """``compile(opts, priority, parent, delayed)`` returns ``CompiledOptions`` and None; equal calls are made once.
 
-        ``id_column`` gives custom ids; else ``auto_ids`` does; else ids are Redis' counter. With ``batch_id`` Redis counts
-        the jobs that it adds in ``ext:enq-<batch id>``.
+        ``columns``: a `bullrush.job.row_options.RowColumns`, as JSON.
         """
     @property
     def skipped(self) -> int:

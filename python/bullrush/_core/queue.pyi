@@ -10,13 +10,10 @@ from .notifications import CoreNotifications
 from .pending import Pending
 from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Scheduler
 from .route import CoreTarget
-from .worker import CoreWorkerOptions
+from .worker import Failure
 
 class Attempt(Protocol):
     """An attempt by hand: the attributes of `bullrush.job.calls.moves.Attempt`, which are read by name."""
-
-class Failure(Protocol):
-    """Why it failed: the attributes of `bullrush.job.failure.Failure`, which are read by name."""
 
 class Repeat(Protocol):
     """When a scheduler makes jobs: the attributes of `bullrush.scheduler.options.Repeat`, which are read by name."""
@@ -31,14 +28,12 @@ class CoreQueue:
     """Producer and getter calls of one queue. Connects at first use; after a fork the child makes connections of its own."""
 
     def __new__(
-        cls, url: str, prefix: str, name: str, *,
-        max_len_events: int = 10_000, skip_metas_update: bool = False, allow_legacy: bool = False, timeout_ms: int | None = ...,
-        target: CoreTarget | None = None, fan_out: bool = False, notify: bool = False,
-        durable: str | None = None, payload_limit: int | None = None, worker: CoreWorkerOptions | None = None,
+        cls, url: str, prefix: str, name: str, options: bytes, *,
+        target: CoreTarget | None = None, worker: bytes | None = None,
     ) -> CoreQueue:  # fmt: skip
-        """``worker``: the options with which jobs are taken and finished by hand; those of a program by default.
+        """``options``: a `bullrush.base.handle.CoreSettings`, as JSON.
 
-        ``timeout_ms``: how long one round trip may take, with connecting; None waits forever.
+        ``worker``: the options of a worker, as JSON, with which jobs are taken and finished by hand; those of a program by default.
 
         ``target``: the queue is its route, and ``name`` is the base. Before the first write, and every 30 s while it is
         used, the route is registered (`RouteLimitError`, `RouteCollisionError`).

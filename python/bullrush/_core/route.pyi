@@ -1,22 +1,17 @@
 """Targets of jobs and profiles of workers."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Protocol, final
+
+class Criteria(Protocol):
+    """The attributes of `bullrush.routing.target.Criteria`, which are read by name."""
 
 @final
 class CoreTarget:
     """What a job needs. Values are sorted, each stands once; a mode that makes no difference is left out."""
 
     def __new__(
-        cls,
-        server: str | None = None,
-        stack: Sequence[str] = ...,
-        capabilities: Sequence[str] = ...,
-        region: Sequence[str] = ...,
-        mode: str = "all",
-        *,
-        fallback_after: int | None = None,
-        fallback: CoreTarget | None = None,
+        cls, criteria: Criteria, *, fallback_after: int | None = None, fallback: CoreTarget | None = None
     ) -> CoreTarget:
         """``fallback_after``: ms; 0 removes the fallback of the route, None leaves it. ``fallback``: None is the base queue.
 

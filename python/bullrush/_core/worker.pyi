@@ -1,42 +1,12 @@
 """The worker engine, and the options that it obeys."""
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, Protocol, final
 
 from .jobs import JobRecord
 from .pending import Pending
-from .route import CoreProfile
 
-#: A queue that a worker serves: name, tier ("server", "specific" or "base"), weight, whether it is known to be used (timers may create keys of
-#: it), and the most of its jobs at a time.
-CoreLane: TypeAlias = tuple[str, str, int, bool, int | None]
-
-@final
-class CoreWorkerOptions:
-    """The options of a worker, for `CoreWorker` and `CoreQueue`."""
-
-    def __new__(
-        cls,
-        *,
-        prefetch: int | None = None, lock_duration: int = 30_000, lock_renew_time: int = 15_000,
-        stalled_interval: int = 30_000, max_stalled_count: int = 1, max_started_attempts: int | None = None,
-        limiter: tuple[int, int] | None = None, share_rate_limit: bool = False, timeout: int | None = None,
-        timeouts: dict[str, int] | None = None, drain_delay: int = 5_000,
-        remove_on_complete: tuple[int, int | None] | None = None, remove_on_fail: tuple[int, int | None] | None = None,
-        metrics_max_points: int | None = None, worker_name: str | None = None, skip_stalled_check: bool = False,
-        run_retry_delay: int = 1_000, skip_lock_renewal: bool = False, max_backoff: int | None = ..., max_error_size: int = 65_536,
-        payload_limit: tuple[int, bool] | None = None,
-        run: str | None = None, allow_legacy: bool = False, notify: bool = False,
-        fan_out: bool = False,
-        scan_depth: int | None = None, profile: CoreProfile | None = None, routes_only: bool = False,
-        lanes: list[CoreLane] | None = None, strict: bool = False,
-        needed_rights: Sequence[str] | None = None,
-    ) -> CoreWorkerOptions:  # fmt: skip
-        """``remove_on_*``: (count, age seconds), count -1 = keep all. Times in ms. The defaults are those of a worker without options (``max_backoff``: an hour).
-
-        ``lanes``: the queues to serve; without any, the worker's own. ``needed_rights``: the commands, in lower case, that the user
-        of the URL must be allowed to run; a worker reports what is missing.
-        """
+class Failure(Protocol):
+    """Why an attempt failed: the attributes of `bullrush.job.failure.Failure`, which are read by name."""
 
 @final
 class WorkerEvent:
@@ -90,9 +60,9 @@ class CoreWorker:
     """The worker engine of one queue. Python takes jobs and hands in outcomes; the native thread does the rest."""
 
     def __new__(
-        cls, url: str, prefix: str, name: str, options: CoreWorkerOptions, *, worker_id: str, concurrency: int
+        cls, url: str, prefix: str, name: str, options: bytes, *, worker_id: str, concurrency: int
     ) -> CoreWorker:
-        """``worker_id``: the prefix of the lock tokens; no two workers may share it."""
+        """``options``: JSON of all `WORKER_OPTIONS`. ``worker_id``: the prefix of the lock tokens; no two workers may share it."""
     def start(self, *, until: str | None, max_jobs: int | None, max_seconds: float | None, horizon: int) -> None:
         """Start fetching.
 
@@ -113,7 +83,7 @@ class CoreWorker:
         """
     def discard(self, record: JobRecord) -> None:
         """Do not retry the job if Redis refuses its result and it fails for that."""
-    def fail(self, record: JobRecord, reason: str, stack: str, retry: bool, delay: int | None, details: object = None) -> None:  # fmt: skip
+    def fail(self, record: JobRecord, failure: Failure, details: object = None) -> None:
         """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry); ``details``: see `complete`."""
     def needs_strategy(self, record: JobRecord) -> str | None:
         """Return the backoff type if only a custom strategy can compute this job's delay, else None."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from bullrush import _core
 from bullrush.job.options import JobOptions
-from bullrush.job.row_options import RowOptions
+from bullrush.job.row_options import RowColumns, RowOptions, row_plan
 from bullrush.values import checks
 from bullrush.values.checks import check_choice
 from bullrush.values.naming import check_batch_id
@@ -119,22 +119,22 @@ class ArrowWriter:
         self._max_waiting = None if max_waiting is None else checks.at_least(0)("max_waiting", max_waiting)
         self._sent: deque[_core.Pending[tuple[list[str], list[int]]]] = deque()
         self._told = False
-        self._plan = _core.RowPlan(
-            RowOptions.of(opts, queue.qualified_name),
-            name=name if name is not None or name_column else queue.name,
-            name_column=name_column,
-            data=data,
-            id_column=job_id,
-            auto_ids=_core.AutoIds(id_scope) if id_scope and job_id is None else None,
-            batch_id=None if batch_id is None else check_batch_id(batch_id),
-            opts_column=opts_column,
-            priority_column=priority_column,
-            delay_column=delay_column,
-            parent_column=parent_column,
-            longs_as_strings=longs_as_strings,
-            skip_invalid=on_invalid == "skip",
-            wait_for_memory=on_oom == "wait",
-        )
+        columns: RowColumns = {
+            "name": name if name is not None or name_column else queue.name,
+            "name_column": name_column,
+            "data": None if data is None else list(data),
+            "id_column": job_id,
+            "batch_id": None if batch_id is None else check_batch_id(batch_id),
+            "opts_column": opts_column,
+            "priority_column": priority_column,
+            "delay_column": delay_column,
+            "parent_column": parent_column,
+            "longs_as_strings": longs_as_strings,
+            "skip_invalid": on_invalid == "skip",
+            "wait_for_memory": on_oom == "wait",
+        }
+        auto_ids = _core.AutoIds(id_scope) if id_scope and job_id is None else None
+        self._plan = row_plan(RowOptions.of(opts, queue.qualified_name), columns, auto_ids)
 
     @property
     def skipped(self) -> int:

@@ -10,20 +10,20 @@ from bullrush.base.connected import Connected
 from bullrush.base.operation import operation, reply
 from bullrush.base.routes import Routes
 from bullrush.values import checks
+from bullrush.values.encoding import encode
 from bullrush.values.naming import check_queue_name, check_unicode, to_key
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bullrush._core import CoreWorkerOptions
 
 #: The parts of a queue that have a key of their own, as BullMQ lists them: "" is the beginning of the keys of jobs, ``de`` that of
 #: deduplications.
 _KEY_TYPES: Final = ("", *(key.name for key in QUEUE_KEYS if key.owner == "bullmq" and ":" not in key.name), "de")
 
 
-class CoreSettings(TypedDict):
-    """How a handle makes its compiled side."""
+class CoreSettings(TypedDict, total=False):
+    """The options of a queue that the core reads. What is left out has the default of the core."""
 
     max_len_events: int
     skip_metas_update: bool
@@ -32,8 +32,7 @@ class CoreSettings(TypedDict):
     notify: bool
     durable: str | None
     payload_limit: int | None
-    timeout_ms: int | None
-    worker: CoreWorkerOptions | None
+    timeout: int | None
 
 
 class Handle(Connected):
@@ -55,7 +54,7 @@ class Handle(Connected):
         max_len_events: int = 10_000,
         skip_metas_update: bool = True,
         timeout_ms: int | None = 10_000,
-        worker: CoreWorkerOptions | None = None,
+        worker: bytes | None = None,
     ) -> None:
         self._name = check_queue_name(name)
         super().__init__(url, prefix, options)
@@ -67,9 +66,9 @@ class Handle(Connected):
             "notify": checks.boolean("notify", options.get("notify", False)),
             "durable": checks.durable("durable", options.get("durable", False)),
             "payload_limit": checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT)),
-            "timeout_ms": timeout_ms,
-            "worker": worker,
+            "timeout": timeout_ms,
         }
+        self._core_worker = worker
         self._routes = Routes()
         self._core: CoreQueue | None = None if url is None else self._new_core_queue()
         self._shut = False
@@ -78,10 +77,9 @@ class Handle(Connected):
         return f"<{type(self).__name__} {self._name!r} at {self._shown_url}>"
 
     def _new_core_queue(self) -> CoreQueue:
-        routes = self._routes
-        return CoreQueue(
-            self._url, self._prefix, routes.base or self._name, **self._core_settings, target=routes.target
-        )
+        routes, options = self._routes, encode(self._core_settings, "options")
+        name = routes.base or self._name
+        return CoreQueue(self._url, self._prefix, name, options, target=routes.target, worker=self._core_worker)
 
     def _same_for(self, name: str) -> Self:
         """Return a handle of another queue with the same options."""

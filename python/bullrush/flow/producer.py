@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypedDict
 
 from bullrush._core import CoreQueue, now_ms
 from bullrush.base.closing import BlockingContext
+from bullrush.base.handle import CoreSettings
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.outages import ReportsOutages
 from bullrush.flow.flow_queue import FlowQueue
@@ -18,7 +19,7 @@ from bullrush.routing.target import route_key
 from bullrush.telemetry.protocol import Telemetry
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.values.encoding import JSON
+from bullrush.values.encoding import JSON, encode
 from bullrush.values.naming import check_known, check_prefix, check_queue_name
 
 if TYPE_CHECKING:
@@ -101,11 +102,15 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         check_known(options, _KNOWN, type(self).__name__)
         super().__init__(options.get("url"), options.get("prefix", "bull"), options)
         timeout = options.get("timeout", _DEFAULT_TIMEOUT)
-        self._timeout = None if timeout is None else checks.milliseconds("timeout", timeout)
-        self._allow_legacy = checks.boolean("allow_legacy", options.get("allow_legacy", False))
-        self._fan_out = checks.boolean("fan_out", options.get("fan_out", False))
-        self._durable = checks.durable("durable", options.get("durable", False))
         self._payload_limit = checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT))
+        self._core_settings: CoreSettings = {
+            "skip_metas_update": True,
+            "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
+            "timeout": None if timeout is None else checks.milliseconds("timeout", timeout),
+            "fan_out": checks.boolean("fan_out", options.get("fan_out", False)),
+            "durable": checks.durable("durable", options.get("durable", False)),
+            "payload_limit": self._payload_limit,
+        }
         self._options: FlowOptions = options
         self._queues: dict[tuple[object, ...], FlowQueue] = {}
 
@@ -273,18 +278,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         key = (prefix, name, target and route_key(target))
         queue = self._queues.get(key)
         if queue is None:
-            core = CoreQueue(
-                self._url,
-                prefix,
-                base,
-                skip_metas_update=True,
-                allow_legacy=self._allow_legacy,
-                timeout_ms=self._timeout,
-                fan_out=self._fan_out,
-                durable=self._durable,
-                payload_limit=self._payload_limit,
-                target=target,
-            )
+            core = CoreQueue(self._url, prefix, base, encode(self._core_settings, "options"), target=target)
             queue = self._queues[key] = FlowQueue(core, prefix, name, is_route=target is not None)
         return queue
 

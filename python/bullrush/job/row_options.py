@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 import orjson
 
+from bullrush._core import AutoIds, RowPlan
 from bullrush.errors import InvalidOptionError
 from bullrush.job.option_compiler import CompiledOptions, OptionCompiler
 from bullrush.job.options import JobOptions
+from bullrush.values.encoding import encode
 
 
 class RowOptions:
@@ -58,6 +61,43 @@ class RowOptions:
         if delayed:
             given["delay"] = None
         return self._compiler.compile({**self._options, **given})[0], None
+
+
+class RowColumns(TypedDict, total=False):
+    """Which columns the rows have, and what all of them have in common; in the form that the core takes.
+
+    Attributes:
+        name: the name of all jobs.
+        name_column: instead of it, the column with the names.
+        data: the columns that become the data; all by default.
+        id_column: the column with the ids; without it they are Redis' counter, or made by ``auto_ids``.
+        batch_id: Redis counts the jobs that it really adds under this id.
+        opts_column: the column with the options, as JSON.
+        priority_column: the column with the priorities.
+        delay_column: the column with the delays.
+        parent_column: the column with the parents.
+        longs_as_strings: whole numbers become texts in the data.
+        skip_invalid: rows that cannot be jobs are left out.
+        wait_for_memory: a call waits while the memory of the server is full.
+    """
+
+    name: str | None
+    name_column: str | None
+    data: Sequence[str] | None
+    id_column: str | None
+    batch_id: str | None
+    opts_column: str | None
+    priority_column: str | None
+    delay_column: str | None
+    parent_column: str | None
+    longs_as_strings: bool
+    skip_invalid: bool
+    wait_for_memory: bool
+
+
+def row_plan(options: RowOptions, columns: RowColumns, auto_ids: AutoIds | None = None) -> RowPlan:
+    """Return the plan by which the core makes jobs of rows."""
+    return RowPlan(options, encode(columns, "columns"), auto_ids)
 
 
 def _read(opts: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple
 
-from bullrush._core import AutoIds, RowPlan, now_ms
+from bullrush._core import AutoIds, now_ms
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
@@ -14,7 +14,7 @@ from bullrush.job.job import JobT
 from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import JOB_OPTIONS, CompiledOptions, OptionCompiler
 from bullrush.job.options import JobOptions, NewJob
-from bullrush.job.row_options import RowOptions
+from bullrush.job.row_options import RowColumns, RowOptions, row_plan
 from bullrush.telemetry.protocol import Telemetry, of_many_jobs, of_one_job
 from bullrush.values.encoding import JSON, NO_DATA
 from bullrush.values.naming import check_known
@@ -237,14 +237,14 @@ class QueueAdding(Handle, Generic[JobT]):
         opts: Mapping[str, object],
     ) -> AddedIds:
         queue, opts = self._routes.of_target(self, opts)
-        plan = RowPlan(
-            RowOptions(queue._compiler, opts, queue.qualified_name),
-            name=name,
-            name_column=name_column,
-            data=data,
-            id_column=job_id,
-            auto_ids=None if id_scope is None else AutoIds(id_scope),
-        )
+        columns: RowColumns = {
+            "name": name,
+            "name_column": name_column,
+            "data": None if data is None else list(data),
+            "id_column": job_id,
+        }
+        auto_ids = None if id_scope is None else AutoIds(id_scope)
+        plan = row_plan(RowOptions(queue._compiler, opts, queue.qualified_name), columns, auto_ids)
         pending = queue.core.add_arrow(source, plan, now_ms())
         return AddedIds(*await reply(pending))
 

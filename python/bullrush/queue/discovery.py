@@ -13,6 +13,7 @@ from bullrush.errors import QueueNameError
 from bullrush.url import check_url, resolve
 from bullrush.values import checks
 from bullrush.values.checks import Duration
+from bullrush.values.encoding import encode
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 _PAGE: Final = 1_000
@@ -132,7 +133,8 @@ class QueueScan:
 
     def _server(self, queue: str) -> CoreQueue:
         """Return a handle on the server that has the keys of a queue."""
-        return CoreQueue(self._url, self._prefix, queue, skip_metas_update=True, timeout_ms=self._timeout)
+        options = encode({"skip_metas_update": True, "timeout": self._timeout}, "options")
+        return CoreQueue(self._url, self._prefix, queue, options)
 
     def _name(self, key: bytes) -> str | None:
         """Return the name of the queue that has this key; None if it is no queue that can be opened."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypedDict
+from typing import Final, Literal, NamedTuple, TypedDict
 
 from bullrush._core import CoreTarget, route_base
 from bullrush.errors import InvalidOptionError
@@ -47,6 +47,16 @@ _OF_FALLBACK: Final = frozenset(["fallback_after", "fallback"])
 _MODES: Final = ("all", "any", "each")
 
 
+class Criteria(NamedTuple):
+    """What a job needs, in the form that the core takes."""
+
+    server: str | None = None
+    stack: Sequence[str] = ()
+    capabilities: Sequence[str] = ()
+    region: Sequence[str] = ()
+    mode: str = "all"
+
+
 def check_target(name: str, value: object) -> CoreTarget:
     """Return a checked target.
 
@@ -71,9 +81,7 @@ def check_target(name: str, value: object) -> CoreTarget:
     elif fallback is not None:
         raise InvalidOptionError(f"{name}.fallback needs fallback_after: after how many ms a job goes there")
     target = CoreTarget(
-        read_server(name, value),
-        **read_tokens(name, value),
-        mode=mode or "all",
+        Criteria(read_server(name, value), **read_tokens(name, value), mode=mode or "all"),
         fallback_after=after,
         fallback=None if fallback is None or fallback == "base" else _check_fallback(f"{name}.fallback", fallback),
     )

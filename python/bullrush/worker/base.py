@@ -19,7 +19,7 @@ from bullrush.job.fields import JobFields
 from bullrush.job.job import JobCalls, JobT
 from bullrush.retries import Classifier
 from bullrush.telemetry.spans import WORKER_SPANS
-from bullrush.values.encoding import JSON
+from bullrush.values.encoding import JSON, encode
 from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
@@ -103,7 +103,7 @@ class WorkerBase(Handle, Generic[JobT]):
             url,
             prefix,
             options=options,
-            worker=self._settings.core_options(),
+            worker=self._settings.as_json(),
         )
         base = route_base(self._name)
         if base is not None and self._settings.profile is not None:
@@ -177,7 +177,7 @@ class WorkerBase(Handle, Generic[JobT]):
     def _core_of(self, queue: str) -> CoreQueue:
         """Return the compiled side of a further queue of this worker, for the calls of its jobs."""
         settings: CoreSettings = {**self._core_settings, "allow_legacy": True}
-        return CoreQueue(self._url, self._prefix, queue, **settings)
+        return CoreQueue(self._url, self._prefix, queue, encode(settings, "options"), worker=self._core_worker)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a handler with a span around each call, if the worker has a tracer."""

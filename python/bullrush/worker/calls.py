@@ -90,7 +90,7 @@ class RunCalls(WorkerBase[JobT]):
             self._url,
             self._prefix,
             self._name,
-            self._settings.core_options(self._handlers.timeouts, [lane.as_core() for lane in self._lanes]),
+            self._settings.as_json(self._handlers.timeouts, self._lanes),
             # Tokens are counted from 1 in each run, so each run needs its own id.
             worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
             concurrency=self._concurrency * self._settings.batch_size,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict
 
-from bullrush._core import CoreProfile, CoreWorkerOptions
+from orjson import loads
+
+from bullrush._core import WORKER_OPTIONS, CoreProfile
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
@@ -18,7 +20,7 @@ from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.url import check_url
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
-from bullrush.values.encoding import JSON
+from bullrush.values.encoding import JSON, encode
 from bullrush.values.naming import check_known
 from bullrush.worker.option_checks import (
     check_callable,
@@ -34,7 +36,7 @@ from bullrush.worker.option_checks import (
 )
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreLane
+    from bullrush.worker.lanes.lane import Lane
 
 #: Gets a job, and the lock token if it has a second parameter without a default; returns any JSON value. A plain
 #: function gets a `Job`, a coroutine function an `aio.Job`. A text is the name of such a function, ``module:function``.
@@ -256,45 +258,30 @@ class WorkerSettings:
     classify: Classifier | None = field(default=None, metadata=_rule(check_classifier, nullable=True))
     telemetry: Telemetry | None = field(default=None, metadata=_rule(check_telemetry, nullable=True))
 
-    def core_options(
-        self, timeouts: dict[str, int] | None = None, lanes: list[CoreLane] | None = None
-    ) -> CoreWorkerOptions:
-        """Return the options in the form that the core takes, with the timeouts of jobs by name, and the queues to serve."""
-        return CoreWorkerOptions(
-            # A job claimed ahead needs a call when it starts, and handler processes make no calls of the worker.
-            prefetch=0 if self.isolation == "process" else self.prefetch,
-            lock_duration=self.lock_duration,
-            lock_renew_time=self.lock_renew_time or max(1, self.lock_duration // 2),
-            stalled_interval=self.stalled_interval,
-            max_stalled_count=self.max_stalled_count,
+    def as_json(self, timeouts: Mapping[str, int] | None = None, lanes: Sequence[Lane] = ()) -> bytes:
+        """Return the options that the core reads, as JSON.
+
+        Args:
+            timeouts: the timeouts of jobs by name.
+            lanes: the queues to serve; without any, the worker's own.
+        """
+        routing = self.profile and {
+            "profile": loads(self.profile.canonical),
+            "routes_only": self.routes_only,
+            "scan_depth": self.scan_depth if self.claim == "scan" else None,
+        }
+        made = {
+            # A prefetched job needs a call when it starts, and handler processes make no calls of the worker.
+            "prefetch": 0 if self.isolation == "process" else self.prefetch,
+            "lock_renew_time": self.lock_renew_time or max(1, self.lock_duration // 2),
             # As in BullMQ, 0 is no limit.
-            max_started_attempts=self.max_started_attempts or None,
-            limiter=self.limiter,
-            share_rate_limit=self.share_rate_limit,
-            timeout=self.timeout,
-            timeouts=timeouts or None,
-            drain_delay=self.drain_delay,
-            remove_on_complete=self.remove_on_complete,
-            remove_on_fail=self.remove_on_fail,
-            metrics_max_points=self.metrics,
-            worker_name=self.name,
-            skip_stalled_check=self.skip_stalled_check,
-            run_retry_delay=self.run_retry_delay,
-            skip_lock_renewal=self.skip_lock_renewal,
-            max_backoff=self.max_backoff,
-            max_error_size=self.max_error_size,
-            payload_limit=self.payload_limit,
-            run=self.run,
-            allow_legacy=self.allow_legacy,
-            notify=self.notify,
-            fan_out=self.fan_out,
-            profile=self.profile,
-            routes_only=self.routes_only,
-            scan_depth=self.scan_depth if self.claim == "scan" else None,
-            lanes=lanes,
-            strict=self.strict,
-            needed_rights=read_roles()["worker"].needed,
-        )
+            "max_started_attempts": self.max_started_attempts or None,
+            "routing": routing,
+            "timeouts": {"default": self.timeout, "by_name": timeouts or {}},
+            "lanes": [asdict(lane) for lane in lanes],
+            "needed_rights": read_roles()["worker"].needed,
+        }
+        return encode({name: made[name] if name in made else getattr(self, name) for name in WORKER_OPTIONS}, "options")
 
 
 _KNOWN: Final = frozenset(WorkerOptions.__annotations__)

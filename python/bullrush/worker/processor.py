@@ -218,7 +218,7 @@ class Processor(Generic[JobT]):
             return self._core.rate_limited, ()
         backoff_type, strategy = self._core.needs_strategy(record), self._worker._backoff_strategy
         return self._core.fail, (
-            *await decide_retry(job, error, backoff_type, strategy, self._worker._classifiers(record.name)),
+            await decide_retry(job, error, backoff_type, strategy, self._worker._classifiers(record.name)),
             (job, error),
         )
 

@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use tokio::sync::watch;
 
 use super::super::endpoint::client_name;
+use super::super::failure::PyFailure;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::super::runtime::{Core, OwnedByProcess};
@@ -18,8 +19,8 @@ use crate::error::Error;
 use crate::protocol::JobOptions;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::worker::custom_backoff;
+use crate::worker::manual;
 use crate::worker::manual::{FailedAttempt, Manual};
-use crate::worker::{manual, outcome};
 
 /// How long a call waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -67,15 +68,6 @@ impl From<Attempt<'_>> for manual::Attempt {
     }
 }
 
-/// Why an attempt failed, as Python describes its exception.
-#[derive(FromPyObject)]
-struct Failure {
-    reason: String,
-    stack: String,
-    retry: bool,
-    delay: Option<i64>,
-}
-
 /// Start a call that may return a job. If its caller has gone, the job goes back to the queue.
 fn returning_job<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
 where
@@ -109,10 +101,8 @@ impl CoreQueue {
         })
     }
 
-    fn move_to_failed(&self, attempt: Attempt<'_>, failure: Failure, fetch_next: bool) -> Pending {
-        let (manual, attempt) = (self.manual(), attempt.into());
-        let Failure { reason, stack, retry, delay } = failure;
-        let failure = outcome::Failure { reason, stack, retry, delay };
+    fn move_to_failed(&self, attempt: Attempt<'_>, failure: PyFailure, fetch_next: bool) -> Pending {
+        let (manual, attempt, failure) = (self.manual(), attempt.into(), failure.into());
         returning_job(manual.clone(), |_| async move {
             Ok(Output::Failed(manual.move_to_failed(attempt, failure, fetch_next).await?))
         })

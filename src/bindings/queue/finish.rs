@@ -7,6 +7,7 @@ use super::super::pending::Pending;
 use super::CoreQueue;
 use crate::clock::now_ms;
 use crate::protocol::due;
+use crate::scripts::finish::EndedAttempt;
 use crate::scripts::{finish, lock};
 
 #[pymethods]
@@ -15,7 +16,8 @@ impl CoreQueue {
         self.start(move |queue| async move {
             let (link, keys, now) = (queue.link(), queue.keys(), now_ms());
             due::check("timestamp", now.saturating_add(delay))?;
-            finish::move_to_delayed(link, keys, now, &id, &token, delay, true, None).await.map(|()| Output::Nothing)
+            let attempt = EndedAttempt { id: &id, token: &token, failure: None };
+            finish::move_to_delayed(link, keys, now, attempt, delay, true).await.map(|()| Output::Nothing)
         })
     }
 

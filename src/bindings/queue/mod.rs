@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use serde::Deserialize;
 
 use super::endpoint::{endpoint, keys};
 use super::events::CoreEvents;
@@ -31,7 +32,7 @@ use super::output::Output;
 use super::pending::Pending;
 use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
-use super::worker::CoreWorkerOptions;
+use super::worker;
 use crate::connection::{Endpoint, Retry};
 use crate::error::Result;
 use crate::lock::Mutex;
@@ -123,29 +124,44 @@ impl CoreQueue {
     }
 }
 
+/// The options of a queue by the names that they have in Python, which has checked them.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct GivenOptions {
+    max_len_events: i64,
+    skip_metas_update: bool,
+    allow_legacy: bool,
+    /// In ms.
+    timeout: Option<u64>,
+    fan_out: bool,
+    notify: bool,
+    durable: Option<Durable>,
+    payload_limit: Option<usize>,
+}
+
+impl Default for GivenOptions {
+    fn default() -> Self {
+        let QueueOptions { max_len_events, skip_metas_update, allow_legacy, wake } = QueueOptions::default();
+        let Wake { fan_out, notify } = wake;
+        let (timeout, durable, payload_limit) = (Some(10_000), None, None);
+        Self { max_len_events, skip_metas_update, allow_legacy, timeout, fan_out, notify, durable, payload_limit }
+    }
+}
+
 #[pymethods]
 impl CoreQueue {
     #[new]
-    #[pyo3(signature = (url, prefix, name, *, max_len_events=10_000, skip_metas_update=false, allow_legacy=false,
-        timeout_ms=Some(10_000), target=None, fan_out=false, notify=false, durable=None, payload_limit=None,
-        worker=None))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (url, prefix, name, options, *, target=None, worker=None))]
     fn new(
         py: Python<'_>,
         url: &str,
         prefix: &str,
         name: &str,
-        max_len_events: i64,
-        skip_metas_update: bool,
-        allow_legacy: bool,
-        timeout_ms: Option<u64>,
+        options: &[u8],
         target: Option<Py<PyTarget>>,
-        fan_out: bool,
-        notify: bool,
-        durable: Option<&str>,
-        payload_limit: Option<usize>,
-        worker: Option<&CoreWorkerOptions>,
+        worker: Option<&[u8]>,
     ) -> PyResult<Self> {
+        let options: GivenOptions = worker::options::read(py, options)?;
         let base = keys(py, prefix, name)?;
         let route = target.filter(|target| !target.get().target.is_empty());
         Ok(Self {
@@ -155,15 +171,19 @@ impl CoreQueue {
                 Some(target) => keys(py, prefix, &target.get().queue_of(name))?,
             },
             route: route.map(|target| (base, target)),
-            options: QueueOptions { max_len_events, skip_metas_update, allow_legacy, wake: Wake { fan_out, notify } },
-            timeout: timeout_ms.map(Duration::from_millis),
-            payload_limit,
-            durable: durable.map(|place| match place {
-                "replica" => Durable::Replica,
-                "aof" => Durable::Disk,
-                _ => Durable::Anywhere,
-            }),
-            worker: worker.map(|options| options.0.clone()).unwrap_or_else(WorkerOptions::by_hand),
+            options: QueueOptions {
+                max_len_events: options.max_len_events,
+                skip_metas_update: options.skip_metas_update,
+                allow_legacy: options.allow_legacy,
+                wake: Wake { fan_out: options.fan_out, notify: options.notify },
+            },
+            timeout: options.timeout.map(Duration::from_millis),
+            payload_limit: options.payload_limit,
+            durable: options.durable,
+            worker: match worker {
+                Some(options) => worker::options::read(py, options)?,
+                None => WorkerOptions::by_hand(),
+            },
             handle: Mutex::new(None),
             manual: Mutex::new(None),
         })

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::Deserialize;
 
 use super::super::arrow::PyAutoIds;
 use super::super::errors::to_py_err;
+use super::super::worker::options::read;
 use super::compiled::Compiled;
 use super::sent::Sent;
 use crate::arrow::{JobName, OwnOptions, Parent, RowPlan, Rows};
@@ -37,51 +39,50 @@ pub struct PyRowPlan {
     skipped: AtomicU64,
 }
 
+/// Which columns rows have, and what all rows have in common.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Columns {
+    name: Option<String>,
+    name_column: Option<String>,
+    data: Option<Vec<String>>,
+    id_column: Option<String>,
+    batch_id: Option<String>,
+    opts_column: Option<String>,
+    priority_column: Option<String>,
+    delay_column: Option<String>,
+    parent_column: Option<String>,
+    longs_as_strings: bool,
+    skip_invalid: bool,
+    wait_for_memory: bool,
+}
+
 #[pymethods]
 impl PyRowPlan {
     #[new]
-    #[pyo3(signature = (
-        compile, *, name=None, name_column=None, data=None, id_column=None, auto_ids=None, batch_id=None, opts_column=None,
-        priority_column=None, delay_column=None, parent_column=None, longs_as_strings=false, skip_invalid=false,
-        wait_for_memory=false
-    ))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        compile: &Bound<'_, PyAny>,
-        name: Option<String>,
-        name_column: Option<String>,
-        data: Option<Vec<String>>,
-        id_column: Option<String>,
-        auto_ids: Option<Py<PyAutoIds>>,
-        batch_id: Option<String>,
-        opts_column: Option<String>,
-        priority_column: Option<String>,
-        delay_column: Option<String>,
-        parent_column: Option<String>,
-        longs_as_strings: bool,
-        skip_invalid: bool,
-        wait_for_memory: bool,
-    ) -> PyResult<Self> {
-        let name = match name_column {
+    #[pyo3(signature = (compile, columns, auto_ids=None))]
+    fn new(compile: &Bound<'_, PyAny>, columns: &[u8], auto_ids: Option<Py<PyAutoIds>>) -> PyResult<Self> {
+        let given: Columns = read(compile.py(), columns)?;
+        let name = match given.name_column {
             Some(column) => JobName::Column(column),
-            None => JobName::Common(name.unwrap_or_default()),
+            None => JobName::Common(given.name.unwrap_or_default()),
         };
         let plan = RowPlan {
             name,
-            id: id_column,
-            data,
-            opts: opts_column,
-            priority: priority_column,
-            delay: delay_column,
-            parent: parent_column,
-            longs_as_strings,
-            skip_invalid,
+            id: given.id_column,
+            data: given.data,
+            opts: given.opts_column,
+            priority: given.priority_column,
+            delay: given.delay_column,
+            parent: given.parent_column,
+            longs_as_strings: given.longs_as_strings,
+            skip_invalid: given.skip_invalid,
         };
         Ok(Self {
             plan,
             auto_ids,
-            patience: wait_for_memory.then(Arc::default),
-            batch_id,
+            patience: given.wait_for_memory.then(Arc::default),
+            batch_id: given.batch_id,
             common: Arc::new(self::compile(compile, &OwnOptions::default())?),
             compile: compile.clone().unbind(),
             known: Mutex::default(),

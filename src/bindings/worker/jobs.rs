@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::super::errors::to_py_err;
+use super::super::failure::PyFailure;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::super::record::PyJobRecord;
@@ -112,19 +113,15 @@ impl CoreWorker {
         }
     }
 
-    #[pyo3(signature = (record, reason, stack, retry, delay, details=None))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (record, failure, details=None))]
     fn fail(
         &self,
         py: Python<'_>,
         record: &PyJobRecord,
-        reason: String,
-        stack: String,
-        retry: bool,
-        delay: Option<i64>,
+        failure: PyFailure,
         details: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let failure = Failure { reason, stack, retry, delay };
+        let failure = failure.into();
         self.submit(py, record, details, |job| Outcome::Failed { job, failure })
     }
 

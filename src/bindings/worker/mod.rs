@@ -3,7 +3,7 @@
 mod control;
 mod events;
 mod jobs;
-mod options;
+pub mod options;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 pub use events::PyWorkerEvent;
-pub use options::CoreWorkerOptions;
 
 use super::endpoint::{client_name, endpoint, keys};
 use super::errors::{forked, to_py_err};
@@ -51,11 +50,11 @@ impl CoreWorker {
         url: &str,
         prefix: &str,
         name: &str,
-        options: &CoreWorkerOptions,
+        options: &[u8],
         worker_id: String,
         concurrency: usize,
     ) -> PyResult<Self> {
-        let options = WorkerOptions { worker_id, concurrency, ..options.0.clone() };
+        let options = WorkerOptions { worker_id, concurrency, ..options::read(py, options)? };
         let keys = keys(py, prefix, name)?;
         let endpoint = endpoint(py, url, &keys)?;
         let state = WorkerState::new(options, keys).map_err(|error| to_py_err(py, &error))?;

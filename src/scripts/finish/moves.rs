@@ -14,6 +14,14 @@ pub struct Failure<'a> {
     pub stack: &'a [u8],
 }
 
+/// An attempt of a held job that has ended, and why it failed.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedAttempt<'a> {
+    pub id: &'a str,
+    pub token: &'a str,
+    pub failure: Option<Failure<'a>>,
+}
+
 fn add_failure(call: &mut Call, failure: Option<Failure<'_>>) {
     call.optional(failure.map(|failure| failure.reason));
     call.optional(failure.map(|failure| failure.stack));
@@ -23,17 +31,15 @@ fn add_failure(call: &mut Call, failure: Option<Failure<'_>>) {
 ///
 /// # Errors
 /// [`crate::error::Error::Code`] -1, -2, -3, -6; [`crate::error::Error::OutcomeUnknown`].
-#[allow(clippy::too_many_arguments)]
 pub async fn retry_job(
     link: &Link,
     keys: &Keys,
     now: i64,
-    id: &str,
-    token: &str,
+    attempt: EndedAttempt<'_>,
     lifo: bool,
-    failure: Option<Failure<'_>>,
     fan_out: bool,
 ) -> Result<()> {
+    let EndedAttempt { id, token, failure } = attempt;
     let mut call = Call::new(&lua::finish::RETRY_JOB, keys);
     call.arg(now).arg(id).arg(token).arg(flag(lifo));
     add_failure(&mut call, failure);
@@ -46,17 +52,15 @@ pub async fn retry_job(
 ///
 /// # Errors
 /// [`crate::error::Error::Code`] -1, -2, -3, -6; [`crate::error::Error::OutcomeUnknown`].
-#[allow(clippy::too_many_arguments)]
 pub async fn move_to_delayed(
     link: &Link,
     keys: &Keys,
     now: i64,
-    id: &str,
-    token: &str,
+    attempt: EndedAttempt<'_>,
     delay: i64,
     skip_attempt: bool,
-    failure: Option<Failure<'_>>,
 ) -> Result<()> {
+    let EndedAttempt { id, token, failure } = attempt;
     let mut call = Call::new(&lua::finish::MOVE_TO_DELAYED, keys);
     // A backoff that doubles reaches that limit after some attempts; the job then gets the longest possible delay.
     call.arg(now).arg(id).arg(token).arg(due::capped(now, delay)).arg(flag(skip_attempt));

@@ -8,7 +8,7 @@ use super::finisher::Finisher;
 use super::plan::{Moving, Step};
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
-use crate::scripts::finish::{self, GivenBack};
+use crate::scripts::finish::{self, EndedAttempt, GivenBack};
 use crate::worker::fetch::stamp_jobs;
 use crate::worker::held::HeldJob;
 use crate::worker::limits;
@@ -66,20 +66,22 @@ impl Finisher {
             let now = now_ms();
             let moved = match &moving.step {
                 Step::Retry { reason, stack, lifo } => {
-                    let failure = finish::Failure { reason, stack: stack.as_bytes() };
+                    let failure = Some(finish::Failure { reason, stack: stack.as_bytes() });
+                    let attempt = EndedAttempt { id, token, failure };
                     next_run_at = now;
-                    let moved =
-                        finish::retry_job(link, keys, now, id, token, *lifo, Some(failure), self.state.options.fan_out);
+                    let moved = finish::retry_job(link, keys, now, attempt, *lifo, self.state.options.fan_out);
                     moved.await.map(|()| next_run_at)
                 }
                 Step::Delay { reason, stack, delay } => {
-                    let failure = finish::Failure { reason, stack: stack.as_bytes() };
-                    let moved = finish::move_to_delayed(link, keys, now, id, token, *delay, false, Some(failure));
+                    let failure = Some(finish::Failure { reason, stack: stack.as_bytes() });
+                    let attempt = EndedAttempt { id, token, failure };
+                    let moved = finish::move_to_delayed(link, keys, now, attempt, *delay, false);
                     next_run_at = now.saturating_add(*delay);
                     moved.await.map(|()| next_run_at)
                 }
                 Step::Defer { delay } => {
-                    let moved = finish::move_to_delayed(link, keys, now, id, token, *delay, true, None);
+                    let attempt = EndedAttempt { id, token, failure: None };
+                    let moved = finish::move_to_delayed(link, keys, now, attempt, *delay, true);
                     moved.await.map(|()| 0)
                 }
                 Step::Return => finish::move_to_wait(link, keys, self.lane.shared_limit.as_ref(), id, token).await,

@@ -1,9 +1,12 @@
 //! What a worker is told of a queue that it is to serve.
 
+use serde::Deserialize;
+
 use crate::protocol::Tier;
 
 /// A queue to serve, under the prefix of the worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LaneSpec {
     pub queue: String,
     pub tier: Tier,

@@ -8,7 +8,7 @@ use super::Manual;
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::protocol::{Channel, JobOptions, Keep};
-use crate::scripts::finish::{self, Finished};
+use crate::scripts::finish::{self, EndedAttempt, Finished};
 use crate::worker::finish::{has_left, is_finished};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::outcome::Failure;
@@ -91,15 +91,15 @@ impl Manual {
         let verdict = verdict(attempt.made, options, &failure, self.options.max_backoff_ms);
         let failed = finish::Failure { reason: &failure.reason, stack: stack.as_bytes() };
         let (id, token) = (&attempt.id, &attempt.token);
+        let ended = EndedAttempt { id, token, failure: Some(failed) };
         let delay = match verdict {
             Verdict::RetryNow => {
                 let fan_out = self.options.fan_out;
-                until_known(|| finish::retry_job(link, keys, now, id, token, options.lifo, Some(failed), fan_out))
-                    .await?;
+                until_known(|| finish::retry_job(link, keys, now, ended, options.lifo, fan_out)).await?;
                 0
             }
             Verdict::RetryIn(delay) => {
-                until_known(|| finish::move_to_delayed(link, keys, now, id, token, delay, false, Some(failed))).await?;
+                until_known(|| finish::move_to_delayed(link, keys, now, ended, delay, false)).await?;
                 delay
             }
             Verdict::Fail => {

@@ -178,7 +178,8 @@ impl Manual {
         if let Err(error) = scheduler::produce(self.link(), &job).await {
             let delay = scheduler::delay_instead(&job);
             self.lane.locks.remove([(job.id(), &**token)]);
-            finish::move_to_delayed(self.link(), self.keys(), now_ms(), job.id(), token, delay, true, None).await?;
+            let ended = finish::EndedAttempt { id: job.id(), token, failure: None };
+            finish::move_to_delayed(self.link(), self.keys(), now_ms(), ended, delay, true).await?;
             return Err(error);
         }
         Ok(Some(job))

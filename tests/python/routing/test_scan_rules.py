@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from bullrush._core import CoreProfile, CoreTarget
+from bullrush.routing.target import Criteria
 from bullrush.scripts import read_scripts
 
 WORDS = ["a", "b", "gpu", "gpu:1", "gpu:2"]
@@ -18,7 +19,8 @@ SOME = st.lists(st.sampled_from(WORDS), max_size=3)
 PROFILES = st.builds(CoreProfile, st.sampled_from([None, "me"]), SOME, SOME, SOME)
 WANTED = st.lists(st.sampled_from([*WORDS, "gpu*", "gpu:*", "*"]), max_size=3)
 MODES = st.sampled_from(["all", "any", "each"])
-TARGETS = st.builds(CoreTarget, st.sampled_from([None, None, None, "me", "you"]), SOME, WANTED, SOME, MODES)
+CRITERIA = st.builds(Criteria, st.sampled_from([None, None, None, "me", "you"]), SOME, WANTED, SOME, MODES)
+TARGETS = st.builds(CoreTarget, CRITERIA)
 SOURCE = read_scripts()["route/scan_jobs"].source
 
 

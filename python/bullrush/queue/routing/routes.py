@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from bullrush._core import CoreQueue
 from bullrush.base.operation import reply
 from bullrush.errors import BullrushError
+from bullrush.values.encoding import encode
 from bullrush.values.naming import is_queue_name
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ async def cores_by_route(handle: Handle, *, retired: bool = False) -> dict[str, 
 def core_of(handle: Handle, name: str) -> CoreQueue:
     """Return a route of a queue, or the queue itself, by its name. No call on it registers a route."""
     settings: CoreSettings = {**handle._core_settings, "skip_metas_update": True}
-    return CoreQueue(handle._url, handle.prefix, name, **settings)
+    return CoreQueue(handle._url, handle.prefix, name, encode(settings, "options"))
 
 
 async def replies(pending: Iterable[Pending[T]]) -> list[T]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from bullrush._core import CoreLane
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,3 @@ class Lane:
     concurrency: int | None = None
     tier: Literal["server", "specific", "base"] = "base"
     registered: bool = True
-
-    def as_core(self) -> CoreLane:
-        """Return the lane in the form that the core takes."""
-        return self.queue, self.tier, self.weight, self.registered, self.concurrency

@@ -15,6 +15,7 @@ from bullrush.errors import BullrushError, RedisServerError
 from bullrush.queue import Queue
 from bullrush.queue.due import DueWork, due_work
 from bullrush.queue.health import SECOND_LOOK, Problem
+from bullrush.values.encoding import encode
 from bullrush.worker.base import WorkerBase
 
 if TYPE_CHECKING:
@@ -130,9 +131,8 @@ class Monitor:
     @cached_property
     def _monitors(self) -> dict[str, CoreQueue]:
         def monitor(name: str) -> CoreQueue:
-            return CoreQueue(
-                self._worker._url, self._worker.prefix, name, skip_metas_update=True, timeout_ms=_TIMEOUT_MS
-            )
+            options = encode({"skip_metas_update": True, "timeout": _TIMEOUT_MS}, "options")
+            return CoreQueue(self._worker._url, self._worker.prefix, name, options)
 
         return {name: monitor(name) for name in self._worker.queue_names}
 
