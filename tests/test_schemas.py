@@ -26,7 +26,7 @@ def test_a_schema_is_valid(name: str) -> None:
 
 
 def test_the_schema_has_every_field_that_a_job_object_reads() -> None:
-    source = (ROOT / "python" / "bullrush" / "job" / "attributes.py").read_text()
+    source = (ROOT / "python" / "bullrush" / "job" / "fields.py").read_text()
     read = set(re.findall(r'self\._(?:field|number|text|json)\("(\w+)"\)', source))
     # A field of versions before BullMQ 5, which nobody writes any more.
     assert read - {"attemptsMade"} <= {one.name for one in FIELDS}

@@ -1,5 +1,6 @@
 //! A worker: fetches jobs, passes them to handlers and finishes them, all without the GIL.
 
+pub mod admission;
 mod engine;
 pub mod fetch;
 mod finish;
@@ -20,4 +21,4 @@ mod sleep;
 pub mod state;
 
 pub use engine::start;
-pub use retry::custom_backoff;
+pub use finish::needs_strategy;

@@ -10,6 +10,8 @@ pub enum Verdict {
     RetryNow,
     RetryIn(i64),
     Fail,
+    /// It is retried, after a delay that only a custom strategy of this name can compute.
+    NeedsStrategy(String),
 }
 
 /// Decide by attempts and backoff (protocol: lifecycle 6.4); `made`: attempts that ended before this one.
@@ -24,8 +26,7 @@ pub fn verdict(made: i64, options: &JobOptions, failure: &Failure, max_backoff_m
             None => 0,
             Some(backoff) => match backoff.next_delay(attempt, max_backoff_ms, fastrand::f64()) {
                 Delay::Millis(delay) => delay,
-                // This worker has no backoff strategy of that name.
-                Delay::Custom(_) => return Verdict::Fail,
+                Delay::Custom(kind) => return Verdict::NeedsStrategy(kind),
             },
         },
     };
@@ -33,18 +34,6 @@ pub fn verdict(made: i64, options: &JobOptions, failure: &Failure, max_backoff_m
         -1 => Verdict::Fail,
         delay if delay > 0 => Verdict::RetryIn(delay),
         _ => Verdict::RetryNow,
-    }
-}
-
-/// The backoff type of a job that will be retried, if only a custom strategy can compute its delay.
-pub fn custom_backoff(made: i64, options: &JobOptions) -> Option<String> {
-    let attempt = made + 1;
-    if attempt >= options.attempts {
-        return None;
-    }
-    match options.backoff.as_ref()?.next_delay(attempt, None, 0.0) {
-        Delay::Custom(kind) => Some(kind),
-        Delay::Millis(_) => None,
     }
 }
 

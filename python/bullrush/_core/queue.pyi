@@ -245,6 +245,8 @@ class CoreQueue:
 
         The next attempt is its delay and when it is due, None if the job has failed for good.
         """
+    def not_admitted(self, record: JobRecord) -> tuple[str, str] | None:
+        """Return the class and the reason of the error with which a job must fail that may not run; None: it may."""
     @staticmethod
     def needs_strategy(opts: bytes, made: int) -> str | None:
         """Return the backoff type if only a custom strategy can compute the delay after attempt ``made`` + 1, else None."""

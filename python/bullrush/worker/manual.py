@@ -6,18 +6,19 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bullrush._core import now_ms
+from bullrush._core import JobRecord, now_ms
 from bullrush.base.operation import operation, reply, run_blocking, sleep
 from bullrush.errors import (
     BullrushError,
     ConnectionLostError,
     OutcomeUnknownError,
     RateLimitError,
-    UnrecoverableError,
+    TooLargeError,
+    of_class,
 )
 from bullrush.job.calls.moves import AttemptResult, log_warnings
 from bullrush.job.context import RUNNING
-from bullrush.job.failure import has_moved, is_rate_limit, must_propagate
+from bullrush.job.failure import Failure, has_moved, is_rate_limit, must_propagate
 from bullrush.job.job import JobCalls, JobT
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -39,6 +40,15 @@ class Abort(Protocol):
 
     def is_set(self) -> bool:
         """Return whether it was set."""
+
+
+class NotAdmittedError(Exception):
+    """What a running worker does not let pass: a job that may not run, or a result that is too large. It is not tried again."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.failure = Failure(reason, f"UnrecoverableError: {reason}", retry=False)
 
 
 class ManualCalls(WorkerBase[JobT]):
@@ -201,16 +211,14 @@ class ManualCalls(WorkerBase[JobT]):
         """Emit ``active``, check that a job may run, and decode it.
 
         Raises:
-            UnrecoverableError: the job must fail without running.
+            NotAdmittedError: the job must fail without running.
+            MalformedJobError: its data or its options are not JSON.
         """
         self._emit_for_job("active", job)
-        most = self._settings.max_started_attempts
-        if job.deferred_failure is not None:
-            raise UnrecoverableError(job.deferred_failure)
-        if job._record.get("name") is None:
-            raise UnrecoverableError(f"Missing key for job {job.id}. The job was deleted or its hash is malformed")
-        if most and job.attempts_started > most:
-            raise UnrecoverableError("job started more than allowable limit")
+        record = job._record
+        refused = self.core.not_admitted(record) if isinstance(record, JobRecord) else None
+        if refused is not None:
+            raise NotAdmittedError(*refused)
         job._read()
 
     @operation
@@ -226,6 +234,8 @@ class ManualCalls(WorkerBase[JobT]):
                 next_job = await JobCalls.move_to_completed.steps(job, value, token, fetch_next)
             except (OutcomeUnknownError, ConnectionLostError):
                 raise  # a job that has succeeded does not fail since Redis is away
+            except TooLargeError as refused:
+                error = NotAdmittedError("TooLargeError", str(refused))
             except Exception as refused:
                 self.emit("error", refused)
                 error = refused
@@ -242,7 +252,11 @@ class ManualCalls(WorkerBase[JobT]):
             await reply(self.core.move_to_wait(job.id, job._lock_token(token)))
             return AttemptResult("moved")
         try:
-            result = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
+            if type(error) is NotAdmittedError:  # `isinstance` reads `__class__`, which an exception may override
+                result = await job._fail(error.failure, token, fetch_next)
+                error = of_class(error.kind, error.failure.reason)
+            else:
+                result = await JobCalls.move_to_failed.steps(job, error, token, fetch_next)
         except (OutcomeUnknownError, ConnectionLostError):
             raise
         except BullrushError as refused:

@@ -12,15 +12,17 @@ use super::super::endpoint::client_name;
 use super::super::failure::PyFailure;
 use super::super::output::Output;
 use super::super::pending::Pending;
+use super::super::record::PyJobRecord;
 use super::super::runtime::{Core, OwnedByProcess};
 use super::CoreQueue;
 use crate::connection::BlockingLink;
 use crate::error::Error;
 use crate::protocol::JobOptions;
 use crate::queue::{QueueHandle, QueueOptions};
-use crate::worker::custom_backoff;
+use crate::worker::admission::{not_admitted, NotAdmitted};
 use crate::worker::manual;
 use crate::worker::manual::{FailedAttempt, Manual};
+use crate::worker::needs_strategy;
 
 /// How long a call waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -108,9 +110,15 @@ impl CoreQueue {
         })
     }
 
+    /// The class and the reason of the error with which a job must fail that may not run.
+    fn not_admitted(&self, record: &PyJobRecord) -> Option<(&'static str, String)> {
+        let NotAdmitted { class, reason } = not_admitted(record.held_job()?, &self.worker)?;
+        Some((class, reason))
+    }
+
     #[staticmethod]
     fn needs_strategy(opts: &Bound<'_, PyBytes>, made: i64) -> Option<String> {
-        custom_backoff(made, &JobOptions::parse(opts.as_bytes()))
+        needs_strategy(made, &JobOptions::parse(opts.as_bytes()))
     }
 
     fn take_warnings(&self) -> Vec<String> {

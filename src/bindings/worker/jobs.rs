@@ -17,10 +17,10 @@ use super::super::runtime::Core;
 use super::{CoreWorker, SIGNAL_CHECK};
 use crate::error::Error;
 use crate::protocol::JobOptions;
-use crate::worker::custom_backoff;
 use crate::worker::fetch::stamp_jobs;
 use crate::worker::held::HeldJob;
 use crate::worker::listeners::Details;
+use crate::worker::needs_strategy;
 use crate::worker::outcome::{Failure, Outcome};
 use crate::worker::ready_queue::Taken;
 
@@ -127,7 +127,7 @@ impl CoreWorker {
 
     fn needs_strategy(&self, record: &PyJobRecord) -> PyResult<Option<String>> {
         let job = record.held_job().ok_or_else(|| PyValueError::new_err("this job was not taken by a worker"))?;
-        Ok(custom_backoff(job.record.atm(), &JobOptions::parse(job.record.opts())))
+        Ok(needs_strategy(job.record.atm(), &JobOptions::parse(job.record.opts())))
     }
 
     fn release(&self, py: Python<'_>, record: &PyJobRecord) -> PyResult<()> {

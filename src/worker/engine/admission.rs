@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::connection::Link;
 use crate::protocol::job::number;
+use crate::worker::admission::{not_admitted, NotAdmitted};
 use crate::worker::fetch::{dropped_text, FetchedBatch, SentFetch};
 use crate::worker::held::HeldJob;
 use crate::worker::listeners::Event;
@@ -18,7 +19,7 @@ pub struct Admission {
     pub state: Arc<WorkerState>,
     pub link: Link,
     /// A job with too much data was admitted, and the log has it.
-    told_size: AtomicBool,
+    size_reported: AtomicBool,
 }
 
 /// What is known of a batch that was admitted.
@@ -30,7 +31,7 @@ pub struct Admitted {
 
 impl Admission {
     pub fn new(state: Arc<WorkerState>, link: Link) -> Self {
-        Self { state, link, told_size: AtomicBool::new(false) }
+        Self { state, link, size_reported: AtomicBool::new(false) }
     }
 
     pub fn admit(&self, batch: FetchedBatch, tasks: &mut JoinSet<()>) -> Admitted {
@@ -40,16 +41,15 @@ impl Admission {
         let mut admitted = Admitted { count: jobs.len(), alone: false };
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let [name, deferred_failure, scheduler, stalled, data] =
-                job.record.pick(["name", "defa", "rjk", "stc", "data"]);
+            let [scheduler, stalled, data] = job.record.pick(["rjk", "stc", "data"]);
             admitted.alone |= stalled.is_some_and(|count| number(count) >= self.state.options.max_stalled_count);
-            let refusal = self.refusal(&job, name, deferred_failure).map(|reason| ("UnrecoverableError", reason));
-            let refusal =
-                refusal.or_else(|| Some(("TooLargeError", self.oversize(&job, data.map_or(0, <[u8]>::len))?)));
-            if let Some((class, reason)) = refusal {
+            if let Some(NotAdmitted { class, reason }) = not_admitted(&job, &self.state.options) {
                 self.state.emit(Event::Refused { job: job.clone() });
                 self.state.fail(job, class, reason);
-            } else if scheduler.is_some() {
+                continue;
+            }
+            self.report_size(&job, data.map_or(0, <[u8]>::len));
+            if scheduler.is_some() {
                 // The scheduler's next job must exist before this one runs.
                 tasks.spawn(scheduler::produce_next(self.state.clone(), self.link.clone(), job));
             } else {
@@ -80,32 +80,14 @@ impl Admission {
         held
     }
 
-    /// Why a job must fail that has too much data; without such a rule the first one is only reported.
-    fn oversize(&self, job: &HeldJob, length: usize) -> Option<String> {
-        let limit = self.state.options.payload_limit?;
-        let text = limit.data_error(length)?;
-        if limit.refuses_data {
-            return Some(text);
-        }
-        if !self.told_size.swap(true, Ordering::Relaxed) {
-            let text = format!(
-                "{text} (job {}). It runs nevertheless: only a worker with payload_limit= refuses such jobs",
-                job.id()
-            );
+    /// Reports the first job with more data than the limit that runs nevertheless.
+    fn report_size(&self, job: &HeldJob, length: usize) {
+        let Some(text) = self.state.options.payload_limit.and_then(|limit| limit.data_error(length)) else { return };
+        if !self.size_reported.swap(true, Ordering::Relaxed) {
+            let id = job.id();
+            let text =
+                format!("{text} (job {id}). It runs nevertheless: only a worker with payload_limit= refuses such jobs");
             self.state.warning(text);
         }
-        None
-    }
-
-    /// Why a job must fail without being run.
-    fn refusal(&self, job: &HeldJob, name: Option<&[u8]>, deferred_failure: Option<&[u8]>) -> Option<String> {
-        if let Some(deferred) = deferred_failure {
-            return Some(String::from_utf8_lossy(deferred).into_owned());
-        }
-        if name.is_none() {
-            return Some(format!("Missing key for job {}. The job was deleted or its hash is malformed", job.id()));
-        }
-        let most = self.state.options.max_started_attempts?;
-        (job.starts() > most).then(|| "job started more than allowable limit".to_owned())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::decide::{EndedJob, Ending, Failed};
 use super::settled::{Settled, Settlement};
 use crate::error::Result;
 use crate::protocol::{JobOptions, Keep};
@@ -9,7 +10,7 @@ use crate::scripts::finish::{self, Finished};
 use crate::worker::held::HeldJob;
 use crate::worker::options::WorkerOptions;
 use crate::worker::outcome::Outcome;
-use crate::worker::retry::{stacktrace, verdict, Verdict};
+use crate::worker::retry::Verdict;
 
 /// A job that becomes completed or failed.
 pub struct Finishing {
@@ -35,8 +36,8 @@ pub enum Step {
 }
 
 impl Finishing {
-    fn new(job: Arc<HeldJob>, options: &JobOptions, keep: Option<Keep>, outcome: finish::JobResult) -> Self {
-        Self { job, keep: keep.unwrap_or(Keep::ALL), outcome, wake: options.wake }
+    fn new(job: Arc<HeldJob>, options: &JobOptions, Ending { result, keep }: Ending) -> Self {
+        Self { job, keep, outcome: result, wake: options.wake }
     }
 
     pub fn finished(&self) -> Finished<'_> {
@@ -78,27 +79,18 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
         match outcome {
             Outcome::Completed { job, value } => {
                 let options = JobOptions::parse(job.record.opts());
-                let keep = options.remove_on_complete.or(worker.remove_on_complete);
-                finishing.push(Finishing::new(job, &options, keep, finish::JobResult::Completed { value }));
+                let ending = ended(&job, &options).completed(worker, value);
+                finishing.push(Finishing::new(job, &options, ending));
             }
             Outcome::Failed { job, failure } => {
                 let options = JobOptions::parse(job.record.opts());
-                let failure = failure.capped(worker.max_error_size);
-                let stack = stacktrace(job.record.get("stacktrace"), &options, &failure.stack);
-                let verdict = verdict(job.record.atm(), &options, &failure, worker.max_backoff_ms);
-                let reason = failure.reason;
+                let Failed { reason, stack, verdict } = ended(&job, &options).failed(worker, failure);
                 let step = match verdict {
                     Verdict::RetryNow => Step::Retry { reason, stack, lifo: options.lifo },
                     Verdict::RetryIn(delay) => Step::Delay { reason, stack, delay },
-                    Verdict::Fail => {
-                        let (stack, attempts) = (stack.into_bytes(), options.attempts);
-                        let keep = options.remove_on_fail.or(worker.remove_on_fail);
-                        finishing.push(Finishing::new(
-                            job,
-                            &options,
-                            keep,
-                            finish::JobResult::Failed { reason, stack, attempts },
-                        ));
+                    Verdict::Fail | Verdict::NeedsStrategy(_) => {
+                        let ending = ended(&job, &options).failed_for_good(worker, reason, stack);
+                        finishing.push(Finishing::new(job, &options, ending));
                         continue;
                     }
                 };
@@ -114,4 +106,8 @@ pub fn plan(worker: &WorkerOptions, outcomes: Vec<Outcome>) -> Plan {
     // from its oldest end.
     finishing.sort_by_key(|finishing| finishing.job.fetched);
     Plan { finishing, moving, returning }
+}
+
+fn ended<'a>(job: &'a HeldJob, options: &'a JobOptions) -> EndedJob<'a> {
+    EndedJob { options, made: job.record.atm(), stacktrace: job.record.get("stacktrace") }
 }

@@ -7,12 +7,12 @@ use std::time::Instant;
 use super::Manual;
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
-use crate::protocol::{Channel, JobOptions, Keep};
+use crate::protocol::{Channel, JobOptions};
 use crate::scripts::finish::{self, EndedAttempt, Finished};
-use crate::worker::finish::{has_left, is_finished};
+use crate::worker::finish::{has_left, is_finished, EndedJob, Ending, Failed};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::outcome::Failure;
-use crate::worker::retry::{stacktrace, verdict, Verdict};
+use crate::worker::retry::Verdict;
 
 /// What the caller knows of the job that it finishes.
 pub struct Attempt {
@@ -22,6 +22,12 @@ pub struct Attempt {
     /// Attempts that ended before this one.
     pub made: i64,
     pub stacktrace: Option<Vec<u8>>,
+}
+
+impl Attempt {
+    fn ended(&self) -> EndedJob<'_> {
+        EndedJob { options: &self.options, made: self.made, stacktrace: self.stacktrace.as_deref() }
+    }
 }
 
 /// When a failed attempt is followed by another one.
@@ -73,8 +79,8 @@ impl Manual {
         value: Vec<u8>,
         fetch_next: bool,
     ) -> Result<Option<Arc<HeldJob>>> {
-        let keep = attempt.options.remove_on_complete.or(self.options.remove_on_complete);
-        self.finish(attempt, keep, finish::JobResult::Completed { value }, fetch_next).await
+        let ending = attempt.ended().completed(&self.options, value);
+        self.finish(attempt, ending, fetch_next).await
     }
 
     /// End a failed attempt: retry it now or later, or fail the job, as its options say.
@@ -85,49 +91,40 @@ impl Manual {
     pub async fn move_to_failed(&self, attempt: Attempt, failure: Failure, fetch_next: bool) -> Result<FailedAttempt> {
         self.queue.ready().await?;
         let (link, keys, now) = (self.link(), self.keys(), now_ms());
-        let options = &attempt.options;
-        let failure = failure.capped(self.options.max_error_size);
-        let stack = stacktrace(attempt.stacktrace.as_deref(), options, &failure.stack);
-        let verdict = verdict(attempt.made, options, &failure, self.options.max_backoff_ms);
-        let failed = finish::Failure { reason: &failure.reason, stack: stack.as_bytes() };
-        let (id, token) = (&attempt.id, &attempt.token);
-        let ended = EndedAttempt { id, token, failure: Some(failed) };
+        let Failed { reason, stack: stacktrace, verdict } = attempt.ended().failed(&self.options, failure);
         let delay = match verdict {
-            Verdict::RetryNow => {
-                let fan_out = self.options.fan_out;
-                until_known(|| finish::retry_job(link, keys, now, ended, options.lifo, fan_out)).await?;
-                0
-            }
-            Verdict::RetryIn(delay) => {
-                until_known(|| finish::move_to_delayed(link, keys, now, ended, delay, false)).await?;
-                delay
-            }
-            Verdict::Fail => {
-                let keep = options.remove_on_fail.or(self.options.remove_on_fail);
-                let (attempts, stacktrace) = (options.attempts, stack.clone().into_bytes());
-                let reason = failure.reason.clone();
-                let outcome = finish::JobResult::Failed { reason, stack: stacktrace, attempts };
-                let next = self.finish(attempt, keep, outcome, fetch_next).await?;
-                return Ok(FailedAttempt { retry: None, reason: failure.reason, stacktrace: stack, next });
+            Verdict::RetryNow => 0,
+            Verdict::RetryIn(delay) => delay,
+            Verdict::Fail | Verdict::NeedsStrategy(_) => {
+                let ending = attempt.ended().failed_for_good(&self.options, reason.clone(), stacktrace.clone());
+                let next = self.finish(attempt, ending, fetch_next).await?;
+                return Ok(FailedAttempt { retry: None, reason, stacktrace, next });
             }
         };
+        let (id, token) = (&attempt.id, &attempt.token);
+        let failed = finish::Failure { reason: &reason, stack: stacktrace.as_bytes() };
+        let ended = EndedAttempt { id, token, failure: Some(failed) };
+        let (lifo, fan_out) = (attempt.options.lifo, self.options.fan_out);
+        if delay == 0 {
+            until_known(|| finish::retry_job(link, keys, now, ended, lifo, fan_out)).await?;
+        } else {
+            until_known(|| finish::move_to_delayed(link, keys, now, ended, delay, false)).await?;
+        }
         self.lane.locks.remove([(&**id, &**token)]);
         let retry = Some(NextAttempt { delay, at: now.saturating_add(delay) });
-        Ok(FailedAttempt { retry, reason: failure.reason, stacktrace: stack, next: None })
+        Ok(FailedAttempt { retry, reason, stacktrace, next: None })
     }
 
     async fn finish(
         &self,
         attempt: Attempt,
-        keep: Option<Keep>,
-        outcome: finish::JobResult,
+        Ending { result, keep }: Ending,
         fetch_next: bool,
     ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
         let (sent, now) = (Instant::now(), now_ms());
         let Attempt { id, token, options, .. } = attempt;
-        let keep = keep.unwrap_or(Keep::ALL);
-        let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &outcome };
+        let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &result };
         let request = self.single(&token);
         // A fetch that goes with a finish call takes the next job, whoever it is for.
         let fetch_next = fetch_next && self.options.scan(&self.lane).is_none();

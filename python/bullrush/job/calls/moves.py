@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias
 
 from bullrush._core import now_ms
 from bullrush.base.operation import operation, reply
-from bullrush.job.failure import decide_retry
+from bullrush.job.failure import Failure, decide_retry
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -180,6 +180,11 @@ class JobMoves(JobFields):
         strategy = None if worker is None else worker._backoff_strategy
         classifiers = () if worker is None else worker._classifiers(self.name)
         failure = await decide_retry(self, error, core.needs_strategy(opts, made), strategy, classifiers)
+        return await self._fail(failure, token, fetch_next)
+
+    async def _fail(self, failure: Failure, token: str | None, fetch_next: bool) -> AttemptResult[Self]:
+        """End a failed attempt, whose error was described; awaited inside an operation."""
+        core, opts, made = self._source.core, self._record.opts, self.attempts_made
         attempt = Attempt(self.id, await self._token_for_move(token), opts, made, self._field("stacktrace"))
         retry, reason, stacktrace, next_record = await reply(core.move_to_failed(attempt, failure, fetch_next))
         if retry is None:
