@@ -101,8 +101,9 @@ fn read_folder(folder: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(files)
 }
 
-/// Replaces each include line with the file that it names, the first time only. The names of an indented include are known only in
-/// its block: a function costs the server time whenever the line that makes it is reached, so seldom used ones are made there.
+/// Replaces each include line with the file that it names, the first time only. The names of an indented include are
+/// known only in its block: a function costs the server time whenever the line that makes it is reached, so seldom used
+/// ones are made there.
 fn flatten(includes: &BTreeMap<String, String>, name: &str, text: &str) -> Result<String, String> {
     let mut source = String::new();
     append(includes, name, text, &mut Vec::new(), &mut Vec::new(), &mut source)?;

@@ -2,9 +2,9 @@
 
 Spark runs with two local cores in one process tree. For adding and processing the base of the ratios has no Spark:
 Node, which adds and works the same jobs. The port to Python runs inside Spark's tasks, as its users would call it: one
-``addBulk`` per 1,000 rows of `foreachPartition`, one worker per partition of `mapPartitions`. The time of ``drain`` ends
-when it returns, not when the last job is completed. Reading has a goal of its own, since nobody else reads queues into
-frames. Two servers are compared with one, each of which takes the same number of calls per second.
+``addBulk`` per 1,000 rows of `foreachPartition`, one worker per partition of `mapPartitions`. The time of ``drain``
+ends when it returns, not when the last job is completed. Reading has a goal of its own, since nobody else reads queues
+into frames. Two servers are compared with one, each of which takes the same number of calls per second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _WORK_IN_SPARK = "BullMQ for Python in mapPartitions"
 _READ = "bullrush, read_jobs(spark)"
 _ONE = "bullrush, enqueue(df, urls=[one])"
 _TWO = "bullrush, enqueue(df, urls=[one, two])"
-#: One server then takes about 25,000 jobs per second, far less than Spark sends here. Greetings of connections are calls,
+#: One server then takes about 25,000 jobs per second, far less than Spark sends here. Greetings of connections are
+#: calls,
 #: too: with few jobs they would count for more than they cost.
 _CALLS_PER_SECOND = 100
 

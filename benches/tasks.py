@@ -1,7 +1,7 @@
 """What do tasks cost beside the calls that they make: typed arguments, and a handler for each name?
 
-The signature has plain JSON types only, as the data has. `Queue.add` and `add_bulk` get finished dicts; for tasks the time
-of the typed calls counts, too.
+The signature has plain JSON types only, as the data has. `Queue.add` and `add_bulk` get finished dicts; for tasks the
+time of the typed calls counts, too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::refusal::{self, Followed};
+use crate::error_codes::{self, Followed};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -59,7 +59,8 @@ impl Error {
         Error::WrongShape(format!("a reply of another call, or of no call: expected {expected}"))
     }
 
-    /// What an error is that ended the second try of a call whose first try got no reply: it is about the second one only.
+    /// What an error is that ended the second try of a call whose first try got no reply: it is about the second one
+    /// only.
     #[must_use]
     pub fn after_a_lost_reply(&self) -> Self {
         let text = self.to_string();
@@ -77,7 +78,7 @@ impl Error {
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
-            Error::Server { code, .. } => refusal::of(code).followed != Followed::ByNobody,
+            Error::Server { code, .. } => error_codes::of(code).followed != Followed::ByNobody,
             Error::ConnectionLost(_) => true,
             _ => false,
         }

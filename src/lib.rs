@@ -1,11 +1,11 @@
 //! A job queue that speaks the BullMQ wire protocol. The floors, bottom-up:
 
-pub mod refusal;
+pub mod error_codes;
 pub mod error;
 pub mod clock;
 pub mod lock;
-pub mod outage;
-pub mod round;
+pub mod error_once;
+pub mod heartbeat;
 pub mod spin_wait;
 pub mod wakeup;
 pub mod protocol;

@@ -12,7 +12,8 @@ Graph = dict[str, set[str]]
 def python_imports(*packages: Path) -> Graph:
     """Return what each module of some packages imports of them, at any depth of its code, `TYPE_CHECKING` included.
 
-    A module that hands its names on (``from package import name``) is imported itself; its own imports are arrows of their own.
+    A module that hands its names on (``from package import name``) is imported itself; its own imports are arrows of
+    their own.
     """
     modules = {_module(package.parent, path): path for package in packages for path in package.rglob("*.py")}
     return {name: _imported(name, path, modules) - {name} for name, path in modules.items()}

@@ -96,7 +96,8 @@ def test_the_defaults_of_objects_are_those_on_the_page(redis_url: str, queue_nam
         with kind(queue_name, url=redis_url) as handle:  # type: ignore[attr-defined]
             assert rows(table)["prefix"][2] == f"`{handle.prefix}`"
     with FlowProducer(url=redis_url) as flows, Queue(queue_name, url=redis_url) as queue:
-        assert rows("FlowOptions")["timeout"][2] == f"{flows._timeout:,}"
+        timeout = flows._core_settings["timeout"]
+        assert rows("FlowOptions")["timeout"][2] == f"{timeout:,}"
         assert rows("QueueOptions")["streams"][2] == f"{queue.meta_values['opts.maxLenEvents']:,} events"
     with Worker(queue_name, lambda job: None, url=redis_url) as worker:
         assert rows("WorkerOptions")["concurrency"][2] == str(worker.concurrency)

@@ -1,7 +1,7 @@
 """Every example of the README and the docs runs as it is printed, and every link and every documented class exists.
 
-A block that starts with ```python is a complete program; ```py marks a fragment, which is only shown. On the pages about
-Spark the blocks of a page continue each other.
+A block that starts with ```python is a complete program; ```py marks a fragment, which is only shown. On the pages
+about Spark the blocks of a page continue each other.
 """
 
 import os

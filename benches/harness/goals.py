@@ -76,8 +76,8 @@ class AtMost:
         figure: which.
         bound: how much.
         beside: the contender whose figure is also shown, since the speed of the machine is in both; None: none.
-        where: the figure of that contender on the machine for which the bound was set; it converts the measured one. None:
-            the bound is the same on every machine.
+        where: the figure of that contender on the machine for which the bound was set; it converts the measured one.
+            None: the bound is the same on every machine.
     """
 
     subject: str

@@ -12,7 +12,8 @@ from typing_extensions import Self
 
 from bullrush.embedded import EmbeddedRedis
 
-#: How often a command ran, and the microseconds it took. Commands that scripts call count for themselves, and in ``evalsha``.
+#: How often a command ran, and the microseconds it took. Commands that scripts call count for themselves, and in
+#: ``evalsha``.
 CommandStats = dict[str, tuple[int, int]]
 
 

@@ -24,7 +24,8 @@ _SWEPT = 10.0
 class WakeUp:
     """The contender's processes have idle workers with one slot each, as many as there are jobs.
 
-    The contender's options: ``fan_out``, of the queue and of its workers; ``of_node``, how many of the workers are BullMQ's.
+    The contender's options: ``fan_out``, of the queue and of its workers; ``of_node``, how many of the workers are
+    BullMQ's.
 
     Attributes:
         node: starts a process with workers of BullMQ.

@@ -18,7 +18,8 @@ from benches.peers import channel
 from benches.peers.channel import Order
 from bullrush.scripts import read_scripts
 
-#: As large as the product's batches. 100 to 1,000 jobs per call and 2 or 4 calls in flight are equally fast: the server is busy all the time.
+#: As large as the product's batches. 100 to 1,000 jobs per call and 2 or 4 calls in flight are equally fast: the server
+#: is busy all the time.
 _BATCH = 250
 _WINDOW = 2
 _TOKEN = "raw"

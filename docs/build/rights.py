@@ -1,7 +1,7 @@
 """Writes which Redis commands each role needs, as the scripts and the sources name them: ``make rights``.
 
-A role is a list of scripts and of source files. Their commands are the words in capitals that they name, but for the words
-of `_ARGUMENTS`. So a command that somebody adds to a script is in the table of each role that runs the script.
+A role is a list of scripts and of source files. Their commands are the words in capitals that they name, but for the
+words of `_ARGUMENTS`. So a command that somebody adds to a script is in the table of each role that runs the script.
 """
 
 from __future__ import annotations

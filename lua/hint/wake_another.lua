@@ -1,6 +1,7 @@
 --- Wakes a worker for what is left in the queue: for a job that may run now, and for the next delayed one. A worker
---- calls it as the last thing when it stops taking jobs: a marker may have been popped for it that it never got, and its
---- own timers end. Under a rate limit as well: the worker that wakes learns how long it lasts, and looks again then.
+--- calls it as the last thing when it stops taking jobs: a marker may have been popped for it that it never got, and
+--- its own timers end. Under a rate limit as well: the worker that wakes learns how long it lasts, and looks again
+--- then.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    none
 --- Returns 1 if a job may run now; 0 if none is there, or the queue is paused or at its global concurrency

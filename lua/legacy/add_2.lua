@@ -1,6 +1,7 @@
 -- Adds a job to a queue of Bull 2.x.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    data (JSON), options (JSON; with jobId for a custom id), timestamp, delay, due (ms; 0 = it may run now), attempts, lifo
+-- ARGV    data (JSON), options (JSON; with jobId for a custom id), timestamp, delay, due (ms; 0 = it may run now),
+-- attempts, lifo
 --         (1 or 0), priority, custom id ('' = the next number), token of the producer
 -- Returns the id, and 1 if the job was added, 0 if a job with the custom id existed
 -- Publishes <prefix>:<queue>:jobs the id, or <prefix>:<queue>:delayed when the job is due; waiting@<queue> the job

@@ -1,12 +1,14 @@
--- Takes a job out of its place in a queue of Bull, for a queue on another server or in another slot. The claim stands in ext:claim
--- until acknowledge_job or return_job: the id is in no place that Bull looks at, so none of its workers runs the job, whatever
--- happens to the caller. The lock keeps clients of Bull from removing the job meanwhile.
+-- Takes a job out of its place in a queue of Bull, for a queue on another server or in another slot. The claim stands
+-- in ext:claim until acknowledge_job or return_job: the id is in no place that Bull looks at, so none of its workers
+-- runs the job, whatever happens to the caller. The lock keeps clients of Bull from removing the job meanwhile.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    place (wait, paused, delayed, active, completed or failed), id, claim (a text of this claim alone, without spaces),
+-- ARGV    place (wait, paused, delayed, active, completed or failed), id, claim (a text of this claim alone, without
+-- spaces),
 --         lock (ms)
--- Returns { score or '', field, value... }; only the score if the job has no hash; false if the job is not there, if it is active
---         and locked, or if another claim has it; -1 if its key is of another type, and so no job. The same call again returns
---         the same.
+-- Returns { score or '', field, value... }; only the score if the job has no hash; false if the job is not there, if it
+-- is active
+--         and locked, or if another claim has it; -1 if its key is of another type, and so no job. The same call again
+--         returns the same.
 local call = redis.call
 --- @include attempt
 --- @include on_hash
@@ -34,7 +36,8 @@ end
 local kind = call('TYPE', key).ok
 local score = kind == 'zset' and call('ZSCORE', key, id)
 local is_there = score or kind == 'set' and call('SISMEMBER', key, id) == 1
-  -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the job.
+  -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the
+  -- job.
   or kind == 'list' and call('LPOS', key, id, 'RANK', '-1', 'MAXLEN', place == 'active' and '0' or '10000')
 local is_locked = place == 'active' and call('EXISTS', job_key .. ':lock') == 1
 if not is_there or is_locked then

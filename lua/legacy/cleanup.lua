@@ -1,4 +1,5 @@
--- Deletes the keys of a queue of Bull that has nothing left to run: first its finished jobs, a part per call, at last all others.
+-- Deletes the keys of a queue of Bull that has nothing left to run: first its finished jobs, a part per call, at last
+-- all others.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    count (finished jobs of each state per call)
 -- Returns { how many jobs and keys were deleted, 1 if there is more }; the name of the key that still has jobs

@@ -1,6 +1,7 @@
 -- Removes a repeatable of Bull and its pending job: another server or slot has it as a job scheduler now.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    repeatable (the member of `repeat`), next (ms, as text), from (delayed, wait, paused, or active if its worker died before
+-- ARGV    repeatable (the member of `repeat`), next (ms, as text), from (delayed, wait, paused, or active if its worker
+-- died before
 --         it made the next one), pending_id ('' without a pending job), seen_opts (its options as they were seen)
 -- Returns 1; 0 the repeatable is not there any more, or it or its job has changed
 local call = redis.call

@@ -1,6 +1,8 @@
--- The end of a job is known to the queue of Bull that it came from: what its own options say about keeping it holds from now on.
+-- The end of a job is known to the queue of Bull that it came from: what its own options say about keeping it holds
+-- from now on.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    now (ms), id, state (completed, failed, or '' if the job is gone), count and age (s) of finished jobs to keep ('' for all;
+-- ARGV    now (ms), id, state (completed, failed, or '' if the job is gone), count and age (s) of finished jobs to keep
+-- ('' for all;
 --         count 0 removes the job)
 -- Returns 1; 0 if this is known already
 local call = redis.call

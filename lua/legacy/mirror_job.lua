@@ -1,6 +1,7 @@
 -- Writes how a job ended in BullMQ to the queue of Bull that it came from, as a worker of Bull would have.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    id, state (completed or failed), finished on (ms), kind of the state (set or zset), count and age (s) of finished jobs to
+-- ARGV    id, state (completed or failed), finished on (ms), kind of the state (set or zset), count and age (s) of
+-- finished jobs to
 --         keep ('' for all; count 0 removes the job), channel ('' for none), message, field, value...
 -- Returns 1; 0 if the job has ended there already, or does not exist
 -- Publishes the message on the channel

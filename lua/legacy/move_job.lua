@@ -1,13 +1,16 @@
--- Moves a job of Bull to a queue of BullMQ in the same slot: it is always in exactly one of them. Its data and its log stay as they
--- are.
+-- Moves a job of Bull to a queue of BullMQ in the same slot: it is always in exactly one of them. Its data and its log
+-- stay as they are.
 -- KEYS[1] <prefix>:<queue>:meta of Bull's queue
 -- KEYS[2] <prefix>:<queue>:meta of BullMQ's queue
--- ARGV    from (wait, paused, delayed, active, completed or failed), id, new_id, other_id (where a job with the new id exists; '' for
---         none), place (wait, front, prioritized, delayed, completed or failed), score (the priority, or the time of the end; else
---         ''), counted ('', or the field of ext:migration that counts the move), numbers of fields seen, deleted and written,
---         fields seen (field, value or '' ...), fields deleted, fields written (field, value...)
--- Returns { the new id, 1 if the job has data else 0 }; 0 the id is not there any more; -1 the job has changed since it was seen;
---         -2 a job with the new id exists; -3 a worker holds the job; -4 there was no job, only its id, which is removed
+-- ARGV    from (wait, paused, delayed, active, completed or failed), id, new_id, other_id (where a job with the new id
+-- exists; '' for
+--         none), place (wait, front, prioritized, delayed, completed or failed), score (the priority, or the time of
+--         the end; else ''), counted ('', or the field of ext:migration that counts the move), numbers of fields seen,
+--         deleted and written, fields seen (field, value or '' ...), fields deleted, fields written (field, value...)
+-- Returns { the new id, 1 if the job has data else 0 }; 0 the id is not there any more; -1 the job has changed since it
+-- was seen;
+--         -2 a job with the new id exists; -3 a worker holds the job; -4 there was no job, only its id, which is
+--         removed
 -- Events  added, then waiting or delayed; none for a finished job
 local call = redis.call
 --- @include change_queue
@@ -24,7 +27,8 @@ local from_key, job_key = P .. from, P .. id
 local kind = call('TYPE', from_key).ok
 local due
 if kind == 'list' then
-  -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the job.
+  -- The next job to run is at the tail. A search of the whole list would block Redis if another client has taken the
+  -- job.
   if not call('LPOS', from_key, id, 'RANK', '-1', 'MAXLEN', from == 'active' and '0' or '10000') then
     return 0
   end

@@ -1,11 +1,12 @@
--- Makes a job scheduler of a repeatable of Bull, in the same slot, with its pending job. If the scheduler exists, the repeatable was
--- added again after its move: then the scheduler gets its template.
+-- Makes a job scheduler of a repeatable of Bull, in the same slot, with its pending job. If the scheduler exists, the
+-- repeatable was added again after its move: then the scheduler gets its template.
 -- KEYS[1] <prefix>:<queue>:meta of Bull's queue
 -- KEYS[2] <prefix>:<queue>:meta of BullMQ's queue
--- ARGV    repeatable (the member of `repeat`), next (ms, as text), from (delayed, wait, paused, or active if its worker died before
+-- ARGV    repeatable (the member of `repeat`), next (ms, as text), from (delayed, wait, paused, or active if its worker
+-- died before
 --         it made the next one), pending_id ('' without a pending job), seen_opts (its options as they were seen), now,
---         scheduler_id, name, opts_json (of the next job, see add_job_scheduler), prev_millis ('' with an interval), priority, lifo,
---         then the fields of the scheduler's hash except `data`: field, value, ...
+--         scheduler_id, name, opts_json (of the next job, see add_job_scheduler), prev_millis ('' with an interval),
+--         priority, lifo, then the fields of the scheduler's hash except `data`: field, value, ...
 -- Returns 1; 2 the scheduler existed; 0 the repeatable is not there any more, or it or its job has changed
 -- Events  added, then waiting or delayed
 local call = redis.call

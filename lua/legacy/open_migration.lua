@@ -1,5 +1,5 @@
--- Registers a migration from a queue of Bull, before its first job comes. What is decided here holds until the end, also for a run
--- after a crash.
+-- Registers a migration from a queue of Bull, before its first job comes. What is decided here holds until the end,
+-- also for a run after a crash.
 -- KEYS[1] <prefix>:<queue>:meta of BullMQ's queue
 -- ARGV    source (a text), merge (1: the queue may have jobs), last_id (the source's counter, '' without one)
 -- Returns 'kept': jobs keep their ids; 'l-': numeric ids get this prefix; -1: the queue has jobs

@@ -1,9 +1,11 @@
--- Adds a job of Bull that was claimed on another server or in another slot. Its tombstone in ext:mig lets each claim add once.
+-- Adds a job of Bull that was claimed on another server or in another slot. Its tombstone in ext:mig lets each claim
+-- add once.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    now (ms), tombstone, id, other_id (where a job with this id exists; '' for none), place (wait, front, prioritized,
---         delayed, completed or failed), score (the priority, the score, or the time of the end; '' for wait and front),
---         mirror ('', or what ext:mirror keeps until the job has ended), counted ('', or the field of ext:migration that counts
---         the move), the number of log rows, the rows, field, value...
+-- ARGV    now (ms), tombstone, id, other_id (where a job with this id exists; '' for none), place (wait, front,
+-- prioritized,
+--         delayed, completed or failed), score (the priority, the score, or the time of the end; '' for wait and
+--         front), mirror ('', or what ext:mirror keeps until the job has ended), counted ('', or the field of
+--         ext:migration that counts the move), the number of log rows, the rows, field, value...
 -- Returns the id; 0 if the claim has added its job before; -1 if a job with this id exists
 -- Events  added, then waiting or delayed; none for a finished job
 local call = redis.call

@@ -1,7 +1,8 @@
--- Makes a job scheduler of a repeatable of Bull on another server or in another slot, with its next job. Made again, it changes
--- nothing.
+-- Makes a job scheduler of a repeatable of Bull on another server or in another slot, with its next job. Made again, it
+-- changes nothing.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    next (ms, as text), now, scheduler_id, name, data, opts_json (of the next job, see add_job_scheduler), prev_millis ('' with
+-- ARGV    next (ms, as text), now, scheduler_id, name, data, opts_json (of the next job, see add_job_scheduler),
+-- prev_millis ('' with
 --         an interval), priority, lifo, then the fields of the scheduler's hash: field, value, ...
 -- Returns 1; 2 the scheduler existed, and has the template now
 -- Events  added, then waiting or delayed

@@ -16,8 +16,9 @@ elseif ARGV[2] ~= '1' and call('LLEN', P .. 'active') > 0 then
   return -2
 end
 
--- Parents in waiting-children stay, as in BullMQ, and so do the entries of routes that have some: workers must find them. Version 6 keeps the jobs of a paused queue in `wait`.
--- `ext:named` has the names of our keys that end with something of their own.
+-- Parents in waiting-children stay, as in BullMQ, and so do the entries of routes that have some: workers must find
+-- them. Version 6 keeps the jobs of a paused queue in `wait`. `ext:named` has the names of our keys that end with
+-- something of their own.
 for _, row in ipairs(keys_to_empty) do
   local state, is_list = row[1], row[2] == 'list'
   local key = P .. state
@@ -47,8 +48,8 @@ for _, row in ipairs(keys_to_empty) do
   end
 end
 
--- `delay` is a key of older versions. A delayed job sets the marker even while paused; it is deleted as in version 6. Keys of a
--- migration end with its cleanup.
+-- `delay` is a key of older versions. A delayed job sets the marker even while paused; it is deleted as in version 6.
+-- Keys of a migration end with its cleanup.
 local Q = string.sub(P, 1, -2) .. '~'
 local slugs, kept = redis.pcall('HKEYS', P .. 'ext:routes'), {}
 if not slugs.err then

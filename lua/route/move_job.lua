@@ -1,6 +1,6 @@
 -- Moves a waiting job of a route to another queue in the same slot, since no worker takes it there: it is always in
--- exactly one of them, and keeps its priority. Its parent, if it has one, waits for it there. A job with children that are not
--- done stays: they know it by its key.
+-- exactly one of them, and keeps its priority. Its parent, if it has one, waits for it there. A job with children that
+-- are not done stays: they know it by its key.
 -- KEYS[1] <prefix>:<queue>:meta of the route
 -- KEYS[2] <prefix>:<queue>:meta of the queue or the route that it moves to
 -- ARGV    from (wait, paused or prioritized), id, processed_on as it was seen ("" = never started)

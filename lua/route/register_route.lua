@@ -1,9 +1,11 @@
 -- Registers a route of a queue, so that workers find it, and pauses it if it is new and the queue is paused.
 -- KEYS[1] <prefix>:<queue>:meta
 -- KEYS[2] <prefix>:<queue>~<slug>:meta, the route
--- ARGV    slug, target (canonical JSON), fallback_after ('' leaves the fallback of the route as it is, 0 removes it, else ms),
+-- ARGV    slug, target (canonical JSON), fallback_after ('' leaves the fallback of the route as it is, 0 removes it,
+-- else ms),
 --         fallback (JSON: "base" or a target), now (ms; '' or none = the time of the server)
--- Returns { 1, 1 = the route is new }; { 0, the registered target }: the slug belongs to another target; { -1 }: the queue has 256
+-- Returns { 1, 1 = the route is new }; { 0, the registered target }: the slug belongs to another target; { -1 }: the
+-- queue has 256
 --         routes
 -- Events  paused, of the route, if it is new and the queue is paused
 local call = redis.call
@@ -36,7 +38,7 @@ if entry ~= known then
     call('HDEL', P .. 'ext:retired', slug)
   end
 end
--- A route that is registered does not retire for a while. Without this step it may retire earlier, and comes back with its next job:
--- so what refuses it, such as a full memory, does not stop the caller, who may want to remove something.
+-- A route that is registered does not retire for a while. Without this step it may retire earlier, and comes back with
+-- its next job: so what refuses it, such as a full memory, does not stop the caller, who may want to remove something.
 redis.pcall('HSET', P .. 'ext:rseen', slug, string.format('%.0f', now))
 return { 1, known and 0 or 1 }

@@ -1,8 +1,10 @@
--- Retires routes that nobody uses: their places in the registry are free, and workers close their lanes. Such a route has no
--- unfinished job, no parent that waits, no scheduler, no pause, no limit and no fallback; for ten minutes no producer has registered it,
--- and it has had no event. A retired route keeps its finished jobs. Without any, its keys go.
+-- Retires routes that nobody uses: their places in the registry are free, and workers close their lanes. Such a route
+-- has no unfinished job, no parent that waits, no scheduler, no pause, no limit and no fallback; for ten minutes no
+-- producer has registered it, and it has had no event. A retired route keeps its finished jobs. Without any, its keys
+-- go.
 -- KEYS[1] <prefix>:<queue>:meta
--- ARGV    most (how many routes at most), slug ('' = any; else this route alone, which was removed just now: however young it is, also
+-- ARGV    most (how many routes at most), slug ('' = any; else this route alone, which was removed just now: however
+-- young it is, also
 --         with a fallback), now (ms; '' or none = the time of the server)
 -- Returns how many routes have retired
 -- Events  none

@@ -1,5 +1,5 @@
--- Looks at retired routes: those come back that are in use again, also if the registry is full, since their jobs need workers. Those
--- without any job are forgotten when nothing has happened in them for eight days.
+-- Looks at retired routes: those come back that are in use again, also if the registry is full, since their jobs need
+-- workers. Those without any job are forgotten when nothing has happened in them for eight days.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms; '' = the time of the server), the slug of each route
 -- Returns the slugs of those that have come back

@@ -31,9 +31,9 @@ def network(error: BaseException) -> Verdict | None:
     """Retry what a network or a busy server may answer another time; fail what a server refused for good.
 
     Connections that fail, time-outs, and the answers 408, 425, 429, 500, 502, 503 and 504 of an HTTP server are
-    retried: after the seconds of its ``Retry-After``, or after the job's backoff. Its other answers from 400 on fail the job.
-    Of a mail server, answers from 400 to 499 are retried, and those from 500 on fail the job. The errors of Python with its
-    smtplib, requests, httpx, aiohttp, aiosmtplib, urllib3 and botocore are known.
+    retried: after the seconds of its ``Retry-After``, or after the job's backoff. Its other answers from 400 on fail
+    the job. Of a mail server, answers from 400 to 499 are retried, and those from 500 on fail the job. The errors of
+    Python with its smtplib, requests, httpx, aiohttp, aiosmtplib, urllib3 and botocore are known.
 
     Args:
         error: the exception of a handler.

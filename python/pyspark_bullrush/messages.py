@@ -22,7 +22,7 @@ class DataSourceError(BullrushError):
     """Redis, or the state of the queue, does not allow what Spark asked for."""
 
 
-def told(function: Callable[P, T]) -> Callable[P, T]:
+def with_readable_errors(function: Callable[P, T]) -> Callable[P, T]:
     """Make errors readable inside Spark's exceptions: our sentence begins with ``bullrush:``, on a line of its own."""
 
     @functools.wraps(function)
@@ -35,8 +35,8 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
     return calls
 
 
-def told_rows(rows: Iterator[T]) -> Iterator[T]:
-    """Yield what an iterator yields, and make its errors readable as `told` does."""
+def rows_with_readable_errors(rows: Iterator[T]) -> Iterator[T]:
+    """Yield what an iterator yields, and make its errors readable as `with_readable_errors` does."""
     try:
         yield from rows
     except BullrushError as error:
@@ -44,7 +44,7 @@ def told_rows(rows: Iterator[T]) -> Iterator[T]:
 
 
 def marked(error: BullrushError, note: str = "") -> BullrushError:
-    """Return the error with the mark that `told` describes, and a note after it."""
+    """Return the error with the mark that `with_readable_errors` describes, and a note after it."""
     text = str(error)
     if not isinstance(error, (InvalidOptionError, DataSourceError)):
         text = f"{type(error).__name__}: {text}"

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from bullrush.arrow.windows import Window, plan_windows
 from pyspark_bullrush.jobs import JobReader
-from pyspark_bullrush.messages import told, told_rows
+from pyspark_bullrush.messages import rows_with_readable_errors, with_readable_errors
 from pyspark_bullrush.options import ReadOptions
 from pyspark_bullrush.reach import check_reachable
 
@@ -33,7 +33,7 @@ class BatchReader(DataSourceReader):
         self._options = options
         self._jobs = JobReader(options.address, schema, options.processed_by)
 
-    @told
+    @with_readable_errors
     def partitions(self) -> Sequence[InputPartition]:
         """Plan the tasks, on the driver."""
         options = self._options
@@ -46,4 +46,4 @@ class BatchReader(DataSourceReader):
         """Read in a task."""
         if not isinstance(partition, Part):  # what Spark makes when there is nothing to read
             return iter(())
-        return told_rows(self._jobs.read(partition.windows))
+        return rows_with_readable_errors(self._jobs.read(partition.windows))

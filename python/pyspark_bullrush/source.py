@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSource
 
 from bullrush.errors import InvalidOptionError
 from pyspark_bullrush import jobs
-from pyspark_bullrush.messages import told
+from pyspark_bullrush.messages import with_readable_errors
 from pyspark_bullrush.options import read_read_options, read_source, read_stream_options, read_write_options
 from pyspark_bullrush.read import BatchReader
 from pyspark_bullrush.stream import events
@@ -33,31 +33,31 @@ class DefaultSource(DataSource):
         """Return the name of the format."""
         return "bullmq"
 
-    @told
+    @with_readable_errors
     def schema(self) -> str:
         """Return the columns of a table or stream without a schema of the user's own."""
         return events.SCHEMA if read_source(self.options) == "events" else jobs.SCHEMA
 
-    @told
+    @with_readable_errors
     def reader(self, schema: StructType) -> BatchReader:
         """Return what reads a queue as a table."""
         return BatchReader(read_read_options(self.options), schema)
 
-    @told
+    @with_readable_errors
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         """Return what reads a queue as a stream."""
         options = read_stream_options(self.options)
         kind = EventSource if options.source == "events" else FinishedSource
         return StreamReader(kind(options, schema), options.max_rows_per_trigger)
 
-    @told
+    @with_readable_errors
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Return what adds the rows of a DataFrame."""
         if overwrite:
             raise InvalidOptionError("jobs can only be added to a queue: use .mode('append')")
         return BatchWriter(read_write_options(self.options, "write"), schema)
 
-    @told
+    @with_readable_errors
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 - Spark's name
         """Return what adds the rows of a streaming query."""
         if overwrite:

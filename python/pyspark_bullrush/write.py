@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 
 from bullrush.errors import InvalidOptionError
 from bullrush.values.naming import check_batch_id
-from pyspark_bullrush.messages import told
+from pyspark_bullrush.messages import with_readable_errors
 from pyspark_bullrush.options import WriteOptions
 from pyspark_bullrush.reach import check_not_refused, check_reachable
 from pyspark_bullrush.rows import add_rows, check_schema
@@ -60,7 +60,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._batch_id = check_batch_id(options.batch_id or uuid.uuid4().hex[:16])
         check_reachable(options.address)
 
-    @told
+    @with_readable_errors
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> Added:
         """Add the rows of one partition, in a task."""
         scope = f"{self._batch_id}.{_task().partitionId()}"
@@ -101,7 +101,7 @@ if _StreamArrowWriter is not None:
     class StreamWriter(_StreamWriter, _StreamArrowWriter):  # type: ignore[misc, valid-type]
         """Adds the rows of a streaming query, from PySpark 4.1 on."""
 
-        @told
+        @with_readable_errors
         def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> Added:
             """Add the rows of one partition of a micro-batch, in a task."""
             return self._add(iterator)
@@ -111,7 +111,7 @@ else:
     class StreamWriter(_StreamWriter, DataSourceStreamWriter):  # type: ignore[no-redef]
         """Adds the rows of a streaming query on PySpark 4.0."""
 
-        @told
+        @with_readable_errors
         def write(self, iterator: Iterator[Row]) -> Added:
             """Add the rows of one partition of a micro-batch, in a task."""
             return self._add(_batches(iterator, self._schema))

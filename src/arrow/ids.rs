@@ -9,10 +9,11 @@ use super::{Invalid, Texts};
 use crate::error::Error;
 use crate::protocol::key_table::is_reserved;
 
-/// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of data and name in hex, `k` counts the equal rows before it.
+/// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of data and name in hex, `k` counts the equal rows
+/// before it.
 ///
-/// A task that is retried gets the same rows in any order and gives them the same set of ids, so it adds nothing twice. Rows that
-/// are equal stay separate jobs. Needs about 50 bytes of memory per row.
+/// A task that is retried gets the same rows in any order and gives them the same set of ids, so it adds nothing twice.
+/// Rows that are equal stay separate jobs. Needs about 50 bytes of memory per row.
 #[derive(Debug)]
 pub struct AutoIds {
     scope: String,
@@ -51,10 +52,11 @@ impl AutoIds {
     }
 }
 
-/// Turn the values of an id column into BullMQ ids: a whole number becomes `<column>-<number>`, other values do not change.
+/// Turn the values of an id column into BullMQ ids: a whole number becomes `<column>-<number>`, other values do not
+/// change.
 ///
-/// BullMQ refuses numbers, because they are the ids of its own counter. The rule looks at the value and not at the column's type,
-/// so `7` and `"7"` are the same job.
+/// BullMQ refuses numbers, because they are the ids of its own counter. The rule looks at the value and not at the
+/// column's type, so `7` and `"7"` are the same job.
 pub(super) fn from_column(column: &str, values: &Texts, invalid: &mut Invalid) -> Result<Texts, Error> {
     let mut out = Texts::with_capacity(values.len(), values.bytes.len() + values.len() * (column.len() + 1));
     for row in 0..values.len() {

@@ -1,4 +1,5 @@
-//! Batches from and for other Arrow libraries, through the C data interface. The caller moves the C structs out of their capsules.
+//! Batches from and for other Arrow libraries, through the C data interface. The caller moves the C structs out of
+//! their capsules.
 
 use arrow_array::ffi::{from_ffi, FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};

@@ -3,13 +3,14 @@
 //! Differences to the defaults of arrow-json, and the reasons:
 //! - a null is written as `null`: a Node handler sees the key, never `undefined`;
 //! - binary is base64 (arrow-json: hex), as in `Buffer.from(text, "base64")` and Spark's `base64()`;
-//! - an instant (timestamp with a zone) is written in UTC with `Z`, whatever the zone of the session: the same row has the
-//!   same bytes, and so the same automatic id, in every session; a timestamp without a zone has no suffix.
+//! - an instant (timestamp with a zone) is written in UTC with `Z`, whatever the zone of the session: the same row has
+//!   the same bytes, and so the same automatic id, in every session; a timestamp without a zone has no suffix.
 //!
-//! - Spark's VARIANT is the JSON that it holds, an interval an ISO 8601 duration; 64-bit integers are strings on request.
+//! - Spark's VARIANT is the JSON that it holds, an interval an ISO 8601 duration; 64-bit integers are strings on
+//!   request.
 //!
-//! As in arrow-json: integers and decimals are numbers with all their digits (a reader that has only doubles rounds them
-//! beyond 2^53), NaN and infinities are `null`, dates are `YYYY-MM-DD`; beyond the calendar they are `null`.
+//! As in arrow-json: integers and decimals are numbers with all their digits (a reader that has only doubles rounds
+//! them beyond 2^53), NaN and infinities are `null`, dates are `YYYY-MM-DD`; beyond the calendar they are `null`.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -120,7 +121,8 @@ impl<T: Display> Encoder for Quoted<'_, T> {
     }
 }
 
-/// Decimals without their last digits, which are zeros. arrow-json writes these after 0, too, which is no number of JSON.
+/// Decimals without their last digits, which are zeros. arrow-json writes these after 0, too, which is no number of
+/// JSON.
 struct Rounded<'a, T> {
     values: &'a [T],
     zeros: usize,

@@ -216,8 +216,9 @@ impl Texts {
 /// of one partition. An id column is preferred.
 ///
 /// # Errors
-/// `InvalidOption` when a column is missing or there twice, is null where a name or id is needed, or has a type that JSON
-/// cannot hold; when a string is no UTF-8; and when an id is not a valid BullMQ id. Then the whole batch is refused.
+/// `InvalidOption` when a column is missing or there twice, is null where a name or id is needed, or has a type that
+/// JSON cannot hold; when a string is no UTF-8; and when an id is not a valid BullMQ id. Then the whole batch is
+/// refused.
 pub fn encode(batch: &RecordBatch, plan: &RowPlan, auto: Option<&mut AutoIds>) -> Result<Rows, Error> {
     refuse_twins(batch)?;
     let mut invalid = Invalid { skip: plan.skip_invalid, ..Invalid::default() };

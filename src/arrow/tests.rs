@@ -191,8 +191,8 @@ fn a_name_from_a_column_is_part_of_the_automatic_id() {
 fn unchecked(values: &[&[u8]]) -> ArrayRef {
     let bytes = arrow_array::BinaryArray::from_iter_values(values);
     let data = bytes.into_data().into_builder().data_type(DataType::Utf8);
-    // SAFETY: offsets and buffers are those of a valid array. That the bytes need not be UTF-8 is what the test is about: nothing
-    // takes them for a `str` before `utf8::check`.
+    // SAFETY: offsets and buffers are those of a valid array. That the bytes need not be UTF-8 is what the test is
+    // about: nothing takes them for a `str` before `utf8::check`.
     let data = unsafe { data.build_unchecked() };
     Arc::new(StringArray::from(data))
 }

@@ -1,4 +1,5 @@
-//! Strings that are no UTF-8. Any library may export such columns, Spark by a cast from binary, and Arrow's C interface checks nothing.
+//! Strings that are no UTF-8. Any library may export such columns, Spark by a cast from binary, and Arrow's C interface
+//! checks nothing.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericStringArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use super::{Invalid, RowPlan};
 use crate::error::Error;
 
-/// Refuse rows with strings that are no UTF-8 in columns that the plan uses. When they are to be left out instead, return
-/// the batch with nulls in these rows; `None` when there are none.
+/// Refuse rows with strings that are no UTF-8 in columns that the plan uses. When they are to be left out instead,
+/// return the batch with nulls in these rows; `None` when there are none.
 pub(super) fn check(batch: &RecordBatch, plan: &RowPlan, invalid: &mut Invalid) -> Result<Option<RecordBatch>, Error> {
     let schema = batch.schema();
     let mut keep: Vec<bool> = Vec::new();

@@ -21,7 +21,8 @@ pub(super) fn is_variant(kind: &DataType) -> bool {
     fields.len() == 2 && fields.iter().any(|field| field.name() == "value") && marked("metadata")
 }
 
-/// Writes the values of one column. They are read when the encoder is made, so that a damaged one is an error of its batch.
+/// Writes the values of one column. They are read when the encoder is made, so that a damaged one is an error of its
+/// batch.
 pub(super) struct Variants(Vec<String>);
 
 impl Variants {

@@ -31,8 +31,8 @@ impl PyAutoIds {
 
 /// Encode all rows of `source`.
 ///
-/// Batches are read and dropped while attached to the interpreter, because the producer may be Python code and its buffers may be
-/// Python objects; they are encoded while detached. The rows own their bytes and may move to any thread.
+/// Batches are read and dropped while attached to the interpreter, because the producer may be Python code and its
+/// buffers may be Python objects; they are encoded while detached. The rows own their bytes and may move to any thread.
 ///
 /// # Errors
 /// `TypeError` when `source` is not Arrow data, `InvalidOptionError` when its rows cannot be jobs.

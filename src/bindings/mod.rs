@@ -7,7 +7,7 @@ mod errors;
 mod events;
 mod failure;
 mod keys;
-mod last_resort;
+mod hard_exit;
 mod notifications;
 mod output;
 mod pending;
@@ -29,7 +29,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyTuple;
 
-    use crate::round::Duty;
+    use crate::heartbeat::WorkerLoop;
 
     #[pymodule_export]
     use super::arrow::{rows_as_json, PyAutoIds};
@@ -38,9 +38,9 @@ mod _core {
     #[pymodule_export]
     use super::events::{CoreEvents, CoreListening};
     #[pymodule_export]
-    use super::keys::PyQueueKey;
+    use super::hard_exit::exit_after_signals;
     #[pymodule_export]
-    use super::last_resort::exit_after_signals;
+    use super::keys::PyQueueKey;
     #[pymodule_export]
     use super::notifications::CoreNotifications;
     #[pymodule_export]
@@ -65,7 +65,7 @@ mod _core {
         module.add("QUEUE_KEYS", super::keys::table(module.py())?)?;
         module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
         module.add("WORKER_OPTIONS", PyTuple::new(module.py(), super::worker::options::names())?)?;
-        module.add("WORKER_DUTIES", PyTuple::new(module.py(), Duty::ALL.map(Duty::name))?)?;
+        module.add("WORKER_LOOPS", PyTuple::new(module.py(), WorkerLoop::ALL.map(WorkerLoop::name))?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 

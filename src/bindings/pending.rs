@@ -61,8 +61,8 @@ impl Pending {
         pending
     }
 
-    /// As [`Pending::start`], for an operation whose result must not be lost. `begin` gets a flag that turns true when nobody waits
-    /// any more; then `put_back` gets the result.
+    /// As [`Pending::start`], for an operation whose result must not be lost. `begin` gets a flag that turns true when
+    /// nobody waits any more; then `put_back` gets the result.
     pub fn start_recallable<F>(
         begin: impl FnOnce(watch::Receiver<bool>) -> F,
         put_back: impl Fn(&Result<Output>) + Send + Sync + 'static,

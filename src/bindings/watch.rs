@@ -1,4 +1,4 @@
-//! Outages of the connection of a process and URL, for code that makes no call at the time.
+//! ConnectionOutages of the connection of a process and URL, for code that makes no call at the time.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::{Link, Outages};
+use crate::connection::{ConnectionOutages, Link};
 use crate::error::Error;
 
 #[pyclass(frozen, module = "bullrush._core")]
@@ -18,7 +18,7 @@ pub struct ConnectionWatch(OwnedByProcess<Arc<Watch>>);
 
 struct Watch {
     link: Link,
-    outages: Mutex<Outages>,
+    outages: Mutex<ConnectionOutages>,
     closed: watch::Sender<bool>,
 }
 
@@ -30,7 +30,7 @@ impl ConnectionWatch {
         let core = Core::current();
         let _runtime = core.enter();
         let link = core.pool.command(&endpoint);
-        let outages = Mutex::new(Outages::of(&link));
+        let outages = Mutex::new(ConnectionOutages::of(&link));
         Ok(Self(OwnedByProcess::new(Arc::new(Watch { link, outages, closed: watch::Sender::new(false) }))))
     }
 

@@ -1,4 +1,5 @@
-//! Commands about keys of a slot that migrates: another node has these keys already, and takes commands that begin with ASKING.
+//! Commands about keys of a slot that migrates: another node has these keys already, and takes commands that begin with
+//! ASKING.
 
 use std::sync::atomic::Ordering;
 
@@ -14,8 +15,8 @@ use super::{Link, Retry};
 use crate::error::{Error, Result};
 
 impl Link {
-    /// Runs commands once at the node that their slot migrates to, on a connection of its own: that is rare. Returns what it says
-    /// about each, or [`Fault::Busy`] if it could not be asked.
+    /// Runs commands once at the node that their slot migrates to, on a connection of its own: that is rare. Returns
+    /// what it says about each, or [`Fault::Busy`] if it could not be asked.
     ///
     /// # Errors
     /// [`Error::OutcomeUnknown`] and [`Error::ConnectionLost`], as [`Link::call`].

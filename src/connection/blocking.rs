@@ -16,26 +16,28 @@ use super::setup::Greeting;
 use super::wire::{NoReply, Wire, OUT_OF_STEP};
 use super::{Endpoint, Proven};
 use crate::error::{Error, Result};
+use crate::heartbeat::Heartbeat;
 use crate::protocol::reply;
-use crate::round::Round;
 
 /// How much later than its timeout a reply may come, before the server counts as unreachable.
 const GRACE: Duration = Duration::from_secs(2);
-/// A longer wait for markers is made of such parts. So a connection that is half open, and a server whose clock was set back, are
-/// noticed within 5 s.
+/// A longer wait for markers is made of such parts. So a connection that is half open, and a server whose clock was set
+/// back, are noticed within 5 s.
 const PART: Duration = Duration::from_secs(3);
-/// Pause after a wait that ended far too early without a marker: the server's clock was set forward, or it does not wait at all.
+/// Pause after a wait that ended far too early without a marker: the server's clock was set forward, or it does not
+/// wait at all.
 const TOO_EARLY: Duration = Duration::from_millis(100);
-/// How long an ended wait may take to read what the server had sent before: a server that does not answer must not keep its user.
+/// How long an ended wait may take to read what the server had sent before: a server that does not answer must not keep
+/// its user.
 const END: Duration = Duration::from_secs(1);
 /// Redis before 7.0.8 reads a shorter time as "forever".
 const SHORTEST: Duration = Duration::from_millis(2);
 
 /// A socket that waits in `BZPOPMIN` or `XREAD`.
 ///
-/// A server that waits for a socket which nobody reads would pop a marker that nobody gets. So a wait for markers is ended by closing
-/// the write side of the socket and reading to its end: a marker that was popped before comes then. The pending future owns the
-/// connection, and dropping it closes the connection at once.
+/// A server that waits for a socket which nobody reads would pop a marker that nobody gets. So a wait for markers is
+/// ended by closing the write side of the socket and reading to its end: a marker that was popped before comes then.
+/// The pending future owns the connection, and dropping it closes the connection at once.
 pub struct BlockingLink {
     endpoint: Arc<Endpoint>,
     client_name: Option<String>,
@@ -43,27 +45,27 @@ pub struct BlockingLink {
     pace: Pace,
     generation: u64,
     closed: bool,
-    round: Arc<Round>,
+    heartbeat: Arc<Heartbeat>,
 }
 
 impl BlockingLink {
     /// Does no I/O. `client_name` is what `getWorkers` looks for.
     #[must_use]
     pub fn new(endpoint: Arc<Endpoint>, client_name: Option<String>) -> Self {
-        let (pace, round) = (Pace::new(endpoint.longest_pause()), Arc::default());
-        BlockingLink { endpoint, client_name, wire: None, pace, generation: 0, closed: false, round }
+        let (pace, heartbeat) = (Pace::new(endpoint.longest_pause()), Arc::default());
+        BlockingLink { endpoint, client_name, wire: None, pace, generation: 0, closed: false, heartbeat }
     }
 
-    /// Notes in `round` when a part of a wait for markers has come round.
+    /// Notes in `heartbeat` when a part of a wait for markers has ended.
     #[must_use]
-    pub fn with_round(self, round: Arc<Round>) -> Self {
-        BlockingLink { round, ..self }
+    pub fn with_heartbeat(self, heartbeat: Arc<Heartbeat>) -> Self {
+        BlockingLink { heartbeat, ..self }
     }
 
     /// Another one like this, which is not connected.
     #[must_use]
     pub fn another(&self) -> Self {
-        Self::new(self.endpoint.clone(), self.client_name.clone()).with_round(self.round.clone())
+        Self::new(self.endpoint.clone(), self.client_name.clone()).with_heartbeat(self.heartbeat.clone())
     }
 
     /// Connects if it is not connected, after the backoff of earlier failures.
@@ -116,8 +118,8 @@ impl BlockingLink {
     }
 
     /// Waits for a marker of several queues, the first one preferred, and returns its key, member and score; `None`
-    /// after `timeout`, or when the wait was `ended`. The connection is closed then, and a marker that was popped before is
-    /// returned.
+    /// after `timeout`, or when the wait was `ended`. The connection is closed then, and a marker that was popped
+    /// before is returned.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`]. The server refuses all keys if it refuses one.
@@ -135,7 +137,7 @@ impl BlockingLink {
             let mut cmd = redis::cmd("BZPOPMIN");
             cmd.arg(keys).arg(format!("{:.3}", part.as_secs_f64()));
             let Some(popped) = self.wait_until(&cmd, part, read_marker, ended.as_mut()).await? else { return Ok(None) };
-            self.round.turn();
+            self.heartbeat.beat();
             if popped.is_some() || self.wire.is_none() || Instant::now() + SHORTEST >= end {
                 return Ok(popped);
             }
@@ -151,8 +153,8 @@ impl BlockingLink {
     /// Runs a command that blocks for at most `timeout`, and reads its reply.
     ///
     /// # Errors
-    /// [`Error::ConnectionLost`] when the socket failed or the reply has another shape; the next call reconnects after the backoff.
-    /// [`Error::Server`]; [`Error::Closed`].
+    /// [`Error::ConnectionLost`] when the socket failed or the reply has another shape; the next call reconnects after
+    /// the backoff. [`Error::Server`]; [`Error::Closed`].
     pub async fn wait<T>(&mut self, cmd: &Cmd, timeout: Duration, read: impl FnOnce(Value) -> Result<T>) -> Result<T> {
         let reply = self.wait_until(cmd, timeout, read, pin!(future::pending())).await?;
         reply.ok_or(Error::Closed)

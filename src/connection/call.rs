@@ -41,8 +41,8 @@ impl Tries<'_> {
     }
 }
 
-/// Whether a try of a call may have been executed although its reply is not known. It outlives the single call of a link: who makes a
-/// call again after an error takes it along.
+/// Whether a try of a call may have been executed although its reply is not known. It outlives the single call of a
+/// link: who makes a call again after an error takes it along.
 #[derive(Debug, Default)]
 pub struct MaybeSent(AtomicBool);
 
@@ -289,7 +289,8 @@ impl Link {
         }
     }
 
-    /// Returns an error if no reply came because an argument is too long: the server would close every new connection as well.
+    /// Returns an error if no reply came because an argument is too long: the server would close every new connection
+    /// as well.
     async fn check_size<'a>(
         &self,
         cmds: impl Iterator<Item = &'a Cmd>,
@@ -342,11 +343,12 @@ impl Link {
         ))
     }
 
-    /// Returns what was read from a reply. If the reply has a shape that its call cannot have, the connection is closed, and the call
-    /// counts as one without a reply.
+    /// Returns what was read from a reply. If the reply has a shape that its call cannot have, the connection is
+    /// closed, and the call counts as one without a reply.
     ///
     /// # Errors
-    /// Those of `read`. For [`Error::WrongShape`]: [`Error::ConnectionLost`] for a read, else [`Error::OutcomeUnknown`].
+    /// Those of `read`. For [`Error::WrongShape`]: [`Error::ConnectionLost`] for a read, else
+    /// [`Error::OutcomeUnknown`].
     pub fn believe<T>(&self, retry: Retry, read: Result<T>) -> Result<T> {
         let Err(Error::WrongShape(reason)) = read else { return read };
         if let Some(wire) = self.shared.wire_after(0) {

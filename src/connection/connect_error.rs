@@ -8,7 +8,7 @@ use redis::RedisError;
 use super::fault::describe;
 use super::socket::{CertificateFile, Meter};
 use crate::error::Error;
-use crate::refusal::is_busy;
+use crate::error_codes::is_busy;
 
 /// Why a connection could not be made.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use redis::{RedisError, ServerError, Value};
 
 use super::redirect::Redirect;
 use crate::error::Error;
-use crate::refusal::{self, Class, Followed, Refusal};
+use crate::error_codes::{self, Class, ErrorCode, Followed};
 
 /// An error reply.
 #[derive(Debug)]
@@ -52,7 +52,8 @@ const CODES: [(&str, &str); 6] = [
 ];
 
 /// The code and the message of an error that a command inside a script raised, cut out of the error of the script:
-/// "... @user_script: 5: -OOM command not allowed", "user_script:912: NOREPLICAS Not enough" or "OOM command not ... on @user_script:1."
+/// "... @user_script: 5: -OOM command not allowed", "user_script:912: NOREPLICAS Not enough" or "OOM command not ... on
+/// @user_script:1."
 fn raised_in_script(message: &str) -> Option<(&str, &str)> {
     let (before, raised) = message.split_once("user_script:")?;
     [before].into_iter().chain(raised.split(": ")).find_map(|part| {
@@ -78,7 +79,8 @@ pub(super) fn server_error(error: &ServerError) -> Error {
     Error::Server { code: code.to_owned(), message: without_code(code, message).to_owned() }
 }
 
-/// The message without the codes at its beginning: scripts pass errors on, and each level of them puts the code before it.
+/// The message without the codes at its beginning: scripts pass errors on, and each level of them puts the code before
+/// it.
 fn without_code<'a>(code: &str, message: &'a str) -> &'a str {
     let mut rest = message;
     while let Some((first, more)) = rest.split_once(' ') {
@@ -99,7 +101,7 @@ fn classify(error: &ServerError) -> Fault {
     if message.starts_with("Protocol error: invalid bulk length") {
         return Fault::ForCaller(too_large(message));
     }
-    let Refusal { class, followed, .. } = refusal::of(code);
+    let ErrorCode { class, followed, .. } = error_codes::of(code);
     match class {
         Class::Wait if followed == Followed::ByCalls => Fault::Busy(error),
         Class::Reconnect if followed == Followed::ByCalls => Fault::WrongServer(error),

@@ -9,7 +9,7 @@ use tokio::sync::{watch, OnceCell};
 use tokio::time::Instant;
 
 use super::ending::Ending;
-use super::keeper::Keeper;
+use super::reconnector::Reconnector;
 use super::setup::HotScript;
 use super::shared_link::{SharedLink, User};
 use super::{Endpoint, LinkState, Retry, ServerInfo};
@@ -38,8 +38,8 @@ impl Default for LinkOptions {
     }
 }
 
-/// A handle on the connection. Its clones are one user; others join through [`WeakLink`]. When the last user has left, the
-/// connection closes after [`LinkOptions::linger`].
+/// A handle on the connection. Its clones are one user; others join through [`WeakLink`]. When the last user has left,
+/// the connection closes after [`LinkOptions::linger`].
 #[derive(Clone)]
 pub struct Link {
     pub(super) shared: Arc<SharedLink>,
@@ -79,7 +79,7 @@ impl Link {
         let timeout = options.connect_timeout;
         let shared = Arc::new(SharedLink::new(endpoint, options));
         let user = User::join(&shared).expect("a new link is open");
-        tokio::spawn(Keeper::new(shared.clone()).run());
+        tokio::spawn(Reconnector::new(shared.clone()).run());
         Link { _user: Arc::new(user), shared, timeout, covers_reply: false }
     }
 
@@ -161,8 +161,8 @@ impl Link {
         tokio::time::timeout(time, wire.answers()).await.unwrap_or(false)
     }
 
-    /// Returns what `cell` has; else calls `make` for it. Callers that come together wait for the first of them, and each for no longer
-    /// than the link's timeout: when the server does not answer, their waits do not add up.
+    /// Returns what `cell` has; else calls `make` for it. Callers that come together wait for the first of them, and
+    /// each for no longer than the link's timeout: when the server does not answer, their waits do not add up.
     ///
     /// # Errors
     /// Those of `make`, and of [`Link::ready`].

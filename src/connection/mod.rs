@@ -1,4 +1,5 @@
-//! Connections to Redis that reconnect by themselves. A command without a reply is never taken for done, or for not done.
+//! Connections to Redis that reconnect by themselves. A command without a reply is never taken for done, or for not
+//! done.
 
 mod asking;
 mod blocking;
@@ -7,7 +8,7 @@ mod connect_error;
 mod ending;
 mod endpoint;
 mod fault;
-mod keeper;
+mod reconnector;
 mod link;
 mod outages;
 mod pace;
@@ -26,13 +27,14 @@ pub use blocking::BlockingLink;
 pub use call::MaybeSent;
 pub use endpoint::Endpoint;
 pub use link::{Link, LinkOptions, WeakLink};
-pub use outages::Outages;
+pub use outages::ConnectionOutages;
 pub use pool::Pool;
 pub use setup::{answers, HotScript};
 pub use subscriber::{First, Inbox, Listening, Notice, Subscriber};
 
-/// The stack, in bytes, of a thread that runs connections. The parser of replies calls itself for lists in lists, up to 100 times, and
-/// then refuses the reply; without optimization that takes more than a megabyte. Only what is used takes memory.
+/// The stack, in bytes, of a thread that runs connections. The parser of replies calls itself for lists in lists, up to
+/// 100 times, and then refuses the reply; without optimization that takes more than a megabyte. Only what is used takes
+/// memory.
 pub const STACK: usize = 8 << 20;
 
 /// Whether a command may be sent again when the reply to the first sending got lost.

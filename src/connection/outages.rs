@@ -1,24 +1,24 @@
-//! Outages of one link, with their causes.
+//! ConnectionOutages of one link, with their causes.
 
 use tokio::sync::watch;
 
 use super::{Link, LinkState};
 
 /// Reports each outage once.
-pub struct Outages {
+pub struct ConnectionOutages {
     states: watch::Receiver<LinkState>,
     down: bool,
 }
 
-impl Outages {
+impl ConnectionOutages {
     /// Does not ask for a connection: a link that nobody uses has no outage.
     #[must_use]
     pub fn of(link: &Link) -> Self {
-        Outages { states: link.watch(), down: false }
+        ConnectionOutages { states: link.watch(), down: false }
     }
 
-    /// Waits for the next outage, or for the present one if it was not reported yet, and returns its cause; `None` once the link is
-    /// closed.
+    /// Waits for the next outage, or for the present one if it was not reported yet, and returns its cause; `None` once
+    /// the link is closed.
     pub async fn next(&mut self) -> Option<String> {
         loop {
             match &*self.states.borrow_and_update() {

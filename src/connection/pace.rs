@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(50);
-/// The longest pause at first, for about half a minute: most failovers are over by then, and work goes on a moment later.
+/// The longest pause at first, for about half a minute: most failovers are over by then, and work goes on a moment
+/// later.
 const SHORT_CAP: Duration = Duration::from_secs(1);
 const SHORT_PAUSES: u32 = 40;
 

@@ -10,8 +10,8 @@ use super::subscriber::WeakSubscriber;
 use super::{Endpoint, Link, LinkOptions, Subscriber};
 use crate::lock::Mutex;
 
-/// How long an unused connection stays open. A new connection costs as much as ten calls or more, and programs such as web servers
-/// make and close a handle per request.
+/// How long an unused connection stays open. A new connection costs as much as ten calls or more, and programs such as
+/// web servers make and close a handle per request.
 const LINGER: Duration = Duration::from_millis(500);
 
 /// A slow network may need long for a large pipeline, and a replica or a disk for a confirmation.

@@ -1,4 +1,5 @@
-//! Values that are too long for the server: it closes the connection when it reads their length, and would do so each time.
+//! Values that are too long for the server: it closes the connection when it reads their length, and would do so each
+//! time.
 
 use redis::{Arg, Cmd, Value};
 

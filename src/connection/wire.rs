@@ -1,7 +1,8 @@
 //! One connection to one server: a socket, the task that drives it, and a meter that counts its bytes.
 //!
-//! Replies have no numbers: one that is swallowed or doubled on the way would make each later one the answer to another call. So
-//! behind the commands of each call goes `ECHO <number>`, and no reply of the call is believed before its number has come back.
+//! Replies have no numbers: one that is swallowed or doubled on the way would make each later one the answer to another
+//! call. So behind the commands of each call goes `ECHO <number>`, and no reply of the call is believed before its
+//! number has come back.
 
 use std::future::{self, Future};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -95,7 +96,8 @@ impl Wire {
         self.prove(call, |replies| !replies.iter().any(|reply| self.proofs.know(reply))).await
     }
 
-    /// Sends commands in one write. Numbers come between their replies, too: none is taken for that to the command beside it.
+    /// Sends commands in one write. Numbers come between their replies, too: none is taken for that to the command
+    /// beside it.
     pub async fn send_each<'a>(&self, cmds: impl IntoIterator<Item = &'a Cmd>) -> Result<Vec<Value>, NoReply> {
         let mut pipeline = Pipeline::new();
         // For each command that is sent, the number if it is one.
@@ -127,7 +129,8 @@ impl Wire {
         self.conn.clone().send_packed_command(cmd).await
     }
 
-    /// Sends a proof behind a call, and returns the replies of the call once they are proven; `fits` says whether they can be its own.
+    /// Sends a proof behind a call, and returns the replies of the call once they are proven; `fits` says whether they
+    /// can be its own.
     async fn prove<T>(
         &self,
         call: impl Future<Output = RedisResult<T>>,

@@ -1,7 +1,7 @@
 //! Passes on what a reader reads: batches to listeners, and the ends of jobs to those who wait for one.
 //!
-//! It reads only while somebody listens or waits, and stops while a listener is too far behind: unread entries stay in Redis, not
-//! in memory.
+//! It reads only while somebody listens or waits, and stops while a listener is too far behind: unread entries stay in
+//! Redis, not in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::reader::{Entry, Reader};
 use super::recent::JobEnd;
 use super::state::{send_to_all, Message, Sender, State};
 use crate::error::{Error, Result};
+use crate::error_once::ErrorOnce;
 use crate::lock::Mutex;
-use crate::outage::Outage;
 
 /// Pause after an error that a new connection does not solve.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(5);
@@ -52,10 +52,10 @@ impl Feed {
     }
 
     async fn read_all(&self, reader: &mut Reader) {
-        let outage = Outage::default();
+        let errors = ErrorOnce::default();
         loop {
             let Err(error) = self.read_once(reader).await else {
-                outage.ends();
+                errors.ends();
                 continue;
             };
             let passing = matches!(error, Error::ConnectionLost(_));
@@ -68,7 +68,7 @@ impl Feed {
                     unknown
                 });
             }
-            if outage.begins(&error) {
+            if errors.begins(&error) {
                 let listeners = self.state.lock().senders();
                 send_to_all(listeners, Message::Error(error)).await;
             }
@@ -118,7 +118,8 @@ impl Feed {
         }
     }
 
-    /// Moves the position behind the entries and answers those who wait for one of their jobs; returns the listeners to send them to.
+    /// Moves the position behind the entries and answers those who wait for one of their jobs; returns the listeners to
+    /// send them to.
     fn note(&self, entries: Vec<Entry>, epoch: u64) -> Option<(Vec<Sender>, Message)> {
         let mut state = self.state.lock();
         if state.epoch != epoch {

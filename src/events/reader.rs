@@ -58,8 +58,9 @@ impl Reader {
 
     /// Connects and returns the position to read from: `after`, or the end of the stream if that is `None`.
     ///
-    /// A stream that ends before `after` is another one: the server has lost its data, or a replica that lags became the primary.
-    /// Then reading continues from the end of the stream, since a wait for entries after `after` could last forever.
+    /// A stream that ends before `after` is another one: the server has lost its data, or a replica that lags became
+    /// the primary. Then reading continues from the end of the stream, since a wait for entries after `after` could
+    /// last forever.
     ///
     /// # Errors
     /// See [`BlockingLink::wait`].

@@ -1,4 +1,5 @@
-//! The ends of jobs that were read lately, for callers that ask a moment too late about a job that was removed when it ended.
+//! The ends of jobs that were read lately, for callers that ask a moment too late about a job that was removed when it
+//! ended.
 
 use std::collections::{HashMap, VecDeque};
 

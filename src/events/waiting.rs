@@ -12,7 +12,8 @@ use super::state::Waiter;
 use crate::error::{Error, Result};
 
 impl Feed {
-    /// Waits for the end of a job, from this call on. `late`: an end that was read before counts, too. `None` after `timeout`.
+    /// Waits for the end of a job, from this call on. `late`: an end that was read before counts, too. `None` after
+    /// `timeout`.
     pub fn wait_until_finished(
         self: &Arc<Self>,
         job_id: String,

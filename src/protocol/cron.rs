@@ -47,7 +47,8 @@ enum Zone {
 }
 
 impl Cron {
-    /// Reads a pattern of 5 or 6 fields (seconds first) or a name such as `@daily`. `tz` `None` = the process' time zone.
+    /// Reads a pattern of 5 or 6 fields (seconds first) or a name such as `@daily`. `tz` `None` = the process' time
+    /// zone.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] for a pattern or a time zone that cron-parser would not take either.
@@ -84,14 +85,15 @@ impl Cron {
         }
     }
 
-    /// Does as cron-parser does on days that have no midnight, since the clock jumps over it: what should fire in that hour is
-    /// skipped, not shifted.
+    /// Does as cron-parser does on days that have no midnight, since the clock jumps over it: what should fire in that
+    /// hour is skipped, not shifted.
     #[must_use]
     pub fn skipping_lost_midnights(self, skips: bool) -> Self {
         Cron { skips_lost_midnights: skips, ..self }
     }
 
-    /// The first firing strictly after `after`, both in ms since the epoch; `None` when there is none within forty years.
+    /// The first firing strictly after `after`, both in ms since the epoch; `None` when there is none within forty
+    /// years.
     #[must_use]
     pub fn next_after(&self, after: i64) -> Option<i64> {
         match self.zone {

@@ -8,7 +8,8 @@ use redis::Value;
 use super::{packed, reply};
 use crate::error::Result;
 
-/// The id and the raw hash fields of one job, in its own buffer: a job that runs long does not keep the memory of others.
+/// The id and the raw hash fields of one job, in its own buffer: a job that runs long does not keep the memory of
+/// others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     pub id: Arc<str>,
@@ -53,7 +54,8 @@ impl JobRecord {
     /// The number of fields in the hash of a plain job.
     pub const PLAIN_FIELDS: usize = 6;
 
-    /// Whether the job has never run and has only the standard fields: no parent, no deduplication id and no attempt made.
+    /// Whether the job has never run and has only the standard fields: no parent, no deduplication id and no attempt
+    /// made.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Plain

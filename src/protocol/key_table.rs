@@ -1,8 +1,8 @@
 //! Every key that a queue may have: its name, its type, whose it is, and how it ends. This is the only list of them.
 //!
-//! From it come the reserved ids of jobs, what `obliterate` removes, the types that `bullrush doctor` expects, what tells a queue of
-//! Bull from one of BullMQ, and the table of docs/interop.md. `build.rs` compiles this file, too, and gives the Lua scripts what they
-//! need of it, so it uses nothing but the standard library.
+//! From it come the reserved ids of jobs, what `obliterate` removes, the types that `bullrush doctor` expects, what
+//! tells a queue of Bull from one of BullMQ, and the table of docs/interop.md. `build.rs` compiles this file, too, and
+//! gives the Lua scripts what they need of it, so it uses nothing but the standard library.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -316,8 +316,8 @@ static RESERVED: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
     reserved
 });
 
-/// Whether a job with this id would overwrite a key of the queue, or might do so one day: `wait`, `ext`, and all that begins with
-/// `ext:`.
+/// Whether a job with this id would overwrite a key of the queue, or might do so one day: `wait`, `ext`, and all that
+/// begins with `ext:`.
 #[must_use]
 pub fn is_reserved(id: &str) -> bool {
     let first = id.split_once(':').map_or(id, |(first, _)| first);
@@ -327,7 +327,8 @@ pub fn is_reserved(id: &str) -> bool {
 /// What a job may have beside its hash: `<id>:logs`...
 const PARTS_OF_A_JOB: [&str; 6] = ["logs", "dependencies", "processed", "failed", "unsuccessful", "lock"];
 
-/// The id of the job to which a key belongs, which is named by what stands behind `<prefix>:<queue>:`: its hash, its log, its lock...
+/// The id of the job to which a key belongs, which is named by what stands behind `<prefix>:<queue>:`: its hash, its
+/// log, its lock...
 #[must_use]
 pub fn owner_of(name: &str) -> &str {
     let Some((id, part)) = name.rsplit_once(':') else { return name };

@@ -87,7 +87,8 @@ impl Keys {
         self.of(id)
     }
 
-    /// The slot of a cluster in which `meta` is, and all other keys of the queue if it [has a hash tag](Keys::has_hash_tag).
+    /// The slot of a cluster in which `meta` is, and all other keys of the queue if it [has a hash
+    /// tag](Keys::has_hash_tag).
     #[must_use]
     pub fn slot(&self) -> u16 {
         slot(&self.meta)

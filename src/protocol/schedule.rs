@@ -47,7 +47,8 @@ impl Repeat {
         }
     }
 
-    /// Checks that the pattern and the time zone can be read, that the pattern fires, and that no job would be due too late.
+    /// Checks that the pattern and the time zone can be read, that the pattern fires, and that no job would be due too
+    /// late.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] names the option.
@@ -74,7 +75,8 @@ impl Repeat {
         Ok(Cron::parse(pattern, self.tz.as_deref())?.skipping_lost_midnights(self.skips_lost_midnights))
     }
 
-    /// The iteration after this one, or `None` when the schedule is over. `previous` is the time for which this job was added.
+    /// The iteration after this one, or `None` when the schedule is over. `previous` is the time for which this job was
+    /// added.
     ///
     /// # Errors
     /// [`crate::error::Error::InvalidOption`] when the pattern or the time zone cannot be read.
@@ -96,8 +98,8 @@ impl Repeat {
     }
 }
 
-/// The options of a scheduler's next job, made from a template or from the job before; a script adds the members that depend on
-/// the slot.
+/// The options of a scheduler's next job, made from a template or from the job before; a script adds the members that
+/// depend on the slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IterationOptions {
     pub json: String,

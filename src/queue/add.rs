@@ -9,13 +9,15 @@ use super::durability::durably;
 use super::handle::QueueHandle;
 use crate::error::Result;
 use crate::protocol::{due, JobBatch, NewJob};
-use crate::scripts::Patience;
+use crate::scripts::OomWait;
 
 impl QueueHandle {
-    /// Takes one job to add. If a future is returned, the caller must run it: it sends this job, and those that are added meanwhile.
+    /// Takes one job to add. If a future is returned, the caller must run it: it sends this job, and those that are
+    /// added meanwhile.
     ///
-    /// `on_done` gets what a call of its own would return: an id, [`crate::error::Error::InvalidOption`] for a job that would be due too late,
-    /// [`crate::error::Error::OutcomeUnknown`] when the reply got lost and the id is automatic, or what [`crate::connection::Link::call`] returns.
+    /// `on_done` gets what a call of its own would return: an id, [`crate::error::Error::InvalidOption`] for a job that
+    /// would be due too late, [`crate::error::Error::OutcomeUnknown`] when the reply got lost and the id is automatic,
+    /// or what [`crate::connection::Link::call`] returns.
     pub fn add_job(
         self: &Arc<Self>,
         job: NewJob<'_>,
@@ -46,24 +48,25 @@ impl QueueHandle {
     /// Adds jobs in order; large batches go in parts of which several are in flight.
     ///
     /// # Errors
-    /// [`crate::error::Error::InvalidOption`] with nothing sent: a job would be due too late. [`crate::error::Error::OutcomeUnknown`] when a reply got lost
-    /// and ids are automatic: parts of the batch may be there.
+    /// [`crate::error::Error::InvalidOption`] with nothing sent: a job would be due too late.
+    /// [`crate::error::Error::OutcomeUnknown`] when a reply got lost and ids are automatic: parts of the batch may be
+    /// there.
     pub async fn add_jobs(&self, batch: &JobBatch) -> Result<AddedJobs> {
         self.add_jobs_patiently(batch, None).await
     }
 
-    /// As [`QueueHandle::add_jobs`]; with patience it waits while the memory of the server is full.
+    /// As [`QueueHandle::add_jobs`]; with oom_wait it waits while the memory of the server is full.
     ///
     /// # Errors
     /// See [`QueueHandle::add_jobs`].
-    pub async fn add_jobs_patiently(&self, batch: &JobBatch, patience: Option<Arc<Patience>>) -> Result<AddedJobs> {
+    pub async fn add_jobs_patiently(&self, batch: &JobBatch, oom_wait: Option<Arc<OomWait>>) -> Result<AddedJobs> {
         // Before the first connection is made.
         batch.check_due()?;
         self.writable().await?;
         // Only batches of more than one call use the bulk link.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
         durably(self.durability.as_ref(), link, &self.keys, |link| async {
-            let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).with_patience(patience);
+            let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).with_patience(oom_wait);
             adder.add(batch).await?;
             adder.finish().await
         })

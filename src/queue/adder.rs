@@ -12,7 +12,7 @@ use crate::protocol::batch::{Chunk, MAX_JOBS};
 use crate::protocol::{JobBatch, Keys};
 use crate::scripts::add::{add_jobs_call, read_added, ready_jobs, AddedRun};
 use crate::scripts::hint::{eval_and_wake, Wake};
-use crate::scripts::Patience;
+use crate::scripts::OomWait;
 
 /// Calls in flight: enough to keep the server busy while the next part is written.
 const MAX_IN_FLIGHT: usize = 6;
@@ -51,26 +51,26 @@ pub struct Adder {
     in_flight: VecDeque<InFlightCall>,
     /// A first part has its reply: the script is loaded, so calls in flight keep their order.
     warm: bool,
-    patience: Option<Arc<Patience>>,
+    oom_wait: Option<Arc<OomWait>>,
     added: AddedJobs,
 }
 
 impl Adder {
     pub(super) fn new(link: Link, keys: Keys, wake: Wake) -> Self {
         let (in_flight, added) = (VecDeque::new(), AddedJobs::default());
-        Adder { link, keys, wake, in_flight, warm: false, patience: None, added }
+        Adder { link, keys, wake, in_flight, warm: false, oom_wait: None, added }
     }
 
-    /// With patience, parts that Redis refuses for want of memory are sent until it takes them.
-    pub(super) fn with_patience(self, patience: Option<Arc<Patience>>) -> Self {
-        Adder { patience, ..self }
+    /// With oom_wait, parts that Redis refuses for want of memory are sent until it takes them.
+    pub(super) fn with_patience(self, oom_wait: Option<Arc<OomWait>>) -> Self {
+        Adder { oom_wait, ..self }
     }
 
     /// Sends a batch; returns when all but the last few parts have replies.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] with nothing sent: a job would be due too late. [`Error::OutcomeUnknown`] when a reply got lost
-    /// and ids are automatic; else what [`Link::call`] returns. Jobs of earlier parts stay added.
+    /// [`Error::InvalidOption`] with nothing sent: a job would be due too late. [`Error::OutcomeUnknown`] when a reply
+    /// got lost and ids are automatic; else what [`Link::call`] returns. Jobs of earlier parts stay added.
     pub async fn add(&mut self, batch: &JobBatch) -> Result<()> {
         batch.check_due()?;
         for chunk in batch.chunks() {
@@ -103,11 +103,11 @@ impl Adder {
             ids: if run.custom_ids { run.jobs().map(|(id, _)| id.to_owned()).collect() } else { Vec::new() },
         });
         let runs: Vec<SentRun> = sent.collect();
-        let (link, patience) = (self.link.clone(), self.patience.clone());
+        let (link, oom_wait) = (self.link.clone(), self.oom_wait.clone());
         let custom_ids: Vec<bool> = runs.iter().map(|run: &SentRun| !run.ids.is_empty()).collect();
         let state = CallState::Running(Box::pin(async move {
             let read = |reply| read_added(reply, &custom_ids);
-            eval_and_wake(&link, &call, retry, hint.as_ref(), patience.as_deref(), read).await
+            eval_and_wake(&link, &call, retry, hint.as_ref(), oom_wait.as_deref(), read).await
         }));
         self.in_flight.push_back(InFlightCall { state, runs });
         self.poll_all().await;

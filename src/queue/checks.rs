@@ -11,7 +11,8 @@ pub const VERSION: &str = "bullmq:5.62.0";
 /// Checks that the keys are those of a BullMQ queue, and on a cluster in one slot.
 ///
 /// # Errors
-/// [`Error::QueueName`] when a cluster would scatter the queue's keys; [`Error::LegacyQueue`] when the keys are not BullMQ's.
+/// [`Error::QueueName`] when a cluster would scatter the queue's keys; [`Error::LegacyQueue`] when the keys are not
+/// BullMQ's.
 pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Result<()> {
     if link.ready().await?.cluster && !keys.has_hash_tag() {
         let (prefix, name) = (keys.prefix(), keys.name());

@@ -38,8 +38,8 @@ pub(super) struct CoalescedCall {
 }
 
 impl Coalescer {
-    /// Adds a job to a call that waits. With no call in flight it returns `on_done`: the caller then sends the job itself, and after
-    /// it the calls that [`Coalescer::next`] returns.
+    /// Adds a job to a call that waits. With no call in flight it returns `on_done`: the caller then sends the job
+    /// itself, and after it the calls that [`Coalescer::next`] returns.
     pub fn append(&self, job: NewJob<'_>, on_done: OnDone) -> Option<OnDone> {
         let mut state = self.0.lock();
         if !state.sending {

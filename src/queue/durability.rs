@@ -19,6 +19,7 @@ use crate::protocol::{reply, Keys};
 #[serde(rename_all = "lowercase")]
 pub enum Durable {
     /// In a replica; on the disk if the server has no replica.
+    #[serde(rename = "any")]
     Anywhere,
     /// In the memory of a replica.
     Replica,
@@ -27,22 +28,23 @@ pub enum Durable {
     Disk,
 }
 
-/// The longest wait in one call. The server answers nothing else on this connection meanwhile, and a connection without an answer
-/// for longer counts as lost.
+/// The longest wait in one call. The server answers nothing else on this connection meanwhile, and a connection without
+/// an answer for longer counts as lost.
 const SLICE: Duration = Duration::from_secs(1);
 
 /// How much later than its time a wait may return.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The connection on which jobs are added and waited for: `WAIT` holds up what comes behind it, so it is not the one of other calls.
+/// The connection on which jobs are added and waited for: `WAIT` holds up what comes behind it, so it is not the one of
+/// other calls.
 pub(super) struct Durability {
     pub link: Link,
     wanted: Durable,
     place: OnceCell<Place>,
     /// How many adds have their reply and want to be confirmed.
     added: AtomicU64,
-    /// One waits at a time. Its wait also is for all who had added before it began: waits of their own, one after the other on this
-    /// connection, could take longer than each has time.
+    /// One waits at a time. Its wait also is for all who had added before it began: waits of their own, one after the
+    /// other on this connection, could take longer than each has time.
     confirmed: Mutex<Confirmed>,
 }
 
@@ -84,8 +86,9 @@ impl Durability {
     /// Call before the first write. The first time, it checks that this server can confirm jobs.
     ///
     /// # Errors
-    /// With nothing written: [`Error::NotDurable`] if it has neither a replica nor an append-only file; [`Error::RedisVersion`] if it
-    /// is too old; [`Error::Server`] if the user may not wait, or may not ask how the file is written.
+    /// With nothing written: [`Error::NotDurable`] if it has neither a replica nor an append-only file;
+    /// [`Error::RedisVersion`] if it is too old; [`Error::Server`] if the user may not wait, or may not ask how the
+    /// file is written.
     pub async fn begin(&self) -> Result<Begun> {
         let place = *self.link.once(&self.place, || self.find_place()).await?;
         self.link.ready().await?;
@@ -120,8 +123,8 @@ impl Durability {
 
     /// Waits until all writes of this connection are confirmed.
     async fn wait(&self, keys: &Keys, begun: Begun, deadline: Option<Instant>) -> Result<()> {
-        // A write that changes nothing. The wait is for the last write of its connection: for a job that existed already, which
-        // another connection may have added just now, there would be none.
+        // A write that changes nothing. The wait is for the last write of its connection: for a job that existed
+        // already, which another connection may have added just now, there would be none.
         let mut write = redis::cmd("INCRBY");
         write.arg(keys.of("id")).arg(0);
         let mut commands = vec![write];

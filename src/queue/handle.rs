@@ -31,7 +31,8 @@ impl Default for QueueOptions {
     }
 }
 
-/// A queue and the links to it. The first call checks the queue, and the first write writes its `meta`: once per handle.
+/// A queue and the links to it. The first call checks the queue, and the first write writes its `meta`: once per
+/// handle.
 pub struct QueueHandle {
     pub(super) link: Link,
     pub(super) bulk: Link,
@@ -93,15 +94,15 @@ impl QueueHandle {
     /// Connects and checks that the queue can be used; writes nothing. Does nothing after the first success.
     ///
     /// # Errors
-    /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what [`Link::call`]
-    /// returns.
+    /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what
+    /// [`Link::call`] returns.
     pub async fn ready(&self) -> Result<()> {
         let check = || checks::check(&self.link, &self.keys, self.options.allow_legacy);
         self.link.once(&self.checked, check).await.copied()
     }
 
-    /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something; does so once. A route is registered first,
-    /// and again from time to time.
+    /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something; does so once. A route is
+    /// registered first, and again from time to time.
     ///
     /// # Errors
     /// See [`QueueHandle::ready`]; of a route also [`Error::RouteLimit`] and [`Error::RouteCollision`].
@@ -121,7 +122,8 @@ impl QueueHandle {
         let is_again = is_new && self.meta_written.initialized();
         let written = if is_again { write().await } else { self.link.once(&self.meta_written, write).await.copied() };
         match written {
-            // The server may refuse this write for want of memory or of a right. The call itself reports that, if it is refused, too.
+            // The server may refuse this write for want of memory or of a right. The call itself reports that, if it is
+            // refused, too.
             Err(Error::Server { .. }) | Ok(()) => Ok(()),
             Err(error) => Err(error),
         }

@@ -1,7 +1,7 @@
 //! What keys and job hashes tell about who wrote a queue: BullMQ, or Bull, its predecessor.
 //!
-//! Both use the same prefix, and many of the same keys, with other meanings: a worker or a producer of the one damages jobs of the
-//! other.
+//! Both use the same prefix, and many of the same keys, with other meanings: a worker or a producer of the one damages
+//! jobs of the other.
 
 use redis::{Cmd, Value};
 use serde_json::Value as Json;
@@ -111,7 +111,8 @@ impl Types {
     }
 }
 
-/// The error of a server that does not know `TYPE`: it is a Sentinel that does not say so, since its user may not ask `INFO`.
+/// The error of a server that does not know `TYPE`: it is a Sentinel that does not say so, since its user may not ask
+/// `INFO`.
 fn unknown_type(link: &Link, error: Error) -> Error {
     match error {
         Error::Server { message, .. } if message.starts_with("unknown command") => {
@@ -153,8 +154,9 @@ impl Users {
         Ok(Self::of(keys, &types, job))
     }
 
-    /// The same for a queue that should be BullMQ's: if keys of BullMQ's exist, only keys that nobody but Bull writes count. If not,
-    /// some jobs are read: in two more round trips, since a queue without a trace of BullMQ that is not empty is rare.
+    /// The same for a queue that should be BullMQ's: if keys of BullMQ's exist, only keys that nobody but Bull writes
+    /// count. If not, some jobs are read: in two more round trips, since a queue without a trace of BullMQ that is not
+    /// empty is rare.
     pub(super) async fn of_bullmq(link: &Link, keys: &Keys, types: &Types) -> Result<Self> {
         let used = types.present().any(|(key, _)| matches!(key.evidence, Evidence::Jobs | Evidence::Use));
         let job = if used && !types.is_of_bullmq() { find_job(link, keys, types).await? } else { None };
@@ -183,8 +185,9 @@ impl Users {
     }
 }
 
-/// Reads up to three jobs; returns the flavour that those of Bull show, and what shows it. A job of Bull 3 or 4 may have lost its name,
-/// but no job of Bull 1 or 2 looks like one of Bull 3 or 4. So these win, unless a set says that the queue is older.
+/// Reads up to three jobs; returns the flavour that those of Bull show, and what shows it. A job of Bull 3 or 4 may
+/// have lost its name, but no job of Bull 1 or 2 looks like one of Bull 3 or 4. So these win, unless a set says that
+/// the queue is older.
 async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(Flavour, String)>> {
     let last = (SAMPLE - 1).to_string();
     let read = |(key, found): (&Key, &str)| match found {
@@ -218,7 +221,8 @@ async fn find_job(link: &Link, keys: &Keys, types: &Types) -> Result<Option<(Fla
     Ok(shown.into_iter().nth(best))
 }
 
-/// The flavour of Bull that wrote a hash with these `FIELDS`, and what shows it; `None` for BullMQ, or if there is no hash.
+/// The flavour of Bull that wrote a hash with these `FIELDS`, and what shows it; `None` for BullMQ, or if there is no
+/// hash.
 fn writer(values: &[Value]) -> Option<(Flavour, &'static str)> {
     let value = |field: &str| {
         let at = FIELDS.iter().position(|known| *known == field)?;

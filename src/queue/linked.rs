@@ -7,20 +7,20 @@ use super::handle::QueueHandle;
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::scripts::add::{add_linked_jobs, AddedLinkedJobs, LinkedCall};
-use crate::scripts::Patience;
+use crate::scripts::OomWait;
 
 impl QueueHandle {
-    /// Adds the jobs of several calls in order; each call is stored as a whole or not at all. With patience it waits while the memory
-    /// of the server is full.
+    /// Adds the jobs of several calls in order; each call is stored as a whole or not at all. With oom_wait it waits
+    /// while the memory of the server is full.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] when a job would be due too late; [`Error::QueueName`] when the keys are in several slots of a
-    /// cluster; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a reply got lost. Jobs of
-    /// earlier calls stay added.
+    /// [`Error::InvalidOption`] when a job would be due too late; [`Error::QueueName`] when the keys are in several
+    /// slots of a cluster; [`Error::Code`] -5 or -7 when a parent does not allow it; [`Error::OutcomeUnknown`] when a
+    /// reply got lost. Jobs of earlier calls stay added.
     pub async fn add_linked_jobs(
         &self,
         calls: Vec<LinkedCall>,
-        patience: Option<Arc<Patience>>,
+        oom_wait: Option<Arc<OomWait>>,
     ) -> Result<AddedLinkedJobs> {
         calls.iter().try_for_each(LinkedCall::check_due)?;
         self.writable().await?;
@@ -29,18 +29,18 @@ impl QueueHandle {
             calls.iter().try_for_each(LinkedCall::check_slot)?;
         }
         let durability = self.durability.as_ref();
-        durably(durability, link, &self.keys, |link| self.add_linked_on(link, &calls, patience)).await
+        durably(durability, link, &self.keys, |link| self.add_linked_on(link, &calls, oom_wait)).await
     }
 
     async fn add_linked_on(
         &self,
         link: &Link,
         calls: &[LinkedCall],
-        patience: Option<Arc<Patience>>,
+        oom_wait: Option<Arc<OomWait>>,
     ) -> Result<AddedLinkedJobs> {
         let mut added = AddedLinkedJobs::default();
         for call in calls {
-            let linked = add_linked_jobs(link, &self.keys, call, self.options.wake, patience.as_deref()).await;
+            let linked = add_linked_jobs(link, &self.keys, call, self.options.wake, oom_wait.as_deref()).await;
             let linked = linked.map_err(|error| with_counts(error, added.ids.len(), call.len()))?;
             let first = added.ids.len();
             added.left_out.extend(linked.left_out.into_iter().map(|position| first + position));

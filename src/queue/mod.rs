@@ -18,7 +18,7 @@ pub mod schedulers;
 mod settings;
 mod sweep;
 
-pub use crate::scripts::Patience;
+pub use crate::scripts::OomWait;
 pub use adder::{AddedJobs, Adder};
 pub use checks::VERSION;
 pub use coalescer::OnDone;

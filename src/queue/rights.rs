@@ -8,8 +8,9 @@ use crate::scripts::inspect::find_missing_rights;
 /// Sent to the nodes of a cluster only.
 const ON_A_CLUSTER: [&str; 2] = ["asking", "cluster|slots"];
 
-/// Finds in one round trip which of the commands (in lower case, a subcommand after a bar) the user of the link may not run, as the
-/// words of an ACL rule: `+hset`, `+script|load`, or `~bull:mail:*` if it may not use the keys of the queue.
+/// Finds in one round trip which of the commands (in lower case, a subcommand after a bar) the user of the link may not
+/// run, as the words of an ACL rule: `+hset`, `+script|load`, or `~bull:mail:*` if it may not use the keys of the
+/// queue.
 ///
 /// # Errors
 /// What [`find_missing_rights`] returns, but for a refusal that tells a right.
@@ -20,7 +21,7 @@ pub async fn missing_rights(link: &Link, keys: &Keys, commands: &[String]) -> Re
     }
     match find_missing_rights(link, keys, &asked).await {
         Ok(missing) => Ok(missing.into_iter().map(|name| format!("+{name}")).collect()),
-        Err(error) => told_by(&error, keys).map(|word| vec![word]).ok_or(error),
+        Err(error) => missing_right(&error, keys).map(|word| vec![word]).ok_or(error),
     }
 }
 
@@ -31,7 +32,7 @@ pub fn is_denial(error: &Error) -> bool {
 }
 
 /// The right that a refusal of a whole call is about.
-fn told_by(error: &Error, keys: &Keys) -> Option<String> {
+fn missing_right(error: &Error, keys: &Keys) -> Option<String> {
     let Error::Server { code, message } = error else { return None };
     if code != "NOPERM" {
         return None;
@@ -46,22 +47,22 @@ fn told_by(error: &Error, keys: &Keys) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(message: &str) -> Option<String> {
+    fn missing(message: &str) -> Option<String> {
         let error = Error::Server { code: "NOPERM".into(), message: message.into() };
-        told_by(&error, &Keys::new("bull", "mail").unwrap())
+        missing_right(&error, &Keys::new("bull", "mail").unwrap())
     }
 
     #[test]
     fn a_refusal_tells_the_right_in_the_words_of_each_server() {
         let before_7 = "this user has no permissions to run the 'evalsha' command or its subcommand";
-        assert_eq!(told(before_7).as_deref(), Some("+evalsha"));
+        assert_eq!(missing(before_7).as_deref(), Some("+evalsha"));
         assert_eq!(
-            told("User o'neil has no permissions to run the 'script|load' command").as_deref(),
+            missing("User o'neil has no permissions to run the 'script|load' command").as_deref(),
             Some("+script|load")
         );
         let before_7 = "this user has no permissions to access one of the keys used as arguments";
-        assert_eq!(told(before_7).as_deref(), Some("~bull:mail:*"));
-        assert_eq!(told("No permissions to access a key").as_deref(), Some("~bull:mail:*"));
-        assert_eq!(told("something else"), None);
+        assert_eq!(missing(before_7).as_deref(), Some("~bull:mail:*"));
+        assert_eq!(missing("No permissions to access a key").as_deref(), Some("~bull:mail:*"));
+        assert_eq!(missing("something else"), None);
     }
 }

@@ -41,7 +41,8 @@ pub struct Scheduled {
 /// Creates or updates a scheduler; `None`, and nothing done, when its schedule is over.
 ///
 /// # Errors
-/// [`crate::error::Error::Code`] -10, -11; [`crate::error::Error::InvalidOption`] for a pattern or zone that cannot be read.
+/// [`crate::error::Error::Code`] -10, -11; [`crate::error::Error::InvalidOption`] for a pattern or zone that cannot be
+/// read.
 pub async fn upsert_job_scheduler(
     link: &Link,
     keys: &Keys,

@@ -24,8 +24,8 @@ impl QueueHandle {
         self.write(&set).await.map(drop)
     }
 
-    /// Limits how many jobs may be active at once, over all workers; `None` removes the limit. Returns how many settings were
-    /// added or removed.
+    /// Limits how many jobs may be active at once, over all workers; `None` removes the limit. Returns how many
+    /// settings were added or removed.
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].
@@ -33,8 +33,8 @@ impl QueueHandle {
         self.write_meta(&[("concurrency", concurrency)]).await
     }
 
-    /// Limits how many jobs may start per duration (ms), over all workers; `None` removes the limit. Returns how many settings
-    /// were added or removed.
+    /// Limits how many jobs may start per duration (ms), over all workers; `None` removes the limit. Returns how many
+    /// settings were added or removed.
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].

@@ -75,7 +75,8 @@ impl QueueHandle {
         }
     }
 
-    /// Finds orphaned jobs and removes them, at most `limit` of them; 0 is all. Scans about `count` keys per round trip. Returns how many went.
+    /// Finds orphaned jobs and removes them, at most `limit` of them; 0 is all. Scans about `count` keys per round
+    /// trip. Returns how many went.
     ///
     /// # Errors
     /// See [`QueueHandle::get_job`].
@@ -118,12 +119,15 @@ impl QueueHandle {
         }
     }
 
-    /// Removes the jobs of a state that are not younger than `cutoff` (ms), looking at `limit` of them, and returns their ids.
+    /// Removes the jobs of a state that are not younger than `cutoff` (ms), looking at `limit` of them, and returns
+    /// their ids.
     ///
-    /// It removes the same jobs as BullMQ, which looks at 10,000 at a time and stops after a pass that kept one of them.
+    /// It removes the same jobs as BullMQ, which looks at 10,000 at a time and stops after a pass that kept one of
+    /// them.
     ///
     /// # Errors
-    /// See [`QueueHandle::get_job`]. [`crate::error::Error::OutcomeUnknown`]: more jobs may be removed than the returned ids say.
+    /// See [`QueueHandle::get_job`]. [`crate::error::Error::OutcomeUnknown`]: more jobs may be removed than the
+    /// returned ids say.
     pub async fn clean(&self, state: &str, cutoff: i64, limit: Option<i64>) -> Result<Vec<String>> {
         self.ready().await?;
         let mut ids = Vec::new();

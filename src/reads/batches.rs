@@ -17,7 +17,8 @@ pub async fn batch_counts(link: &Link, queues: &[Keys], batch_id: &str) -> Resul
     ask(link, &reads).await?.into_iter().map(reply::integer).collect()
 }
 
-/// The place of this server in the list with which a batch was begun, as [`crate::writes::batches::note_place`] wrote it.
+/// The place of this server in the list with which a batch was begun, as [`crate::writes::batches::note_place`] wrote
+/// it.
 ///
 /// # Errors
 /// What [`Link::call`] returns.

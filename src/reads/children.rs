@@ -147,8 +147,8 @@ pub struct Range {
     pub total: i64,
 }
 
-/// Reads the children from `start` to `end` in no particular order, as `Queue.getDependencies` does: places may count from the end, and
-/// `end` -1 is the last one. Children behind `end` are not read.
+/// Reads the children from `start` to `end` in no particular order, as `Queue.getDependencies` does: places may count
+/// from the end, and `end` -1 is the last one. Children behind `end` are not read.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

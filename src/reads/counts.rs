@@ -74,8 +74,9 @@ pub async fn count_open(link: &Link, queues: &[Keys], until: i64) -> Result<Vec<
     Ok(counts.chunks(PLACES.len() + 1).map(|counts| counts.iter().sum()).collect())
 }
 
-/// For how many ms the rate limit lets no job start. 0 while fewer than `most` jobs have started; without it that of the global rate
-/// limit counts. Without any it is the TTL of the current limit: -2 if there is none, -1 if it does not end.
+/// For how many ms the rate limit lets no job start. 0 while fewer than `most` jobs have started; without it that of
+/// the global rate limit counts. Without any it is the TTL of the current limit: -2 if there is none, -1 if it does not
+/// end.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

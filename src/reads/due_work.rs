@@ -28,7 +28,8 @@ pub struct DueWork {
     pub last_start_age: Option<i64>,
 }
 
-/// Asks what is due, in two round trips. `most`: the `max` of the worker's limiter; without it that of the global rate limit counts.
+/// Asks what is due, in two round trips. `most`: the `max` of the worker's limiter; without it that of the global rate
+/// limit counts.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

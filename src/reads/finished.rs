@@ -24,7 +24,8 @@ pub async fn count_finished(link: &Link, keys: &Keys, spans: &[Span]) -> Result<
     ask(link, &reads).await?.into_iter().map(reply::integer).collect()
 }
 
-/// When the jobs at these places of these states finished, the earliest first; -1 is the last place. `None` where no job is.
+/// When the jobs at these places of these states finished, the earliest first; -1 is the last place. `None` where no
+/// job is.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

@@ -1,4 +1,5 @@
-//! Reads that need no script: one round trip of plain commands each, and what they found as values with types. A file per subject.
+//! Reads that need no script: one round trip of plain commands each, and what they found as values with types. A file
+//! per subject.
 
 pub mod batches;
 pub mod children;

@@ -35,7 +35,8 @@ pub async fn listed_ids(link: &Link, keys: &Keys) -> Result<HashSet<String>> {
     Ok(listed)
 }
 
-/// Scans about `count` keys of the database. Returns where to go on, 0 at the end, and the ids of jobs that seem to be in no state.
+/// Scans about `count` keys of the database. Returns where to go on, 0 at the end, and the ids of jobs that seem to be
+/// in no state.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

@@ -20,8 +20,8 @@ pub async fn run_lengths(link: &Link, queues: &[Keys], run: &str) -> Result<Vec<
     ask(link, &reads).await?.into_iter().map(reply::integer).collect()
 }
 
-/// The active jobs of a run, each once, with the ms until their lock ends; 0 if it has ended. Costs an LRANGE and an MGET per 5,000
-/// active jobs, and a PTTL or an HGET for each job of the run.
+/// The active jobs of a run, each once, with the ms until their lock ends; 0 if it has ended. Costs an LRANGE and an
+/// MGET per 5,000 active jobs, and a PTTL or an HGET for each job of the run.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

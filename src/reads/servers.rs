@@ -9,7 +9,8 @@ use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::reply;
 
-/// A master of a cluster: its host and port as the cluster names them, and the first and last slot of each of its parts.
+/// A master of a cluster: its host and port as the cluster names them, and the first and last slot of each of its
+/// parts.
 pub type Master = (String, Vec<(i64, i64)>);
 
 /// The clock of the server, in ms.
@@ -62,7 +63,8 @@ pub async fn masters(link: &Link) -> Result<Vec<Master>> {
     Ok(masters.into_iter().collect())
 }
 
-/// Scans about `count` keys that begin and end with these texts. Returns where to go on, 0 at the end, and the keys; one may come twice.
+/// Scans about `count` keys that begin and end with these texts. Returns where to go on, 0 at the end, and the keys;
+/// one may come twice.
 ///
 /// # Errors
 /// What [`Link::call`] returns.

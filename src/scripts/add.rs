@@ -25,7 +25,8 @@ pub enum AddedRun {
     Duplicates(Vec<usize>),
 }
 
-/// Adds runs of jobs in one call; one result per run. If the reply gets lost it is sent again only if all ids are custom.
+/// Adds runs of jobs in one call; one result per run. If the reply gets lost it is sent again only if all ids are
+/// custom.
 ///
 /// # Errors
 /// [`Error::OutcomeUnknown`] when the reply got lost and some ids are automatic.
@@ -41,7 +42,8 @@ pub(crate) fn ready_jobs(runs: &[Run<'_>]) -> usize {
     runs.iter().filter(|run| run.delay <= 0).map(Run::len).sum()
 }
 
-/// Builds the call of [`add_jobs`], so that it can outlive the runs. Redis counts the jobs that it adds under the batch id.
+/// Builds the call of [`add_jobs`], so that it can outlive the runs. Redis counts the jobs that it adds under the batch
+/// id.
 pub(crate) fn add_jobs_call(keys: &Keys, runs: &[Run<'_>], batch_id: Option<&str>, fan_out: bool) -> (Call, Retry) {
     let args: usize = runs.iter().map(|run| 8 + run.len() * (1 + usize::from(run.custom_ids))).sum();
     let bytes = runs.iter().map(|run| run.size() + run.name.len() + run.opts.len() + 64).sum();

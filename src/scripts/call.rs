@@ -7,8 +7,8 @@ use redis::{Arg, Cmd, ToRedisArgs, Value};
 use super::Script;
 use crate::connection::{Link, MaybeSent, Proven, Retry};
 use crate::error::{Error, Result};
+use crate::error_codes::{self, Class};
 use crate::protocol::Keys;
-use crate::refusal::{self, Class};
 
 /// The end of a key of a queue that never exists.
 const NEVER_THERE: &[u8] = b"ext:guard";
@@ -34,7 +34,8 @@ impl Call {
         Self::on_one_or_both(script, keys, None, args, bytes)
     }
 
-    /// A call of a script that also touches another queue: `EVALSHA <sha> 2 <meta key> <meta key of the other> <arguments>`.
+    /// A call of a script that also touches another queue:
+    /// `EVALSHA <sha> 2 <meta key> <meta key of the other> <arguments>`.
     #[must_use]
     pub fn on_both(script: &'static Script, keys: &Keys, other: &Keys) -> Self {
         Self::on_one_or_both(script, keys, Some(other), 8, 256)
@@ -72,16 +73,16 @@ impl Call {
         }
     }
 
-    /// Appends the word with which a script wakes a worker for each job that it makes ready; see `lua/include/queue/fan_out.lua`.
-    /// Only a number follows it.
+    /// Appends the word with which a script wakes a worker for each job that it makes ready; see
+    /// `lua/include/queue/fan_out.lua`. Only a number follows it.
     pub fn fan_out(&mut self, wanted: bool) {
         if wanted {
             self.arg("fan_out");
         }
     }
 
-    /// Appends a number with which the reply ends: it proves the reply, in place of a command of the link. It is the last argument; see
-    /// `lua/include/calls/take_number.lua`.
+    /// Appends a number with which the reply ends: it proves the reply, in place of a command of the link. It is the
+    /// last argument; see `lua/include/calls/take_number.lua`.
     pub fn number(&mut self) {
         let number = format!("#{}", fastrand::u64(..));
         self.arg(&number);
@@ -101,8 +102,8 @@ impl Call {
         }
     }
 
-    /// What the caller gets when no further try follows. A call whose first try may have been executed does not fail with an error that
-    /// says that nothing was done: the error is about its last try only.
+    /// What the caller gets when no further try follows. A call whose first try may have been executed does not fail
+    /// with an error that says that nothing was done: the error is about its last try only.
     pub(super) fn judged<T>(&self, retry: Retry, result: Result<T>) -> Result<T> {
         match result {
             Err(error @ (Error::ConnectionLost(_) | Error::Server { .. } | Error::Closed))
@@ -122,9 +123,10 @@ impl Call {
         }
     }
 
-    /// The command for this link. On a cluster its KEYS are the queue's `meta`, the `meta` of the other queue (or the same one again)
-    /// and a key of the slot that never exists. While the slot migrates, some of these keys are missing on both nodes, so both answer
-    /// TRYAGAIN before the script starts. Otherwise it would stop at the first key that is on the other node, after its writes.
+    /// The command for this link. On a cluster its KEYS are the queue's `meta`, the `meta` of the other queue (or the
+    /// same one again) and a key of the slot that never exists. While the slot migrates, some of these keys are missing
+    /// on both nodes, so both answer TRYAGAIN before the script starts. Otherwise it would stop at the first key that
+    /// is on the other node, after its writes.
     pub(super) fn for_link(&self, link: &Link) -> Cow<'_, Cmd> {
         match link.endpoint().is_cluster() {
             true => Cow::Owned(self.guarded()),
@@ -160,10 +162,11 @@ impl Call {
 }
 
 pub(super) fn is_missing_script(error: &Error) -> bool {
-    matches!(error, Error::Server { code, .. } if refusal::of(code).class == Class::Reload)
+    matches!(error, Error::Server { code, .. } if error_codes::of(code).class == Class::Reload)
 }
 
-/// Checks the reply to the load of a script: a refusal of it is not the missing script. Replies that have changed places show here.
+/// Checks the reply to the load of a script: a refusal of it is not the missing script. Replies that have changed
+/// places show here.
 fn check_load(reply: Option<Result<Value>>, script: &Script) -> Result<()> {
     match reply.unwrap_or(Err(Error::Closed))? {
         Value::BulkString(sha) if sha == script.sha.as_bytes() => Ok(()),
@@ -174,8 +177,8 @@ fn check_load(reply: Option<Result<Value>>, script: &Script) -> Result<()> {
 /// How often a script is loaded for one call: another `SCRIPT FLUSH` may come between loading and calling.
 const MAX_LOADS: usize = 10;
 
-/// Runs a script, and reads its reply; loads it first if the server does not have it. After a reply that the script cannot have given,
-/// a call that may be repeated is repeated once.
+/// Runs a script, and reads its reply; loads it first if the server does not have it. After a reply that the script
+/// cannot have given, a call that may be repeated is repeated once.
 ///
 /// # Errors
 /// What [`Link::call`] and `read` return.
@@ -215,8 +218,8 @@ pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value>
     reply.and_then(|reply| call.proven(reply))
 }
 
-/// Runs calls of one script in one pipeline; a reply or an error per call, in their order. Loads the script first if the server does
-/// not have it.
+/// Runs calls of one script in one pipeline; a reply or an error per call, in their order. Loads the script first if
+/// the server does not have it.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.

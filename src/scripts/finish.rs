@@ -41,16 +41,18 @@ impl JobResult {
     }
 }
 
-/// One job to finish. Consecutive jobs that differ only in id and result share one header; if they all return the same value,
-/// the value is there as well.
+/// One job to finish. Consecutive jobs that differ only in id and result share one header; if they all return the same
+/// value, the value is there as well.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
     pub id: &'a str,
     pub token: &'a str,
     pub keep: Keep,
-    /// The number and the time (ms since the epoch) of its start, if it was claimed ahead and its start is not written yet.
+    /// The number and the time (ms since the epoch) of its start, if it was claimed ahead and its start is not written
+    /// yet.
     pub start: Option<(i64, i64)>,
-    /// For a job that had only the standard fields when it was fetched: how many fields its hash has if nobody has changed it.
+    /// For a job that had only the standard fields when it was fetched: how many fields its hash has if nobody has
+    /// changed it.
     pub plain_fields: Option<usize>,
     pub outcome: &'a JobResult,
 }
@@ -68,7 +70,8 @@ impl Finished<'_> {
 /// A bug that the fault suite has to find: outcomes are accepted from workers that have lost their locks.
 const IS_UNFENCED: bool = cfg!(feature = "planted-unfenced-finish");
 
-/// The value that all jobs of a run return. An empty one is not shared: in the header it means that each job has its own.
+/// The value that all jobs of a run return. An empty one is not shared: in the header it means that each job has its
+/// own.
 fn shared_value<'a>(run: &[Finished<'a>]) -> Option<&'a [u8]> {
     let JobResult::Completed { value } = run.first()?.outcome else { return None };
     let same = |job: &Finished<'_>| matches!(job.outcome, JobResult::Completed { value: other } if other == value);
@@ -79,7 +82,7 @@ fn shared_value<'a>(run: &[Finished<'a>]) -> Option<&'a [u8]> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FinishReply {
     /// (position in the call, why) of the jobs that were refused.
-    pub failures: Vec<(usize, Refusal)>,
+    pub failures: Vec<(usize, JobError)>,
     pub fetched: Fetched,
     /// (key, error) of the parents that could not be updated.
     pub failed_updates: Vec<(String, String)>,
@@ -87,20 +90,20 @@ pub struct FinishReply {
 
 /// Why a job was not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum JobError {
     /// A negative result code.
     Code(i64),
     /// The server's error about one of the job's keys.
     Text(String),
 }
 
-impl Refusal {
+impl JobError {
     /// The error of a refused job of [`move_to_finished`].
     #[must_use]
     pub fn error(&self, id: &str) -> Error {
         match self {
-            Refusal::Code(code) => Error::code(*code, id, "moveToFinished", "active"),
-            Refusal::Text(text) => {
+            JobError::Code(code) => Error::code(*code, id, "moveToFinished", "active"),
+            JobError::Text(text) => {
                 let (code, message) = text.split_once(' ').unwrap_or(("ERR", text));
                 Error::Server { code: code.to_owned(), message: format!("job {id}: {message}") }
             }
@@ -183,14 +186,14 @@ fn read_finish(reply: Value) -> Result<FinishReply> {
     Ok(FinishReply { failures, fetched, failed_updates })
 }
 
-fn read_failures(value: Value) -> Result<Vec<(usize, Refusal)>> {
+fn read_failures(value: Value) -> Result<Vec<(usize, JobError)>> {
     let mut items = reply::array(value)?.into_iter();
     let mut failures = Vec::with_capacity(items.len() / 2);
     while let (Some(index), Some(code)) = (items.next(), items.next()) {
         let index = usize::try_from(reply::integer(index)?).unwrap_or(usize::MAX);
         let refusal = match code {
-            Value::Int(code) => Refusal::Code(code),
-            text => Refusal::Text(reply::text(text)?),
+            Value::Int(code) => JobError::Code(code),
+            text => JobError::Text(reply::text(text)?),
         };
         failures.push((index, refusal));
     }

@@ -3,7 +3,7 @@
 use redis::{Cmd, Value};
 
 use super::call::{eval_unjudged, is_missing_script, run};
-use super::patience::{patiently, Patience};
+use super::oom_wait::{wait_for_memory, OomWait};
 use super::{eval, eval_all, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -23,8 +23,8 @@ pub async fn sweep_markers(link: &Link, keys: &Keys) -> Result<i64> {
     eval(link, &Call::new(&lua::hint::SWEEP_MARKERS, keys), Retry::Safe, reply::integer).await
 }
 
-/// Wakes another worker of each of these queues for what is left there, by a call per queue in one pipeline. What a queue refuses is
-/// only logged.
+/// Wakes another worker of each of these queues for what is left there, by a call per queue in one pipeline. What a
+/// queue refuses is only logged.
 ///
 /// # Errors
 /// What [`eval_all`] returns.
@@ -73,7 +73,8 @@ impl Wake {
     }
 }
 
-/// Tells idle workers that jobs wait: their number, then a message to all who listen. The number is there before the message.
+/// Tells idle workers that jobs wait: their number, then a message to all who listen. The number is there before the
+/// message.
 pub struct WakeHint {
     provide: Call,
     publish: Cmd,
@@ -100,20 +101,20 @@ impl WakeHint {
     }
 }
 
-/// As [`eval`]. What wakes workers for the jobs of the call goes behind it in the same pipeline. With patience the call is made again
-/// while the memory of the server is full.
+/// As [`eval`]. What wakes workers for the jobs of the call goes behind it in the same pipeline. With oom_wait the call
+/// is made again while the memory of the server is full.
 ///
 /// # Errors
-/// What [`eval`] returns; with patience not `OOM`. A failure to wake workers is only logged.
+/// What [`eval`] returns; with oom_wait not `OOM`. A failure to wake workers is only logged.
 pub async fn eval_and_wake<T>(
     link: &Link,
     call: &Call,
     retry: Retry,
     hint: Option<&WakeHint>,
-    patience: Option<&Patience>,
+    oom_wait: Option<&OomWait>,
     read: impl Fn(Value) -> Result<T>,
 ) -> Result<T> {
-    let result = patiently(patience, || async {
+    let result = wait_for_memory(oom_wait, || async {
         match hint {
             None => eval_unjudged(link, call, retry, &read).await,
             Some(hint) => eval_with_hint(link, call, retry, hint, &read).await,
@@ -132,9 +133,9 @@ async fn eval_with_hint<T>(
     let (cmd, provide) = (call.for_link(link), hint.provide.for_link(link));
     let mut replies = link.pipeline_again(&[&*cmd, &*provide, &hint.publish], retry, &call.sent).await?.into_iter();
     let mut reply = replies.next().unwrap_or(Err(Error::Closed)).and_then(|reply| call.proven(reply));
-    let told: Vec<Result<Value>> = replies.collect();
-    log_failures(told.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));
-    let provides = !told.first().is_some_and(|provided| provided.as_ref().is_err_and(is_missing_script));
+    let replies: Vec<Result<Value>> = replies.collect();
+    log_failures(replies.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));
+    let provides = !replies.first().is_some_and(|provided| provided.as_ref().is_err_and(is_missing_script));
     let too_early = reply.as_ref().is_err_and(is_missing_script);
     if too_early {
         reply = run(link, call, retry).await;

@@ -33,7 +33,8 @@ pub async fn count_each(link: &Link, queues: &[Keys], types: &[&str]) -> Result<
     replies.into_iter().map(|reply| link.believe(Retry::Look, reply.and_then(read))).collect()
 }
 
-/// Lists the ids of the types between two ranks (inclusive, negative from the end), one type after another, each id once.
+/// Lists the ids of the types between two ranks (inclusive, negative from the end), one type after another, each id
+/// once.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -70,7 +71,8 @@ pub async fn is_drained(link: &Link, keys: &Keys, now: i64, horizon: i64) -> Res
     eval(link, &call, Retry::Look, reply::yes).await
 }
 
-/// Finds those of the commands (in lower case, a subcommand after a bar) that the user of the link may not run. One round trip.
+/// Finds those of the commands (in lower case, a subcommand after a bar) that the user of the link may not run. One
+/// round trip.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns, and the error of the call.

@@ -32,8 +32,8 @@ pub async fn resume(link: &Link, keys: &Keys, fan_out: bool) -> Result<()> {
     eval(link, &call, Retry::Safe, reply::any).await
 }
 
-/// Moves up to `count` jobs of `state` that finished by `timestamp` back to wait. Returns whether more are left. `fan_out`: wakes a
-/// worker for each.
+/// Moves up to `count` jobs of `state` that finished by `timestamp` back to wait. Returns whether more are left.
+/// `fan_out`: wakes a worker for each.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -63,8 +63,8 @@ pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64, fan_out: bool) -
     eval(link, &call, Retry::Safe, reply::yes).await
 }
 
-/// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many. `fan_out`: wakes a worker for
-/// each.
+/// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many. `fan_out`: wakes
+/// a worker for each.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -89,8 +89,8 @@ pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Re
     Err(Error::Refused(message.into()))
 }
 
-/// Removes up to 250 waiting jobs, and with `delayed` delayed ones too. Returns whether more are left, and how many jobs of each
-/// state stay: the next call gets these as `kept`.
+/// Removes up to 250 waiting jobs, and with `delayed` delayed ones too. Returns whether more are left, and how many
+/// jobs of each state stay: the next call gets these as `kept`.
 ///
 /// # Errors
 /// What [`eval`] returns.

@@ -9,11 +9,11 @@ pub mod inspect;
 pub mod legacy;
 pub mod lock;
 pub mod manage;
-mod patience;
+mod oom_wait;
 pub mod route;
 
 pub use call::{eval, eval_all, Call};
-pub use patience::Patience;
+pub use oom_wait::OomWait;
 
 /// One Lua script, as it is sent to Redis.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub mod lua {
 /// Every script of the crate.
 pub const ALL: &[&Script] = lua::ALL;
 
-/// What every producer or worker runs, by SHA-1 and text: connections load it, so that first calls need not be repeated.
+/// What every producer or worker runs, by SHA-1 and text: connections load it, so that first calls need not be
+/// repeated.
 #[must_use]
 pub fn hot() -> Vec<(&'static str, &'static str)> {
     let hot = [

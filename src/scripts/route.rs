@@ -47,7 +47,8 @@ pub async fn register_route(
     }
 }
 
-/// Retires routes that nobody uses, at most that many. With a slug: this route, which was removed just now. Returns how many it were.
+/// Retires routes that nobody uses, at most that many. With a slug: this route, which was removed just now. Returns how
+/// many it were.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -58,7 +59,8 @@ pub async fn retire_routes(link: &Link, base: &Keys, most: usize, slug: Option<&
     Ok(usize::try_from(retired).unwrap_or(0))
 }
 
-/// Brings back those of these retired routes that are in use again, and returns their slugs; forgets those without any job.
+/// Brings back those of these retired routes that are in use again, and returns their slugs; forgets those without any
+/// job.
 ///
 /// # Errors
 /// What [`eval`] returns.
@@ -103,8 +105,8 @@ pub struct Waiting {
     pub processed_on: String,
 }
 
-/// Moves waiting jobs of a route to another queue in the same slot. Returns for each its id there; `None` if it has left its place
-/// or has run meanwhile.
+/// Moves waiting jobs of a route to another queue in the same slot. Returns for each its id there; `None` if it has
+/// left its place or has run meanwhile.
 ///
 /// # Errors
 /// What [`eval_all`] returns; one for each job that could not be moved.

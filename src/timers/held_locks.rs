@@ -216,8 +216,8 @@ impl HeldLocks {
         Self::take(&mut self.locks.lock(), id, token).is_some_and(|lock| lock.lease.lose())
     }
 
-    /// As [`HeldLocks::lose`], for a lock that is not there any more. Nothing is done for a job with an outcome: its lock may be gone
-    /// since Redis has the outcome, and the reply tells it.
+    /// As [`HeldLocks::lose`], for a lock that is not there any more. Nothing is done for a job with an outcome: its
+    /// lock may be gone since Redis has the outcome, and the reply tells it.
     pub fn lose_unsettled(&self, id: &str, token: &str) -> bool {
         let mut held = self.locks.lock();
         if held.get(id).is_some_and(|lock| lock.lease.is_settled()) {

@@ -8,9 +8,9 @@ use tokio::time::MissedTickBehavior;
 use super::held_locks::{HeldLocks, Loss};
 use crate::connection::Link;
 use crate::error::Error;
-use crate::outage::Outage;
+use crate::error_once::ErrorOnce;
+use crate::heartbeat::{Heartbeats, WorkerLoop};
 use crate::protocol::Keys;
-use crate::round::{Duty, Rounds};
 use crate::scripts;
 
 /// Locks per `extend_locks` call.
@@ -23,18 +23,18 @@ pub struct LockExtender {
     pub locks: Arc<HeldLocks>,
     pub lock_duration: Duration,
     pub renew_time: Duration,
-    pub rounds: Arc<Rounds>,
+    pub heartbeats: Arc<Heartbeats>,
 }
 
 impl LockExtender {
-    /// Run until dropped. `lost` gets the id and the token of every lost lock and how that was noticed, `failed` the text of
-    /// every other error.
+    /// Run until dropped. `lost` gets the id and the token of every lost lock and how that was noticed, `failed` the
+    /// text of every other error.
     pub async fn run(self, mut lost: impl FnMut(&str, &Arc<str>, Loss), mut failed: impl FnMut(String)) {
         let period = (self.renew_time / 2).max(Duration::from_millis(1));
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let outage = Outage::default();
-        let round = self.rounds.of(Duty::Renewal);
+        let errors = ErrorOnce::default();
+        let heartbeat = self.heartbeats.of(WorkerLoop::Renewal);
         // From the first renewal without a reply to the next reply.
         let mut pending = None;
         loop {
@@ -45,7 +45,7 @@ impl LockExtender {
             }
             for chunk in due.chunks(CHUNK) {
                 let sent = Instant::now();
-                pending.get_or_insert_with(|| round.guard());
+                pending.get_or_insert_with(|| heartbeat.guard());
                 let locks = chunk.iter().map(|(id, token)| (&**id, &**token));
                 let duration = i64::try_from(self.lock_duration.as_millis()).unwrap_or(i64::MAX);
                 let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
@@ -57,13 +57,13 @@ impl LockExtender {
                 }
                 match renewed {
                     Ok(refused) => {
-                        outage.ends();
+                        errors.ends();
                         for (id, token) in self.locks.renewed(chunk, &refused, sent) {
                             lost(id, token, Loss::Renewal);
                         }
                     }
                     // The locks stay due and are tried again at the next tick.
-                    Err(error) if outage.begins(&error) => failed(format!("could not renew locks: {error}")),
+                    Err(error) if errors.begins(&error) => failed(format!("could not renew locks: {error}")),
                     Err(_) => {}
                 }
             }

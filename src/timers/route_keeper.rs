@@ -1,6 +1,6 @@
-//! Looks after the routes of a queue: puts back the jobs that a dead worker left where no other looks for them, says which
-//! routes have jobs that no worker takes, applies their fallbacks, retires those that nobody uses, and brings retired ones back that have
-//! jobs again.
+//! Looks after the routes of a queue: puts back the jobs that a dead worker left where no other looks for them, says
+//! which routes have jobs that no worker takes, applies their fallbacks, retires those that nobody uses, and brings
+//! retired ones back that have jobs again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::error_once::ErrorOnce;
 use crate::lock::Mutex;
-use crate::outage::Outage;
 use crate::protocol::{reply, Keys};
 use crate::queue::routes::{fall_back, leads_back, retire, revive, route_status, Rerouted, RouteStatus, BATCH};
 use crate::timers::stalled_checker::{self, StalledRule};
@@ -29,7 +29,7 @@ const MOST_BATCHES: usize = 1_000;
 /// How many jobs are in routes without a worker, by the name of the route.
 pub type Unmatched = Arc<Mutex<BTreeMap<String, i64>>>;
 
-/// What is to be told.
+/// What is to be reported.
 #[derive(Clone, Debug)]
 pub enum RouteNews {
     /// Stalled jobs of a route were put back.
@@ -39,9 +39,9 @@ pub enum RouteNews {
     Rerouted(Rerouted),
 }
 
-/// The names of routes of which something was told, until it is over, and when the retired ones were looked at.
+/// The names of routes of which something was reported, until it is over, and when the retired ones were looked at.
 #[derive(Default)]
-struct Told {
+struct Reported {
     unmatched: HashSet<String>,
     circles: HashSet<String>,
     revived: Option<Instant>,
@@ -60,24 +60,25 @@ pub struct RouteKeeper {
 impl RouteKeeper {
     /// Run until dropped: one pass at once, then one every 30 s.
     pub async fn run(self, mut news: impl FnMut(RouteNews), mut failed: impl FnMut(String)) {
-        let (mut told, outage, checks) = (Told::default(), Outage::default(), Outage::default());
+        let (mut reported, errors, checks) = (Reported::default(), ErrorOnce::default(), ErrorOnce::default());
         loop {
             let mut left = Vec::new();
-            match self.pass(&mut told, &mut left, &mut news, &mut failed).await {
-                Ok(()) => outage.ends(),
-                Err(error) if outage.begins(&error) => failed(format!("could not look after the routes: {error}")),
+            match self.pass(&mut reported, &mut left, &mut news, &mut failed).await {
+                Ok(()) => errors.ends(),
+                Err(error) if errors.begins(&error) => failed(format!("could not look after the routes: {error}")),
                 Err(_) => {}
             }
             self.rest(&left, &checks, &mut news, &mut failed).await;
         }
     }
 
-    /// Wait for the next pass, and check routes meanwhile whose running jobs were left alone. Ends early when some were put
+    /// Wait for the next pass, and check routes meanwhile whose running jobs were left alone. Ends early when some were
+    /// put
     /// back: their fallback may be due.
     async fn rest(
         &self,
         left: &[Keys],
-        outage: &Outage,
+        errors: &ErrorOnce,
         news: &mut impl FnMut(RouteNews),
         failed: &mut impl FnMut(String),
     ) {
@@ -87,8 +88,8 @@ impl RouteKeeper {
             if let Some(rule) = checked {
                 match self.put_back(left, rule, news).await {
                     Ok(true) => return,
-                    Ok(false) => outage.ends(),
-                    Err(error) if outage.begins(&error) => failed(format!("stalled check failed: {error}")),
+                    Ok(false) => errors.ends(),
+                    Err(error) if errors.begins(&error) => failed(format!("stalled check failed: {error}")),
                     Err(_) => {}
                 }
             }
@@ -117,37 +118,37 @@ impl RouteKeeper {
 
     async fn pass(
         &self,
-        told: &mut Told,
+        reported: &mut Reported,
         left: &mut Vec<Keys>,
         news: &mut impl FnMut(RouteNews),
         failed: &mut impl FnMut(String),
     ) -> Result<()> {
         if !self.leads().await? {
             self.unmatched.lock().clear();
-            *told = Told::default();
+            *reported = Reported::default();
             return Ok(());
         }
         // First, so that the jobs of routes that come back are seen below. A failure does not stop the rest.
         let mut renewed = Ok(());
-        if told.revived.is_none_or(|at| at.elapsed() >= REVIVAL) {
-            renewed = revive(&self.link, &self.keys).await.map(|_| told.revived = Some(Instant::now()));
+        if reported.revived.is_none_or(|at| at.elapsed() >= REVIVAL) {
+            renewed = revive(&self.link, &self.keys).await.map(|_| reported.revived = Some(Instant::now()));
         }
         let now = now_ms();
         let routes = route_status(&self.link, &self.keys, now).await?;
         let unmatched = || routes.iter().filter(|route| route.unmatched() > 0);
         left.extend(unmatched().filter(|route| route.active > 0).map(|route| route.keys.clone()));
         *self.unmatched.lock() = unmatched().map(|route| (route.keys.name().to_owned(), route.unmatched())).collect();
-        told.unmatched.retain(|name| unmatched().any(|route| route.keys.name() == name));
+        reported.unmatched.retain(|name| unmatched().any(|route| route.keys.name() == name));
         for route in unmatched() {
             let is_old = route.oldest_age(now).is_some_and(|age| age >= UNMATCHED_MS);
-            if is_old && told.unmatched.insert(route.keys.name().to_owned()) {
+            if is_old && reported.unmatched.insert(route.keys.name().to_owned()) {
                 news(RouteNews::Unmatched(Box::new(route.clone())));
             }
         }
         let mut refused = None;
         for route in &routes {
             if leads_back(route, &routes) {
-                if told.circles.insert(route.keys.name().to_owned()) {
+                if reported.circles.insert(route.keys.name().to_owned()) {
                     failed(format!(
                         "the fallbacks of route {} and of others lead in a circle: its jobs stay. Give one of them the fallback \"base\"",
                         route.keys.name()

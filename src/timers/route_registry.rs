@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::outage::Outage;
+use crate::error_once::ErrorOnce;
 use crate::protocol::route::{Profile, RouteEntry, Target};
 use crate::protocol::{reply, Keys};
 
@@ -29,8 +29,8 @@ pub enum RouteChange {
     Found(RouteEntry),
     /// A route that it had found, or that it serves in any case, has retired: its slug. Said more than once.
     Retired(String),
-    /// The slugs of routes that it knows without the registry, but that the registry has for other targets: it must not serve
-    /// these, and may serve all others.
+    /// The slugs of routes that it knows without the registry, but that the registry has for other targets: it must not
+    /// serve these, and may serve all others.
     Others(Vec<String>),
 }
 
@@ -72,22 +72,23 @@ impl RouteRegistry {
         }
     }
 
-    /// Run until dropped, after a first [`RouteRegistry::look`]. `changed` gets the routes that the profile matches; `failed` gets what to
-    /// report.
+    /// Run until dropped, after a first [`RouteRegistry::look`]. `changed` gets the routes that the profile matches;
+    /// `failed` gets what to report.
     pub async fn run(mut self, mut changed: impl FnMut(RouteChange), mut failed: impl FnMut(String)) {
-        let outage = Outage::default();
+        let errors = ErrorOnce::default();
         loop {
             // Workers that started together must not ask at the same time.
             tokio::time::sleep(PERIOD.mul_f64(0.9 + fastrand::f64() / 5.0)).await;
             match self.look(&mut changed, &mut failed).await {
-                Ok(()) => outage.ends(),
-                Err(error) if outage.begins(&error) => failed(format!("could not look for routes: {error}")),
+                Ok(()) => errors.ends(),
+                Err(error) if errors.begins(&error) => failed(format!("could not look for routes: {error}")),
                 Err(_) => {}
             }
         }
     }
 
-    /// Read the routes if they have changed, and write the profile if it is time. One that fails does not stop the other.
+    /// Read the routes if they have changed, and write the profile if it is time. One that fails does not stop the
+    /// other.
     ///
     /// # Errors
     /// What [`Link::call`] returns.
@@ -169,8 +170,8 @@ impl RouteRegistry {
         Ok(())
     }
 
-    /// Of routes that are not registered any more those that have retired. The others were removed with the whole queue: a producer that
-    /// does not know it yet may add jobs to them.
+    /// Of routes that are not registered any more those that have retired. The others were removed with the whole
+    /// queue: a producer that does not know it yet may add jobs to them.
     async fn retire(&mut self, missing: Vec<String>, changed: &mut impl FnMut(RouteChange)) -> Result<()> {
         let key = self.keys.of("ext:retired");
         let retired = reply::array(self.call(redis::cmd("HMGET").arg(key).arg(&missing)).await?)?;

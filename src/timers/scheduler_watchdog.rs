@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::outage::Outage;
+use crate::error_once::ErrorOnce;
 use crate::protocol::schedule::Repeat;
 use crate::protocol::{reply, JobRecord, Keys};
 use crate::queue::schedulers::{add_scheduler_iteration, template, LatestJob};
@@ -43,14 +43,14 @@ struct BrokenChain {
 impl SchedulerWatchdog {
     /// Run until dropped: one pass at once, then one per minute. `repaired` gets the ids of repaired schedulers.
     pub async fn run(self, mut repaired: impl FnMut(String), mut failed: impl FnMut(String)) {
-        let (mut skip, outage) = (0, Outage::default());
+        let (mut skip, errors) = (0, ErrorOnce::default());
         loop {
             match self.pass(skip, &mut repaired).await {
                 Ok(next) => {
-                    outage.ends();
+                    errors.ends();
                     skip = next;
                 }
-                Err(error) if outage.begins(&error) => failed(format!("could not check job schedulers: {error}")),
+                Err(error) if errors.begins(&error) => failed(format!("could not check job schedulers: {error}")),
                 Err(_) => {}
             }
             // Workers that started together must not check at the same time.
@@ -122,7 +122,7 @@ impl SchedulerWatchdog {
 
 impl BrokenChain {
     fn find(scheduler: &JobRecord, job: &JobRecord, millis: i64) -> Option<Self> {
-        // Repeatable jobs of a later format have no count until a worker has turned them into schedulers.
+        // Repeatable jobs of a later format have no count until a worker has last_beat them into schedulers.
         let known = scheduler.get("ic").is_some();
         if !known || !(job.is_missing() || job.get("finishedOn").is_some()) {
             return None;

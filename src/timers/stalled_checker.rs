@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::Result;
-use crate::outage::Outage;
+use crate::error_once::ErrorOnce;
 use crate::protocol::{Channel, Keys};
 use crate::scripts::lock::{move_stalled_jobs_to_wait, StalledPlan};
 
@@ -47,14 +47,14 @@ impl StalledChecker {
         late: impl FnOnce(u64),
         mut failed: impl FnMut(String),
     ) {
-        let outage = Outage::default();
+        let errors = ErrorOnce::default();
         let (mut passes, mut late) = (0, Some(late));
         loop {
             let started = Instant::now();
             let mut pause = self.jittered();
             match pass(&self.link, &self.keys, self.rule, &mut stalled).await {
                 Ok(()) => {
-                    outage.ends();
+                    errors.ends();
                     let missed = started.elapsed().as_millis() / self.rule.interval.as_millis().max(1);
                     let missed = u64::try_from(missed).unwrap_or(0);
                     let skipped = self.skipped.fetch_add(missed, Ordering::Relaxed) + missed;
@@ -65,7 +65,7 @@ impl StalledChecker {
                     }
                 }
                 Err(error) => {
-                    if outage.begins(&error) {
+                    if errors.begins(&error) {
                         failed(format!("stalled check failed: {error}"));
                     }
                     pause = pause.min(AFTER_ERROR);

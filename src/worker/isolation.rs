@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 /// The shortest time for which a job runs alone, as a part of the longest.
 const SHORTEST: u32 = 10;
 
-/// The time in which a job runs alone, since its next stall would fail it: one that ends its process must not fail others.
+/// The time in which a job runs alone, since its next stall would fail it: one that ends its process must not fail
+/// others.
 ///
-/// After that time others run beside it, since a long job must not hold up the queue. Each further one in a row has half the
+/// After that time others run beside it, since a long job must not hold up the queue. Each further one in a row has
+/// half the
 /// time: a worker that died had many jobs, and most of them do no harm.
 pub struct Isolation {
     longest: Duration,

@@ -135,7 +135,8 @@ pub struct WorkerOptions {
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
     #[serde(skip)]
     pub worker_id: String,
-    /// The commands that the user of the URL must be allowed to run, looked at in the beginning; empty: it is not looked at.
+    /// The commands that the user of the URL must be allowed to run, looked at in the beginning; empty: it is not
+    /// looked at.
     pub needed_rights: Vec<String>,
     pub skip_stalled_check: bool,
     /// Pause after a fetch that the server refused.

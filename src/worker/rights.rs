@@ -1,5 +1,5 @@
-//! What the user of the URL may not do, looked at when a worker starts: a right that is missing when the first job has run is
-//! found too late.
+//! What the user of the URL may not do, looked at when a worker starts: a right that is missing when the first job has
+//! run is found too late.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::listeners::Event;
 use super::state::WorkerState;
 use crate::connection::Link;
 use crate::error::Result;
-use crate::outage::Outage;
+use crate::error_once::ErrorOnce;
 use crate::queue::rights::{is_denial, missing_rights};
 use crate::queue::QueueHandle;
 
@@ -27,7 +27,7 @@ pub async fn watch(state: Arc<WorkerState>, link: Link) {
 /// # Errors
 /// Those of [`QueueHandle::ready`], but for a refusal for want of a right.
 pub async fn wait_until_usable(state: &WorkerState, link: &Link, queue: &QueueHandle) -> Result<()> {
-    let refused = Outage::default();
+    let refused = ErrorOnce::default();
     loop {
         match queue.ready().await {
             Err(error) if is_denial(&error) => {

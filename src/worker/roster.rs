@@ -1,5 +1,5 @@
-//! The workers of this process. A call of the process that pauses a queue lets them hold it first: once the call has returned, no
-//! further handler starts, also not on a job that was claimed ahead.
+//! The workers of this process. A call of the process that pauses a queue lets them hold it first: once the call has
+//! returned, no further handler starts, also not on a job that was claimed ahead.
 
 use std::sync::{Arc, Weak};
 
@@ -27,7 +27,8 @@ impl Roster {
         members.push(Member { endpoint, link: link.downgrade(), worker: Arc::downgrade(worker) });
     }
 
-    /// Let no worker start a job of this queue, which `link` leads to, until the result is dropped. Prefetched jobs go back.
+    /// Let no worker start a job of this queue, which `link` leads to, until the result is dropped. Prefetched jobs go
+    /// back.
     #[must_use]
     pub fn hold(&self, link: &Link, keys: &Keys) -> Held {
         let members = self.0.lock();

@@ -72,7 +72,8 @@ pub async fn trim_events(link: &Link, keys: &Keys, most: i64) -> Result<i64> {
     reply::integer(link.call(trim, Retry::Safe).await?)
 }
 
-/// Publishes an event, with about `most` entries kept. It is sent once: nobody can tell whether it came when its reply was lost.
+/// Publishes an event, with about `most` entries kept. It is sent once: nobody can tell whether it came when its reply
+/// was lost.
 ///
 /// # Errors
 /// What [`Link::call`] returns.

@@ -1,4 +1,5 @@
-//! Writes that need no script: one plain command each, or two of which the second makes the first one count. A file per subject.
+//! Writes that need no script: one plain command each, or two of which the second makes the first one count. A file per
+//! subject.
 
 pub mod batches;
 pub mod control;

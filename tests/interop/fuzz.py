@@ -1,7 +1,7 @@
 """Any number of random sequences, in parallel processes: ``python -m tests.interop.fuzz --sequences 20000 --seed 1 --workers 2``.
 
-``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are the same
-with the option ``fan_out`` of bullrush.
+``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are
+the same with the option ``fan_out`` of bullrush.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """

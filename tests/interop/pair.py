@@ -36,8 +36,8 @@ class Pair:
 
     Every method of a side is a step: ``pair.add("work", {"n": 1})``. A step whose name starts with ``foreign_`` is done
     by real BullMQ on both key spaces, for state that our side only has to respect. ``queue="child"`` does a step on
-    the queue ``<queue>-child``, ``queue="other/child"`` on the one of that name under the prefix ``other``; inside arguments
-    ``"@other/child"`` stands for it.
+    the queue ``<queue>-child``, ``queue="other/child"`` on the one of that name under the prefix ``other``; inside
+    arguments ``"@other/child"`` stands for it.
     """
 
     def __init__(

@@ -2,7 +2,8 @@
 
 A sequence adds jobs and flows to two queues, lets a worker of each run until no job is left, promotes delayed jobs, and
 so on. What a job does at each start is in its data, see `scripted.py`. The order of everything is determined when one
-job runs at a time, nothing is prefetched and each job has its own delay in minutes; otherwise each job is compared alone.
+job runs at a time, nothing is prefetched and each job has its own delay in minutes; otherwise each job is compared
+alone.
 """
 
 import json
@@ -89,7 +90,8 @@ def worker_run_sequences(draw: Any) -> Any:
     return draw(workers), draw(st.lists(batches, min_size=1, max_size=2))
 
 
-#: Their effect depends on the order of jobs: whether a child is done, and whether a parent ends before its other children.
+#: Their effect depends on the order of jobs: whether a child is done, and whether a parent ends before its other
+#: children.
 FAMILY_ACTIONS = ("add_child", "wait_children", "children_values")
 HASTY_POLICIES = ("failParentOnFailure", "continueParentOnFailure")
 
@@ -236,7 +238,8 @@ def told(saw: Any) -> Any:
         return {name: value for name, value in {**seen, **delay}.items() if name != unseen}
 
     starts = {name: [job(seen) for seen in saw[name]] for name in ("runs", "active")}
-    # Of a job that fails without a handler another thread tells it than of the next job. The order of the others is that of the runs.
+    # Of a job that fails without a handler another thread tells it than of the next job. The order of the others is
+    # that of the runs.
     starts["active"].sort(key=_as_json)
     # A job of BullMQ that could not complete still shows the result it would have had.
     outcomes = [

@@ -43,8 +43,8 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('UNLINK', key) e
 def read_state(client: "redis.Redis[str]", queue: str) -> State:
     """Return every key of the queues whose names start with ``queue``, as ``{key: {"type", "value", "ttl"}}``.
 
-    Keys of ``queue`` itself are returned without their prefix; those of ``queue-b`` begin with ``-b:``, under another prefix
-    with that. Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
+    Keys of ``queue`` itself are returned without their prefix; those of ``queue-b`` begin with ``-b:``, under another
+    prefix with that. Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
     """
     found = orjson.loads(client.eval(_READ, 0, f"*:{queue}*"))
     stem = f"bull:{queue}"

@@ -138,7 +138,8 @@ class StepCalls:
     def _remove_child_dependency(self, number: int) -> None:
         queue, id = self._pick(number, *_MEANT_FOR["remove_child_dependency"])
         job = self._value(queue, id, {})
-        # A child without a parent still has the parent in its options, which BullMQ uses. docs/interop.md, "Differences".
+        # A child without a parent still has the parent in its options, which BullMQ uses. docs/interop.md,
+        # "Differences".
         if "parentKey" in job or "parent" not in job.get("opts", {}):
             self.pair.remove_child_dependency(id, queue=queue)
 
@@ -165,9 +166,9 @@ class StepCalls:
     def _with_free_children(self, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Give a new id to nodes that another parent has or had, or that are completed.
 
-        BullMQ leaves the first out without an error, while our flows are added as a whole or refused. When the old parent
-        of the second is removed, BullMQ does not update the new one. With the third it may release the parent before its
-        other children are there. docs/interop.md, "Differences".
+        BullMQ leaves the first out without an error, while our flows are added as a whole or refused. When the old
+        parent of the second is removed, BullMQ does not update the new one. With the third it may release the parent
+        before its other children are there. docs/interop.md, "Differences".
         """
         self.flows += 1
         completed = self._in("completed")

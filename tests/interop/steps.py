@@ -1,7 +1,7 @@
 """The steps of random sequences as hypothesis draws them, the simplest of each kind first.
 
-Pools are small, so that ids, names and keys collide. TTLs are multiples of 10 s: they run on the real clock of Redis, are compared
-in such steps, and must outlive a sequence.
+Pools are small, so that ids, names and keys collide. TTLs are multiples of 10 s: they run on the real clock of Redis,
+are compared in such steps, and must outlive a sequence.
 """
 
 from collections.abc import Callable

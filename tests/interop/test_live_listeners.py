@@ -30,8 +30,8 @@ def noted(worker: Worker) -> list[list[Any]]:
 def alike(seen: list[list[Any]], job_id: str) -> list[list[Any]]:
     """Return what was seen of one job, without its id and with one name for any language's plain error.
 
-    First what handlers tell, then outcomes: here these come from two threads, and a job that is retried at once may be active again
-    before its failure is told.
+    First what handlers tell, then outcomes: here these come from two threads, and a job that is retried at once may be
+    active again before its failure is told.
     """
     rows = [row[:1] + row[2:] for row in seen if row[1] == job_id]
     rows.sort(key=lambda row: row[0] in {"completed", "failed"})

@@ -159,7 +159,8 @@ def test_a_durable_add_is_not_confirmed_by_the_node_that_its_slot_leaves(cluster
     moves = source.redis.connection_pool.get_connection()
     try:
         with ThreadPoolExecutor(1) as pool:
-            # A server that goes on reads what came for it meanwhile, in that order, before it reads the answers to its replies.
+            # A server that goes on reads what came for it meanwhile, in that order, before it reads the answers to its
+            # replies.
             os.kill(source.server.pid, signal.SIGSTOP)
             added = pool.submit(queue.add, "job")
             wait_until(lambda: _longest_unread(source.port) > 200, "the add waits for the server")

@@ -1,12 +1,13 @@
-//! Half-open connections, and steps of a worker that do not come round: the link connects anew if the fault is in its connection.
+//! Half-open connections, and steps of a worker that do not end: the link connects anew if the fault is in its
+//! connection.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bullrush::connection::{BlockingLink, Link, LinkOptions, LinkState, Retry};
 use bullrush::error::Error;
+use bullrush::heartbeat::{Heartbeat, Heartbeats, WorkerLoop};
 use bullrush::protocol::Keys;
-use bullrush::round::{Duty, Round, Rounds};
 use bullrush::timers::proof_of_life::ProofOfLife;
 use bullrush::worker::fetch::{MarkerWaiter, Watch};
 use bullrush::worker::lanes::Lane;
@@ -29,14 +30,14 @@ fn incr() -> redis::Cmd {
     incr
 }
 
-/// Watches rounds of which only the fetch may be overdue, and it is; returns what is revived.
-fn watch(link: &Link) -> (Arc<Rounds>, mpsc::UnboundedReceiver<Duty>) {
-    let rounds = Arc::new(Rounds::new([NEVER, Duration::ZERO, NEVER]));
-    Duty::ALL.iter().for_each(|duty| rounds.of(*duty).begin());
+/// Watches heartbeats of which only the fetch may be overdue, and it is; returns what is revived.
+fn watch(link: &Link) -> (Arc<Heartbeats>, mpsc::UnboundedReceiver<WorkerLoop>) {
+    let heartbeats = Arc::new(Heartbeats::new([NEVER, Duration::ZERO, NEVER]));
+    WorkerLoop::ALL.iter().for_each(|duty| heartbeats.of(*duty).begin());
     let (sender, revived) = mpsc::unbounded_channel();
-    let watched = ProofOfLife { link: link.clone(), rounds: rounds.clone() };
+    let watched = ProofOfLife { link: link.clone(), heartbeats: heartbeats.clone() };
     tokio::spawn(watched.run(move |duty| sender.send(duty).unwrap_or_default()));
-    (rounds, revived)
+    (heartbeats, revived)
 }
 
 #[tokio::test]
@@ -76,12 +77,12 @@ async fn a_step_that_does_not_come_round_renews_the_link() {
     let link = through(&proxy, NEVER);
     run(&link, "PING").await;
     proxy.half_open();
-    let (rounds, mut revived) = watch(&link);
-    assert_eq!(revived.recv().await, Some(Duty::Fetch));
-    assert!(rounds.of(Duty::Fetch).revived() == 1 && rounds.of(Duty::Fetch).is_deaf());
+    let (heartbeats, mut revived) = watch(&link);
+    assert_eq!(revived.recv().await, Some(WorkerLoop::Fetch));
+    assert!(heartbeats.of(WorkerLoop::Fetch).revived() == 1 && heartbeats.of(WorkerLoop::Fetch).is_deaf());
     run(&link, "PING").await;
-    rounds.of(Duty::Fetch).end();
-    assert!(!rounds.of(Duty::Fetch).is_deaf());
+    heartbeats.of(WorkerLoop::Fetch).end();
+    assert!(!heartbeats.of(WorkerLoop::Fetch).is_deaf());
 }
 
 #[tokio::test]
@@ -90,7 +91,7 @@ async fn a_step_that_waits_on_a_sound_connection_renews_nothing() {
     let proxy = Proxy::to(server.port()).await;
     let link = through(&proxy, NEVER);
     run(&link, "PING").await;
-    let (rounds, mut revived) = watch(&link);
+    let (heartbeats, mut revived) = watch(&link);
     // Two looks later: each asks on the link, which answers.
     let asked = || async {
         let stats = text(&link, "INFO commandstats").await;
@@ -98,7 +99,7 @@ async fn a_step_that_waits_on_a_sound_connection_renews_nothing() {
     };
     until("it has looked twice", asked).await;
     assert!(revived.try_recv().is_err());
-    assert_eq!((rounds.of(Duty::Fetch).revived(), proxy.accepted()), (0, 1));
+    assert_eq!((heartbeats.of(WorkerLoop::Fetch).revived(), proxy.accepted()), (0, 1));
 }
 
 #[tokio::test]
@@ -108,8 +109,8 @@ async fn a_wait_that_is_begun_anew_is_on_another_connection_and_gets_the_next_ma
     let blocking = BlockingLink::new(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), None);
     let lane = Arc::new(Lane::single(Keys::new("bull", "q").unwrap()));
     let watch = || Watch { lanes: vec![lane.clone()], timeout: NEVER };
-    let round = Arc::new(Round::default());
-    let mut waiter = MarkerWaiter::new(blocking, round.clone());
+    let heartbeat = Arc::new(Heartbeat::default());
+    let mut waiter = MarkerWaiter::new(blocking, heartbeat.clone());
     let waits = || async { text(&observer, "INFO clients").await.contains("blocked_clients:1\r") };
     waiter.start_waiting(watch());
     until("it waits", waits).await;
@@ -117,8 +118,8 @@ async fn a_wait_that_is_begun_anew_is_on_another_connection_and_gets_the_next_ma
     waiter.restart();
     waiter.start_waiting(watch());
     until("it waits on another connection", || async { proxy.accepted() == 2 && waits().await }).await;
-    assert!(round.is_overdue(Duration::ZERO));
+    assert!(heartbeat.is_overdue(Duration::ZERO));
     run(&observer, "ZADD bull:q:marker 0 0").await;
     assert_eq!(waiter.popped().await.unwrap().map(|marker| marker.member), Some("0".to_owned()));
-    assert!(!round.is_overdue(Duration::ZERO), "it came round");
+    assert!(!heartbeat.is_overdue(Duration::ZERO), "it came heartbeat");
 }

@@ -68,7 +68,8 @@ impl Proxy {
         self.mood.swallow.store(on, Ordering::SeqCst);
     }
 
-    /// Replies wait in the proxy until this is called with `false`; then they get through, and what ends a connection after them.
+    /// Replies wait in the proxy until this is called with `false`; then they get through, and what ends a connection
+    /// after them.
     pub fn hold_replies(&self, on: bool) {
         self.mood.holds.store(on, Ordering::SeqCst);
     }

@@ -4,7 +4,9 @@ use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
 use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
 use bullrush::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Started};
-use bullrush::scripts::finish::{self, move_to_finished, Failure, Finished, FinishedBy, GivenBack, JobResult, Refusal};
+use bullrush::scripts::finish::{
+    self, move_to_finished, Failure, Finished, FinishedBy, GivenBack, JobError, JobResult,
+};
 use bullrush::scripts::lock::{extend_locks, move_stalled_jobs_to_wait, release_lock, StalledPlan};
 use bullrush::scripts::{inspect, manage, ALL};
 
@@ -72,7 +74,7 @@ async fn jobs_go_from_wait_over_active_to_completed_and_failed() {
     let foreign = Finished { token: "other", ..finished("2", &completed) };
     let jobs = [finished("1", &completed), foreign, finished("3", &failed), finished("nope", &completed)];
     let reply = move_to_finished(&link, &keys, 2_000, FinishedBy::default(), Some(&PLAN), &jobs).await.unwrap();
-    assert_eq!(reply.failures, [(1, Refusal::Code(-6)), (3, Refusal::Code(-1))]);
+    assert_eq!(reply.failures, [(1, JobError::Code(-6)), (3, JobError::Code(-1))]);
     assert_eq!(&*reply.fetched.jobs[0].id, "4");
     let message = "Lock mismatch for job 2. Cmd moveToFinished from active";
     assert_eq!(reply.failures[0].1.error("2"), Error::Code { code: -6, message: message.into() });

@@ -130,8 +130,8 @@ class SentinelServers:
     def fail_over(self) -> EmbeddedRedis:
         """Let another server take over in a planned way; return the new master. No write is lost.
 
-        Sentinel promotes a replica while the old master still takes writes, for about ten seconds more. So writes pause there until
-        the clients have left it.
+        Sentinel promotes a replica while the old master still takes writes, for about ten seconds more. So writes pause
+        there until the clients have left it.
         """
         before = self.master()
         with self.ask(self.sentinels[0]) as sentinel, self.connect(before) as redis:

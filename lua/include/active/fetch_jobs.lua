@@ -5,8 +5,8 @@
 --- @include enter_active
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
 --   limiter ttl (below 0: of the queue's own rate limit, although that of `shared` was to count), next due ms,
---   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; from 4 on as 1, since the queue is at
---   its global concurrency n after this call: 4n, or 4n + 1 if the marker of the fetch before was taken by a worker,
+--   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; from 4 on as 1, since the queue is
+--   at its global concurrency n after this call: 4n, or 4n + 1 if the marker of the fetch before was taken by a worker,
 --   and, if there are jobs, one MessagePack string of id, job, id, job... and the scores of the prioritized jobs, which
 --   come last. A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard
 --   fields, it is their values without the names: name, data, opts, timestamp, delay, priority. All as before the
@@ -21,7 +21,8 @@
 -- `fans_out`: jobs that were promoted and not taken get the markers of fan_out.
 -- now, token, lock_duration are the caller's strings; `known` as for get_target. `shared`, if neither nil nor P, is the
 -- prefix of the queue whose rate limit counts. `scan`, if not nil, finds and takes other jobs than the next ones (see
--- scan_waiting). Returns true if the queue is idle: no job was taken, no job is delayed, and no limit stopped the fetch.
+-- scan_waiting). Returns true if the queue is idle: no job was taken, no job is delayed, and no limit stopped the
+-- fetch.
 local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
   slots, stalled_limit, alone, fans_out, shared, scan)
   local target, blocked, settings = get_target(P, known)

@@ -1,4 +1,5 @@
--- Lets Bull add a job with the same debounce id again, as when a job ends: a key with a time to live lasts for its time.
+-- Lets Bull add a job with the same debounce id again, as when a job ends: a key with a time to live lasts for its
+-- time.
 local function release_debounce(P, id)
   local debounce_id = redis.pcall('HGET', P .. id, 'deid')
   if type(debounce_id) == 'string' then

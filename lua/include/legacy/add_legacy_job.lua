@@ -1,7 +1,7 @@
 --- @include attempt
 --- @include legacy_target
--- Adds a job of Bull: its hash, its place, and what is published about it. If Redis refuses a command, nothing is added.
--- `place` has `due` in ms, 0 for a job that may run now, and `number`, or `priority`, or `push`.
+-- Adds a job of Bull: its hash, its place, and what is published about it. If Redis refuses a command, nothing is
+-- added. `place` has `due` in ms, 0 for a job that may run now, and `number`, or `priority`, or `push`.
 local function add_legacy_job(P, id, fields, place, publish)
   local target = legacy_target(P)
   attempt(function()
@@ -9,7 +9,8 @@ local function add_legacy_job(P, id, fields, place, publish)
     if place.due > 0 then
       call('ZADD', P .. 'delayed', place.due * 4096 + place.number % 4096, id)
     elseif place.priority > 0 then
-      -- The order is that of the list: the job goes behind those of its priority, so before the element at their number.
+      -- The order is that of the list: the job goes behind those of its priority, so before the element at their
+      -- number.
       call('ZADD', P .. 'priority', place.priority, id)
       local ahead = call('ZCOUNT', P .. 'priority', 0, place.priority) - 1
       local behind = call('LINDEX', target, call('LLEN', target) - ahead)

@@ -1,9 +1,9 @@
 --- @include enter_place
 --- @include get_target
 --- @include store_scheduler_job
--- Stores a job scheduler that was a repeatable of Bull, with its next job at `next` (ms). `job` is that of store_scheduler_job, and
--- `template` has the fields of the scheduler's hash. If the scheduler exists, the repeatable was added again after its move: then it
--- gets the template only. Returns whether it existed.
+-- Stores a job scheduler that was a repeatable of Bull, with its next job at `next` (ms). `job` is that of
+-- store_scheduler_job, and `template` has the fields of the scheduler's hash. If the scheduler exists, the repeatable
+-- was added again after its move: then it gets the template only. Returns whether it existed.
 local function take_schedule(T, scheduler_id, next, job, template)
   local scheduler_key = T .. 'repeat:' .. scheduler_id
   if call('ZSCORE', T .. 'repeat', scheduler_id) then

@@ -1,5 +1,5 @@
--- Moves delayed jobs that are due, at most `limit` (1000), to `target` or prioritized. Returns their ids, or nil if there
--- are none.
+-- Moves delayed jobs that are due, at most `limit` (1000), to `target` or prioritized. Returns their ids, or nil if
+-- there are none.
 local function promote_delayed(P, now, target, blocked, limit)
   local delayed = P .. 'delayed'
   local first = call('ZRANGE', delayed, '0', '0', 'WITHSCORES')[2]

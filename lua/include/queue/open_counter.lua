@@ -1,5 +1,6 @@
--- Opens the counter of the jobs that a batch really added: a table with `total` and `store`; or an error reply if another
--- program uses its key. Only `store` writes: one command, which is done or refused as a whole, after a note of the key.
+-- Opens the counter of the jobs that a batch really added: a table with `total` and `store`; or an error reply if
+-- another program uses its key. Only `store` writes: one command, which is done or refused as a whole, after a note of
+-- the key.
 local function open_counter(P, batch)
   local key = P .. 'ext:enq-' .. batch
   local stored = redis.pcall('GET', key)

@@ -1,5 +1,5 @@
--- Lets workers read the registry of routes again. The number begins with the time, so that a registry which is removed and made again
--- never has a number that a worker knows. What is no number is replaced.
+-- Lets workers read the registry of routes again. The number begins with the time, so that a registry which is removed
+-- and made again never has a number that a worker knows. What is no number is replaced.
 local function change_version(P)
   local call = redis.call
   local key = P .. 'ext:rver'

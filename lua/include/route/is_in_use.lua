@@ -1,5 +1,5 @@
--- Whether a route has unfinished jobs, a parent that waits for its children or a scheduler, or is paused or limited, which nobody else
--- would know; nil if its keys cannot be read.
+-- Whether a route has unfinished jobs, a parent that waits for its children or a scheduler, or is paused or limited,
+-- which nobody else would know; nil if its keys cannot be read.
 local function is_in_use(R)
   local open = redis.pcall(
     'EXISTS', R .. 'wait', R .. 'paused', R .. 'prioritized', R .. 'delayed', R .. 'active', R .. 'waiting-children', R .. 'repeat'

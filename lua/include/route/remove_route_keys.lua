@@ -1,4 +1,5 @@
--- Removes the keys of a route without any job. Its counter is left: if the route comes back, no id of a job comes again.
+-- Removes the keys of a route without any job. Its counter is left: if the route comes back, no id of a job comes
+-- again.
 local function remove_route_keys(R)
   local keys = {}
   for i, name in ipairs({

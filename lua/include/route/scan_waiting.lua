@@ -2,9 +2,9 @@
 --- @include matches_target
 --- @include move_jobs
 --- @include read_waiting
--- Finds and takes jobs for a worker that may not take all: among the next `depth` of `wait`, then among the next `depth`
--- prioritized ones, those whose target matches its profile. A job's target is its field `tgt`, or else `target` in its
--- options. Returns { read, enter, unmatched }: the first two are for fetch_jobs, in place of read_waiting and
+-- Finds and takes jobs for a worker that may not take all: among the next `depth` of `wait`, then among the next
+-- `depth` prioritized ones, those whose target matches its profile. A job's target is its field `tgt`, or else `target`
+-- in its options. Returns { read, enter, unmatched }: the first two are for fetch_jobs, in place of read_waiting and
 -- enter_active; `unmatched` is the number of jobs that were seen and left.
 local function scan_waiting(depth, profile)
   local scan = { unmatched = 0 }

@@ -1,7 +1,7 @@
 """The compiled core: connections, scripts, timers and the worker engine. None of it holds the GIL while it waits.
 
-At run time all names are in the one module `bullrush._core`. The parts are there for readers and type checkers only: they follow the
-folders of `src/bindings`, and cannot be imported.
+At run time all names are in the one module `bullrush._core`. The parts are there for readers and type checkers only:
+they follow the folders of `src/bindings`, and cannot be imported.
 """
 
 from .arrow import AutoIds as AutoIds
@@ -35,7 +35,7 @@ BULLMQ_VERSION: str
 #: What a worker does again and again; parts of the names in `CoreWorker.stats`.
 #: The names of the options of a worker that the core reads.
 WORKER_OPTIONS: tuple[str, ...]
-WORKER_DUTIES: tuple[str, ...]
+WORKER_LOOPS: tuple[str, ...]
 
 #: All keys that a queue may have. `obliterate` empties those that have members in this order.
 QUEUE_KEYS: tuple[QueueKey, ...]

@@ -21,8 +21,8 @@ class CoreEvents:
     def wait_until_finished(self, job_id: str, timeout_ms: int, late: bool) -> Pending[tuple[str, str] | None]:
         """Wait for the end of a job, from this call on: (completed, returnvalue), (failed, reason), (removed, state).
 
-        ``late``: an end that was read before this call counts, too. The result is None after ``timeout_ms``; `ClosedError` is raised
-        when reading ends.
+        ``late``: an end that was read before this call counts, too. The result is None after ``timeout_ms``;
+        `ClosedError` is raised when reading ends.
         """
     def close(self) -> None: ...
 

@@ -62,8 +62,8 @@ class NewJobs:
     ) -> None:
         """Append dicts of name, data and opts.
 
-        ``odd`` gets each job that is not a plain dict of these, or has a target: it returns the parts of the job, or None for a job
-        that it has put elsewhere.
+        ``odd`` gets each job that is not a plain dict of these, or has a target: it returns the parts of the job, or
+        None for a job that it has put elsewhere.
         """
     def __len__(self) -> int: ...
     def left_out(self) -> list[int]:

@@ -33,7 +33,8 @@ class CoreQueue:
     ) -> CoreQueue:  # fmt: skip
         """``options``: a `bullrush.base.handle.CoreSettings`, as JSON.
 
-        ``worker``: the options of a worker, as JSON, with which jobs are taken and finished by hand; those of a program by default.
+        ``worker``: the options of a worker, as JSON, with which jobs are taken and finished by hand; those of a program
+            by default.
 
         ``target``: the queue is its route, and ``name`` is the base. Before the first write, and every 30 s while it is
         used, the route is registered (`RouteLimitError`, `RouteCollisionError`).
@@ -45,8 +46,8 @@ class CoreQueue:
     def add_flows(self, jobs: NewJobs) -> Pending[tuple[list[int], list[int]]]:
         """Add the jobs of flows, all of them or none.
 
-        Returns the positions of the jobs that were not stored (a deduplicated job has the id of the job that replaces it); and among
-        them the positions of the jobs that their parent does not wait for.
+        Returns the positions of the jobs that were not stored (a deduplicated job has the id of the job that replaces
+        it); and among them the positions of the jobs that their parent does not wait for.
         """
     def add_arrow(self, source: object, plan: RowPlan, now: int) -> Pending[tuple[list[str], list[int]]]:
         """Add one job per row of an Arrow batch, table or stream (``__arrow_c_stream__``/``__arrow_c_array__``).
@@ -67,8 +68,9 @@ class CoreQueue:
     ) -> Pending[list[Any]]:
         """Send plain commands in one pipeline, each with its full key names, and return their replies as Redis sent them.
 
-        Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a command whose
-        reply was lost is not sent again (`OutcomeUnknownError`). ``checked`` False: without the checks of the first use of the queue.
+        Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a
+        command whose reply was lost is not sent again (`OutcomeUnknownError`). ``checked`` False: without the checks of
+        the first use of the queue.
         """
     # Reads without a script, each a pipeline. Names are those of queues on the same server, with the same prefix.
     def children(self, id: str, kinds_of: Sequence[ChildKind]) -> Pending[list[list[Child]]]:
@@ -155,22 +157,22 @@ class CoreQueue:
     def missing_rights(self, commands: Sequence[str]) -> Pending[list[str]]:
         """Return which of these commands (in lower case, a subcommand after a bar) the user of the URL may not run.
 
-        They are the words of an ACL rule: ``+hset``, ``+script|load``; or ``~bull:mail:*``, if it may not use the keys of the
-        queue. One round trip. Before Redis 7 the commands are tried on a key that is gone at the end.
+        They are the words of an ACL rule: ``+hset``, ``+script|load``; or ``~bull:mail:*``, if it may not use the keys
+        of the queue. One round trip. Before Redis 7 the commands are tried on a key that is gone at the end.
         """
     def legacy_users(self) -> Pending[list[str]]:
         """Return who uses the queue.
 
-        Three texts: the flavour of Bull (``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what shows
-        it, both "" without evidence of Bull; ``1`` if BullMQ's keys are there, else "".
+        Three texts: the flavour of Bull (``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what
+        shows it, both "" without evidence of Bull; ``1`` if BullMQ's keys are there, else "".
         """
     def legacy_calls(
         self, script: str, calls: Sequence[Sequence[int | str | bytes]], other: tuple[str, str] | None = None
     ) -> Pending[list[Any]]:
         """Run a script of ``lua/legacy`` once per item of ``calls``, its ARGV, in one pipeline; return the replies in order.
 
-        Writes the queue's ``meta`` before, unless the handle skips it. ``other``: prefix and name of the other queue that the
-        script touches (KEYS[2]). Any error reply is raised after all calls ran.
+        Writes the queue's ``meta`` before, unless the handle skips it. ``other``: prefix and name of the other queue
+        that the script touches (KEYS[2]). Any error reply is raised after all calls ran.
         """
     def get_job(self, id: str) -> Pending[JobRecord | None]: ...
     def get_jobs(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[JobRecord | None]]: ...
@@ -210,8 +212,8 @@ class CoreQueue:
     ) -> Pending[NewJobRecord | None]:
         """Create or update a job scheduler, and return its next job; None when its schedule is over.
 
-        ``job``: one job with the name and the data of all. ``opts``: their options as the template keeps them, as JSON with BullMQ's
-        names; ``metadata`` is JSON, for the next job only.
+        ``job``: one job with the name and the data of all. ``opts``: their options as the template keeps them, as JSON
+        with BullMQ's names; ``metadata`` is JSON, for the next job only.
 
         Raises:
             InvalidOptionError: the pattern or the time zone cannot be read; raised by this call itself.

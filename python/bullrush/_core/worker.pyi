@@ -14,8 +14,8 @@ class WorkerEvent:
 
     Attributes:
         kind: ``completed`` (text: the result, JSON; finished_on), ``failed`` (for good; text: the reason; finished_on,
-            stacktrace), ``retried`` (text, stacktrace, delay, next_run_at), ``refused`` (fails without being run): all with
-            record, details and error_class. ``stalled`` (id, queue), ``cancelled`` and ``lock_lost`` (id, token),
+            stacktrace), ``retried`` (text, stacktrace, delay, next_run_at), ``refused`` (fails without being run): all
+            with record, details and error_class. ``stalled`` (id, queue), ``cancelled`` and ``lock_lost`` (id, token),
             ``scheduler_repaired`` (id), ``route_unmatched`` (queue: the route; count: its jobs; age of the oldest, ms),
             ``rights`` (rights: those that are missing), ``notice``, ``warning`` and ``error`` (text), ``reconnecting``
             (text, code), ``connected`` (again), ``evicts`` (text: the policy), ``checks_skipped`` (count: percent),
@@ -132,11 +132,13 @@ class CoreWorker:
 
         And locks that were lost: lost_by_message, lost_by_renewal, lost_by_expired, lost_by_finish.
 
-        And the present state: in_hand, isolated (1: slots are free, and a job runs or will run alone), overdue, deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
+        And the present state: in_hand, isolated (1: slots are free, and a job runs or will run alone), overdue,
+            deadlines, and events undelivered; dropped counts events that nobody took. answer_age and
         claim_age: ms since the last reply to a fetch, and since the last one with jobs; -1 if there was none.
 
-        And for each of wait, fetch and renewal, such as wait_age: ms since one came round or began, or -1; revived_by_wait: how often
-        the worker connected anew since none came round; deaf_in_wait: 1 if none has come round since.
+        And for each of wait, fetch and renewal, such as wait_age: ms since one came round or began, or -1;
+        revived_by_wait: how often the worker connected anew since none came round; deaf_in_wait: 1 if none has come
+            round since.
         """
     def histograms(self) -> dict[str, tuple[list[int], float]]:
         """Return "duration" (of handlers) and "wait" (of jobs, from due to first start) since start: counts per range, and the sum in seconds."""

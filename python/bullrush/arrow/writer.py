@@ -70,20 +70,20 @@ class ArrowWriter:
         id_scope: without ``job_id``: ids are ``<scope>.<hash of the row and its name>.<number of equal rows before>``.
             Rows that a new writer with the same scope writes again, in any order, are duplicates and no new jobs.
         opts: the options of all jobs; see `JobOptions`.
-        batch_id: Redis counts the jobs that are really added in the key ``ext:enq-<batch id>`` of the queue, in the same
-            call, for 7 days. Several writers and repeated ones may share it.
+        batch_id: Redis counts the jobs that are really added in the key ``ext:enq-<batch id>`` of the queue, in the
+            same call, for 7 days. Several writers and repeated ones may share it.
         opts_column: a column with more options of each job, as a struct or a JSON text with the names of `JobOptions`;
             they take precedence over ``opts``. A null is none.
         priority_column: a column with priorities; null is no priority of its own.
         delay_column: a column with delays, in ms or as durations; null is no delay of its own.
-        parent_column: a column with parents: ids of jobs of the same queue, or structs of ``id`` and ``queue`` (with the
-            prefix); null is no parent.
+        parent_column: a column with parents: ids of jobs of the same queue, or structs of ``id`` and ``queue`` (with
+            the prefix); null is no parent.
         longs_as_strings: write 64-bit integers as strings, since Node rounds numbers beyond 2^53.
         on_invalid: ``skip`` leaves out rows that cannot be jobs; ``skipped`` counts them.
         on_oom: ``wait`` sends jobs again, with growing pauses of 0.1 to 5 s, that Redis refuses because its memory is
             full.
-        max_waiting: wait before each batch while more jobs than this wait in the queue (waiting, paused or prioritized).
-            Batches that are in flight are not counted yet, so that the queue may hold somewhat more.
+        max_waiting: wait before each batch while more jobs than this wait in the queue (waiting, paused or
+            prioritized). Batches that are in flight are not counted yet, so that the queue may hold somewhat more.
 
     Raises:
         InvalidOptionError: an option is wrong or, in `write`, a row cannot be a job. No row of that batch is added;
@@ -118,7 +118,7 @@ class ArrowWriter:
         self._queue = queue
         self._max_waiting = None if max_waiting is None else checks.at_least(0)("max_waiting", max_waiting)
         self._sent: deque[_core.Pending[tuple[list[str], list[int]]]] = deque()
-        self._told = False
+        self._wait_reported = False
         columns: RowColumns = {
             "name": name if name is not None or name_column else queue.name,
             "name_column": name_column,
@@ -194,8 +194,8 @@ class ArrowWriter:
         return ids
 
     def _tell_of_memory(self) -> None:
-        if self._plan.has_waited() and not self._told:
-            self._told = True
+        if self._plan.has_waited() and not self._wait_reported:
+            self._wait_reported = True
             _log.warning("Queue %s: the memory of Redis is full; jobs wait until there is room", self._queue.name)
 
     def _wait_for_room(self, most: int) -> None:

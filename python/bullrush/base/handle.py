@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-#: The parts of a queue that have a key of their own, as BullMQ lists them: "" is the beginning of the keys of jobs, ``de`` that of
-#: deduplications.
+#: The parts of a queue that have a key of their own, as BullMQ lists them: "" is the beginning of the keys of jobs,
+#: ``de`` that of deduplications.
 _KEY_TYPES: Final = ("", *(key.name for key in QUEUE_KEYS if key.owner == "bullmq" and ":" not in key.name), "de")
 
 

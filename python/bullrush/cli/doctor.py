@@ -61,7 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Examine, repair if that was asked for, and print the findings. The exit code is 1 if a fault is left.
 
-    JSON: ``{"healthy": bool, "complete": bool, "queues": [name], "findings": [FindingJson], "skipped": [text], "error": text or null}``.
+    JSON: ``{"healthy": bool, "complete": bool, "queues": [name], "findings": [FindingJson], "skipped": [text], "error":
+        text or null}``.
     """
     from bullrush.doctor.finding import Report
 

@@ -36,10 +36,10 @@ _FINISHED: Final = {"completed": TaskResultStatus.SUCCESSFUL, "failed": TaskResu
 class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
     """Adds Django's tasks to queues of BullMQ, and reads their results.
 
-    ``TASKS = {"default": {"BACKEND": "bullrush.django.BullrushBackend", "QUEUES": ["default"], "OPTIONS": {"url": ...}}}``.
-    ``OPTIONS``: ``url``, ``prefix``, ``timeout`` and ``telemetry`` as of a `bullrush.Queue`; ``default_job_options``,
-    such as ``{"attempts": 3}``, see `bullrush.job.JobOptions`; ``worker_options``, such as ``{"timeout": 60_000}``, see
-    `bullrush.worker.WorkerOptions`.
+    ``TASKS = {"default": {"BACKEND": "bullrush.django.BullrushBackend", "QUEUES": ["default"], "OPTIONS": {"url":
+    ...}}}``. ``OPTIONS``: ``url``, ``prefix``, ``timeout`` and ``telemetry`` as of a `bullrush.Queue`;
+    ``default_job_options``, such as ``{"attempts": 3}``, see `bullrush.job.JobOptions`; ``worker_options``, such as
+    ``{"timeout": 60_000}``, see `bullrush.worker.WorkerOptions`.
 
     A task is a job whose name is the task's import path and whose data are its arguments by name. A result is read from
     its job, so it lives as long: see ``remove_on_complete``.

@@ -10,12 +10,12 @@ from typing import Final, TypeAlias, TypeVar
 
 from bullrush.base.operation import run_blocking, sleep
 from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, server, workers
+from bullrush.doctor.concurrently import groups, together
 from bullrush.doctor.deep import read_jobs
 from bullrush.doctor.finding import Finding, NotCheckedError, Report, counted
 from bullrush.doctor.nodes import Nodes
-from bullrush.doctor.reading import ANY_QUEUE, Patient, Server, texts
+from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server, texts
 from bullrush.doctor.repairs import repair
-from bullrush.doctor.together import groups, together
 from bullrush.errors import (
     BullrushError,
     ConnectionLostError,
@@ -26,12 +26,12 @@ from bullrush.errors import (
 from bullrush.queue.discovery import QueueScan
 from bullrush.routing import route_base
 
-_Subject = TypeVar("_Subject", Server, Patient)
+_Subject = TypeVar("_Subject", Server, QueueUnderTest)
 _ServerCheck = Callable[[Server], Awaitable[list[Finding]]]
-_QueueCheck = Callable[[Patient], Awaitable[list[Finding]]]
+_QueueCheck = Callable[[QueueUnderTest], Awaitable[list[Finding]]]
 
 #: A finding that may pass by itself, and the check that made it.
-_Suspect: TypeAlias = tuple[Patient, _QueueCheck, Finding]
+_Suspect: TypeAlias = tuple[QueueUnderTest, _QueueCheck, Finding]
 
 _SERVER: Final[Sequence[_ServerCheck]] = (
     server.role,
@@ -128,8 +128,8 @@ class Doctor:
         """
         if not finding.fixable:
             return "there is no safe repair"
-        patient = self._nodes.patient(finding.queue or ANY_QUEUE)
-        return "its server does not answer" if patient is None else run_blocking(repair(patient, finding))
+        tested = self._nodes.tested(finding.queue or ANY_QUEUE)
+        return "its server does not answer" if tested is None else run_blocking(repair(tested, finding))
 
     async def _examine(self, names: list[str], *, deep: bool) -> None:
         await self._nodes.find()
@@ -181,11 +181,11 @@ class Doctor:
             self._report.skipped.append(f"{left} of the cluster: give a URL that begins with redis+cluster://")
         return True
 
-    async def _examine_servers(self, patients: list[Patient]) -> None:
+    async def _examine_servers(self, patients: list[QueueUnderTest]) -> None:
         """Look at each server, or at each master of a cluster."""
         for one in self._nodes.servers:
             one.roles = self._roles
-            one.sample = next((patient.name for patient in patients if patient.server is one), one.queue.name)
+            one.sample = next((tested.name for tested in patients if tested.server is one), one.queue.name)
             for check in _SERVER:
                 for finding in await self._made(check, one):
                     at = f"{one.address}: " if one.address else ""
@@ -199,11 +199,11 @@ class Doctor:
         return list(dict.fromkeys([*names, *routes]))
 
     async def _routes(self, name: str) -> list[str]:
-        patient = self._nodes.patient(name)
-        if patient is None:
+        tested = self._nodes.tested(name)
+        if tested is None:
             return []
         try:
-            entries = await patient.server.ask("HGETALL", patient.key("ext:routes"))
+            entries = await tested.server.ask("HGETALL", tested.key("ext:routes"))
         except RedisServerError:
             return []  # the look at the queue says that it is refused
         return [route for slug in texts(entries[::2]) if route_base(route := f"{name}~{slug}") == name]
@@ -234,37 +234,37 @@ class Doctor:
             self._report.skipped.append(f"{what}: the name cannot be used here, as in the key {first}")
         return sorted(names)
 
-    def _in_one_slot(self, names: Iterable[str], *, on_cluster: bool) -> list[Patient]:
+    def _in_one_slot(self, names: Iterable[str], *, on_cluster: bool) -> list[QueueUnderTest]:
         """Return the queues that can be examined: on a cluster those whose keys are in one slot."""
         patients = []
         for name in names:
             if on_cluster and self._nodes.is_scattered(name):
                 self._report.findings.append(Finding("BR010", f"{self._prefix}:{name}", name))
-            elif (patient := self._nodes.patient(name)) is None:
+            elif (tested := self._nodes.tested(name)) is None:
                 self._report.skipped.append(f"the queue {name}: its master does not answer")
             else:
-                patients.append(patient)
+                patients.append(tested)
         return patients
 
     async def _examine_queues(
-        self, patients: Sequence[Patient], *, named: Collection[str]
-    ) -> tuple[list[Patient], list[_Suspect]]:
+        self, patients: Sequence[QueueUnderTest], *, named: Collection[str]
+    ) -> tuple[list[QueueUnderTest], list[_Suspect]]:
         """Look at queues while there is time. Return those that could be looked at, and what has to be looked at again."""
         await self._list_clients()
         suspects: list[_Suspect] = []
-        examined: list[Patient] = []
+        examined: list[QueueUnderTest] = []
         left = len(patients)
         for group in groups(patients):
             if time.monotonic() > self._end:
                 self._report.skipped.append(f"{counted(left, 'queue')}: there was no time; name them with --queue")
                 break
-            found = await together([self._examine_queue(patient, named=patient.name in named) for patient in group])
-            for patient, suspicious in zip(group, found, strict=True):
+            found = await together([self._examine_queue(tested, named=tested.name in named) for tested in group])
+            for tested, suspicious in zip(group, found, strict=True):
                 if suspicious is not None:
-                    examined.append(patient)
+                    examined.append(tested)
                     suspects += suspicious
             left -= len(group)
-            self._report.queues = [patient.name for patient in examined]
+            self._report.queues = [tested.name for tested in examined]
         return examined, suspects
 
     async def _list_clients(self) -> None:
@@ -273,29 +273,29 @@ class Doctor:
             with suppress(RedisServerError):  # each check that needs them says that it is refused
                 await one.clients()
 
-    async def _examine_queue(self, patient: Patient, *, named: bool) -> list[_Suspect] | None:
+    async def _examine_queue(self, tested: QueueUnderTest, *, named: bool) -> list[_Suspect] | None:
         """Note what is wrong with a queue; return what has to be looked at again. None: it cannot be looked at.
 
         Args:
-            patient: the queue.
+            tested: the queue.
             named: somebody has asked for it by name.
         """
         try:
-            broken, exists = await keys.types(patient)
+            broken, exists = await keys.types(tested)
         except RedisServerError as error:
-            self._report.skipped.append(f"the queue {patient.name}: {error}")
+            self._report.skipped.append(f"the queue {tested.name}: {error}")
             return None
         if not exists:
             if named:  # else a route that is registered and was never used, or a queue that was removed meanwhile
-                text = f"the queue {patient.name}: it has no keys; are its name and the prefix right?"
+                text = f"the queue {tested.name}: it has no keys; are its name and the prefix right?"
                 self._report.skipped.append(text)
             return None
         self._report.findings += broken
         suspects = []
         for check in () if broken else _QUEUE:
-            for finding in await self._made(check, patient):
+            for finding in await self._made(check, tested):
                 if finding.fleeting:
-                    suspects.append((patient, check, finding))
+                    suspects.append((tested, check, finding))
                 else:
                     self._report.findings.append(finding)
         return suspects
@@ -313,23 +313,23 @@ class Doctor:
             if time.monotonic() > self._end + _SECOND_LOOK:
                 self._report.skipped.append(f"{counted(left, 'finding')}: there was no time for a second look")
                 break
-            again = await together([self._made(check, patient) for patient, check, _ in group])
+            again = await together([self._made(check, tested) for tested, check, _ in group])
             seen = [finding.seen_again(later) for (_, _, finding), later in zip(group, again, strict=True)]
             self._report.findings += [finding for finding in seen if finding is not None]
             left -= len(group)
 
-    async def _examine_jobs(self, patients: list[Patient]) -> None:
+    async def _examine_jobs(self, patients: list[QueueUnderTest]) -> None:
         """Read every job. The queues of one server share one walk through its keys."""
         broken = {finding.queue for finding in self._report.findings if finding.code == "BR104"}
         for one in self._nodes.servers:
-            group = [patient for patient in patients if patient.server is one and patient.name not in broken]
+            group = [tested for tested in patients if tested.server is one and tested.name not in broken]
             if group:
-                what = f"the jobs of {', '.join(patient.name for patient in group)}"
+                what = f"the jobs of {', '.join(tested.name for tested in group)}"
                 self._report.findings += await self._tried(read_jobs(group), what)
 
     async def _made(self, check: Callable[[_Subject], Awaitable[list[Finding]]], subject: _Subject) -> list[Finding]:
         """Make one check; note if that is not possible."""
-        where = subject.name if isinstance(subject, Patient) else subject.address
+        where = subject.name if isinstance(subject, QueueUnderTest) else subject.address
         what = (check.__doc__ or "").partition(":")[0]
         return await self._tried(check(subject), f"{what} of {where}" if where else what)
 

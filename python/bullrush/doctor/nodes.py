@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from bullrush._core import key_slot
-from bullrush.doctor.reading import ANY_QUEUE, Patient, Server
+from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server
 from bullrush.errors import ConnectionLostError
 from bullrush.queue.discovery import Master, find_masters
 from bullrush.url import resolve
@@ -71,12 +71,12 @@ class Nodes:
         """Return how many masters of a cluster the URL of one node does not lead to."""
         return len(await find_masters(self._any.queue.core, checked=False)) - 1
 
-    def patient(self, name: str) -> Patient | None:
+    def tested(self, name: str) -> QueueUnderTest | None:
         """Return a queue at its server; None if that does not answer."""
         if not self.is_cluster:
-            return Patient(name, self._any)
+            return QueueUnderTest(name, self._any)
         key = f"{self._prefix}:{name}:"
-        return next((Patient(name, server) for server in self.servers if self._masters[server].has(key)), None)
+        return next((QueueUnderTest(name, server) for server in self.servers if self._masters[server].has(key)), None)
 
     def is_scattered(self, name: str) -> bool:
         """Tell whether a cluster would have the keys of a queue in several slots."""

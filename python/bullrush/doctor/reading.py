@@ -17,8 +17,8 @@ from bullrush.url import database, resolve
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, Pending
 
-#: Commands per pipeline, elements per command, and keys per SCAN: a fraction of a millisecond of the server's time, so that also a
-#: server that has to wait for a processor meanwhile keeps no other client waiting for long.
+#: Commands per pipeline, elements per command, and keys per SCAN: a fraction of a millisecond of the server's time, so
+#: that also a server that has to wait for a processor meanwhile keeps no other client waiting for long.
 BATCH: Final = 1_000
 PAGE: Final = 500
 #: Pages of a list that are asked for in one round trip.
@@ -127,7 +127,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Patient:
+class QueueUnderTest:
     """A queue that is examined.
 
     Attributes:
@@ -159,7 +159,7 @@ class Patient:
         base = route_base(self.name)
         if base is None:
             return connected
-        routes = await Patient(base, self.server).routes()
+        routes = await QueueUnderTest(base, self.server).routes()
         return routes.get(self.name, connected)
 
     async def routes(self) -> dict[str, int]:

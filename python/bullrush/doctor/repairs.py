@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from bullrush.base.operation import reply
 from bullrush.doctor.finding import Finding
-from bullrush.doctor.reading import Patient
+from bullrush.doctor.reading import QueueUnderTest
 from bullrush.errors import BullrushError
 from bullrush.scheduler.options import JobTemplate, RepeatOptions
 
@@ -17,62 +17,62 @@ _VISITS: Final = 200_000
 _LOCK_MS: Final = 30_000
 _REPEAT: Final = frozenset({"pattern", "every", "tz", "dst", "start_date", "end_date"})
 
-_Repair = Callable[[Patient, Finding], Awaitable[None]]
+_Repair = Callable[[QueueUnderTest, Finding], Awaitable[None]]
 
 
-async def _join_lists(patient: Patient, _: Finding) -> None:
-    await reply(patient.queue.core.pause())
+async def _join_lists(tested: QueueUnderTest, _: Finding) -> None:
+    await reply(tested.queue.core.pause())
 
 
-async def _resume(patient: Patient, _: Finding) -> None:
+async def _resume(tested: QueueUnderTest, _: Finding) -> None:
     # Only this queue: its routes may be paused on purpose.
-    await reply(patient.queue.core.resume())
+    await reply(tested.queue.core.resume())
 
 
-async def _delete_old_keys(patient: Patient, _: Finding) -> None:
-    await patient.server.ask("DEL", patient.key("priority"))
+async def _delete_old_keys(tested: QueueUnderTest, _: Finding) -> None:
+    await tested.server.ask("DEL", tested.key("priority"))
 
 
-async def _end_limit(patient: Patient, _: Finding) -> None:
-    await patient.server.ask("DEL", patient.key("limiter"))
+async def _end_limit(tested: QueueUnderTest, _: Finding) -> None:
+    await tested.server.ask("DEL", tested.key("limiter"))
 
 
-async def _let_locks_expire(patient: Patient, finding: Finding) -> None:
-    await patient.server.ask_all([["PEXPIRE", patient.key(f"{id}:lock"), _LOCK_MS] for id in finding.ids])
+async def _let_locks_expire(tested: QueueUnderTest, finding: Finding) -> None:
+    await tested.server.ask_all([["PEXPIRE", tested.key(f"{id}:lock"), _LOCK_MS] for id in finding.ids])
 
 
-async def _write_schedulers(patient: Patient, finding: Finding) -> None:
+async def _write_schedulers(tested: QueueUnderTest, finding: Finding) -> None:
     for id in finding.ids:
-        scheduler = patient.queue.get_job_scheduler(id)
+        scheduler = tested.queue.get_job_scheduler(id)
         # One with a limit would count from 1 again.
         if scheduler is None or "limit" in scheduler:
             continue
         template: dict[str, object] = {"name": scheduler.get("name", id), **scheduler.get("template", {})}
         repeat = {name: value for name, value in scheduler.items() if name in _REPEAT}
-        patient.queue.upsert_job_scheduler(id, cast("RepeatOptions", repeat), cast("JobTemplate", template))
+        tested.queue.upsert_job_scheduler(id, cast("RepeatOptions", repeat), cast("JobTemplate", template))
 
 
-async def _remove_jobs(patient: Patient, finding: Finding) -> None:
-    lengths = await patient.server.ask_all([["LLEN", patient.key(name)] for name in ("wait", "paused", "active")])
+async def _remove_jobs(tested: QueueUnderTest, finding: Finding) -> None:
+    lengths = await tested.server.ask_all([["LLEN", tested.key(name)] for name in ("wait", "paused", "active")])
     size = max(1, min(250, _VISITS // max(1, sum(lengths))))
     for first in range(0, len(finding.ids), size):
-        await reply(patient.queue.core.remove_orphaned_jobs(finding.ids[first : first + size]))
+        await reply(tested.queue.core.remove_orphaned_jobs(finding.ids[first : first + size]))
 
 
-async def _remove_ids(patient: Patient, finding: Finding) -> None:
+async def _remove_ids(tested: QueueUnderTest, finding: Finding) -> None:
     for id in finding.ids:
-        if not await patient.server.ask("EXISTS", patient.key(id)):
-            await reply(patient.queue.core.remove(id, False))
+        if not await tested.server.ask("EXISTS", tested.key(id)):
+            await reply(tested.queue.core.remove(id, False))
 
 
-async def _free_deduplication_ids(patient: Patient, finding: Finding) -> None:
+async def _free_deduplication_ids(tested: QueueUnderTest, finding: Finding) -> None:
     for id in finding.ids:
-        owner = await patient.server.ask("GET", patient.key(f"de:{id}"))
-        if owner is not None and not await patient.server.ask("EXISTS", patient.key(owner.decode(errors="replace"))):
-            await patient.server.ask("DEL", patient.key(f"de:{id}"))
+        owner = await tested.server.ask("GET", tested.key(f"de:{id}"))
+        if owner is not None and not await tested.server.ask("EXISTS", tested.key(owner.decode(errors="replace"))):
+            await tested.server.ask("DEL", tested.key(f"de:{id}"))
 
 
-async def _delete_directories(_: Patient, finding: Finding) -> None:
+async def _delete_directories(_: QueueUnderTest, finding: Finding) -> None:
     for folder in finding.ids:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -91,18 +91,18 @@ REPAIRS: Final[dict[str, _Repair]] = {
 }
 
 
-async def repair(patient: Patient, finding: Finding) -> str | None:
+async def repair(tested: QueueUnderTest, finding: Finding) -> str | None:
     """Repair what was found.
 
     Args:
-        patient: the queue that it is about; for the machine any queue.
+        tested: the queue that it is about; for the machine any queue.
         finding: what was found.
 
     Returns:
         Why that was not possible; None if it is done.
     """
     try:
-        await REPAIRS[finding.code](patient, finding)
+        await REPAIRS[finding.code](tested, finding)
     except BullrushError as error:
         return str(error)
     return None

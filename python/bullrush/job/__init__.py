@@ -3,7 +3,7 @@
 from bullrush.job.calls.moves import AttemptResult
 from bullrush.job.job import Job
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, NewJob, ParentOptions
-from bullrush.job.source import BackoffStrategy
+from bullrush.job.owner import BackoffStrategy
 
 __all__ = [
     "AttemptResult",

@@ -20,7 +20,7 @@ from bullrush.values.shown import shown
 
 if TYPE_CHECKING:
     from bullrush.job.fields import JobFields
-    from bullrush.job.source import BackoffStrategy
+    from bullrush.job.owner import BackoffStrategy
 
 #: The default reason of a cancellation.
 CANCELLED: Final = "The job was cancelled"

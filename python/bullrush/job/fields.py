@@ -13,8 +13,8 @@ from bullrush.values.encoding import JSON, decode, read_number
 from bullrush.values.naming import missing_attribute
 
 if TYPE_CHECKING:
+    from bullrush.job.owner import Changes, JobOwner
     from bullrush.job.record import Record
-    from bullrush.job.source import Changes, Source
 
 JobT = TypeVar("JobT", bound="JobFields")
 
@@ -35,7 +35,7 @@ class JobFields:
     _data: JSON
     _stored: dict[str, JSON]
 
-    def __init__(self, record: Record, source: Source) -> None:
+    def __init__(self, record: Record, source: JobOwner) -> None:
         self._record = record
         self._source = source
         self._changed: dict[str, bytes | None] | None = None
@@ -270,7 +270,7 @@ class JobFields:
         """The id of the job that the scheduler made after this one."""
         return self._text("nrjid")
 
-    def _as_type(self, job_type: Callable[[Record, Source], JobT]) -> JobT:
+    def _as_type(self, job_type: Callable[[Record, JobOwner], JobT]) -> JobT:
         """Return the job in its current state as an object of another class."""
         job = job_type(self._record, self._source)
         job._copy_changes(self)

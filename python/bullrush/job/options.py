@@ -92,8 +92,8 @@ class JobOptions(TypedDict, total=False):
         fail_parent_on_failure: when this job fails for good, its parent fails, too.
         ignore_dependency_on_failure: when this job fails for good, its parent no longer waits for it; see
             `Job.get_ignored_children_failures`.
-        job_id: a custom id: not a whole number, not ``0`` or starting with ``0:``, and without colons (exactly two are allowed, as in
-            BullMQ). If a job with this id exists, nothing is added.
+        job_id: a custom id: not a whole number, not ``0`` or starting with ``0:``, and without colons (exactly two are
+            allowed, as in BullMQ). If a job with this id exists, nothing is added.
         keep_logs: how many of the last log rows are kept; 100 by default, 0 keeps all.
         lifo: run before the jobs that are waiting.
         parent: the parent job, which waits for this one; see `ParentOptions`.

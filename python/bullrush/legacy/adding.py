@@ -57,14 +57,14 @@ class LegacyAdding(LegacyBase):
             job_id: a custom id, as for `Queue.add`; not with Bull 1. If a job with this id exists, nothing is added.
             delay: ms before the job may run. The latest possible time is in September 2039.
             priority: 1 is the most urgent; 0 is none and runs last. Not with Bull 1.
-            lifo: run before the jobs that are waiting. Of ``lifo`` and ``priority``, Bull 2 ignores the priority, later versions
-                ignore ``lifo``.
+            lifo: run before the jobs that are waiting. Of ``lifo`` and ``priority``, Bull 2 ignores the priority, later
+                versions ignore ``lifo``.
             attempts: how often the job may run in total; once by default.
-            backoff: the wait before the next attempt: ms, or a type and ms. Bull's ``exponential`` waits ``(2**n - 1) * delay``
-                after attempt ``n``.
+            backoff: the wait before the next attempt: ms, or a type and ms. Bull's ``exponential`` waits ``(2**n - 1) *
+                delay`` after attempt ``n``.
             timeout: ms after which Bull's worker fails the job.
-            remove_on_complete: True removes the completed job; a number keeps that many of the newest (with later versions of
-                Bull 3, and Bull 4). Not with Bull 1.
+            remove_on_complete: True removes the completed job; a number keeps that many of the newest (with later
+                versions of Bull 3, and Bull 4). Not with Bull 1.
             remove_on_fail: the same for failed jobs.
             timestamp: when the job was added, in ms since 1970; now by default.
 
@@ -103,8 +103,8 @@ class LegacyAdding(LegacyBase):
     async def retry(self, job_id: str) -> None:
         """Let a failed job run again. The attempts that it has made still count, as with Bull: it runs once more.
 
-        It goes behind the jobs that wait; to the front if it was added with ``lifo``. Redis: one round trip to read it, and the
-        script ``legacy/retry``.
+        It goes behind the jobs that wait; to the front if it was added with ``lifo``. Redis: one round trip to read it,
+        and the script ``legacy/retry``.
 
         Args:
             job_id: the id of the job.

@@ -14,7 +14,8 @@ BULL_EXPONENTIAL: Final = "bull-exponential"
 def bull_backoff(attempts_made: int, backoff_type: str, error: BaseException, job: JobFields) -> int:  # noqa: ARG001
     """Return Bull's delay before the next attempt; for ``Worker(backoff_strategy=bull_backoff)``.
 
-    Bull waits ``(2^n - 1) * delay`` ms after failure ``n``, BullMQ ``2^(n-1) * delay``: 1, 3, 7 against 1, 2, 4 times the delay.
+    Bull waits ``(2^n - 1) * delay`` ms after failure ``n``, BullMQ ``2^(n-1) * delay``: 1, 3, 7 against 1, 2, 4 times
+    the delay.
 
     Args:
         attempts_made: how many attempts failed.

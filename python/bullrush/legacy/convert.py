@@ -86,7 +86,8 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
 
     Args:
         raw: the hash; it may lack ``data``, which is carried as it is.
-        state: the legacy list or set that holds the job: ``wait``, ``paused``, ``delayed``, ``active``, ``completed`` or ``failed``.
+        state: the legacy list or set that holds the job: ``wait``, ``paused``, ``delayed``, ``active``, ``completed``
+            or ``failed``.
         now: the time, ms.
         rules: see `Rules`.
         due: when a delayed job may run, ms.

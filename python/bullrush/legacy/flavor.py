@@ -61,7 +61,8 @@ class LegacyBase(Handle):
             name: the queue's name.
             url: the URL of Redis, as for `Queue`.
             prefix: the prefix of all keys, ``bull`` by default.
-            flavor: the major version of Bull, "1" to "4" (or a number); ``auto`` finds it out by the keys and some jobs.
+            flavor: the major version of Bull, "1" to "4" (or a number); ``auto`` finds it out by the keys and some
+                jobs.
             timeout: ms that a round trip may take, connecting included. None is no limit.
 
         Raises:
@@ -77,12 +78,12 @@ class LegacyBase(Handle):
     async def get_flavor(self) -> Layout:
         """Return the major version of Bull that the queue belongs to, found out by its keys and up to three of its jobs.
 
-        Bull 3 and 4 store the same; it is "4" then, unless ``flavor`` is given. Redis: one to three round trips at the first
-        call, then none.
+        Bull 3 and 4 store the same; it is "4" then, unless ``flavor`` is given. Redis: one to three round trips at the
+        first call, then none.
 
         Raises:
-            LegacyQueueError: the keys do not tell, or do not tell 1.x from 2.x: give ``flavor``. Or the queue belongs to BullMQ,
-                or to both, or to another version than ``flavor``.
+            LegacyQueueError: the keys do not tell, or do not tell 1.x from 2.x: give ``flavor``. Or the queue belongs
+                to BullMQ, or to both, or to another version than ``flavor``.
         """
         return await self._require_layout()
 

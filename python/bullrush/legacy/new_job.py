@@ -40,7 +40,8 @@ def _job_id(name: str, value: object) -> str:
     return check_job_id(value)
 
 
-#: The name of an option -> its name in the stored JSON, and the check of its value; in the order in which they are stored.
+#: The name of an option -> its name in the stored JSON, and the check of its value; in the order in which they are
+#: stored.
 _OPTIONS: Final[dict[str, tuple[str, Check]]] = {
     "job_id": ("jobId", _job_id),
     "delay": ("delay", _delay),

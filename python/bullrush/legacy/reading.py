@@ -72,7 +72,8 @@ class LegacyReading(LegacyBase):
             end: the last position; -1 is the end.
 
         Returns:
-            Waiting and paused jobs: the next to run first. Active ones: oldest first. Delayed ones: the next due first. Finished
+            Waiting and paused jobs: the next to run first. Active ones: oldest first. Delayed ones: the next due first.
+                Finished
             ones: newest first; with Bull 1 and 2, which keep them in sets, in no order.
         """
         key = self.to_key(STATES[_checked(state)])

@@ -80,7 +80,8 @@ class Verification:
     Attributes:
         legacy: the number of jobs of the legacy queue by state.
         target: the number of jobs of the other queue by state.
-        left: jobs and repeatables that are in the legacy queue still, with the reason. Finished jobs are not among them.
+        left: jobs and repeatables that are in the legacy queue still, with the reason. Finished jobs are not among
+            them.
     """
 
     legacy: dict[str, int] = field(default_factory=dict)

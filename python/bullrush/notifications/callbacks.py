@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from bullrush._core import CoreNotifications
 
-#: How many callbacks run at the same time on threads, which start when they are needed. One that blocks takes one of them.
+#: How many callbacks run at the same time on threads, which start when they are needed. One that blocks takes one of
+#: them.
 _THREADS: Final = 32
 #: How many calls of one callback may wait. Further ones would say nothing new.
 _MOST_CALLS: Final = 100

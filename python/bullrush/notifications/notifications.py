@@ -57,14 +57,14 @@ class NotificationsCalls(Connected):
     async def listen(self, channel: str, key: str, callback: Callable[..., Any]) -> Callable[[], None]:
         """Call a function at every message of a channel that is equal to ``key``, and after each reconnect.
 
-        A call says that something may have happened: look. Messages may get lost, and while the connection is gone they do;
-        so every callback is called once when it is back. Do not depend on calls: look now and then anyway.
+        A call says that something may have happened: look. Messages may get lost, and while the connection is gone they
+        do; so every callback is called once when it is back. Do not depend on calls: look now and then anyway.
 
         Calls of one callback never overlap. A callback that raises is logged; the others are called all the same.
 
         Args:
-            channel: ``sched`` (the key is a queue's name: jobs wait there), ``chainc`` (``<queue>:<job id>``: the job has
-                finished) or ``owls`` (``<queue>:<job id>``: the job was taken away from its worker).
+            channel: ``sched`` (the key is a queue's name: jobs wait there), ``chainc`` (``<queue>:<job id>``: the job
+                has finished) or ``owls`` (``<queue>:<job id>``: the job was taken away from its worker).
             key: the message to wait for.
             callback: called without arguments, or with the key if it has a parameter without a default.
 
@@ -78,8 +78,9 @@ class NotificationsCalls(Connected):
             ClosedError: this object was closed.
 
         Redis:
-            One connection per process and server, for all listeners. A channel's first listener subscribes; half a second after the last
-            one has left, the channel is unsubscribed, and after the last channel the connection is closed.
+            One connection per process and server, for all listeners. A channel's first listener subscribes; half a
+            second after the last one has left, the channel is unsubscribed, and after the last channel the connection
+            is closed.
         """
         name = _check_channel(channel)
         listener = Listener(_check_key("key", key, name), callback)

@@ -56,8 +56,8 @@ class QueueAdding(Handle, Generic[JobT]):
             options: see `JobOptions`: ``delay``, ``priority``, ``attempts``, ``backoff``, ``job_id``, ``target``...
 
         Returns:
-            The job; with a ``target`` it belongs to that route. If a job with its ``job_id`` or deduplication id exists, nothing is added and the result has the id
-            of that job.
+            The job; with a ``target`` it belongs to that route. If a job with its ``job_id`` or deduplication id
+            exists, nothing is added and the result has the id of that job.
 
         Raises:
             DataError: a part of the data is not JSON; the message has its path.
@@ -100,8 +100,8 @@ class QueueAdding(Handle, Generic[JobT]):
 
         Redis:
             ``add/add_jobs`` per 250 jobs; each job is stored atomically, the whole list is not. If a job has a parent
-            or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically. Jobs with a ``target`` need
-            calls of their own for each route.
+            or a deduplication id: ``add/add_linked_jobs`` per 250 jobs, each part atomically. Jobs with a ``target``
+            need calls of their own for each route.
         """
         if self._telemetry is None:
             return await self._add_everywhere(*self._encoded(jobs))

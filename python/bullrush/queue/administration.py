@@ -122,8 +122,8 @@ class QueueAdministration(Handle):
     async def promote_due(self, limit: int = 100) -> int:
         """Move delayed jobs that are due to where they may run now, those that are due for longest first.
 
-        Workers do this before each fetch, so it is needed only where no worker runs: for example to see what would wait.
-        Any number of programs may call it at the same time. It costs one round trip per 1,000 jobs.
+        Workers do this before each fetch, so it is needed only where no worker runs: for example to see what would
+        wait. Any number of programs may call it at the same time. It costs one round trip per 1,000 jobs.
 
         Args:
             limit: the most jobs to move.
@@ -145,8 +145,8 @@ class QueueAdministration(Handle):
             delayed: True also removes delayed jobs.
 
         Redis:
-            ``manage/drain``, up to 250 jobs per call. With routes it is repeated where jobs still wait: parents become ready
-            when their last child is removed in another route.
+            ``manage/drain``, up to 250 jobs per call. With routes it is repeated where jobs still wait: parents become
+            ready when their last child is removed in another route.
         """
         await reply(self.core.drain(delayed))
         if routes := [*(await cores_by_route(self)).values()]:
@@ -166,11 +166,12 @@ class QueueAdministration(Handle):
                 added.
             limit: how many jobs to check, oldest first; 0 is all of them.
             type: completed, failed, wait (or waiting), active, paused, prioritized or delayed.
-            routes: True cleans all routes of the queue as well, also those that have retired. The limit is for each of them.
+            routes: True cleans all routes of the queue as well, also those that have retired. The limit is for each of
+                them.
 
         Returns:
-            The ids of the removed jobs: first those of this queue, then those of its routes, by the name of the route. Two queues
-            may have the same ids.
+            The ids of the removed jobs: first those of this queue, then those of its routes, by the name of the route.
+            Two queues may have the same ids.
 
         Raises:
             InvalidOptionError: there is no such state.

@@ -39,8 +39,8 @@ def queue_names(
         The name of each queue, once.
 
     Redis:
-        SCAN over the whole database, on a cluster that of each master in turn; 1,000 keys per round trip. Redis serves other
-        clients in between.
+        SCAN over the whole database, on a cluster that of each master in turn; 1,000 keys per round trip. Redis serves
+        other clients in between.
     """
     scan = QueueScan(url, prefix, timeout)
     while not scan.ended:
@@ -78,8 +78,8 @@ async def find_masters(core: CoreQueue, *, checked: bool = True) -> list[Master]
 class QueueScan:
     """A walk through the keys of a server; see `queue_names`.
 
-    ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads to. They are
-    not checked then.
+    ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads
+    to. They are not checked then.
     ``broken``: also find queues whose key has another type than a hash, and cannot be used.
     """
 

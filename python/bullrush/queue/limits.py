@@ -15,8 +15,8 @@ class QueueLimits(Handle):
     async def rate_limit(self, expire_time: Duration) -> None:
         """Let no job start for ``expire_time`` ms.
 
-        This applies to workers with a limiter, to all workers if the queue has a global rate limit, and to a worker whose
-        handler raises `RateLimitError`.
+        This applies to workers with a limiter, to all workers if the queue has a global rate limit, and to a worker
+        whose handler raises `RateLimitError`.
 
         Args:
             expire_time: how long, in ms.
@@ -69,8 +69,8 @@ class QueueLimits(Handle):
     async def provide_wake_hint(self, count: int) -> int:
         """Let ``count`` more idle workers with ``notify=True`` wake. Returns how many may wake now: at most 1,024.
 
-        A `Queue` with ``notify=True`` does this by itself. The number is in the key ``ext:hint`` and is forgotten 60 s after
-        the last of these calls. One round trip.
+        A `Queue` with ``notify=True`` does this by itself. The number is in the key ``ext:hint`` and is forgotten 60 s
+        after the last of these calls. One round trip.
 
         Args:
             count: how many more.
@@ -84,8 +84,9 @@ class QueueLimits(Handle):
     async def consume_wake_hint(self, want: int = 1) -> int:
         """Ask how many jobs an idle worker may wake for, and take them from the number that was provided.
 
-        Returns at most ``want``, and 0 if enough workers are awake. Returns 1 if no number is known: none was provided, it
-        was forgotten, or the key holds no number. Workers with ``notify=True`` do this by themselves. One round trip.
+        Returns at most ``want``, and 0 if enough workers are awake. Returns 1 if no number is known: none was provided,
+        it was forgotten, or the key holds no number. Workers with ``notify=True`` do this by themselves. One round
+        trip.
 
         Args:
             want: the most, such as the worker's free slots.

@@ -103,8 +103,8 @@ class QueueMonitoring(Handle):
             labels: further labels for every line, such as ``{"env": "prod"}``.
             oldest_job: True adds ``bullmq_oldest_due_job_age_seconds``: for how long the oldest job that is due has
                 waited, 0 if none is. It costs two round trips, also per route.
-            routes: True adds the lines of each route of the queue, with its name as ``queue``. A queue may have 256 that are in
-                use, and any number that have retired and still have finished jobs.
+            routes: True adds the lines of each route of the queue, with its name as ``queue``. A queue may have 256
+                that are in use, and any number that have retired and still have finished jobs.
 
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.

@@ -67,18 +67,19 @@ class QueueOptions(TypedDict, total=False):
         default_job_options: options for every job added here; the options of a job take precedence.
         streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps almost none.
         skip_metas_update: True does not write the queue's settings to Redis.
-        allow_legacy: True uses a queue of Bull, BullMQ's predecessor, instead of raising `LegacyQueueError`; its jobs may be
-            lost.
+        allow_legacy: True uses a queue of Bull, BullMQ's predecessor, instead of raising `LegacyQueueError`; its jobs
+            may be lost.
         fan_out: True wakes one idle worker per job when a call makes several jobs ready, all at once and not one after
             another; see the page about wake hints. For fleets that are idle most of the time.
         notify: True sends a message after each call that adds jobs which may run at once, so that workers with
-            ``notify=True`` wake, as many as there are jobs. It goes in the same round trip, and its failure is only logged.
-        durable: True: a call that adds jobs returns when they are in a replica, or in the append-only file on the disk if
-            the server has no replica; `NotDurableError` if not. ``"replica"`` and ``"aof"`` ask for one of them. See
+            ``notify=True`` wake, as many as there are jobs. It goes in the same round trip, and its failure is only
+            logged.
+        durable: True: a call that adds jobs returns when they are in a replica, or in the append-only file on the disk
+            if the server has no replica; `NotDurableError` if not. ``"replica"`` and ``"aof"`` ask for one of them. See
             the page about production.
-        payload_limit: the most bytes that the data of a job may have as JSON, for jobs without a ``size_limit`` of their
-            own, and its progress and each row of its log; 10,000,000. More is a `TooLargeError`, with nothing written. None
-            is no limit.
+        payload_limit: the most bytes that the data of a job may have as JSON, for jobs without a ``size_limit`` of
+            their own, and its progress and each row of its log; 10,000,000. More is a `TooLargeError`, with nothing
+            written. None is no limit.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
         timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
             `clean` makes several round trips.
@@ -202,9 +203,9 @@ class QueueCalls(
     def route(self, target: Target) -> Self:
         """Return the queue of the jobs with this target. Only workers whose profile matches take jobs from it.
 
-        It is a queue of its own, named ``<queue>~<slug>``: it has its own custom ids, deduplication ids, job schedulers,
-        limits and events. The first job that is added registers it with this queue, so that workers find it;
-        ``wait_until_ready()`` of the route registers it without a job.
+        It is a queue of its own, named ``<queue>~<slug>``: it has its own custom ids, deduplication ids, job
+        schedulers, limits and events. The first job that is added registers it with this queue, so that workers find
+        it; ``wait_until_ready()`` of the route registers it without a job.
 
         Args:
             target: what the jobs need; see `Target`. Without any criterion the result is this queue.

@@ -23,8 +23,8 @@ class Target(TypedDict, total=False):
     Attributes:
         server: the worker on this server, and no other. Nothing else counts then.
         stack: the worker has one of these, at most 8.
-        capabilities: the worker has all of these, at most 16. ``gpu:*`` is any capability that begins with ``gpu:``, ``*``
-            is any capability.
+        capabilities: the worker has all of these, at most 16. ``gpu:*`` is any capability that begins with ``gpu:``,
+            ``*`` is any capability.
         region: the worker is in one of these, at most 8.
         mode: ``all``, the default: the stack, the region and each capability. ``any``: at least one of these. ``each``:
             the stack, the region and at least one of the capabilities.

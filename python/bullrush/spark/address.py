@@ -117,8 +117,8 @@ class Address:
 
         Args:
             timeout: ms that a round trip may take, connecting included; None is that of `Queue`.
-            adds: jobs are added, so the queue gets its settings as from any producer. Who only reads or works leaves the
-                settings as they are, such as the length of the event stream.
+            adds: jobs are added, so the queue gets its settings as from any producer. Who only reads or works leaves
+                the settings as they are, such as the length of the event stream.
             durable: whether calls that add jobs wait until these are durable, as for `Queue`.
         """
         options: QueueOptions = {

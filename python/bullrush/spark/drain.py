@@ -14,14 +14,14 @@ from bullrush.errors import DrainError, InvalidOptionError, QueuePausedError
 from bullrush.routing import Profile
 from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop, worker_options
-from bullrush.spark.draining.questions import ask, look
+from bullrush.spark.draining.driver_queries import ask, look
 from bullrush.spark.draining.rounds import Rounds, seeds
 from bullrush.spark.draining.run_rows import QUEUE, WORKER, Piece, RunRows, divided
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.partition import PartitionWorker
 from bullrush.spark.reading.columns import arrow_schema, parse_schema
-from bullrush.spark.reason import reason_of
 from bullrush.spark.results import JOB_COLUMNS, PROFILE
+from bullrush.spark.root_cause import root_cause
 from bullrush.spark.routing.unmatched import check_matched
 from bullrush.spark.rows.frame import check_session
 from bullrush.spark.servers import divided_workers, of_each_server
@@ -111,19 +111,20 @@ def drain(
             ones, since each returns the jobs of both.
 
     Returns:
-        One row per finished job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then the columns
-        of ``returns``. ``ms`` is the time from the start of the last attempt to its stored result; with ``tasks`` it is
-        the time in the handler. With ``profile`` the column ``queue``, after ``ms``, is the queue of the job: the base
-        or a route. Ids are per queue.
+        One row per finished job with ``jobId, name, state, result (JSON), error, attempts, ms``, then ``data``, then
+        the columns of ``returns``. ``ms`` is the time from the start of the last attempt to its stored result; with
+        ``tasks`` it is the time in the handler. With ``profile`` the column ``queue``, after ``ms``, is the queue of
+        the job: the base or a route. Ids are per queue.
 
     Raises:
         InvalidOptionError: an option is wrong, none of ``until``, ``max_jobs`` and ``max_seconds`` is given, there is
-            no handler, it cannot be sent to the executors, or ``remove_on_complete`` or ``remove_on_fail`` would remove the results
-            before they are read.
+            no handler, it cannot be sent to the executors, or ``remove_on_complete`` or ``remove_on_fail`` would remove
+            the results before they are read.
         QueueNameError: the queue's name cannot be used.
         QueuePausedError: the queue is paused.
         ConnectionLostError, RedisServerError: the driver cannot use Redis.
-        DrainError: the tasks failed; or ``max_seconds`` was over while jobs waited in routes that no worker matches. With ``results="redis"`` it has the name of the run, whose results are in Redis.
+        DrainError: the tasks failed; or ``max_seconds`` was over while jobs waited in routes that no worker matches.
+            With ``results="redis"`` it has the name of the run, whose results are in Redis.
 
     Redis:
         The results: per 5,000 jobs one LRANGE, and per job one HMGET in pipelines.
@@ -196,7 +197,7 @@ def _computed(spark: SparkSession, work: PartitionWorker, workers: int | None) -
     try:
         rows = seeds(spark, workers).mapInArrow(work, work.schema).localCheckpoint(eager=True)
     except Exception as error:  # of Spark, about its tasks
-        raise DrainError(f"the tasks on queue {address.name!r} failed: {reason_of(error)}") from error
+        raise DrainError(f"the tasks on queue {address.name!r} failed: {root_cause(error)}") from error
     if not work.has_routes:
         return rows
     limit = stop["max_seconds"]

@@ -13,7 +13,7 @@ from bullrush.errors import EnqueueError
 from bullrush.job.options import JobOptions, ParentOptions
 from bullrush.routing import Target
 from bullrush.spark.address import Address, check_redis
-from bullrush.spark.reason import reason_of
+from bullrush.spark.root_cause import root_cause
 from bullrush.spark.rows.division import divide_by_content
 from bullrush.spark.rows.plan import plan_rows
 from bullrush.spark.rows.scope import Scope, scope_of
@@ -104,8 +104,8 @@ def enqueue(
             Without it ids are made from the batch id and the content of the row, with its name.
         batch_id: names what is added, such as ``str(date.today())``: 1 to 200 characters, without colons and control
             characters. Calls with the same batch id and rows add each row once, with any number of partitions. A row
-            with changed content is a new row, unless there is ``job_id``. In ``foreachBatch`` it is made from the streaming query and the micro-batch;
-            elsewhere it is new for each call.
+            with changed content is a new row, unless there is ``job_id``. In ``foreachBatch`` it is made from the
+            streaming query and the micro-batch; elsewhere it is new for each call.
         opts: the options of all jobs, as for ``Queue.add``.
         opts_column: more options for each row: a column of structs or JSON texts, with the names of `JobOptions`. They
             take precedence over ``opts``; null is none.
@@ -113,14 +113,14 @@ def enqueue(
         delay: a column with the delay of each row, in ms or as an interval; or one for all.
         parent: a column with the parent of each row: a struct of ``id`` and ``queue`` (with the prefix), or the id of a
             job of the same queue; or one for all, as a dict.
-        target: what the worker of a job must have: a column of structs with the fields of `Target`, null is none; or one
-            target for all, as a dict. The rows are added to the routes of their targets. Their ids stay those of the
-            row; ids and counts are those of the route. With a target, ``parent`` needs ``id`` and ``queue``.
+        target: what the worker of a job must have: a column of structs with the fields of `Target`, null is none; or
+            one target for all, as a dict. The rows are added to the routes of their targets. Their ids stay those of
+            the row; ids and counts are those of the route. With a target, ``parent`` needs ``id`` and ``queue``.
         longs_as_strings: write ``bigint`` values as strings, since Node rounds numbers beyond 2^53.
         on_invalid: ``skip`` leaves out rows that cannot be jobs, such as those without an id, and counts them.
         on_oom: ``wait`` waits while the memory of Redis is full; ``raise`` ends the call.
-        durable: True: each batch of rows waits until its jobs are in a replica or on the disk, as `Queue` does; a task that
-            fails since they are not is repeated by Spark.
+        durable: True: each batch of rows waits until its jobs are in a replica or on the disk, as `Queue` does; a task
+            that fails since they are not is repeated by Spark.
         max_waiting: the tasks wait while more jobs than this wait in the queue. They look before each of their batches
             (``spark.sql.execution.arrow.maxRecordsPerBatch`` rows), so that a few batches per task may come on top.
 
@@ -205,7 +205,7 @@ def _counts(df: DataFrame, addresses: Sequence[Address], scope: Scope) -> dict[t
 
 def failure_of(error: Exception, scope: Scope) -> EnqueueError:
     """Return the error of a call whose tasks failed: the reason, and how to go on."""
-    reason = reason_of(error)
+    reason = root_cause(error)
     code = reason.text.split(" ", 1)[0] if reason.kind == "RedisServerError" else None
     hint = " (on_oom='wait' waits until there is room)" if code == "OOM" else ""
     first = "mend that first, then " if reason.kind in _OF_ROWS else ""

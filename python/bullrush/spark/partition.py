@@ -12,8 +12,8 @@ from bullrush.spark.address import Address
 from bullrush.spark.draining.arguments import check_worker, read_stop, worker_options
 from bullrush.spark.draining.deadline import ends_in_time
 from bullrush.spark.draining.outbox import Outbox
-from bullrush.spark.draining.small_memory import few_reservations
 from bullrush.spark.draining.stopwatch import Stopwatch
+from bullrush.spark.draining.thread_stacks import limit_thread_stacks
 from bullrush.spark.results import ROUTED_SCHEMA, SCHEMA, JobResult, profile_row, to_batch
 from bullrush.spark.routing.profiles import in_task
 from bullrush.worker.worker import Worker
@@ -143,7 +143,7 @@ class PartitionWorker:
         worker.on("completed", completed)
         worker.on("failed", failed)
         running = threading.Thread(target=outbox.feed, args=(lambda: worker.run(**self.stop),), name="bullrush-run")
-        with few_reservations(), ends_in_time(worker, self.stop, given):
+        with limit_thread_stacks(), ends_in_time(worker, self.stop, given):
             running.start()
             try:
                 yield from outbox

@@ -74,8 +74,8 @@ def divided_workers(spark: SparkSession, workers: int | None, servers: int) -> l
 def with_place(rows: DataFrame, plan: RowPlan, job_id: str | None, servers: int) -> DataFrame:
     """Return the rows with the place of their server as the last column.
 
-    A row with a parent goes to the parent's server: that of a job with the parent's id. Any other row goes by its id, or
-    without an id column by its content.
+    A row with a parent goes to the parent's server: that of a job with the parent's id. Any other row goes by its id,
+    or without an id column by its content.
     """
     from pyspark.sql import functions as f
 

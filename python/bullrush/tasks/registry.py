@@ -83,13 +83,16 @@ class Tasks:
             default_job_options: options of the jobs of every task; those of a task take precedence.
             middleware: runs round every enqueue and every run.
             lifespan: returns a context manager, which is open while a worker runs these tasks.
-            worker_options: options of the workers that run these tasks, such as ``backoff_strategy`` and ``limiter``; see
-                `WorkerOptions`. Those that a worker is given take precedence.
-            fan_out: True: `bullrush.tasks.enqueue_many` wakes one idle worker per job, all at once; see `QueueOptions`. Workers
-                have an option of their own: ``worker_options={"fan_out": True}``.
-            notify: True: a call that enqueues sends a message, which wakes workers with ``notify=True``; see `QueueOptions`.
-            durable: True: a call that enqueues returns when its jobs are in a replica or on the disk; see `QueueOptions`.
-            payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see `QueueOptions`.
+            worker_options: options of the workers that run these tasks, such as ``backoff_strategy`` and ``limiter``;
+                see `WorkerOptions`. Those that a worker is given take precedence.
+            fan_out: True: `bullrush.tasks.enqueue_many` wakes one idle worker per job, all at once; see `QueueOptions`.
+                Workers have an option of their own: ``worker_options={"fan_out": True}``.
+            notify: True: a call that enqueues sends a message, which wakes workers with ``notify=True``; see
+                `QueueOptions`.
+            durable: True: a call that enqueues returns when its jobs are in a replica or on the disk; see
+                `QueueOptions`.
+            payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see
+                `QueueOptions`.
             telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
             codec: makes JSON of arguments and results.
             eager: True runs a task at once when it is enqueued, without Redis; for tests. It can be set later, too.

@@ -13,8 +13,8 @@ from bullrush.values.checks import Duration
 class Clock:
     """Moves the time that bullrush sees in this process, so that delays, backoffs and job schedulers need no waiting.
 
-    What Redis itself times does not follow: locks, rate limits, the ``ttl`` of deduplication. Nor do ``time.time()``, the
-    timeouts of handlers and other processes.
+    What Redis itself times does not follow: locks, rate limits, the ``ttl`` of deduplication. Nor do ``time.time()``,
+    the timeouts of handlers and other processes.
 
     As a context manager it sets the real time at the end; of nested ones, the outermost does.
     """

@@ -26,9 +26,9 @@ def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None
 def assert_enqueued(queue: Any, name: str | None = None, /, *, times: int | None = None, **data: JSON) -> Job | None:
     """Assert that a job waits in a queue, and return the oldest one that fits.
 
-    Counted are the jobs in the states ``waiting``, ``paused``, ``prioritized``, ``delayed`` (also those of job schedulers, and
-    retries after a backoff) and ``waiting-children``, in the queue and in its routes. Those that are active, completed or
-    failed are not.
+    Counted are the jobs in the states ``waiting``, ``paused``, ``prioritized``, ``delayed`` (also those of job
+    schedulers, and retries after a backoff) and ``waiting-children``, in the queue and in its routes. Those that are
+    active, completed or failed are not.
 
     Args:
         queue: a `Queue`, the name of one, or tasks.

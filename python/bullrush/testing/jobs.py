@@ -152,11 +152,11 @@ def make_job(
 ) -> MadeJob | MadeAsyncJob:
     """Return a job as a handler gets it, without Redis.
 
-    Its attributes are as given. `Job.update_progress`, `Job.update_data` and `Job.log` change the object only; rows of the
-    log are in ``job.logged``. Calls that need Redis raise a RuntimeError.
+    Its attributes are as given. `Job.update_progress`, `Job.update_data` and `Job.log` change the object only; rows of
+    the log are in ``job.logged``. Calls that need Redis raise a RuntimeError.
 
-    In a ``with`` block it is what `bullrush.current_job` returns: ``with make_job(): album("Summer")`` calls a task that asks
-    for its job.
+    In a ``with`` block it is what `bullrush.current_job` returns: ``with make_job(): album("Summer")`` calls a task
+    that asks for its job.
 
     Args:
         data: its data; ``{}`` by default.

@@ -25,8 +25,8 @@ _LONGEST_BATCH_ID: Final = 200
 _SIMILAR: Final = 0.7
 
 _URL: Final = "redis://127.0.0.1:6379/0"
-#: Names that options have in BullMQ for Node and in other libraries -> the options that may be meant here. The first one
-#: that exists is suggested.
+#: Names that options have in BullMQ for Node and in other libraries -> the options that may be meant here. The first
+#: one that exists is suggested.
 _OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "broker": ("url",),
     "client": ("url",),

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from bullrush._core import Pending
     from bullrush.base.handle import CoreSettings
+    from bullrush.job.owner import BackoffStrategy, JobWorker
     from bullrush.job.record import Record
-    from bullrush.job.source import BackoffStrategy, JobWorker
     from bullrush.routing import Profile
 
 #: Every event, and the arguments of its listeners.
@@ -186,7 +186,7 @@ class WorkerBase(Handle, Generic[JobT]):
         handler = TracedHandler(self._telemetry, self._job_worker, self._settings.name)
         return handler.wrap(function, is_batch=self._settings.batch_handler is not None)
 
-    # What its jobs and what runs their handlers need: see `bullrush.job.source.JobWorker`.
+    # What its jobs and what runs their handlers need: see `bullrush.job.owner.JobWorker`.
 
     @property
     def _job_worker(self) -> JobWorker:

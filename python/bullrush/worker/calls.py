@@ -116,8 +116,8 @@ class RunCalls(WorkerBase[JobT]):
         or calls `Job.check_cancelled`. The job then fails with the reason and is not retried, unless the handler raises
         another error or returns a result.
 
-        Ids are per queue: in a worker of several queues this is the first such job that runs. `Queue.cancel_job` says which
-        queue it means.
+        Ids are per queue: in a worker of several queues this is the first such job that runs. `Queue.cancel_job` says
+        which queue it means.
 
         Args:
             job_id: the job's id.

@@ -27,7 +27,7 @@ from bullrush.worker.base import WorkerBase
 from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
 
 if TYPE_CHECKING:
-    from bullrush.job.source import Source
+    from bullrush.job.owner import JobOwner
 
 NO_FUNCTION: Final = (
     "No process function is defined. Pass the handler as the second argument: Worker(queue_name, handler)"
@@ -82,8 +82,8 @@ class ManualCalls(WorkerBase[JobT]):
     async def rate_limit(self, expire_time: Duration) -> None:
         """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for this many ms.
 
-        A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later. In a worker of several
-        queues it limits the queue of its job, unless ``share_rate_limit`` is set.
+        A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later. In a worker of
+        several queues it limits the queue of its job, unless ``share_rate_limit`` is set.
 
         Args:
             expire_time: how long, in ms.
@@ -94,7 +94,7 @@ class ManualCalls(WorkerBase[JobT]):
         if (run := self._current) is not None:
             run.core.limit(time, queue.name)
 
-    def _queue_to_limit(self) -> Source:
+    def _queue_to_limit(self) -> JobOwner:
         """Return the queue of the running job; the worker's own if there is none, or if all queues share its limit."""
         running = RUNNING.get()
         if running is None or self._sources is None or self._settings.share_rate_limit:

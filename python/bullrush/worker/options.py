@@ -12,7 +12,7 @@ from bullrush._core import WORKER_OPTIONS, CoreProfile
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
-from bullrush.job.source import BackoffStrategy
+from bullrush.job.owner import BackoffStrategy
 from bullrush.retries import Classifier
 from bullrush.rights import read_roles
 from bullrush.routing import Profile, check_profile
@@ -104,26 +104,27 @@ class WorkerOptions(TypedDict, total=False):
         max_stalled_count: how often a job may stall before it fails; 1.
         max_started_attempts: how often a job may be started; 0 or None: no limit other than ``attempts``.
         limiter: a rate limit; see `LimiterOptions`.
-        share_rate_limit: True: the routes of the queue, see ``profile``, count for the rate limit of the queue itself, so
-            that the limit is one for all of them. Otherwise each route has a rate limit of its own.
+        share_rate_limit: True: the routes of the queue, see ``profile``, count for the rate limit of the queue itself,
+            so that the limit is one for all of them. Otherwise each route has a rate limit of its own.
         timeout: how long a handler may take; None is no limit. Then the job fails with "timed out after N ms" and is
             retried as its options say. A coroutine is cancelled and a process is killed. A plain function sees
             ``job.cancelled``; its thread takes no other job until it has returned.
         isolation: ``thread``, or ``process``: handlers run in processes, one per slot, so that a crash fails only its
             own job. The handler must be importable by name.
         unknown: with handlers by name: what happens to a job whose name has none. ``fail``: it fails for good.
-            ``delay``: it goes to ``delayed`` for 5 s, again and again, and no attempt is counted; but each time counts as
-            a start, so that with ``max_started_attempts`` it fails in the end.
+            ``delay``: it goes to ``delayed`` for 5 s, again and again, and no attempt is counted; but each time counts
+            as a start, so that with ``max_started_attempts`` it fails in the end.
         drain_delay: how long one wait for new jobs lasts; 5,000, at least 100. (In BullMQ this is in seconds.)
         remove_on_complete: which completed jobs are kept, for jobs without this option of their own.
         remove_on_fail: the same for failed jobs.
         metrics: count finished jobs for `Queue.get_metrics`; see `MetricsOptions`.
         max_error_size: the most bytes of a failure's reason, and of its stack trace; the middle of longer texts is cut
             out. 65,536, at least 100.
-        payload_limit: the most bytes of the data and of the result of a job, as JSON: a job with more data fails without being
-            run, and a job with a longer result fails; both with a `TooLargeError`, and not again. Without this option
-            10,000,000 is the limit for results, and a job with more data runs, with one warning in the log. The same limit is for
-            progress and rows of the log that a handler writes, and for `Job.move_to_completed`. None is no limit.
+        payload_limit: the most bytes of the data and of the result of a job, as JSON: a job with more data fails
+            without being run, and a job with a longer result fails; both with a `TooLargeError`, and not again. Without
+            this option 10,000,000 is the limit for results, and a job with more data runs, with one warning in the log.
+            The same limit is for progress and rows of the log that a handler writes, and for `Job.move_to_completed`.
+            None is no limit.
         max_backoff: the longest delay before a retry; 3,600,000. None is no limit, as in BullMQ.
         name: the worker's name, shown as ``processed_by`` of its jobs and in the list of workers. Without it, Redis
             shows none and logs show a name such as ``host-4711-a1b2c3``.
@@ -134,8 +135,8 @@ class WorkerOptions(TypedDict, total=False):
         skip_stalled_check: True leaves the check for stalled jobs to other workers.
         skip_lock_renewal: True never renews locks.
         backoff_strategy: returns the delay before a retry, for jobs with a custom backoff type; see `BackoffStrategy`.
-        classify: gets an exception of a handler and returns `bullrush.retries.RETRY`, ``FAIL``, ``Retry(delay=...)``, or
-            None for the normal decision; such as `bullrush.classifiers.network`. It is not asked about an
+        classify: gets an exception of a handler and returns `bullrush.retries.RETRY`, ``FAIL``, ``Retry(delay=...)``,
+            or None for the normal decision; such as `bullrush.classifiers.network`. It is not asked about an
             `UnrecoverableError` or a `TransientError`, and attempts are left to the job's options.
         settings: ``{"backoff_strategy": ...}``, as in BullMQ.
         run_retry_delay: the pause after Redis returned an error to a fetch; 1,000.
@@ -144,15 +145,16 @@ class WorkerOptions(TypedDict, total=False):
             `Queue` with ``notify=True``. Messages are hints; nothing depends on them.
         profile: what this worker has; see `Profile`. It takes the jobs of the queue, and those with a ``target`` that
             this matches, from all routes; it finds new routes within about 2 s.
-        routes_only: True takes only jobs with a ``target``, and leaves all others to other workers. It needs a ``profile``.
-        claim: ``scan``, with a ``profile``: this worker takes a job of the queue itself only if it has no target, or one
-            that the profile matches. This is for producers that cannot use routes and put a ``target`` into the options
-            of a job: all workers of the queue must scan. ``next``, the default, takes whatever is next.
-        scan_depth: how many of the next jobs a scan looks at, and of the next prioritized ones; 100. Jobs behind them wait.
-            It is for ``claim="scan"``.
+        routes_only: True takes only jobs with a ``target``, and leaves all others to other workers. It needs a
+            ``profile``.
+        claim: ``scan``, with a ``profile``: this worker takes a job of the queue itself only if it has no target, or
+            one that the profile matches. This is for producers that cannot use routes and put a ``target`` into the
+            options of a job: all workers of the queue must scan. ``next``, the default, takes whatever is next.
+        scan_depth: how many of the next jobs a scan looks at, and of the next prioritized ones; 100. Jobs behind them
+            wait. It is for ``claim="scan"``.
         allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
-        fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are due,
-            stalled jobs, parents whose children are done; see `QueueOptions`.
+        fan_out: True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are
+            due, stalled jobs, parents whose children are done; see `QueueOptions`.
         strict: with a profile: True serves a route only while no better one has jobs: first those for this very
             server, then specific ones, then the queue itself. By default they share the turns 4 to 2 to 1.
         telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.

@@ -18,11 +18,11 @@ from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
-    from bullrush.job.source import JobWorker, Source
+    from bullrush.job.owner import JobOwner, JobWorker
 
 _log: Final = logging.getLogger("bullrush")
-#: So many starts of a job that counted as no attempt are no reason to wait before the next one, and then so many ms are: a
-#: handler that cancels its own task would run again and again.
+#: So many starts of a job that counted as no attempt are no reason to wait before the next one, and then so many ms
+#: are: a handler that cancels its own task would run again and again.
 _RETURNS_AT_ONCE: Final = 3
 _LATER_MS: Final = 1_000
 _CANCELLED_AGAIN: Final = "Job %s: its task was cancelled again, and not by its worker or queue. No attempt is counted; it runs again in %.0f s"
@@ -40,7 +40,7 @@ class Processor(Generic[JobT]):
         self,
         core: CoreWorker,
         function: Callable[..., Any],
-        job_type: Callable[[JobRecord, Source], JobT],
+        job_type: Callable[[JobRecord, JobOwner], JobT],
         worker: JobWorker,
     ) -> None:
         self._core = core

@@ -22,7 +22,8 @@ class Reporter:
 
     def __init__(self, worker: WorkerBase[Any]) -> None:
         self._worker = worker
-        #: Why the run cannot reach Redis, as logged: the codes of Redis' errors, or "" for no answer; empty while it can.
+        #: Why the run cannot reach Redis, as logged: the codes of Redis' errors, or "" for no answer; empty while it
+        #: can.
         self._outage: frozenset[str] = frozenset()
 
     def report(self, event: WorkerEvent | None) -> None:

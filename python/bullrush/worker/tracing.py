@@ -15,7 +15,7 @@ from bullrush.values.encoding import JSON
 from bullrush.worker.handlers.signature import is_async
 
 if TYPE_CHECKING:
-    from bullrush.job.source import JobWorker
+    from bullrush.job.owner import JobWorker
 
 
 class TracedHandler:

@@ -41,8 +41,8 @@ class Worker(BlockingContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]
     """Runs a handler for each job of a queue. Its calls block; `bullrush.aio.Worker` has the same calls to be awaited.
 
     Events and the arguments of their listeners (see `on`): ``ready()``, ``active(job)``, ``progress(job, progress)``,
-    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``retrying(job, error, next_run_at)`` after
-    it if the job runs again (ms since 1970), ``stalled(job_id)``, ``drained()``,
+    ``completed(job, result)``, ``failed(job, error)`` after every failed attempt, ``retrying(job, error, next_run_at)``
+    after it if the job runs again (ms since 1970), ``stalled(job_id)``, ``drained()``,
     ``paused()``, ``resumed()``, ``scheduler_repaired(scheduler_id)``, ``route_unmatched(route, waiting)``,
     ``lock_renewal_failed(job_ids)``, ``error(error)``, ``closing()``, ``closed()``.
 

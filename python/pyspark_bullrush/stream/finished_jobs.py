@@ -1,7 +1,7 @@
 """Finished jobs in the order of time: how many there are up to a moment, and where to cut.
 
-A job is in the sorted set of its state with the time in ms at which its worker says that it finished. All calls here cost
-Redis a few steps each, however many jobs there are; none reads a job.
+A job is in the sorted set of its state with the time in ms at which its worker says that it finished. All calls here
+cost Redis a few steps each, however many jobs there are; none reads a job.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The offsets of a stream of finished jobs: up to which moment it has read.
 
 An offset is kept in the query's checkpoint: ``{"completed": ms, "failed": ms, "queue": ..., "counts": {...}, "recent":
-{...}, "rows": {...}}``. ``counts`` is how many jobs of each state had finished up to then. If there are more of them later,
-some were finished by a clock that is slower than `lagMs` allows, and this stream has passed them by. ``recent`` is how many
-finished in the last second before it, in the 10 s before that, and so on: jobs that are removed because they are old hide
-no late ones there. ``rows`` is how many jobs there are from the offset before to this one: fewer of them later are jobs
-that were removed before they were read. ``queue`` tells the checkpoint of another queue.
+{...}, "rows": {...}}``. ``counts`` is how many jobs of each state had finished up to then. If there are more of them
+later, some were finished by a clock that is slower than `lagMs` allows, and this stream has passed them by. ``recent``
+is how many finished in the last second before it, in the 10 s before that, and so on: jobs that are removed because
+they are old hide no late ones there. ``rows`` is how many jobs there are from the offset before to this one: fewer of
+them later are jobs that were removed before they were read. ``queue`` tells the checkpoint of another queue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Streams of what can be read from a queue, with the calls that each version of PySpark makes.
 
-A source (`Source`) decides about offsets and reads rows. From PySpark 4.2 on, Spark says where a micro-batch begins and how
-large it may be; before, the reader must remember where the last one ended.
+A source (`Source`) decides about offsets and reads rows. From PySpark 4.2 on, Spark says where a micro-batch begins and
+how large it may be; before, the reader must remember where the last one ended.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from pyspark_bullrush.messages import told, told_rows
+from pyspark_bullrush.messages import rows_with_readable_errors, with_readable_errors
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,19 +54,19 @@ class _Reader(DataSourceStreamReader):
         self._limit = limit
         self._target: Offset | None = None
 
-    @told
+    @with_readable_errors
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """Return where a new query begins."""
         return self._source.initial()
 
-    @told
+    @with_readable_errors
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return what the tasks of a micro-batch read."""
         return [] if start == end else self._source.partitions(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """Read in a task."""
-        return told_rows(self._source.read(partition))
+        return rows_with_readable_errors(self._source.read(partition))
 
 
 if HAS_LIMITS:
@@ -84,12 +84,12 @@ if HAS_LIMITS:
             """Return the option ``maxRowsPerTrigger``."""
             return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
-        @told
+        @with_readable_errors
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
             """Fix the end of a query that reads what is there now."""
             self._target = self._source.target()
 
-        @told
+        @with_readable_errors
         def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
             """Return the end of the next micro-batch."""
             most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
@@ -112,7 +112,7 @@ else:
             self._position = end
             return super().partitions(start, end)
 
-        @told
+        @with_readable_errors
         def latestOffset(self) -> Offset:  # type: ignore[override] # noqa: N802 - Spark's name
             """Return the end of the next micro-batch."""
             return self._source.latest(self._position, self._limit, None)

@@ -1,4 +1,5 @@
-//! A column that grows by one scalar at a time and can be cut back, since a value may turn out to be broken in its middle.
+//! A column that grows by one scalar at a time and can be cut back, since a value may turn out to be broken in its
+//! middle.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! JSON into columns, in one pass, as Node reads it.
 //!
-//! A value that does not fit becomes null and the rest of its row stays, as with Spark's `from_json`. What is no JSON at all becomes
-//! null as a whole. Both are reported, so that the raw text can be kept.
+//! A value that does not fit becomes null and the rest of its row stays, as with Spark's `from_json`. What is no JSON
+//! at all becomes null as a whole. Both are reported, so that the raw text can be kept.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,7 +1,8 @@
 //! One scalar of JSON, and how it is read as a value of a column's type.
 //!
-//! JSON has fewer types than Arrow, and other languages write numbers in other ways. So a value is taken if nothing of it gets lost:
-//! `3.0` is an integer and `3.5` is not, `"12"` is a number, and a text column takes any value as its JSON.
+//! JSON has fewer types than Arrow, and other languages write numbers in other ways. So a value is taken if nothing of
+//! it gets lost: `3.0` is an integer and `3.5` is not, `"12"` is a number, and a text column takes any value as its
+//! JSON.
 
 use arrow_array::types::Date32Type;
 use arrow_cast::parse::{string_to_datetime, Parser};
@@ -89,8 +90,8 @@ impl<'a> Scalar<'a> {
         is_midnight.then(|| i32::try_from(at.timestamp().div_euclid(86_400)).ok()).flatten()
     }
 
-    /// An instant since 1970 in this unit: an ISO 8601 text (in UTC if it has no offset), or a number of ms. `None` when it
-    /// lies between two units.
+    /// An instant since 1970 in this unit: an ISO 8601 text (in UTC if it has no offset), or a number of ms. `None`
+    /// when it lies between two units.
     pub fn instant(self, unit: TimeUnit) -> Option<i64> {
         let nanos = match self {
             Scalar::Number(text) => decimal(text, MOST_DIGITS, 6)?,

@@ -16,14 +16,15 @@ use super::CoreQueue;
 use crate::error::Result;
 use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
 use crate::protocol::NewJob;
-use crate::queue::Patience;
+use crate::queue::OomWait;
 use crate::scripts::add::{
     add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent,
 };
 
 #[pymethods]
 impl CoreQueue {
-    /// Add jobs; their records have ids when this is done. A job alone goes with others that are added while a call is in flight.
+    /// Add jobs; their records have ids when this is done. A job alone goes with others that are added while a call is
+    /// in flight.
     fn add_jobs(&self, jobs: &PyNewJobs) -> Pending {
         let sent = jobs.seal();
         if !sent.links.is_empty() {
@@ -45,8 +46,8 @@ impl CoreQueue {
         pending
     }
 
-    /// Add the jobs of flows, all of them or none; return the positions of those that were not stored, and among them those that their
-    /// parent does not wait for.
+    /// Add the jobs of flows, all of them or none; return the positions of those that were not stored, and among them
+    /// those that their parent does not wait for.
     fn add_flows(&self, jobs: &PyNewJobs) -> Pending {
         let sent = jobs.seal();
         let calls = self.calls_of(&sent, true);
@@ -61,15 +62,15 @@ impl CoreQueue {
         let (py, plan) = (source.py(), plan.get());
         let rows = arrow::rows(source, &plan.plan, plan.auto_ids.as_ref().map(Py::get))?;
         let sent = plan.jobs(py, &rows, now)?;
-        let patience = plan.patience.clone();
+        let oom_wait = plan.oom_wait.clone();
         if sent.links.is_empty() {
             return Ok(self.start(|queue| async move {
-                let added = queue.add_jobs_patiently(&sent.batch, patience).await?;
+                let added = queue.add_jobs_patiently(&sent.batch, oom_wait).await?;
                 Ok(Output::AddedJobs(added.ids, added.duplicates))
             }));
         }
         let calls = py.detach(|| self.calls_of(&sent, false));
-        Ok(self.add_linked(calls, patience, |added| Output::AddedJobs(added.ids, added.left_out)))
+        Ok(self.add_linked(calls, oom_wait, |added| Output::AddedJobs(added.ids, added.left_out)))
     }
 }
 
@@ -94,10 +95,10 @@ impl CoreQueue {
     fn add_linked(
         &self,
         calls: Vec<LinkedCall>,
-        patience: Option<Arc<Patience>>,
+        oom_wait: Option<Arc<OomWait>>,
         output: impl FnOnce(AddedLinkedJobs) -> Output + Send + 'static,
     ) -> Pending {
-        self.start(move |queue| async move { queue.add_linked_jobs(calls, patience).await.map(output) })
+        self.start(move |queue| async move { queue.add_linked_jobs(calls, oom_wait).await.map(output) })
     }
 }
 

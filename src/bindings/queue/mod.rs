@@ -56,7 +56,8 @@ pub struct CoreQueue {
     pub(super) payload_limit: Option<usize>,
     /// The options with which jobs are taken and finished by hand.
     worker: WorkerOptions,
-    /// Locked only while attached to the interpreter, as the next one. A fork happens while attached, too, so no child inherits it locked.
+    /// Locked only while attached to the interpreter, as the next one. A fork happens while attached, too, so no child
+    /// inherits it locked.
     handle: Mutex<Option<OwnedByProcess<Arc<QueueHandle>>>>,
     manual: Mutex<Option<OwnedByProcess<Arc<Manual>>>>,
 }

@@ -78,8 +78,9 @@ impl PyNewJobs {
         self.building(name.py(), |encoder, sent| encoder.push(sent, name, Some(data), &compiled))
     }
 
-    /// `compile` turns options into `CompiledOptions` and an id. `odd` gets each job that is not a plain dict of name, data and opts, or
-    /// that has a target: it returns the parts of the job, or `None` for a job that it has put elsewhere.
+    /// `compile` turns options into `CompiledOptions` and an id. `odd` gets each job that is not a plain dict of name,
+    /// data and opts, or that has a target: it returns the parts of the job, or `None` for a job that it has put
+    /// elsewhere.
     fn extend(&self, jobs: &Bound<'_, PyAny>, compile: &Bound<'_, PyAny>, odd: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut left_out = Vec::new();
         self.building(jobs.py(), |encoder, sent| {

@@ -1,4 +1,5 @@
-//! Reads without a script. What each of them asks stands in `src/reads`, and how its result looks in Python in `_core/queue.pyi`.
+//! Reads without a script. What each of them asks stands in `src/reads`, and how its result looks in Python in
+//! `_core/queue.pyi`.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::arrow::{JobName, OwnOptions, Parent, RowPlan, Rows};
 use crate::error::Error;
 use crate::lock::Mutex;
 use crate::protocol::{due, JobBatch, NewJob};
-use crate::queue::Patience;
+use crate::queue::OomWait;
 
 /// Options that were compiled for earlier rows; it starts again empty when it has so many.
 const MOST_KNOWN: usize = 10_000;
@@ -29,7 +29,7 @@ type Known = HashMap<(Option<String>, Option<i64>, Option<Parent>, bool), Arc<Co
 pub struct PyRowPlan {
     pub plan: RowPlan,
     pub auto_ids: Option<Py<PyAutoIds>>,
-    pub patience: Option<Arc<Patience>>,
+    pub oom_wait: Option<Arc<OomWait>>,
     batch_id: Option<String>,
     /// Turns the options of a row into `CompiledOptions`.
     compile: Py<PyAny>,
@@ -81,7 +81,7 @@ impl PyRowPlan {
         Ok(Self {
             plan,
             auto_ids,
-            patience: given.wait_for_memory.then(Arc::default),
+            oom_wait: given.wait_for_memory.then(Arc::default),
             batch_id: given.batch_id,
             common: Arc::new(self::compile(compile, &OwnOptions::default())?),
             compile: compile.clone().unbind(),
@@ -98,8 +98,8 @@ impl PyRowPlan {
 
     /// Whether a call has waited for memory of the server since the last look.
     fn has_waited(&self) -> bool {
-        let waited = self.patience.as_ref().is_some_and(|patience| patience.has_waited());
-        self.patience.iter().for_each(|patience| patience.forget());
+        let waited = self.oom_wait.as_ref().is_some_and(|oom_wait| oom_wait.has_waited());
+        self.oom_wait.iter().for_each(|oom_wait| oom_wait.forget());
         waited
     }
 }

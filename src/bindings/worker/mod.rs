@@ -20,7 +20,7 @@ use super::endpoint::{client_name, endpoint, keys};
 use super::errors::{forked, to_py_err};
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
-use crate::round::Duty;
+use crate::heartbeat::WorkerLoop;
 use crate::timers::held_locks::Loss;
 use crate::worker::options::{RunLimits, Until, WorkerOptions};
 use crate::worker::state::{Histogram, WorkerState, LIMITS_MS};
@@ -124,11 +124,11 @@ impl CoreWorker {
         let ms = |age: Option<Duration>| age.map_or(-1, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         dict.set_item("answer_age", ms(stats.answered.age()))?;
         dict.set_item("claim_age", ms(stats.claimed.age()))?;
-        for duty in Duty::ALL {
-            let round = self.shared()?.rounds.of(duty);
-            dict.set_item(format!("revived_by_{}", duty.name()), round.revived())?;
-            dict.set_item(format!("{}_age", duty.name()), ms(round.age()))?;
-            dict.set_item(format!("deaf_in_{}", duty.name()), u8::from(round.is_deaf()))?;
+        for which in WorkerLoop::ALL {
+            let heartbeat = self.shared()?.heartbeats.of(which);
+            dict.set_item(format!("revived_by_{}", which.name()), heartbeat.revived())?;
+            dict.set_item(format!("{}_age", which.name()), ms(heartbeat.age()))?;
+            dict.set_item(format!("deaf_in_{}", which.name()), u8::from(heartbeat.is_deaf()))?;
         }
         Ok(dict)
     }

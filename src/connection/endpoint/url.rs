@@ -79,7 +79,8 @@ impl<'a> Url<'a> {
         Ok(Url { scheme, kind, is_secure, place, query, fragment })
     }
 
-    /// Refuses what would be ignored, which may be a password. The text repeats no names and no values: they may be one, too.
+    /// Refuses what would be ignored, which may be a password. The text repeats no names and no values: they may be
+    /// one, too.
     fn check_parameters(&self) -> Result<(), String> {
         let scheme = self.scheme;
         if self.query.contains('@') || self.fragment.is_some_and(|fragment| fragment.contains('@')) {

@@ -30,7 +30,8 @@ pub(super) enum Broken {
 }
 
 impl Frames {
-    /// Follows the next bytes; returns how many messages end with them. One counts as too long as soon as its announced lengths say so.
+    /// Follows the next bytes; returns how many messages end with them. One counts as too long as soon as its announced
+    /// lengths say so.
     pub fn take(&mut self, mut bytes: &[u8], limit: u64) -> Result<u64, Broken> {
         let before = self.ended;
         while !bytes.is_empty() {

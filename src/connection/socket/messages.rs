@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::frames::{Broken, Frames};
 use super::meter::Meter;
 
-/// The longest message of a Sentinel or a publisher. A name of a master or a hint has less than a kilobyte; more would only fill the
-/// memory.
+/// The longest message of a Sentinel or a publisher. A name of a master or a hint has less than a kilobyte; more would
+/// only fill the memory.
 const LONGEST: u64 = 1 << 20;
 
 /// Ends a stream when one of its messages must not come.

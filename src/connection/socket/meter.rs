@@ -41,7 +41,8 @@ impl Meter {
         self.is_short
     }
 
-    /// From now on each reply needs a call that was noted before: no call waits for another one, and nobody would see it.
+    /// From now on each reply needs a call that was noted before: no call waits for another one, and nobody would see
+    /// it.
     pub fn count_calls(&self) {
         self.calls.store(self.replies.load(Ordering::Acquire), Ordering::Release);
         self.counts_calls.store(true, Ordering::Release);
@@ -62,7 +63,8 @@ impl Meter {
         let _ = self.refused.set(reason);
     }
 
-    /// Why this side has closed the connection; otherwise the reason that somebody else knows. The redis crate has none.
+    /// Why this side has closed the connection; otherwise the reason that somebody else knows. The redis crate has
+    /// none.
     pub fn reason(&self, known: String) -> String {
         self.refused.get().map_or(known, |refused| (*refused).to_owned())
     }
@@ -80,7 +82,8 @@ impl Meter {
         self.written().saturating_sub(self.written_before_read.load(Ordering::Relaxed))
     }
 
-    /// Why the other side has ended TLS. A server that does not accept the client's certificate says so only after the handshake.
+    /// Why the other side has ended TLS. A server that does not accept the client's certificate says so only after the
+    /// handshake.
     pub fn alert(&self) -> Option<&rustls::Error> {
         self.alert.get()
     }

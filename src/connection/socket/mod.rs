@@ -73,7 +73,8 @@ async fn open_tcp(host: &str, port: u16, meter: &Arc<Meter>) -> io::Result<Meter
     Ok(Metered { socket: stream, meter: meter.clone() })
 }
 
-/// Returns if the server speaks Redis without TLS. Such a server does not answer the handshake: it waits for the end of a line.
+/// Returns if the server speaks Redis without TLS. Such a server does not answer the handshake: it waits for the end of
+/// a line.
 async fn answers_without_tls(host: &str, port: u16) {
     tokio::time::sleep(TLS_CHECK_DELAY).await;
     if !matches!(first_byte(host, port).await, Ok(b'+' | b'-')) {

@@ -19,10 +19,12 @@ use super::any_host::AnyHost;
 /// The options of a TLS connection, named as redis-py names them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::connection) struct Tls {
-    /// `ssl_ca_certs` and `ssl_ca_path`: a file, and a folder, of the authorities that are trusted, instead of those of the system.
+    /// `ssl_ca_certs` and `ssl_ca_path`: a file, and a folder, of the authorities that are trusted, instead of those of
+    /// the system.
     pub ca_certs: Option<PathBuf>,
     pub ca_path: Option<PathBuf>,
-    /// `ssl_certfile` and `ssl_keyfile`: the certificate that the server asks for. The key may be in the file of the certificate.
+    /// `ssl_certfile` and `ssl_keyfile`: the certificate that the server asks for. The key may be in the file of the
+    /// certificate.
     pub certfile: Option<PathBuf>,
     pub keyfile: Option<PathBuf>,
     /// `ssl_check_hostname=false`: the certificate of the server may have another name.
@@ -101,7 +103,8 @@ impl Tls {
     }
 }
 
-/// The authorities of the system and of Mozilla. Reading the system's store takes tens of milliseconds, so it happens once.
+/// The authorities of the system and of Mozilla. Reading the system's store takes tens of milliseconds, so it happens
+/// once.
 fn public_roots() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let read = || {

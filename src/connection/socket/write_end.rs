@@ -1,4 +1,5 @@
-//! Ends the write side of a stream, and only that: the other side sees the end, and what it has sent before can still be read.
+//! Ends the write side of a stream, and only that: the other side sees the end, and what it has sent before can still
+//! be read.
 
 use std::io;
 use std::pin::Pin;

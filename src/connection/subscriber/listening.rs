@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::inbox::Inbox;
-use super::keeper;
+use super::reconnector;
 use super::registry::Subscription;
 use super::shared::Shared;
 use crate::connection::Endpoint;
 use crate::error::{Error, Result};
 
-/// The listeners of one process and endpoint, which share a connection. It is made for the first listener and closed some time
-/// after the last one has left.
+/// The listeners of one process and endpoint, which share a connection. It is made for the first listener and closed
+/// some time after the last one has left.
 #[derive(Clone)]
 pub struct Subscriber(Arc<Shared>);
 
@@ -45,8 +45,9 @@ impl Subscriber {
         WeakSubscriber(Arc::downgrade(&self.0))
     }
 
-    /// Puts the messages of a channel that are equal to `key` into an inbox; if the key ends with a colon, those that begin with
-    /// it up to their first colon. Does not wait: the subscription is tried again until it is confirmed, and after each reconnect.
+    /// Puts the messages of a channel that are equal to `key` into an inbox; if the key ends with a colon, those that
+    /// begin with it up to their first colon. Does not wait: the subscription is tried again until it is confirmed, and
+    /// after each reconnect.
     #[must_use]
     pub fn listen(&self, channel: &str, key: &str, inbox: &Arc<Inbox>, first: First) -> Listening {
         let (channel, key): (Arc<str>, Arc<str>) = (channel.into(), key.into());
@@ -56,7 +57,7 @@ impl Subscriber {
         let begin = !std::mem::replace(&mut registry.running, true);
         drop(registry);
         if begin {
-            self.0.runtime.spawn(keeper::keep(self.0.clone()));
+            self.0.runtime.spawn(reconnector::keep(self.0.clone()));
         }
         self.0.changed.notify_one();
         Listening { shared: self.0.clone(), channel, key, number }

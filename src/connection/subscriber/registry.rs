@@ -28,7 +28,7 @@ struct Listener {
     number: u64,
     inbox: Arc<Inbox>,
     /// Whether the next confirmation is news for it.
-    told: bool,
+    informed: bool,
 }
 
 pub(super) struct Channel {
@@ -49,7 +49,7 @@ pub(super) struct Registry {
 
 impl Registry {
     /// Adds a listener; returns its number.
-    pub fn add(&mut self, channel: &Arc<str>, key: &Arc<str>, inbox: Arc<Inbox>, told: bool) -> u64 {
+    pub fn add(&mut self, channel: &Arc<str>, key: &Arc<str>, inbox: Arc<Inbox>, informed: bool) -> u64 {
         self.numbers += 1;
         let number = self.numbers;
         let channel = self.channels.entry(channel.clone()).or_insert_with(Channel::new);
@@ -58,7 +58,7 @@ impl Registry {
             // Somebody new may try at once.
             channel.state.send_replace(Subscription::Wanted { reason: None, refusal: None });
         }
-        channel.by_key.entry(key.clone()).or_default().push(Listener { number, inbox, told });
+        channel.by_key.entry(key.clone()).or_default().push(Listener { number, inbox, informed });
         number
     }
 
@@ -80,7 +80,8 @@ impl Registry {
         self.channels.get(name)
     }
 
-    /// Passes a message to those who listen to exactly it, and to those who listen to its beginning up to the first colon.
+    /// Passes a message to those who listen to exactly it, and to those who listen to its beginning up to the first
+    /// colon.
     pub fn dispatch(&self, channel: &str, text: &str) {
         let Some(channel) = self.channels.get(channel) else { return };
         let beginning = text.find(':').map(|colon| &text[..=colon]).filter(|beginning| *beginning != text);
@@ -93,8 +94,8 @@ impl Registry {
         }
     }
 
-    /// The channels to subscribe, each with whether the server has refused it, and when the next one may be unused for long
-    /// enough. Forgets those that are.
+    /// The channels to subscribe, each with whether the server has refused it, and when the next one may be unused for
+    /// long enough. Forgets those that are.
     pub fn wanted(&mut self) -> (Vec<(Arc<str>, bool)>, Option<Instant>) {
         let now = Instant::now();
         self.channels.retain(|_, channel| channel.unused_since.is_none_or(|since| now < since + LINGER));
@@ -113,7 +114,7 @@ impl Registry {
     pub fn confirm(&mut self, name: &str) {
         let Some(channel) = self.channels.get_mut(name) else { return };
         for listener in channel.by_key.values_mut().flatten() {
-            if std::mem::replace(&mut listener.told, true) {
+            if std::mem::replace(&mut listener.informed, true) {
                 listener.inbox.miss(listener.number);
             }
         }

@@ -144,7 +144,8 @@ struct Range {
     nodes: Vec<Address>,
 }
 
-/// Reads the reply to `CLUSTER SLOTS`. A node that does not know its own address leaves it out: then it is that of `asked`.
+/// Reads the reply to `CLUSTER SLOTS`. A node that does not know its own address leaves it out: then it is that of
+/// `asked`.
 fn read_slots(reply: Value, asked: &Address) -> Result<Vec<Range>> {
     let mut ranges = Vec::new();
     for range in reply::array(reply)? {

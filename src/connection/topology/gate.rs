@@ -29,8 +29,8 @@ struct Failover {
     until: Instant,
 }
 
-/// Where all who use one master wait. A connection to the old one ends with `+switch-master`, and so do the waits of its
-/// calls.
+/// Where all who use one master wait. A connection to the old one ends with `+switch-master`, and so do the waits of
+/// its calls.
 pub(super) struct Gate {
     /// A failover may be under way. Nearly always it is not, and then a call reads nothing else.
     closed: AtomicBool,

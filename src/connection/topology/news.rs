@@ -1,8 +1,9 @@
 //! What Sentinels publish when another server becomes the master.
 //!
-//! Without it a planned failover loses writes: the old master takes them for about ten seconds more, until a Sentinel makes it a
-//! replica and closes its connections. All Sentinels are listened to: the one that leads the failover says it first, the others up to
-//! two seconds later, and one of them may be cut off from the others. Only the one that leads says when it begins.
+//! Without it a planned failover loses writes: the old master takes them for about ten seconds more, until a Sentinel
+//! makes it a replica and closes its connections. All Sentinels are listened to: the one that leads the failover says
+//! it first, the others up to two seconds later, and one of them may be cut off from the others. Only the one that
+//! leads says when it begins.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -27,7 +28,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// How often a Sentinel is asked for a sign of life, and how long it may take.
 const PING: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long Sentinels are listened to when there is no connection any more: a new one comes soon, above all after a failover.
+/// How long Sentinels are listened to when there is no connection any more: a new one comes soon, above all after a
+/// failover.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// What is heard about one master.
@@ -38,7 +40,8 @@ struct Heard {
 }
 
 thread_local! {
-    /// What is listened to, by URL. Of this thread only: a forked child, whose runtime has a thread of its own, begins anew.
+    /// What is listened to, by URL. Of this thread only: a forked child, whose runtime has a thread of its own, begins
+    /// anew.
     static LISTENERS: RefCell<HashMap<String, Weak<Heard>>> = RefCell::default();
 }
 

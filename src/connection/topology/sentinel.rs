@@ -29,8 +29,8 @@ impl Sentinel {
         Sentinel { addresses, service, login }
     }
 
-    /// Asks for the address of the master; the first one that knows it is believed. They are asked in random order: one that was cut
-    /// off from the others still names the old master.
+    /// Asks for the address of the master; the first one that knows it is believed. They are asked in random order: one
+    /// that was cut off from the others still names the old master.
     pub async fn locate(&self, tls: Option<&Tls>) -> Result<Address, ConnectError> {
         let mut addresses: Vec<&Address> = self.addresses.iter().collect();
         fastrand::shuffle(&mut addresses);

@@ -30,8 +30,8 @@ impl Target {
 }
 
 impl Target {
-    /// Whether every worker that matches this target matches the other one as well. For two lists of clauses, each of which needs
-    /// one of its words: each clause there has all the words of one here.
+    /// Whether every worker that matches this target matches the other one as well. For two lists of clauses, each of
+    /// which needs one of its words: each clause there has all the words of one here.
     #[must_use]
     pub fn implies(&self, other: &Target) -> bool {
         let (own, theirs) = (self.clauses(), other.clauses());

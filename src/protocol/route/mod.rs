@@ -1,5 +1,5 @@
-//! Routing: which worker may run a job. A target says what a job needs, a profile what a worker has. The jobs of one target wait in a
-//! queue of their own, the route `<base>~<slug>`.
+//! Routing: which worker may run a job. A target says what a job needs, a profile what a worker has. The jobs of one
+//! target wait in a queue of their own, the route `<base>~<slug>`.
 
 mod entry;
 mod matching;

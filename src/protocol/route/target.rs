@@ -110,7 +110,8 @@ impl Target {
         }
     }
 
-    /// The target as JSON without spaces, sorted by names: equal targets have equal texts. No character of a token needs an escape.
+    /// The target as JSON without spaces, sorted by names: equal targets have equal texts. No character of a token
+    /// needs an escape.
     #[must_use]
     pub fn canonical(&self) -> String {
         let list = |tokens: &[String]| (!tokens.is_empty()).then(|| format!("[\"{}\"]", tokens.join("\",\"")));

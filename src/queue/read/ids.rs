@@ -86,8 +86,8 @@ fn after(next: i64, last: i64, stop: i64, count: usize) -> i64 {
 
 /// The members of a sorted set between two scores, in order: `after < score <= until`.
 ///
-/// Members are ordered by score and then by name. The next page begins at the last member, so a page may end between members of one
-/// score, and members that leave the set meanwhile move no other one out of sight.
+/// Members are ordered by score and then by name. The next page begins at the last member, so a page may end between
+/// members of one score, and members that leave the set meanwhile move no other one out of sight.
 #[derive(Debug)]
 pub(super) struct Scores {
     key: String,

@@ -58,7 +58,8 @@ impl Reader {
         Ok(self.reading(ids, States::Listed(state)))
     }
 
-    /// Finished jobs by the time of their end, and delayed ones by the time when they are due: `after < time <= until`, in ms.
+    /// Finished jobs by the time of their end, and delayed ones by the time when they are due: `after < time <= until`,
+    /// in ms.
     ///
     /// # Errors
     /// `InvalidOption` when the state has no times.

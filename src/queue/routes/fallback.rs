@@ -43,8 +43,8 @@ impl fmt::Display for Rerouted {
     }
 }
 
-/// Moves the jobs of a route that have waited for as long as its fallback says, the oldest first, at most 100. `failed` gets the
-/// errors about single jobs.
+/// Moves the jobs of a route that have waited for as long as its fallback says, the oldest first, at most 100. `failed`
+/// gets the errors about single jobs.
 ///
 /// # Errors
 /// What [`Link::pipeline`] and the scripts return.

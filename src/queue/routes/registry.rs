@@ -69,8 +69,8 @@ fn named(error: Error, key: &str) -> Error {
     }
 }
 
-/// Registers the route of a target, the queue `route` of `base`. If the queue has no place for it, those that nobody uses make room:
-/// the workers that look after that may be away. True if the route is new.
+/// Registers the route of a target, the queue `route` of `base`. If the queue has no place for it, those that nobody
+/// uses make room: the workers that look after that may be away. True if the route is new.
 ///
 /// # Errors
 /// See [`register_route`].

@@ -78,8 +78,8 @@ pub async fn route_status(link: &Link, base: &Keys, now: i64) -> Result<Vec<Rout
     Ok(found)
 }
 
-/// Counts the workers that serve a route as a queue, by the names of their connections: they have no profile. Where Redis does not
-/// list the connections, only profiles count.
+/// Counts the workers that serve a route as a queue, by the names of their connections: they have no profile. Where
+/// Redis does not list the connections, only profiles count.
 async fn count_connected(link: &Link, routes: &mut [RouteStatus]) -> Result<()> {
     if routes.is_empty() {
         return Ok(());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use redis::Value;
 
 use super::super::hint::{eval_and_wake, Wake};
-use super::super::patience::Patience;
+use super::super::oom_wait::OomWait;
 use super::super::{flag, lua, Call};
 use super::count_as;
 use crate::connection::{Link, Retry};
@@ -30,7 +30,8 @@ pub struct Parent<'a> {
     pub json: &'a str,
 }
 
-/// The deduplication of a job. `ttl` in ms, 0 = none; `flags`: e = extend, r = replace, k = keep the last one if active.
+/// The deduplication of a job. `ttl` in ms, 0 = none; `flags`: e = extend, r = replace, k = keep the last one if
+/// active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deduplication<'a> {
     pub id: &'a str,
@@ -69,7 +70,8 @@ pub struct LinkedJob<'a> {
     pub data: &'a [u8],
 }
 
-/// A call and what is needed to read its reply. It is sent again only if the jobs in Redis can prove that it was executed.
+/// A call and what is needed to read its reply. It is sent again only if the jobs in Redis can prove that it was
+/// executed.
 pub struct LinkedCall {
     call: Call,
     retry: Retry,
@@ -89,17 +91,19 @@ pub struct AddedLinkedJobs {
     pub ids: Vec<String>,
     /// Positions of the jobs that were not stored: the id existed, or another job replaces it.
     pub left_out: Vec<usize>,
-    /// The positions among them of the jobs that their parent does not wait for: they have another parent, or are deduplicated.
+    /// The positions among them of the jobs that their parent does not wait for: they have another parent, or are
+    /// deduplicated.
     pub unattached: Vec<usize>,
 }
 
-/// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue, where jobs are counted under the batch id.
+/// Builds a call of [`add_linked_jobs`]; `keys` are those of the first job's queue, where jobs are counted under the
+/// batch id.
 #[must_use]
 pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Option<&str>, fan_out: bool) -> LinkedCall {
     let bytes = jobs.iter().map(|job| job.id.len() + job.data.len() + 32).sum();
     let mut call = Call::with_capacity(&lua::add::ADD_LINKED_JOBS, keys, 2 * jobs.len() + 16, bytes);
-    // An id that was made for this call exists in Redis only if the call was executed: that proves it. A call whose reply also had ids
-    // from the counter or from deduplication cannot be sent again, since those would be lost.
+    // An id that was made for this call exists in Redis only if the call was executed: that proves it. A call whose
+    // reply also had ids from the counter or from deduplication cannot be sent again, since those would be lost.
     let made = jobs.iter().find(|job| job.run.ids == Ids::Made);
     let known = jobs.iter().all(|job| job.run.ids != Ids::Counter && job.run.deduplication.is_none());
     let proof_key = made.filter(|_| known).map(|job| format!("{}{}", job.run.queue, job.id));
@@ -138,8 +142,8 @@ pub fn add_linked_jobs_call(keys: &Keys, jobs: &[LinkedJob<'_>], batch_id: Optio
     }
 }
 
-/// Adds all jobs of a call, whose first job has these keys, or none if a parent outside of it does not allow it. If the reply gets lost it is sent again only if
-/// Redis can prove whether it was executed.
+/// Adds all jobs of a call, whose first job has these keys, or none if a parent outside of it does not allow it. If the
+/// reply gets lost it is sent again only if Redis can prove whether it was executed.
 ///
 /// # Errors
 /// [`Error::Code`] -5 (a parent does not exist) or -7 (a job has another parent), with nothing added;
@@ -149,10 +153,10 @@ pub async fn add_linked_jobs(
     keys: &Keys,
     jobs: &LinkedCall,
     wake: Wake,
-    patience: Option<&Patience>,
+    oom_wait: Option<&OomWait>,
 ) -> Result<AddedLinkedJobs> {
     let hint = wake.hint(keys, jobs.ready);
-    eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref(), patience, |reply| read_added(jobs, reply)).await
+    eval_and_wake(link, &jobs.call, jobs.retry, hint.as_ref(), oom_wait, |reply| read_added(jobs, reply)).await
 }
 
 fn read_added(jobs: &LinkedCall, reply: Value) -> Result<AddedLinkedJobs> {

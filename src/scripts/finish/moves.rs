@@ -47,8 +47,8 @@ pub async fn retry_job(
     eval(link, &call, Retry::Never, |reply| reply::checked(reply, id, "retryJob", "active").map(drop)).await
 }
 
-/// Moves an active job to `delayed`, at most as far ahead as a job can be due. `skip_attempt`: this does not count as an attempt
-/// made.
+/// Moves an active job to `delayed`, at most as far ahead as a job can be due. `skip_attempt`: this does not count as
+/// an attempt made.
 ///
 /// # Errors
 /// [`crate::error::Error::Code`] -1, -2, -3, -6; [`crate::error::Error::OutcomeUnknown`].
@@ -68,8 +68,8 @@ pub async fn move_to_delayed(
     eval(link, &call, Retry::Never, |reply| reply::checked(reply, id, "moveToDelayed", "active").map(drop)).await
 }
 
-/// Gives an active job back to the front of its queue. Returns the remaining milliseconds of its rate limit, or of that of
-/// another queue, 0 if none.
+/// Gives an active job back to the front of its queue. Returns the remaining milliseconds of its rate limit, or of that
+/// of another queue, 0 if none.
 ///
 /// # Errors
 /// [`crate::error::Error::Code`] -1, -2, -6; [`crate::error::Error::OutcomeUnknown`].
@@ -90,7 +90,8 @@ pub struct GivenBack<'a> {
     pub before: Option<[Option<&'a [u8]>; 3]>,
 }
 
-/// Gives back jobs that no handler has started, in one call; the job that runs first is the last one. One result per job.
+/// Gives back jobs that no handler has started, in one call; the job that runs first is the last one. One result per
+/// job.
 ///
 /// # Errors
 /// [`crate::error::Error::OutcomeUnknown`] for the whole call; per job [`crate::error::Error::Code`] -1, -2, -3, -6.

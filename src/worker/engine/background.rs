@@ -10,9 +10,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::cancellations::watch_cancellations;
 use super::messages::{watch_ownership, watch_wake_hints};
 use crate::connection::{Link, LinkState, Subscriber};
+use crate::heartbeat::WorkerLoop;
 use crate::protocol::Keys;
 use crate::queue::{evicting_policy, ignored_settings};
-use crate::round::Duty;
 use crate::timers::lock_extender::LockExtender;
 use crate::timers::proof_of_life::ProofOfLife;
 use crate::timers::scheduler_watchdog::SchedulerWatchdog;
@@ -57,7 +57,7 @@ pub fn start_lane(
             locks: lane.locks.clone(),
             lock_duration: options.lock_duration,
             renew_time: options.lock_renew_time,
-            rounds: state.rounds.clone(),
+            heartbeats: state.heartbeats.clone(),
         };
         let (reported, failed) = (state.clone(), state.clone());
         let lost = move |id: &str, token: &Arc<str>, how| reported.lock_lost(id, token, how);
@@ -101,20 +101,20 @@ pub fn report_stalled(state: &WorkerState, link: &Link, keys: &Keys, ids: Vec<St
     ids.into_iter().for_each(|id| state.emit(Event::Stalled { id, queue: queue.clone() }));
 }
 
-/// Connect anew where a step of the worker does not come round in its time.
+/// Connect anew where a step of the worker does not end in its time.
 async fn prove_life(state: Arc<WorkerState>, link: Link) {
-    let watched = ProofOfLife { link, rounds: state.rounds.clone() };
-    let revive = |duty: Duty| {
-        if duty == Duty::Wait {
+    let watched = ProofOfLife { link, heartbeats: state.heartbeats.clone() };
+    let revive = |which: WorkerLoop| {
+        if which == WorkerLoop::Wait {
             state.renew_wait.store(true, Ordering::Release);
             state.wake.notify_one();
         }
-        let step = match duty {
-            Duty::Wait => "its wait for jobs",
-            Duty::Fetch => "a call that fetches or finishes jobs",
-            Duty::Renewal => "the renewal of its locks",
+        let step = match which {
+            WorkerLoop::Wait => "its wait for jobs",
+            WorkerLoop::Fetch => "a call that fetches or finishes jobs",
+            WorkerLoop::Renewal => "the renewal of its locks",
         };
-        state.error(format!("{step} did not come round in its time although Redis answers: the worker connects anew"));
+        state.error(format!("{step} did not end in its time although Redis answers: the worker connects anew"));
     };
     watched.run(revive).await;
 }
@@ -149,8 +149,8 @@ async fn report_eviction(state: Arc<WorkerState>, link: Link) {
 /// A connection that came back and was lost again within this time belongs to the same outage.
 const STEADY: Duration = Duration::from_secs(3);
 
-/// Report when the connection is lost, why, and when it is back. A server that only reads is none. One that hangs up soon after each
-/// reconnect is back when a connection has lasted.
+/// Report when the connection is lost, why, and when it is back. A server that only reads is none. One that hangs up
+/// soon after each reconnect is back when a connection has lasted.
 async fn report_connection(state: Arc<WorkerState>, link: Link) {
     let mut states = link.watch();
     let (mut down, mut unsteady) = (false, false);

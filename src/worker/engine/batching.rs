@@ -115,7 +115,7 @@ impl Engine {
             self.turns.settle(position, 0);
             return None;
         }
-        let (woken, fanned_out) = state.outlook.fetching();
+        let (woken, fanned_out) = state.hint.fetching();
         state.coming += room.count;
         Some(self.fetcher.request(&state.lane, room, fanned_out, woken))
     }

@@ -24,11 +24,11 @@ impl Engine {
         let started = self.state.ready_queue.take_started(BRIEF);
         if !started.is_empty() {
             let (state, link) = (self.state.clone(), self.link.clone());
-            let outage = self.stamp_outage.clone();
+            let errors = self.stamp_errors.clone();
             self.tasks.spawn(async move {
                 match stamp_jobs(&link, &state.options, &started).await {
-                    Ok(()) => outage.ends(),
-                    Err(error) if outage.begins(&error) => {
+                    Ok(()) => errors.ends(),
+                    Err(error) if errors.begins(&error) => {
                         state.error(format!("could not record the starts of jobs: {error}"));
                     }
                     Err(_) => {}

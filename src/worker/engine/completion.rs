@@ -43,7 +43,7 @@ impl Engine {
             NextFetch::None => {}
         }
         if look_again {
-            self.lanes[position].outlook.look_again();
+            self.lanes[position].hint.look_again();
         }
     }
 
@@ -74,10 +74,10 @@ impl Engine {
             }
         }
         state.accept(self.state.options.run_retry_delay);
-        state.outlook.note_reply(&fetched);
+        state.hint.note_reply(&fetched);
         state.has_limit = fetched.hold == Hold::Ahead && fetched.full.is_none();
         state.share.note_reply(fetched.full, !nothing, Instant::now());
-        if nothing && state.outlook.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
+        if nothing && state.hint.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
             let (link, lane) = (self.link.clone(), state.lane.clone());
             // Best effort: a marker that is left wakes a worker for nothing.
             tokio::spawn(async move { drop(sweep_markers(&link, &lane.keys).await) });
@@ -90,7 +90,7 @@ impl Engine {
             } else {
                 state.lane.limit_for(limit_ttl);
             }
-            state.outlook.look_again(); // as soon as the limit is over
+            state.hint.look_again(); // as soon as the limit is over
         }
     }
 
@@ -147,7 +147,7 @@ impl Engine {
             }
         }
         self.prefetch.observe(&batch.jobs);
-        let is_idle = || self.lanes.iter().all(|state| state.outlook.is_idle() || !state.lane.is_served());
+        let is_idle = || self.lanes.iter().all(|state| state.hint.is_idle() || !state.lane.is_served());
         if nothing && is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
             self.state.emit(Event::Drained);
         }

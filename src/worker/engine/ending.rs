@@ -21,7 +21,7 @@ impl Engine {
         match self.limits.until {
             Until::Closed => false,
             Until::Empty => self.lanes.iter().all(|state| {
-                let is_empty = state.outlook.is_idle() && state.lane.limited_for(now_ms()).is_none();
+                let is_empty = state.hint.is_idle() && state.lane.limited_for(now_ms()).is_none();
                 is_empty || state.is_left_out()
             }),
             Until::Drained => match self.is_drained().await {
@@ -70,8 +70,8 @@ impl Engine {
     /// Say once per run that only jobs of others keep it from ending.
     fn tell_of_route(&mut self, keys: &Keys) {
         let is_served = |state: &LaneState| state.lane.keys == *keys && state.lane.is_served();
-        if !self.told_of_route && !self.lanes.iter().any(is_served) {
-            self.told_of_route = true;
+        if !self.route_reported && !self.lanes.iter().any(is_served) {
+            self.route_reported = true;
             let text =
                 format!("waits for jobs in {}, which this worker does not match, until all are drained", keys.name());
             self.state.emit(Event::Notice { text });

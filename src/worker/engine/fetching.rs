@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{Engine, MAX_WAIT};
 use crate::error::Error;
-use crate::round::Duty;
+use crate::heartbeat::WorkerLoop;
 use crate::worker::fetch::SentFetch;
 use crate::worker::sleep::sleep_until;
 use crate::worker::state::Closing;
@@ -27,9 +27,9 @@ impl Engine {
             }
             tokio::time::sleep(MAX_WAIT).await;
         };
-        let round = self.state.rounds.of(Duty::Fetch);
+        let heartbeat = self.state.heartbeats.of(WorkerLoop::Fetch);
         let fetched = tokio::select! {
-            fetched = round.take(self.fetcher.fetch(&self.state.options, &sent)) => fetched,
+            fetched = heartbeat.take(self.fetcher.fetch(&self.state.options, &sent)) => fetched,
             () = end => Err(Error::OutcomeUnknown("the worker ended before the server answered".to_owned())),
         };
         self.lanes[position].coming -= sent.request.room.count;
@@ -75,7 +75,7 @@ impl Engine {
         let position = sent.request.lane.position;
         match self.fetcher.recover(sent.clone()).await {
             Ok(batch) => {
-                self.lanes[position].outlook.look_again();
+                self.lanes[position].hint.look_again();
                 self.receive(batch);
             }
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {

@@ -7,8 +7,8 @@ use tokio::task::AbortHandle;
 
 use super::scan_rest::ScanRest;
 use crate::error::Error;
-use crate::outage::Outage;
-use crate::worker::fetch::{Outlook, Room, SentFetch, Share};
+use crate::error_once::ErrorOnce;
+use crate::worker::fetch::{FetchHint, Room, SentFetch, Share};
 use crate::worker::finish::Finisher;
 use crate::worker::lanes::Lane;
 
@@ -17,7 +17,7 @@ const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
 
 pub struct LaneState {
     pub lane: Arc<Lane>,
-    pub outlook: Outlook,
+    pub hint: FetchHint,
     pub share: Share,
     /// The last reply said that the queue has a limit, and not that it is at its global concurrency.
     pub has_limit: bool,
@@ -25,7 +25,8 @@ pub struct LaneState {
     /// Fetches whose reply got lost.
     pub lost_replies: Vec<SentFetch>,
     pub in_hand: usize,
-    /// How many jobs the calls that are in flight, or about to be sent, finish or move, and how many they fetch at most.
+    /// How many jobs the calls that are in flight, or about to be sent, finish or move, and how many they fetch at
+    /// most.
     pub leaving: usize,
     pub coming: usize,
     /// Of a queue that is scanned.
@@ -34,7 +35,7 @@ pub struct LaneState {
     pub checked: bool,
     /// The tasks beside the engine's loop, while they run.
     pub timers: Option<Vec<AbortHandle>>,
-    outage: Outage,
+    errors: ErrorOnce,
     /// Redis refuses the keys of this queue: it is left out until then, the next time for so long.
     refused_until: Option<Instant>,
     next_refusal: Duration,
@@ -44,7 +45,7 @@ impl LaneState {
     pub fn new(lane: Arc<Lane>, finisher: Finisher, refusal: Duration) -> Self {
         Self {
             lane,
-            outlook: Outlook::default(),
+            hint: FetchHint::default(),
             share: Share::default(),
             has_limit: false,
             finisher: Arc::new(finisher),
@@ -55,7 +56,7 @@ impl LaneState {
             rest: ScanRest::default(),
             checked: false,
             timers: None,
-            outage: Outage::default(),
+            errors: ErrorOnce::default(),
             refused_until: None,
             next_refusal: refusal,
         }
@@ -84,13 +85,13 @@ impl LaneState {
     pub fn leave(&mut self, count: usize) {
         self.leaving += count;
         if count > 0 && self.share.is_full() {
-            self.outlook.look_again();
+            self.hint.look_again();
         }
     }
 
     /// Whether something of this queue is in hand or on its way.
     pub fn is_occupied(&self) -> bool {
-        self.in_hand + self.leaving + self.coming > 0 || !self.lost_replies.is_empty() || self.outlook.has_popped()
+        self.in_hand + self.leaving + self.coming > 0 || !self.lost_replies.is_empty() || self.hint.has_popped()
     }
 
     /// How many more jobs of this queue there may be.
@@ -110,14 +111,14 @@ impl LaneState {
     pub fn refuse(&mut self, error: &Error) -> bool {
         self.refused_until = Some(Instant::now() + self.next_refusal);
         self.next_refusal = (self.next_refusal * 2).min(LONGEST_REFUSAL);
-        self.outlook.look_again();
-        self.outage.begins(error)
+        self.hint.look_again();
+        self.errors.begins(error)
     }
 
     /// Redis accepts the keys of this queue.
     pub fn accept(&mut self, refusal: Duration) {
         if self.refused_until.take().is_some() {
-            self.outage.ends();
+            self.errors.ends();
             self.next_refusal = refusal;
         }
     }

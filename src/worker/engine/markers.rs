@@ -17,13 +17,14 @@ const FORGETS_MARKERS: bool = cfg!(feature = "planted-lost-wake-up");
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 /// A wait for more markers than this costs the server as much as some fetches: half a microsecond per marker.
 const FEW_MARKERS: usize = 64;
-/// So a worker that is woken again and again waits for all of many markers only so often, and for a few of them in between.
+/// So a worker that is woken again and again waits for all of many markers only so often, and for a few of them in
+/// between.
 const ALL_AGAIN: Duration = Duration::from_millis(50);
 /// How often a worker looks at the markers of its queues that had no jobs, while it waits for none.
-const GLANCE: Duration = Duration::from_millis(500);
+const MARKER_POLL: Duration = Duration::from_millis(500);
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
-/// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile is
-/// not waited for yet.
+/// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile
+/// is not waited for yet.
 const LONGEST_WAIT: Duration = Duration::from_millis(1800);
 
 impl Engine {
@@ -33,15 +34,15 @@ impl Engine {
             self.note_popped(popped);
         }
         for state in &mut self.lanes {
-            if state.outlook.has_popped() && !(can_fetch && state.may_grow()) {
-                if let Some(marker) = state.outlook.take_popped() {
+            if state.hint.has_popped() && !(can_fetch && state.may_grow()) {
+                if let Some(marker) = state.hint.take_popped() {
                     self.fetcher.put_back(&state.lane, marker).await;
                 }
             }
         }
     }
 
-    /// Wait for markers on a new connection, if the pending wait does not come round.
+    /// Wait for markers on a new connection, if the pending wait does not end.
     pub(super) fn renew_wait(&mut self) {
         let renew = &self.state.renew_wait;
         if renew.load(Ordering::Acquire) && renew.swap(false, Ordering::AcqRel) {
@@ -50,8 +51,9 @@ impl Engine {
         }
     }
 
-    /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may match.
-    pub(super) async fn pay_markers(&mut self, ends: bool) {
+    /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may
+    /// match.
+    pub(super) async fn return_markers(&mut self, ends: bool) {
         for state in &mut self.lanes {
             if state.rest.take_marker(ends) {
                 let marker = Marker { lane: state.lane.position, member: "0".to_owned(), score: 0.0 };
@@ -65,7 +67,7 @@ impl Engine {
             Ok(Some(_)) if FORGETS_MARKERS && self.in_hand > 0 => {}
             Ok(Some(marker)) => {
                 if let Some(state) = self.lanes.get_mut(marker.lane) {
-                    state.outlook.note_marker(marker);
+                    state.hint.note_marker(marker);
                     state.share.note_popped();
                 }
             }
@@ -78,16 +80,20 @@ impl Engine {
         }
     }
 
-    /// See whether queues that had no jobs have some now. A worker that is never idle waits for no marker, and the jobs of
-    /// one queue must not hide those of the others.
-    pub(super) async fn glance(&mut self) {
+    /// See whether queues that had no jobs have some now. A worker that is never idle waits for no marker, and the jobs
+    /// of one queue must not hide those of the others.
+    pub(super) async fn poll_markers(&mut self) {
         // Without a job since the last wait, which looked at the markers, the worker is idle and waits again.
         let is_idle = self.waited_after == Some(self.fetched);
-        if !self.has_several_lanes() || is_idle || self.waiter.is_waiting() || self.glanced.elapsed() < GLANCE {
+        if !self.has_several_lanes()
+            || is_idle
+            || self.waiter.is_waiting()
+            || self.markers_polled.elapsed() < MARKER_POLL
+        {
             return;
         }
-        self.glanced = Instant::now();
-        let idle = self.lanes.iter().filter(|state| state.outlook.is_idle() && state.is_open());
+        self.markers_polled = Instant::now();
+        let idle = self.lanes.iter().filter(|state| state.hint.is_idle() && state.is_open());
         let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();
         let now = now_ms();
         let counts = idle.iter().map(|lane| {
@@ -103,7 +109,7 @@ impl Engine {
         for (lane, count) in idle.into_iter().zip(counts) {
             // An error as well: a fetch tells what is wrong.
             if count != Ok(redis::Value::Int(0)) {
-                self.lanes[lane.position].outlook.look_again();
+                self.lanes[lane.position].hint.look_again();
             }
         }
     }
@@ -112,18 +118,19 @@ impl Engine {
     pub(super) fn look_in_turn(&mut self) {
         self.looked_at = (self.looked_at + 1) % self.lanes.len().max(1);
         if let Some(state) = self.lanes.get_mut(self.looked_at) {
-            state.outlook.look_again();
+            state.hint.look_again();
         }
     }
 
     /// There may be jobs again in the lanes of which a message said so.
     pub(super) fn look_where_hinted(&mut self) {
         if self.state.options.notify {
-            self.lanes.iter_mut().filter(|state| state.lane.take_hint()).for_each(|state| state.outlook.look_again());
+            self.lanes.iter_mut().filter(|state| state.lane.take_hint()).for_each(|state| state.hint.look_again());
         }
     }
 
-    /// What to wait for next: the lanes that may be served, or a few of them for a moment. `None`: there is no such lane.
+    /// What to wait for next: the lanes that may be served, or a few of them for a moment. `None`: there is no such
+    /// lane.
     ///
     /// BZPOPMIN prefers the first key, so the order changes with each wait, within each tier. A pending wait does not
     /// change: it goes on for at most [`LONGEST_WAIT`] if there may be other lanes.
@@ -164,7 +171,7 @@ impl Engine {
             let limited = state.lane.limited_for(now_ms).map(|time| time.min(LONGEST_LIMIT));
             let refused =
                 state.refused_until().max(state.rest.until()).map(|until| until.saturating_duration_since(now));
-            let due = || state.outlook.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));
+            let due = || state.hint.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));
             let share =
                 || state.share.next_change(now).filter(|_| may_fetch).map(|at| at.saturating_duration_since(now));
             limited.max(refused).or_else(|| [due(), share()].into_iter().flatten().min())
@@ -174,12 +181,12 @@ impl Engine {
 
     /// There may be jobs again, wherever they are.
     pub(super) fn look_again(&mut self) {
-        self.lanes.iter_mut().for_each(|state| state.outlook.look_again());
+        self.lanes.iter_mut().for_each(|state| state.hint.look_again());
     }
 
     /// The time of a change has come.
     pub(super) fn look_again_if_due(&mut self) {
         let now = now_ms();
-        self.lanes.iter_mut().for_each(|state| state.outlook.look_again_if_due(now));
+        self.lanes.iter_mut().for_each(|state| state.hint.look_again_if_due(now));
     }
 }

@@ -25,10 +25,11 @@
 //! A worker serves one lane per queue (`lanes/mod.rs`), most workers a single one. With several lanes:
 //!
 //! - A turn is one fetch, alone or with a finish call. `engine/turn_taking.rs` gives the turns, opens lanes that were
-//!   offered and starts their timers, closes those of routes that have retired, and leaves out lanes that Redis refuses.
-//! - Outcomes are grouped by lane, with one finish call each (`engine/batching.rs`). A call fetches only if the next turn is
-//!   that of its own lane; a fetch from another lane goes beside it.
-//! - One BZPOPMIN waits for the markers of all lanes (`engine/markers.rs`, `fetch/outlook.rs`).
+//!   offered and starts their timers, closes those of routes that have retired, and leaves out lanes that Redis
+//!   refuses.
+//! - Outcomes are grouped by lane, with one finish call each (`engine/batching.rs`). A call fetches only if the next
+//!   turn is that of its own lane; a fetch from another lane goes beside it.
+//! - One BZPOPMIN waits for the markers of all lanes (`engine/markers.rs`, `fetch/fetch_hint.rs`).
 //! - All slots share one count, and nothing is claimed ahead.
 
 mod admission;
@@ -68,9 +69,9 @@ use super::options::RunLimits;
 use super::sleep::sleep_until;
 use super::state::{Closing, WorkerState};
 use crate::connection::{BlockingLink, Link, Subscriber};
-use crate::outage::Outage;
+use crate::error_once::ErrorOnce;
+use crate::heartbeat::WorkerLoop;
 use crate::protocol::Keys;
-use crate::round::Duty;
 use crate::spin_wait::SpinWait;
 
 /// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
@@ -82,7 +83,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
     let tasks = background::watch_connection(&state, &link);
     let fetch_link = link.with_connect_timeout(Some(MAX_WAIT));
     let engine = Engine {
-        waiter: MarkerWaiter::new(blocking, state.rounds.of(Duty::Wait).clone()),
+        waiter: MarkerWaiter::new(blocking, state.heartbeats.of(WorkerLoop::Wait).clone()),
         fetcher: Fetcher::new(fetch_link.clone(), state.options.worker_id.clone()),
         in_flight: InFlight::default(),
         lanes: Vec::new(),
@@ -93,10 +94,10 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         looked_at: 0,
         watched_from: 0,
         waited_for_all: None,
-        glanced: Instant::now(),
+        markers_polled: Instant::now(),
         waited_after: None,
         undrained: None,
-        told_of_route: false,
+        route_reported: false,
         heeds_pause: false,
         end_took: Duration::ZERO,
         woke_with: None,
@@ -111,8 +112,8 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
         limits,
         tasks,
         fetch_paused_until: None,
-        end_outage: Outage::default(),
-        stamp_outage: Arc::default(),
+        end_outage: ErrorOnce::default(),
+        stamp_errors: Arc::default(),
         spin_wait: SpinWait::default(),
         isolation: Isolation::new(state.options.lock_duration),
         gathering_since: None,
@@ -152,8 +153,8 @@ struct Engine {
     tasks: JoinSet<()>,
     /// The server refused a fetch: the next one is sent after this moment.
     fetch_paused_until: Option<Instant>,
-    end_outage: Outage,
-    stamp_outage: Arc<Outage>,
+    end_outage: ErrorOnce,
+    stamp_errors: Arc<ErrorOnce>,
     spin_wait: SpinWait,
     isolation: Isolation,
     /// The lane whose next job must run alone: it has the next turn.
@@ -161,7 +162,7 @@ struct Engine {
     /// The lane that was looked at last although nothing said that it has jobs.
     looked_at: usize,
     /// When the markers of queues without jobs were looked at while the worker waited for none.
-    glanced: Instant,
+    markers_polled: Instant,
     /// How many jobs had been fetched when a wait for markers ended without one.
     waited_after: Option<u64>,
     /// Where the next wait for markers begins.
@@ -171,7 +172,7 @@ struct Engine {
     /// A queue that was not drained at the last look.
     undrained: Option<Keys>,
     /// It was told that the run waits for jobs that this worker does not take.
-    told_of_route: bool,
+    route_reported: bool,
     /// It is paused and waits for no marker any more.
     heeds_pause: bool,
     /// How long the server took to end the wait.
@@ -231,8 +232,8 @@ impl Engine {
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
             self.heed_pause().await;
-            self.pay_markers(false).await;
-            self.glance().await;
+            self.return_markers(false).await;
+            self.poll_markers().await;
             self.return_jobs();
             let outcomes = self.take_outcomes();
             if outcomes.is_empty() && self.is_gathering() {

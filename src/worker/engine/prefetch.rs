@@ -38,8 +38,8 @@ impl Prefetch {
     /// How many jobs to hold beyond one per slot.
     pub fn ahead(&mut self, slots: usize) -> usize {
         let options = &self.state.options;
-        // A worker of several queues shares its slots fairly. With these options claims ahead would have effects: a limiter counts them, and when a worker dies, a job that
-        // it had claimed may have no start or stall left.
+        // A worker of several queues shares its slots fairly. With these options claims ahead would have effects: a
+        // limiter counts them, and when a worker dies, a job that it had claimed may have no start or stall left.
         let strict =
             options.limiter.is_some() || options.max_started_attempts.is_some() || options.max_stalled_count == 0;
         if self.forbidden || strict || self.state.lanes.are_several() {

@@ -19,7 +19,8 @@ pub fn registry(state: &WorkerState, link: &Link) -> Option<RouteRegistry> {
     Some(RouteRegistry::new(link.clone(), state.keys.clone(), profile, state.options.worker_id.clone()))
 }
 
-/// Open lanes for the routes that exist, before the first fetch: a run must not end because its routes are not known yet.
+/// Open lanes for the routes that exist, before the first fetch: a run must not end because its routes are not known
+/// yet.
 pub async fn open(state: &WorkerState, registry: Option<&mut RouteRegistry>) {
     let Some(registry) = registry else { return };
     if let Err(error) = registry.look(&mut |change| note(state, change), &mut |text| state.error(text)).await {

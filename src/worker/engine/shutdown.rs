@@ -1,5 +1,5 @@
-//! How the engine stops taking jobs: while the worker is paused, and for ever. It ends its wait, gives back what has not started, and
-//! wakes other workers for what it leaves.
+//! How the engine stops taking jobs: while the worker is paused, and for ever. It ends its wait, gives back what has
+//! not started, and wakes other workers for what it leaves.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl Engine {
         }
         self.end_took = began.elapsed();
         self.check_markers(false).await;
-        self.pay_markers(true).await;
+        self.return_markers(true).await;
     }
 
     /// Other workers must be woken again, for jobs that go back now.
@@ -44,8 +44,9 @@ impl Engine {
         self.woke_with = None;
     }
 
-    /// Wake other workers when the jobs that no handler has started are back, and again when the last job has ended, since it
-    /// may have held a place of the global concurrency. Best effort: without it they look at their next drain delay.
+    /// Wake other workers when the jobs that no handler has started are back, and again when the last job has ended,
+    /// since it may have held a place of the global concurrency. Best effort: without it they look at their next drain
+    /// delay.
     pub(super) async fn wake_others(&mut self) {
         let has_woken = self.woke_with.is_some_and(|in_hand| in_hand == 0 || self.in_hand > 0);
         let goes_back = !self.in_flight.is_empty() || self.state.outcomes.count_returning() > 0;
@@ -61,7 +62,8 @@ impl Engine {
         let _ = tokio::time::timeout(time, woken).await;
     }
 
-    /// Give back jobs that have not started, wait for running ones, send every outcome, and wake other workers for what is left.
+    /// Give back jobs that have not started, wait for running ones, send every outcome, and wake other workers for what
+    /// is left.
     pub(super) async fn shut_down(&mut self) {
         while let Some(completed) = self.next_completed().await {
             self.complete(completed);

@@ -16,7 +16,8 @@ use crate::worker::finish::Finisher;
 use crate::worker::rights;
 
 impl Engine {
-    /// Open the lanes that were offered, and start the timers of those that are in use. Close those that are not used any more.
+    /// Open the lanes that were offered, and start the timers of those that are in use. Close those that are not used
+    /// any more.
     pub(super) fn open_lanes(&mut self) {
         let changes = self.state.lanes.changes();
         if self.lane_changes.replace(changes) == Some(changes) {
@@ -54,8 +55,9 @@ impl Engine {
         }
     }
 
-    /// Stop the timers of lanes whose queues nobody uses any more. The position of one that is not served is then free for another.
-    /// One with a job in hand, a marker that was popped, or in a wait for markers that is not over comes later.
+    /// Stop the timers of lanes whose queues nobody uses any more. The position of one that is not served is then free
+    /// for another. One with a job in hand, a marker that was popped, or in a wait for markers that is not over comes
+    /// later.
     fn close_lanes(&mut self) {
         self.closes_lanes = false;
         for state in &mut self.lanes {
@@ -81,7 +83,7 @@ impl Engine {
     pub(super) fn next_turn(&mut self) -> Option<usize> {
         // While jobs leave, a lane may fetch for their slots.
         let may_fetch = |state: &LaneState| if state.leaving > 0 { state.is_open() } else { state.may_grow() };
-        let may_have_jobs = |state: &LaneState| !state.outlook.is_idle() && may_fetch(state);
+        let may_have_jobs = |state: &LaneState| !state.hint.is_idle() && may_fetch(state);
         if !self.has_several_lanes() {
             return self.lanes.first().filter(|state| may_have_jobs(state)).map(|_| 0);
         }
@@ -96,7 +98,7 @@ impl Engine {
             waiting.retain(|(position, _)| Some(self.lanes[*position].lane.tier) == first);
         }
         let stays = |position: usize| {
-            self.lanes.get(position).is_some_and(|state| !state.outlook.is_idle() || state.share.is_full())
+            self.lanes.get(position).is_some_and(|state| !state.hint.is_idle() || state.share.is_full())
         };
         self.turns.next(&waiting, stays)
     }

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::connection::BlockingLink;
 use crate::error::{Error, Result};
-use crate::round::Round;
+use crate::heartbeat::Heartbeat;
 use crate::worker::lanes::Lane;
 
 /// Pause after a wait that failed, so that a broken server does not get too many calls. If the server refuses every
@@ -45,15 +45,15 @@ pub struct MarkerWaiter {
     goes_on: Option<watch::Sender<()>>,
     /// For a new task, if this one must be given up.
     spare: BlockingLink,
-    round: Arc<Round>,
+    heartbeat: Arc<Heartbeat>,
 }
 
 impl MarkerWaiter {
     /// Start the task; it ends its wait and closes its socket when this value is dropped.
     ///
-    /// `round` notes when waits come round.
-    pub fn new(link: BlockingLink, round: Arc<Round>) -> Self {
-        let mut link = link.with_round(round.clone());
+    /// `heartbeat` notes when waits end.
+    pub fn new(link: BlockingLink, heartbeat: Arc<Heartbeat>) -> Self {
+        let mut link = link.with_heartbeat(heartbeat.clone());
         let spare = link.another();
         let (requests, mut requested) = mpsc::channel::<Watch>(1);
         let (sender, results) = mpsc::channel(1);
@@ -88,14 +88,14 @@ impl MarkerWaiter {
                 }
             }
         });
-        Self { requests, results, waiting: false, goes_on: Some(goes_on), spare, round }
+        Self { requests, results, waiting: false, goes_on: Some(goes_on), spare, heartbeat }
     }
 
     /// Give up the pending wait, if there is one, and wait on another connection from now on. A marker that was popped
     /// meanwhile is lost: look for jobs.
     pub fn restart(&mut self) {
         self.note_end();
-        *self = Self::new(self.spare.another(), self.round.clone());
+        *self = Self::new(self.spare.another(), self.heartbeat.clone());
     }
 
     pub fn is_waiting(&self) -> bool {
@@ -111,7 +111,7 @@ impl MarkerWaiter {
             self.restart(); // the task has ended by a fault
             let _ = self.requests.try_send(rejected.into_inner());
         }
-        self.round.begin();
+        self.heartbeat.begin();
         self.waiting = true;
     }
 
@@ -147,7 +147,7 @@ impl MarkerWaiter {
 
     fn note_end(&mut self) {
         if std::mem::take(&mut self.waiting) {
-            self.round.end();
+            self.heartbeat.end();
         }
     }
 }

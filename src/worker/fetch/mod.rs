@@ -3,15 +3,15 @@
 mod dropped;
 mod fetcher;
 mod marker_waiter;
-mod outlook;
+mod fetch_hint;
 mod request;
 mod share;
 mod starts;
 
 pub use dropped::dropped_text;
+pub use fetch_hint::FetchHint;
 pub use fetcher::{fetch, fetch_by, Fetcher};
 pub use marker_waiter::{Marker, MarkerWaiter, Popped, Watch};
-pub use outlook::Outlook;
 pub use request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
 pub use share::Share;
 pub use starts::stamp_jobs;

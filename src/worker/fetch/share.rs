@@ -60,8 +60,8 @@ impl Share {
         self.has_popped = true;
     }
 
-    /// How many jobs a finish call fetches that frees so many of the slots that the worker holds, if it has room for `room`
-    /// jobs then.
+    /// How many jobs a finish call fetches that frees so many of the slots that the worker holds, if it has room for
+    /// `room` jobs then.
     pub fn refill(&mut self, frees: usize, held: usize, room: usize, now: Instant) -> usize {
         let Some(limit) = self.limit else {
             return if self.is_offering(now) { room.min(frees) } else { room };

@@ -28,8 +28,8 @@ pub fn has_left(error: &Error) -> bool {
     matches!(error, Error::Code { code: -1 | -2 | -3 | -6, .. })
 }
 
-/// Whether a job is finished and has left `active`; false if Redis does not answer. A finished job that was removed by its keep rule
-/// may still be in `active`, if the call stopped half-way: it is removed from there now.
+/// Whether a job is finished and has left `active`; false if Redis does not answer. A finished job that was removed by
+/// its keep rule may still be in `active`, if the call stopped half-way: it is removed from there now.
 pub async fn is_finished(link: &Link, keys: &Keys, run: Option<&str>, id: &str, token: &str) -> bool {
     let (mut fields, mut place) = (redis::cmd("HMGET"), redis::cmd("LPOS"));
     fields.arg(keys.job(id)).arg("finishedOn").arg("name");

@@ -10,10 +10,10 @@ use super::settled::{accepted, refused, Settled, Settlement};
 use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::error::{Error, Result};
+use crate::heartbeat::{Heartbeat, WorkerLoop};
 use crate::protocol::Channel;
-use crate::round::{Duty, Round};
 use crate::scripts::fetch::{Fetched, Hold};
-use crate::scripts::finish::{self, FinishReply, FinishedBy, Refusal};
+use crate::scripts::finish::{self, FinishReply, FinishedBy, JobError};
 use crate::worker::fetch::{self, fetch_plan, FetchRequest, SentFetch};
 use crate::worker::lanes::Lane;
 use crate::worker::outcome::Outcome;
@@ -104,7 +104,7 @@ impl Finisher {
     /// Fetch without an outcome to send: the turn of this lane came with outcomes of others.
     async fn fetch(&self, request: FetchRequest) -> NextFetch {
         let sent = SentFetch::now(request);
-        match self.round().take(fetch::fetch(&self.link, &self.state.options, &sent)).await {
+        match self.heartbeat().take(fetch::fetch(&self.link, &self.state.options, &sent)).await {
             Ok(fetched) => NextFetch::Arrived(fetched, sent),
             Err(Error::OutcomeUnknown(_)) => NextFetch::Unknown(sent),
             Err(error) => NextFetch::Refused(error, sent),
@@ -131,7 +131,7 @@ impl Finisher {
                     if self.state.finish_outage.ended() {
                         self.state.warning("outcomes are stored again".to_owned());
                     }
-                    let error = |(at, refusal): (usize, Refusal)| Some((at, refusal.error(jobs.get(at)?.job.id())));
+                    let error = |(at, refusal): (usize, JobError)| Some((at, refusal.error(jobs.get(at)?.job.id())));
                     result.refused = failures.into_iter().filter_map(error).collect();
                     result.forbids_claims = fetched.hold == Hold::Ahead;
                     if let Some(sent) = fetch {
@@ -220,10 +220,10 @@ impl Finisher {
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
         let by = FinishedBy { leaves_slots, ..options.finished_by() };
         let finish = finish::move_to_finished(&self.link, &self.lane.keys, now, by, plan.as_ref(), &jobs);
-        self.round().take(finish).await
+        self.heartbeat().take(finish).await
     }
 
-    fn round(&self) -> &Round {
-        self.state.rounds.of(Duty::Fetch)
+    fn heartbeat(&self) -> &Heartbeat {
+        self.state.heartbeats.of(WorkerLoop::Fetch)
     }
 }

@@ -55,8 +55,8 @@ impl InFlight {
         }
     }
 
-    /// Send the outcomes of jobs of one queue, and a fetch of that queue; without one, `leaves_slots` wakes another worker
-    /// for the slots.
+    /// Send the outcomes of jobs of one queue, and a fetch of that queue; without one, `leaves_slots` wakes another
+    /// worker for the slots.
     pub fn start(
         &mut self,
         finisher: Arc<Finisher>,

@@ -14,13 +14,13 @@ pub struct Lanes {
     all: Mutex<Vec<Arc<Lane>>>,
     shared_limit: Option<SharedLimit>,
     several: AtomicBool,
-    /// Counts the lanes, and those that turned out to be in use.
+    /// Counts the lanes, and those that last_beat out to be in use.
     changes: AtomicUsize,
 }
 
 impl Lanes {
-    /// One lane for each of these queues; without any, one for the queue of these keys. With `shares_limit` the rate limit of
-    /// that queue counts for all.
+    /// One lane for each of these queues; without any, one for the queue of these keys. With `shares_limit` the rate
+    /// limit of that queue counts for all.
     ///
     /// # Errors
     /// [`Error::QueueName`](crate::error::Error::QueueName).

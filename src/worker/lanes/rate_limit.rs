@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::clock::now_ms;
 use crate::protocol::Keys;
 
-/// The queue whose rate limit counts for all lanes. They know the end of the limit together: if each of them had to learn
-/// it, those that do so first would take all the jobs that the limit allows.
+/// The queue whose rate limit counts for all lanes. They know the end of the limit together: if each of them had to
+/// learn it, those that do so first would take all the jobs that the limit allows.
 pub struct SharedLimit {
     pub keys: Keys,
     pub limit: Arc<RateLimit>,

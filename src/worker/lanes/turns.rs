@@ -22,9 +22,9 @@ struct Waiting {
 }
 
 impl Turns {
-    /// Give the next turn to one of the lanes that wait: (position, weight), by position. `None` if none waits. It counts
-    /// as one job, see [`Self::settle`]. A lane that does not wait loses its credit, unless it `stays`: it has jobs, but
-    /// may not take any now.
+    /// Give the next turn to one of the lanes that wait: (position, weight), by position. `None` if none waits. It
+    /// counts as one job, see [`Self::settle`]. A lane that does not wait loses its credit, unless it `stays`: it has
+    /// jobs, but may not take any now.
     pub fn next(&mut self, waiting: &[(usize, u32)], stays: impl Fn(usize) -> bool) -> Option<usize> {
         let (last, _) = waiting.last()?;
         self.lanes.resize(self.lanes.len().max(last + 1), Waiting::default());

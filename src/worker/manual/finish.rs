@@ -53,8 +53,8 @@ pub struct FailedAttempt {
 /// How often a call is made again whose outcome is not known, each time on another connection.
 const MOST_TRIES: usize = 5;
 
-/// Makes a move again whose outcome is not known. If it is refused then, the first try was accepted, or the lock is lost: in both cases
-/// the job has left this worker.
+/// Makes a move again whose outcome is not known. If it is refused then, the first try was accepted, or the lock is
+/// lost: in both cases the job has left this worker.
 async fn until_known<F: Future<Output = Result<()>>>(mut call: impl FnMut() -> F) -> Result<()> {
     let mut tries = 0;
     loop {

@@ -23,10 +23,10 @@ use super::listeners::{Backlog, DetailsByJob, Event};
 use super::options::WorkerOptions;
 use super::ready_queue::ReadyQueue;
 use crate::error::Result;
+use crate::error_once::ErrorOnce;
+use crate::heartbeat::Heartbeats;
 use crate::lock::Mutex;
-use crate::outage::Outage;
 use crate::protocol::Keys;
-use crate::round::Rounds;
 use crate::timers::held_locks::Loss;
 use crate::timers::proof_of_life;
 
@@ -43,7 +43,7 @@ pub struct WorkerState {
     pub deadlines: Deadlines,
     pub stats: Stats,
     /// Proof of life.
-    pub rounds: Arc<Rounds>,
+    pub heartbeats: Arc<Heartbeats>,
     /// The engine is to wait for markers on a new connection.
     pub renew_wait: AtomicBool,
     pub lifecycle: Lifecycle,
@@ -56,8 +56,8 @@ pub struct WorkerState {
     /// The server refused to write, and the one that is connected since is a replica.
     pub is_readonly: AtomicBool,
     /// Redis refuses to give jobs, or to take outcomes.
-    pub fetch_outage: Outage,
-    pub finish_outage: Outage,
+    pub fetch_outage: ErrorOnce,
+    pub finish_outage: ErrorOnce,
     /// Queue an event for every completed and failed job.
     pub report_outcomes: AtomicBool,
     /// Queue an event for every failed attempt, also if none is queued for completed jobs.
@@ -81,7 +81,7 @@ impl WorkerState {
             outcomes: OutcomeQueue::default(),
             deadlines: Deadlines::new(options.timeouts.clone()),
             stats: Stats::default(),
-            rounds: Arc::new(proof_of_life::rounds(options.lock_renew_time)),
+            heartbeats: Arc::new(proof_of_life::heartbeats(options.lock_renew_time)),
             renew_wait: AtomicBool::new(false),
             lifecycle: Lifecycle::default(),
             concurrency: AtomicUsize::new(options.concurrency),
@@ -89,8 +89,8 @@ impl WorkerState {
             deaf: AtomicBool::new(false),
             missing_rights: Mutex::default(),
             is_readonly: AtomicBool::new(false),
-            fetch_outage: Outage::default(),
-            finish_outage: Outage::default(),
+            fetch_outage: ErrorOnce::default(),
+            finish_outage: ErrorOnce::default(),
             report_outcomes: AtomicBool::new(false),
             report_failures: AtomicBool::new(false),
             backlog: Backlog::default(),
@@ -118,8 +118,8 @@ impl WorkerState {
         }
     }
 
-    /// Fetch nothing of a queue for that many ms, and start no job of it that was fetched up to now. A limit that all queues
-    /// share holds for all of them.
+    /// Fetch nothing of a queue for that many ms, and start no job of it that was fetched up to now. A limit that all
+    /// queues share holds for all of them.
     pub fn limit(&self, ms: i64, queue: &str) {
         let is_meant = |lane: &Arc<Lane>| self.options.share_rate_limit || lane.queue() == queue;
         for lane in self.lanes.all().into_iter().filter(is_meant) {

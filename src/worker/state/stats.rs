@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::histogram::Histogram;
-use crate::round::Moment;
+use crate::heartbeat::Moment;
 use crate::timers::held_locks::Loss;
 use crate::timers::route_keeper::Unmatched;
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 LISTS, SETS = ("wait", "active", "paused"), ("completed", "failed", "delayed", "prioritized", "waiting-children")
 FIELDS = ("data", "returnvalue", "failedReason", "atm", "finishedOn", "stc")
 
-#: Reads some events and returns where to go on, and the jobs that have finished. Most of millions of events say other things.
+#: Reads some events and returns where to go on, and the jobs that have finished. Most of millions of events say other
+#: things.
 FINISHED = """
 local jobs = {}
 local events = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 5000)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .happened import Happened
     from .round import Round
 
-#: Longest time (s) from the end of a fault until each job that it hit has its outcome: the lock expires, two checks for stalled jobs,
-#: the job itself, and the jobs before it on a machine that does many other things.
+#: Longest time (s) from the end of a fault until each job that it hit has its outcome: the lock expires, two checks for
+#: stalled jobs, the job itself, and the jobs before it on a machine that does many other things.
 RECOVERY_SECONDS = (LOCK_MS + 2 * STALLED_INTERVAL_MS + LONG_MS) / 1000 + 15
 #: Faults that hit everybody for this long (s) delay the recovery from others, by their own time and that to come back.
 LASTS_SECONDS, COMES_BACK_SECONDS = 0.3, 1.0
@@ -31,8 +31,8 @@ REPLY_SECONDS = 2.0
 ROLLED_BACK_SECONDS = 10.0
 #: How the names of our producers end: in durable rounds they wait for a replica, and they listen to Sentinels.
 OUR_PRODUCERS = ("-sync", "-aio", "-spark")
-#: How long (s) others go on adding to an old master that answers although the Sentinels have named another one. BullMQ for Node does
-#: so until a Sentinel makes the old one a replica.
+#: How long (s) others go on adding to an old master that answers although the Sentinels have named another one. BullMQ
+#: for Node does so until a Sentinel makes the old one a replica.
 STAYS_SECONDS = 12.0
 #: How many more descriptors and threads a worker may have after the faults than before: connections that come and go.
 MORE_DESCRIPTORS, MORE_THREADS = 8, 4

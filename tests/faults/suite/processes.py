@@ -23,7 +23,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).parents[3]
 OURS = ("sync", "aio", "cli", "spark")
 
-#: Jobs of a process that ended come back after its locks and at most two checks. Shorter locks get lost on a busy machine.
+#: Jobs of a process that ended come back after its locks and at most two checks. Shorter locks get lost on a busy
+#: machine.
 LOCK_MS = 5000
 STALLED_INTERVAL_MS = 1000
 CONCURRENCY = 10

@@ -1,11 +1,12 @@
 """The published results: one file with a line for each round, from which the page is written.
 
-usage: python -m tests.faults.suite.results merge FILE ...: adds the rounds of other files, those of other machines for example
+usage: python -m tests.faults.suite.results merge FILE ...: adds the rounds of other files, those of other machines for
+       example
        python -m tests.faults.suite.results mended SEED WHY: says what was wrong where this round had violations
 
-Every round is in the file. One with violations is there with all of them, also when it could not be played to its end; when what was
-wrong is mended, it is listed with that and its faults and jobs no longer count. One that ended before all processes worked says
-nothing about jobs: it is listed with the reason. A round that two files have counts once.
+Every round is in the file. One with violations is there with all of them, also when it could not be played to its end;
+when what was wrong is mended, it is listed with that and its faults and jobs no longer count. One that ended before all
+processes worked says nothing about jobs: it is listed with the reason. A round that two files have counts once.
 """
 
 import fcntl

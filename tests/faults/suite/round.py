@@ -32,7 +32,8 @@ PRODUCERS = (("sync", "producers"), ("aio", "producers"), ("spark", "producers")
 EVENTS = 100_000_000
 #: Eleven processes start at the same time, on a machine that may do other things.
 START_SECONDS = 120
-#: How processes end that a job ends: with the code of `crash`, by SIGKILL, or by abort() when there is no memory for a thread of ours.
+#: How processes end that a job ends: with the code of `crash`, by SIGKILL, or by abort() when there is no memory for a
+#: thread of ours.
 ENDED_BY_JOBS = (13, -9, -6)
 
 
@@ -53,8 +54,8 @@ class Round:
         self.findings = Findings()
         #: When another server had the queue, and which.
         self.moves: list[tuple[float, int]] = []
-        #: Keys of the jobs that end their process. One that was asked to end may still have such a job in hand, and a task of Spark
-        #: takes jobs until its time is over.
+        #: Keys of the jobs that end their process. One that was asked to end may still have such a job in hand, and a
+        #: task of Spark takes jobs until its time is over.
         self.deadly: set[str] = set()
         self._numbers = itertools.count()
         #: How many faults were chosen; set when there have been enough.

@@ -73,7 +73,8 @@ class Server:
             "maxmemory-policy": "noeviction",
             "repl-diskless-sync": "yes",
             "repl-diskless-sync-delay": "0",
-            # With 1 MB, the default, a replica that loses its link after a full copy needs another one, again and again.
+            # With 1 MB, the default, a replica that loses its link after a full copy needs another one, again and
+            # again.
             "repl-backlog-size": "64mb",
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]

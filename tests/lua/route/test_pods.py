@@ -1,7 +1,7 @@
 """5,000 machines with names that never come again, one after the other: each has a route for a while.
 
-Time is simulated. The scripts are those that producers, workers and the keeper of the routes call; the keeper is killed at
-any of its commands.
+Time is simulated. The scripts are those that producers, workers and the keeper of the routes call; the keeper is killed
+at any of its commands.
 """
 
 import random
@@ -15,7 +15,8 @@ from tests.lua.source import flatten
 PODS = 5_000
 #: So 200 of them come within the ten minutes after which a route retires.
 STEP = 3_000
-#: Only a producer in Node adds to this route, and knows nothing of the registry. Its workers need the registry to find it.
+#: Only a producer in Node adds to this route, and knows nothing of the registry. Its workers need the registry to find
+#: it.
 OF_NODE = "cap.cuda+gpu"
 
 

@@ -23,12 +23,12 @@ from bullrush.errors import (
 )
 from bullrush.spark.address import Address
 from bullrush.spark.draining.arguments import check_results_stay, check_worker, read_stop
+from bullrush.spark.draining.driver_queries import _Asked, look
 from bullrush.spark.draining.held_jobs import held_jobs, release_jobs, still_held
 from bullrush.spark.draining.pickling import check_can_be_sent
-from bullrush.spark.draining.questions import _Asked, look
 from bullrush.spark.draining.run_rows import Piece, RunRows, divided
 from bullrush.spark.draining.run_worker import RunWorker
-from bullrush.spark.reason import reason_of
+from bullrush.spark.root_cause import root_cause
 from tests.waiting import wait_until
 
 SEED = pa.RecordBatch.from_pydict({"id": [1]})
@@ -337,7 +337,7 @@ def test_a_question_that_fails_in_a_task_is_answered_with_its_error(address: Add
     ],
 )
 def test_the_reason_of_failed_tasks_is_found_in_the_text_of_spark(text: str, reason: str) -> None:
-    assert str(reason_of(Exception(text))).startswith(reason)
+    assert str(root_cause(Exception(text))).startswith(reason)
 
 
 def test_redis_that_cannot_be_used_is_an_error_of_the_driver(queue: Queue, redis_url: str, tmp_path) -> None:

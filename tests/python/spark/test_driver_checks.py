@@ -13,7 +13,7 @@ from bullrush.errors import BullrushError, ConnectionLostError, InvalidOptionErr
 from bullrush.spark import arrow_handler, call, drain, enqueue, enqueue_flows, read_jobs, worker
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.draining.arguments import check_worker, worker_options
-from bullrush.spark.draining.questions import look
+from bullrush.spark.draining.driver_queries import look
 from bullrush.spark.enqueue import failure_of
 from bullrush.spark.rows.frame import check_name_lists, check_names, check_opts
 from bullrush.spark.rows.scope import Scope

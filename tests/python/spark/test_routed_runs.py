@@ -10,8 +10,8 @@ from redis import Redis
 
 from bullrush import Queue, Worker
 from bullrush.spark.address import Address
+from bullrush.spark.draining.driver_queries import look
 from bullrush.spark.draining.held_jobs import release_jobs, still_held
-from bullrush.spark.draining.questions import look
 from bullrush.spark.draining.run_rows import Piece, RunRows, divided
 from bullrush.spark.draining.run_worker import RunWorker
 from bullrush.spark.routing.unmatched import unmatched

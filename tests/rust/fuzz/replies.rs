@@ -18,7 +18,8 @@ const SHAPES: [reply::Shape; 7] = [
 
 pub fn run(sent: &[u8]) {
     let whole = decode(sent, sent.len().max(1));
-    // A network cuts replies anywhere: that changes nothing, up to a byte that begins no reply. The parser may skip it at a cut.
+    // A network cuts replies anywhere: that changes nothing, up to a byte that begins no reply. The parser may skip it
+    // at a cut.
     let in_parts = decode(sent, 1 + sent.len() % 13);
     let same = &in_parts[..whole.len().min(in_parts.len())];
     // A number that is none differs from itself.

@@ -41,8 +41,8 @@ def write_json(value: JSON, *, line: bool = False) -> None:
 def write_table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table: on a terminal by Rich if it is installed, else as aligned text.
 
-    Numbers are aligned to the right. Cells are shortened to one line; a target or a profile, which is no text, is whole in
-    a pipe or a file.
+    Numbers are aligned to the right. Cells are shortened to one line; a target or a profile, which is no text, is whole
+    in a pipe or a file.
     """
     whole = not sys.stdout.isatty()
     texts = [[cell(value, whole=whole and not isinstance(value, str)) for value in row] for row in rows]

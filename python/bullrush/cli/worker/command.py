@@ -102,10 +102,10 @@ def run(options: argparse.Namespace) -> int:
         return Supervisor(options).run()
     supervisor = None
     if options.control is not None:
-        from bullrush.cli.worker.processes.control import Obedience
+        from bullrush.cli.worker.processes.control import ControlClient
 
         # Before the targets are imported, which may take long, or for ever.
-        supervisor = Obedience(options.control)
+        supervisor = ControlClient(options.control)
         options.url = os.environ.pop(_URL, None)
     from bullrush.cli.worker.targets import find_workers
 

@@ -9,11 +9,11 @@ import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from bullrush.base import last_resort
+from bullrush.base import hard_exit
 from bullrush.cli.worker.ending import ABANDONED, leave, leave_in_time
 from bullrush.cli.worker.fleet import Fleet
 from bullrush.cli.worker.monitor import Monitor
-from bullrush.cli.worker.processes.control import FORCE, STOP, Obedience
+from bullrush.cli.worker.processes.control import FORCE, STOP, ControlClient
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.worker.monitoring.prometheus import merged
 
@@ -33,7 +33,7 @@ class Process:
     """The main thread of a process: it waits for signals and other orders."""
 
     def __init__(
-        self, workers: list[AnyWorker], options: argparse.Namespace, supervisor: Obedience | None = None
+        self, workers: list[AnyWorker], options: argparse.Namespace, supervisor: ControlClient | None = None
     ) -> None:
         self._orders: SimpleQueue[str] = SimpleQueue()
         self._timeout: float | None = options.shutdown_timeout
@@ -72,7 +72,7 @@ class Process:
         """Run until all workers have ended; return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
-        last_resort.set_up(self._timeout, ABANDONED)
+        hard_exit.set_up(self._timeout, ABANDONED)
         if self._supervisor is not None:
             self._supervisor.hand_over(self.order, self._answer)
         if self._address is not None:

@@ -8,7 +8,7 @@ import orjson
 
 from bullrush._core import QUEUE_KEYS, now_ms
 from bullrush.doctor.finding import Finding, counted
-from bullrush.doctor.reading import Patient
+from bullrush.doctor.reading import QueueUnderTest
 from bullrush.values.encoding import read_number
 
 _TYPES: Final = {
@@ -31,105 +31,105 @@ _MANY_FAILURES: Final = 100
 _PART: Final = 10
 
 
-async def types(patient: Patient) -> tuple[list[Finding], bool]:
+async def types(tested: QueueUnderTest) -> tuple[list[Finding], bool]:
     """BR104: what another program, or a job with the id ``wait``, has written; and whether the queue has any key."""
-    replies = await patient.server.ask_all([["TYPE", patient.key(part)] for part in _TYPES])
+    replies = await tested.server.ask_all([["TYPE", tested.key(part)] for part in _TYPES])
     wrong = [
         f"{part} is a {found.decode()}, not a {expected}"
         for (part, expected), found in zip(_TYPES.items(), replies, strict=True)
         if found not in (b"none", expected.encode())
     ]
-    found = [Finding("BR104", "; ".join(wrong), patient.name)] if wrong else []
+    found = [Finding("BR104", "; ".join(wrong), tested.name)] if wrong else []
     return found, any(kind != b"none" for kind in replies)
 
 
-async def waiting_lists(patient: Patient) -> list[Finding]:
+async def waiting_lists(tested: QueueUnderTest) -> list[Finding]:
     """BR102 and BR103: BullMQ 5 moves the jobs of a paused queue to ``paused``, version 6 leaves them in ``wait``."""
-    meta, wait, paused = (patient.key(part) for part in ("meta", "wait", "paused"))
-    is_paused, waiting, held = await patient.server.ask_all(
+    meta, wait, paused = (tested.key(part) for part in ("meta", "wait", "paused"))
+    is_paused, waiting, held = await tested.server.ask_all(
         [["HEXISTS", meta, "paused"], ["LLEN", wait], ["LLEN", paused]]
     )
     if is_paused and waiting and held:
         detail = f"wait has {counted(waiting, 'job')}, paused {held:,}"
-        return [Finding("BR102", detail, patient.name, fleeting=True)]
+        return [Finding("BR102", detail, tested.name, fleeting=True)]
     if held and not is_paused:
-        return [Finding("BR103", f"paused has {counted(held, 'job')}", patient.name, fleeting=True)]
+        return [Finding("BR103", f"paused has {counted(held, 'job')}", tested.name, fleeting=True)]
     return []
 
 
-async def old_keys(patient: Patient) -> list[Finding]:
+async def old_keys(tested: QueueUnderTest) -> list[Finding]:
     """BR105: the sorted set of priorities."""
-    if await patient.server.ask("EXISTS", patient.key("priority")):
-        return [Finding("BR105", "the key priority", patient.name)]
+    if await tested.server.ask("EXISTS", tested.key("priority")):
+        return [Finding("BR105", "the key priority", tested.name)]
     return []
 
 
-async def rate_limit(patient: Patient) -> list[Finding]:
+async def rate_limit(tested: QueueUnderTest) -> list[Finding]:
     """BR106: a client that died between two commands, or a person, left a limit that does not end."""
-    if await patient.server.ask("PTTL", patient.key("limiter")) == -1:
-        return [Finding("BR106", "the key limiter has no time to live", patient.name, fleeting=True)]
+    if await tested.server.ask("PTTL", tested.key("limiter")) == -1:
+        return [Finding("BR106", "the key limiter has no time to live", tested.name, fleeting=True)]
     return []
 
 
-async def events(patient: Patient) -> list[Finding]:
+async def events(tested: QueueUnderTest) -> list[Finding]:
     """BR113: how far back the stream goes."""
-    listeners = len(await patient.connected(":qe"))
+    listeners = len(await tested.connected(":qe"))
     if not listeners:
         return []
-    key = patient.key("events")
-    stored, length = await patient.server.ask_all([["HGET", patient.key("meta"), "opts.maxLenEvents"], ["XLEN", key]])
+    key = tested.key("events")
+    stored, length = await tested.server.ask_all([["HGET", tested.key("meta"), "opts.maxLenEvents"], ["XLEN", key]])
     most = read_number(stored)
     most = _DEFAULT_EVENTS if most is None else most
     if most < _FEWEST_EVENTS:
-        return [Finding("BR113", f"it keeps about {most:,} entries; listeners: {listeners}", patient.name)]
+        return [Finding("BR113", f"it keeps about {most:,} entries; listeners: {listeners}", tested.name)]
     if length < most:
         return []
-    (first,), (last,) = await patient.server.ask_all(
+    (first,), (last,) = await tested.server.ask_all(
         [["XRANGE", key, "-", "+", "COUNT", 1], ["XREVRANGE", key, "+", "-", "COUNT", 1]]
     )
     span = _millis(last) - _millis(first)
     if span >= _SHORT:
         return []
     detail = f"its {length:,} entries go back {span / 1_000:.1f} s; listeners: {listeners}"
-    return [Finding("BR113", detail, patient.name)]
+    return [Finding("BR113", detail, tested.name)]
 
 
 def _millis(entry: list[Any]) -> int:
     return int(entry[0].partition(b"-")[0])
 
 
-async def finished(patient: Patient) -> list[Finding]:
+async def finished(tested: QueueUnderTest) -> list[Finding]:
     """BR114: sets that grow and grow."""
     found = []
     for state, option in (("completed", "removeOnComplete"), ("failed", "removeOnFail")):
-        key = patient.key(state)
-        count = await patient.server.ask("ZCARD", key)
+        key = tested.key(state)
+        count = await tested.server.ask("ZCARD", key)
         if count < _MANY:
             continue
-        oldest, newest = await patient.server.ask_all(
+        oldest, newest = await tested.server.ask_all(
             [["ZRANGE", key, 0, 0, "WITHSCORES"], ["ZREVRANGE", key, 0, _SAMPLE - 1]]
         )
         age = now_ms() - (read_number(oldest[1]) or 0) if oldest else 0
         if age < _OLD and count < 10 * _MANY:
             continue
         names = [id.decode(errors="replace") for id in newest]
-        opts = await patient.server.ask_all([["HGET", patient.key(id), "opts"] for id in names])
+        opts = await tested.server.ask_all([["HGET", tested.key(id), "opts"] for id in names])
         if not any(_has(text, option) for text in opts):
             detail = f"{count:,} jobs are {state}, the oldest for {age // 86_400_000} days, and no new one has {option}"
-            found.append(Finding("BR114", detail, patient.name))
+            found.append(Finding("BR114", detail, tested.name))
     return found
 
 
-async def failures(patient: Patient) -> list[Finding]:
+async def failures(tested: QueueUnderTest) -> list[Finding]:
     """BR116: nobody retries jobs that have failed for good."""
     since = now_ms() - _LATELY
-    failed, completed = await patient.server.ask_all(
-        [["ZCOUNT", patient.key(state), since, "+inf"] for state in ("failed", "completed")]
+    failed, completed = await tested.server.ask_all(
+        [["ZCOUNT", tested.key(state), since, "+inf"] for state in ("failed", "completed")]
     )
     if failed < _MANY_FAILURES or failed * _PART < failed + completed:
         return []
     detail = f"{failed:,} jobs failed in the last hour, and {completed:,} that are kept completed"
-    return [Finding("BR116", detail, patient.name)]
+    return [Finding("BR116", detail, tested.name)]
 
 
 def _has(text: bytes | None, option: str) -> bool:

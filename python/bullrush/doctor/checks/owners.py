@@ -10,7 +10,7 @@ import orjson
 
 from bullrush.base.operation import reply
 from bullrush.doctor.finding import Finding
-from bullrush.doctor.reading import Patient, texts
+from bullrush.doctor.reading import QueueUnderTest, texts
 
 _VERSION: Final = re.compile(r"bullmq:(\d+)\.")
 _KNOWN_MAJORS: Final = (5, 6)
@@ -23,31 +23,31 @@ _OF_BULLMQ: Final = ("rjk", "atm", "ats", "stc")
 _FIELDS: Final = ("opts", "name", "attempts", *_OF_BULLMQ)
 
 
-async def users(patient: Patient) -> list[Finding]:
+async def users(tested: QueueUnderTest) -> list[Finding]:
     """BR101 and BR115: who else uses the keys."""
-    flavor, shown_by, bullmq = await reply(patient.queue.core.legacy_users())
+    flavor, shown_by, bullmq = await reply(tested.queue.core.legacy_users())
     if bullmq and (not flavor or shown_by.startswith("job ")):
         # A job of BullMQ with the option `timestamp`, as each of a scheduler has it, looks like one of Bull.
-        shown_by = await _job_of_bull(patient)
+        shown_by = await _job_of_bull(tested)
         flavor = "Bull" if shown_by else ""
-    found = [Finding("BR101", f"{shown_by} shows {flavor}", patient.name)] if flavor else []
-    version = ((await patient.server.ask("HGET", patient.key("meta"), "version")) or b"").decode(errors="replace")
+    found = [Finding("BR101", f"{shown_by} shows {flavor}", tested.name)] if flavor else []
+    version = ((await tested.server.ask("HGET", tested.key("meta"), "version")) or b"").decode(errors="replace")
     major = _VERSION.match(version)
     if major and int(major[1]) not in _KNOWN_MAJORS:
-        found.append(Finding("BR115", f"the version in meta is {version}", patient.name))
+        found.append(Finding("BR115", f"the version in meta is {version}", tested.name))
     return found
 
 
-async def _job_of_bull(patient: Patient) -> str:
+async def _job_of_bull(tested: QueueUnderTest) -> str:
     """Return a job that only Bull can have added, among those at the ends of the lists and sets; "" without one."""
     last = _SAMPLE - 1
     ends = (("0", last), (-_SAMPLE, "-1"))
-    ranges = [[("ZRANGE" if place in _SETS else "LRANGE"), patient.key(place), *end]
+    ranges = [[("ZRANGE" if place in _SETS else "LRANGE"), tested.key(place), *end]
               for place in (*_LISTS, *_SETS) for end in ends]  # fmt: skip
-    pages = await patient.server.ask_all(ranges)
+    pages = await tested.server.ask_all(ranges)
     ids = list(dict.fromkeys(id for page in pages for id in texts(page)))
-    hashes = await patient.server.ask_fields([["HMGET", patient.key(id), *_FIELDS] for id in ids])
-    return next((f"job {patient.key(id)}" for id, hash in zip(ids, hashes, strict=True) if _is_of_bull(hash)), "")
+    hashes = await tested.server.ask_fields([["HMGET", tested.key(id), *_FIELDS] for id in ids])
+    return next((f"job {tested.key(id)}" for id, hash in zip(ids, hashes, strict=True) if _is_of_bull(hash)), "")
 
 
 def _is_of_bull(values: Sequence[bytes | None]) -> bool:
@@ -66,7 +66,8 @@ def _is_of_bull(values: Sequence[bytes | None]) -> bool:
 def _has_defaults_of_bull(options: dict[str, Any]) -> bool:
     """Tell whether Bull 3 or 4 made these options: it adds the attempts, the delay, and then the time to each job.
 
-    BullMQ writes the attempts as 0 if none are given, the delay and the time only if they are given, and in another order.
+    BullMQ writes the attempts as 0 if none are given, the delay and the time only if they are given, and in another
+    order.
     """
     if not {"attempts", "delay", "timestamp"} <= options.keys() or not options["attempts"]:
         return False

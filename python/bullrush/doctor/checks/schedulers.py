@@ -9,7 +9,7 @@ import orjson
 
 from bullrush._core import cron_next, now_ms
 from bullrush.doctor.finding import Finding, counted
-from bullrush.doctor.reading import Patient
+from bullrush.doctor.reading import QueueUnderTest
 from bullrush.errors import InvalidOptionError
 from bullrush.values.encoding import read_number
 
@@ -24,29 +24,30 @@ _ZONES: Final = 26 * 3_600_000
 _FIELDS: Final = ("offset", "ic", "limit", "endDate", "pattern", "tz")
 
 
-async def chains(patient: Patient) -> list[Finding]:
+async def chains(tested: QueueUnderTest) -> list[Finding]:
     """BR112: the latest job of a scheduler is gone or has ended, and nobody made the next one."""
     now = now_ms()
-    first = await patient.server.ask("ZRANGE", patient.key("repeat"), 0, _MOST - 1, "WITHSCORES")
+    first = await tested.server.ask("ZRANGE", tested.key("repeat"), 0, _MOST - 1, "WITHSCORES")
     pairs = zip(first[::2], first[1::2], strict=True)
     found = {id.decode(errors="replace"): read_number(score) or 0 for id, score in pairs}
     found = {id: millis for id, millis in found.items() if id.count(":") + 1 < _OLDEST_FORMAT_PARTS}
-    hashes = await patient.server.ask_fields([["HMGET", patient.key(f"repeat:{id}"), *_FIELDS] for id in found])
-    keys = {id: patient.key(f"repeat:{id}:{millis}") for id, millis in found.items()}
-    jobs = await patient.server.ask_fields([["HMGET", key, "timestamp", "finishedOn"] for key in keys.values()])
+    hashes = await tested.server.ask_fields([["HMGET", tested.key(f"repeat:{id}"), *_FIELDS] for id in found])
+    keys = {id: tested.key(f"repeat:{id}:{millis}") for id, millis in found.items()}
+    jobs = await tested.server.ask_fields([["HMGET", key, "timestamp", "finishedOn"] for key in keys.values()])
     broken = []
     for (id, millis), scheduler, (timestamp, finished) in zip(found.items(), hashes, jobs, strict=True):
-        # Before its time a job may have been run by hand; one that is gone has no successor, which is added when it starts.
+        # Before its time a job may have been run by hand; one that is gone has no successor, which is added when it
+        # starts.
         has_stopped = timestamp is None or (finished is not None and millis <= now - _LATE)
         if has_stopped and not _is_over(scheduler, now):
             broken.append(id)
-    last = await patient.server.ask_fields([["HMGET", keys[id], "opts"] for id in broken])
+    last = await tested.server.ask_fields([["HMGET", keys[id], "opts"] for id in broken])
     broken = [id for id, (opts,) in zip(broken, last, strict=True) if not _was_last(opts)]
     limits = dict(zip(found, (fields[_FIELDS.index("limit")] for fields in hashes), strict=True))
     fixable = tuple(id for id in broken if limits[id] is None)
     limited = tuple(id for id in broken if limits[id] is not None)
     return [
-        Finding("BR112", counted(len(ids), what), patient.name, ids, fleeting=True, left_alone=left)
+        Finding("BR112", counted(len(ids), what), tested.name, ids, fleeting=True, left_alone=left)
         for ids, what, left in ((fixable, "scheduler", False), (limited, "scheduler with a limit", True))
         if ids
     ]

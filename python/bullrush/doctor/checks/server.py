@@ -80,9 +80,9 @@ async def clock(server: Server) -> list[Finding]:
         before = now_ms()
         ((seconds, micros),) = await reply(server.core.commands([["TIME"]]))
         after = now_ms()
-        told = int(seconds) * 1_000 + int(micros) // 1_000
+        server_time = int(seconds) * 1_000 + int(micros) // 1_000
         # The server looked at its clock at some moment in between.
-        skews.append(max(before - told, told - after, 0))
+        skews.append(max(before - server_time, server_time - after, 0))
     if min(skews) < _SKEW:
         return []
     return [Finding("BR007", f"they differ by {min(skews) / 1_000:,.1f} s")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bullrush.doctor.concurrently import groups, together
 from bullrush.doctor.deep.deduplication import held_for_ever
 from bullrush.doctor.deep.families import orphans
 from bullrush.doctor.deep.hashes import Hashes, read_hashes
@@ -11,17 +12,16 @@ from bullrush.doctor.deep.jobs import misplaced
 from bullrush.doctor.deep.places import Places, read_places
 from bullrush.doctor.deep.types import WrongTypes
 from bullrush.doctor.finding import Finding
-from bullrush.doctor.reading import Patient
-from bullrush.doctor.together import groups, together
+from bullrush.doctor.reading import QueueUnderTest
 
 
-async def read_jobs(patients: Sequence[Patient]) -> list[Finding]:
+async def read_jobs(patients: Sequence[QueueUnderTest]) -> list[Finding]:
     """BR104 and BR201 to BR207: every job of some queues of one server, which share one walk through its keys."""
     server = patients[0].server
     places: dict[str, Places] = {}
     for group in groups(patients):
-        read = await together([read_places(patient) for patient in group])
-        places |= {patient.name: of for patient, of in zip(group, read, strict=True)}
+        read = await together([read_places(tested) for tested in group])
+        places |= {tested.name: of for tested, of in zip(group, read, strict=True)}
     hashes: dict[str, Hashes] = {}
     found: list[Finding] = []
 
@@ -37,10 +37,10 @@ async def read_jobs(patients: Sequence[Patient]) -> list[Finding]:
     await together([compare(), free()])
     found += wrong.findings()
     for group in groups(patients):
-        for more in await together([_read(patient, places[patient.name], hashes[patient.name]) for patient in group]):
+        for more in await together([_read(tested, places[tested.name], hashes[tested.name]) for tested in group]):
             found += more
     return found
 
 
-async def _read(patient: Patient, places: Places, hashes: Hashes) -> list[Finding]:
-    return [*await misplaced(patient, places, hashes), *await orphans(patient, places)]
+async def _read(tested: QueueUnderTest, places: Places, hashes: Hashes) -> list[Finding]:
+    return [*await misplaced(tested, places, hashes), *await orphans(tested, places)]

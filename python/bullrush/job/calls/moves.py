@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bullrush._core import JobRecord
-    from bullrush.job.source import Source
+    from bullrush.job.owner import JobOwner
 
 #: The token for which scripts do not check the lock.
 _UNCHECKED: Final = "0"
@@ -67,7 +67,7 @@ class Attempt(NamedTuple):
     stacktrace: bytes | None = None
 
 
-def log_warnings(source: Source) -> None:
+def log_warnings(source: JobOwner) -> None:
     """Log what the core says about calls that take jobs."""
     for text in source.core.take_warnings():
         _log.warning("%s", text, extra={"queue": source.name})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bullrush.job.options import NewJob
-    from bullrush.job.source import Source
+    from bullrush.job.owner import JobOwner
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -99,7 +99,7 @@ class JobSerialization(JobFields):
         return queue.add_job_log(job_id, row, keep_logs)
 
     @classmethod
-    def from_json(cls, queue: Source, fields: Mapping[str, object], job_id: str | None = None) -> Self:
+    def from_json(cls, queue: JobOwner, fields: Mapping[str, object], job_id: str | None = None) -> Self:
         """Return a job from fields that were read elsewhere. Redis is not asked.
 
         Args:

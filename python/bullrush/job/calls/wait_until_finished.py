@@ -38,21 +38,22 @@ class JobResultWait(JobFields):
                 also that of a job that is removed when it finishes. Without it the job is polled.
             timeout: the longest wait in ms; None waits without limit.
             via: what tells of the end. ``events``: the queue's events, read once per process and queue if no
-                ``queue_events`` are given. ``notify``: a message of the worker, for jobs with the option ``wake``; one connection
-                per process serves all waits for jobs of all queues. ``poll``: nothing. By default ``events`` with ``queue_events``,
-                else ``poll``.
+                ``queue_events`` are given. ``notify``: a message of the worker, for jobs with the option ``wake``; one
+                connection per process serves all waits for jobs of all queues. ``poll``: nothing. By default ``events``
+                with ``queue_events``, else ``poll``.
 
         Raises:
             JobFailedError: the job failed for good; the message is its reason.
             JobNotFoundError: the job is gone.
-            JobWaitTimeoutError: the job did not finish in time. It is not stopped. The error, a `TimeoutError`, has its ``state``.
+            JobWaitTimeoutError: the job did not finish in time. It is not stopped. The error, a `TimeoutError`, has its
+                ``state``.
             ClosedError: ``queue_events`` was closed.
             InvalidOptionError: ``queue_events`` are of another queue, or do not go with ``via``.
 
         Redis:
-            Four plain commands in one round trip per poll. With ``events`` and ``notify`` one poll before the end and one
-            after it, and one every 5 s plus or minus 10 %, since events and messages may get lost, and workers of Node
-            publish no messages. With ``poll`` the time between two polls grows from 5 ms to 500 ms.
+            Four plain commands in one round trip per poll. With ``events`` and ``notify`` one poll before the end and
+            one after it, and one every 5 s plus or minus 10 %, since events and messages may get lost, and workers of
+            Node publish no messages. With ``poll`` the time between two polls grows from 5 ms to 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
         deadline = float("inf") if limit is None else time.monotonic() + limit / 1000

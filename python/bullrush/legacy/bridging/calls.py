@@ -47,25 +47,26 @@ class LegacyBridging(LegacyBase):
     ) -> BridgeReport:
         """Move waiting and delayed jobs to a queue of BullMQ while programs go on adding them here, until it is told to end.
 
-        Producers of Bull need no change, and workers of Bull may work the queue at the same time: each job runs in one of the two
-        queues. Delayed jobs move at once, and stay delayed. Active and finished jobs stay. While the queue of Bull is paused,
-        nothing moves. Repeatable jobs stay Bull's: each of their jobs moves when it is due, and the bridge schedules the next one
-        here as a worker of Bull does. A run with ``migrate`` makes job schedulers of them.
+        Producers of Bull need no change, and workers of Bull may work the queue at the same time: each job runs in one
+        of the two queues. Delayed jobs move at once, and stay delayed. Active and finished jobs stay. While the queue
+        of Bull is paused, nothing moves. Repeatable jobs stay Bull's: each of their jobs moves when it is due, and the
+        bridge schedules the next one here as a worker of Bull does. A run with ``migrate`` makes job schedulers of
+        them.
 
-        The bridge ends at ``close()`` from another thread, when its task is cancelled, after ``max_seconds``, or when nothing is
-        left to do. A batch that is under way is finished before. If its process is killed, at most 100 jobs stand in the key
-        ``ext:claim`` of the queue of Bull, where its workers do not see them: the next ``bridge`` or ``migrate`` moves them at
-        once, and none of them twice. Several bridges may run at the same time. While Redis is away the bridge waits for it, and
-        logs one warning.
+        The bridge ends at ``close()`` from another thread, when its task is cancelled, after ``max_seconds``, or when
+        nothing is left to do. A batch that is under way is finished before. If its process is killed, at most 100 jobs
+        stand in the key ``ext:claim`` of the queue of Bull, where its workers do not see them: the next ``bridge`` or
+        ``migrate`` moves them at once, and none of them twice. Several bridges may run at the same time. While Redis is
+        away the bridge waits for it, and logs one warning.
 
-        Redis: five calls per 100 jobs, three of them in pipelines of one script call per job; without jobs one pipeline of reads,
-        after 20 ms and then less often, at last once a second.
+        Redis: five calls per 100 jobs, three of them in pipelines of one script call per job; without jobs one pipeline
+        of reads, after 20 ms and then less often, at last once a second.
 
         Args:
             to: the queue of BullMQ; on any server.
-            mirror: True writes to the queue of Bull how its jobs ended, for callers that wait there: ``job.finished()`` resolves or
-                rejects. Until then a moved job is kept in the other queue, also where its options or its worker's say that it is to
-                be removed. A job that is removed there by hand fails for its callers.
+            mirror: True writes to the queue of Bull how its jobs ended, for callers that wait there: ``job.finished()``
+                resolves or rejects. Until then a moved job is kept in the other queue, also where its options or its
+                worker's say that it is to be removed. A job that is removed there by hand fails for its callers.
             until: "empty": ends when no job waits or is delayed, and all ends are mirrored.
             max_seconds: ends after so many seconds.
             default_name: the name of jobs that have none.
@@ -76,7 +77,8 @@ class LegacyBridging(LegacyBase):
             What was moved.
 
         Raises:
-            LegacyQueueError: the queue belongs to BullMQ or to both; or ``mirror`` is True and the version of Bull is not known.
+            LegacyQueueError: the queue belongs to BullMQ or to both; or ``mirror`` is True and the version of Bull is
+                not known.
             InvalidOptionError: an argument has an invalid value, or ``to`` is this queue itself.
         """
         mirrors = checks.boolean("mirror", mirror)

@@ -1,7 +1,7 @@
 """Keeps the repeatable jobs of Bull going when their jobs run elsewhere.
 
-A worker of Bull that takes a job of a repeatable adds the next one before. So does the bridge, under the same id and for the same time:
-whoever comes second changes nothing.
+A worker of Bull that takes a job of a repeatable adds the next one before. So does the bridge, under the same id and
+for the same time: whoever comes second changes nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tells the queue of Bull how jobs ended that were moved to BullMQ, for callers that wait there.
 
-The hash ``ext:mirror`` of the other queue has what is not mirrored yet: the id of each job and what to do when it has ended. It is
-written by the script that adds the job, and an entry goes only after the end stands in the queue of Bull; so a bridge that stops at
-any time, and starts again, mirrors every end. Ends are found by the event stream at once, and by reading ``ext:mirror`` through,
-a part at a time, where the stream has been trimmed.
+The hash ``ext:mirror`` of the other queue has what is not mirrored yet: the id of each job and what to do when it has
+ended. It is written by the script that adds the job, and an entry goes only after the end stands in the queue of Bull;
+so a bridge that stops at any time, and starts again, mirrors every end. Ends are found by the event stream at once, and
+by reading ``ext:mirror`` through, a part at a time, where the stream has been trimmed.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from bullrush.errors import LegacyQueueError
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
 
-#: A job is seen without a lock twice, so many seconds apart: Bull's workers lock it only after they took it, and renew the lock in
-#: half of its time. Bull 1 and 2 lock for 5 s, Bull 3 and 4 for 30 s.
+#: A job is seen without a lock twice, so many seconds apart: Bull's workers lock it only after they took it, and renew
+#: the lock in half of its time. Bull 1 and 2 lock for 5 s, Bull 3 and 4 for 30 s.
 WAIT: Final = {"1": 10.0, "2": 10.0, "3": 30.0, "4": 30.0}
 #: Between two looks, seconds.
 _LOOK: Final = 1.0

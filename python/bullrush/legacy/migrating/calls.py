@@ -51,25 +51,28 @@ class LegacyMigrating(LegacyBase):
     ) -> MigrationReport:
         """Move the jobs to a queue of BullMQ. Producers and workers of both may go on meanwhile.
 
-        Each job is in exactly one of the queues at any time, whatever happens to this program: run it again after a crash. It
-        ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`. Repeatable jobs become job
-        schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is paused first; resume it yourself.
+        Each job is in exactly one of the queues at any time, whatever happens to this program: run it again after a
+        crash. It ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`.
+        Repeatable jobs become job schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is
+        paused first; resume it yourself.
 
-        Redis: on the same server, two round trips per 100 jobs; one script per job. Else three round trips per 100 jobs, and three
-        scripts per job: a job is claimed here, added there, and then deleted here. A claimed job is in no list that Bull's workers
-        look at; after a crash the next run goes on with the claims at once.
+        Redis: on the same server, two round trips per 100 jobs; one script per job. Else three round trips per 100
+        jobs, and three scripts per job: a job is claimed here, added there, and then deleted here. A claimed job is in no
+        list that Bull's workers look at; after a crash the next run goes on with the claims at once.
 
         Args:
-            to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag) one script
-                moves a job.
-            order: ``keep`` lets jobs run in the order in which Bull would run them. ``priority`` gives those with a priority to
-                BullMQ's priorities: they run after all others there.
-            history: how many of the newest completed and of the newest failed jobs move, too. The others stay until `cleanup`.
+            to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag)
+                one script moves a job.
+            order: ``keep`` lets jobs run in the order in which Bull would run them. ``priority`` gives those with a
+                priority to BullMQ's priorities: they run after all others there.
+            history: how many of the newest completed and of the newest failed jobs move, too. The others stay until
+                `cleanup`.
             default_name: the name of jobs without one.
-            keep_backoff: exponential backoff keeps Bull's delays: the workers need ``backoff_strategy=bullrush.legacy.bull_backoff``.
+            keep_backoff: exponential backoff keeps Bull's delays: the workers need
+                ``backoff_strategy=bullrush.legacy.bull_backoff``.
             merge: the other queue may have jobs.
-            legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has held their
-                lock for 30 s (Bull 1 and 2: 10 s).
+            legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has
+                held their lock for 30 s (Bull 1 and 2: 10 s).
             dry_run: write nothing, and report what would be moved.
             on_progress: is called with a `Progress` after every batch.
 
@@ -173,8 +176,8 @@ class LegacyMigrating(LegacyBase):
             How many keys were deleted.
 
         Raises:
-            LegacyQueueError: jobs or repeatable jobs are left, or the queue is not one of Bull, or callers still wait for jobs that
-                a bridge with ``mirror`` has moved to ``to``. Nothing more was deleted.
+            LegacyQueueError: jobs or repeatable jobs are left, or the queue is not one of Bull, or callers still wait
+                for jobs that a bridge with ``mirror`` has moved to ``to``. Nothing more was deleted.
         """
         target = None if to is None else check_target(to, self.qualified_name, place(self._url))
         await self._check_owner()

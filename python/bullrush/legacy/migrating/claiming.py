@@ -2,16 +2,16 @@
 
 No script can touch both queues, so a job moves in three steps, a batch at a time:
 
-1. *Claim*, one script in the queue of Bull (``lua/legacy/claim_job.lua``): the id leaves its list and enters the hash ``ext:claim``.
-   Bull looks at no such key, so no worker of Bull runs the job from then on, however long the next steps take. That is why a
-   claimed job does not stand in ``active``: there a worker of Bull would take it over when its lock runs out, although it may have
-   been added to the other queue.
-2. *Add*, one script in the other queue (``receive_job.lua``): the job and its tombstone in ``ext:mig``. A claim adds its job once,
-   however often this step is repeated, and by whom.
+1. *Claim*, one script in the queue of Bull (``lua/legacy/claim_job.lua``): the id leaves its list and enters the hash
+   ``ext:claim``. Bull looks at no such key, so no worker of Bull runs the job from then on, however long the next steps
+   take. That is why a claimed job does not stand in ``active``: there a worker of Bull would take it over when its lock
+   runs out, although it may have been added to the other queue.
+2. *Add*, one script in the other queue (``receive_job.lua``): the job and its tombstone in ``ext:mig``. A claim adds
+   its job once, however often this step is repeated, and by whom.
 3. *Acknowledge*, one script in the queue of Bull (``acknowledge_job.lua``): the job's keys and the claim are deleted.
 
-When a mover is killed, its claims stand in ``ext:claim``; the next one finishes them at once. It need not wait for anything: if the
-first one lives after all, the tombstones see to it that a job is added once.
+When a mover is killed, its claims stand in ``ext:claim``; the next one finishes them at once. It need not wait for
+anything: if the first one lives after all, the tombstones see to it that a job is added once.
 """
 
 from __future__ import annotations

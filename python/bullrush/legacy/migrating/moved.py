@@ -23,8 +23,9 @@ class Moved(NamedTuple):
         id: its id in the queue of Bull.
         place: the list or set that had it.
         new_id: its id in the other queue; None if it was not moved.
-        reason: why not: ``gone`` is an id without a job, ``taken`` a job whose id another job has, ``locked`` a job that a worker holds,
-            ``changed`` a job that has changed while it was read, ``no job`` a key of another type; "" if it was moved.
+        reason: why not: ``gone`` is an id without a job, ``taken`` a job whose id another job has, ``locked`` a job
+            that a worker holds, ``changed`` a job that has changed while it was read, ``no job`` a key of another type;
+            "" if it was moved.
         notes: what is special about it; for ``no job`` what its key is.
     """
 

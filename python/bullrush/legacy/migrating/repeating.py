@@ -22,8 +22,8 @@ _UNREADABLE: Final = "its key cannot be read: add it again as a job scheduler, a
 class Repeating:
     """Moves repeatables: in the same slot by one script (`lua/legacy/move_repeatable.lua`).
 
-    Otherwise the other queue gets the scheduler first (`receive_repeatable.lua`), then the repeatable goes (`drop_repeatable.lua`).
-    If a worker of Bull starts its job just between the two, this one time runs on both sides.
+    Otherwise the other queue gets the scheduler first (`receive_repeatable.lua`), then the repeatable goes
+    (`drop_repeatable.lua`). If a worker of Bull starts its job just between the two, this one time runs on both sides.
 
     Args:
         core: the queue of Bull.

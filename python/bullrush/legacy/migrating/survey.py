@@ -111,11 +111,13 @@ class Survey:
         Args:
             place: the name of the list or set.
             rules: how jobs are converted.
-            new_ids_of: returns the ids that jobs would get; None for a job that cannot move, since another job has its id.
+            new_ids_of: returns the ids that jobs would get; None for a job that cannot move, since another job has its
+                id.
             repeated: when repeatables run next, ms: their pending jobs do not count.
 
         Returns:
-            How many could be moved, how many of them get another id, the others, and what is special about those that could.
+            How many could be moved, how many of them get another id, the others, and what is special about those that
+            could.
         """
         count, renamed, at = 0, 0, 0
         left: list[Remark] = []

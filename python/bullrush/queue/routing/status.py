@@ -27,8 +27,8 @@ class RouteStatus:
         waiting: how many jobs may run now: those that wait, are prioritized or paused, and delayed ones that are due.
         active: how many jobs run, or were left by a worker that died.
         oldest_age: for how many ms the oldest job that waits has waited; None if there is none.
-        workers: how many workers may take them: live ones whose profile matches, and connected ones of the route itself,
-            also of Node. Where Redis does not list its connections, only profiles count.
+        workers: how many workers may take them: live ones whose profile matches, and connected ones of the route
+            itself, also of Node. Where Redis does not list its connections, only profiles count.
     """
 
     queue: str
@@ -51,8 +51,8 @@ class QueueRouting(Handle):
     async def route_status(self) -> list[RouteStatus]:
         """Return the routes of this queue, by name: what waits in each, and how many workers may take it.
 
-        A worker counts while it has renewed its profile in the last 30 s. Routes that another version has registered are
-        left out.
+        A worker counts while it has renewed its profile in the last 30 s. Routes that another version has registered
+        are left out.
 
         Raises:
             InvalidOptionError: this queue is a route itself.

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bullrush.errors import BullrushError, DrainError, QueuePausedError
+from bullrush.spark.draining.driver_queries import ask
 from bullrush.spark.draining.held_jobs import release_jobs, still_held
-from bullrush.spark.draining.questions import ask
 from bullrush.spark.draining.run_worker import STATS, RunWorker
-from bullrush.spark.reason import reason_of
+from bullrush.spark.root_cause import root_cause
 from bullrush.spark.routing.unmatched import check_matched
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Rounds:
         except Exception as error:  # of Spark, about its tasks
             run = self.worker.run
             raise DrainError(
-                f"the tasks of run {run} on queue {self.worker.address.name!r} failed: {reason_of(error)}. The jobs that "
+                f"the tasks of run {run} on queue {self.worker.address.name!r} failed: {root_cause(error)}. The jobs that "
                 f"it finished are in Redis: read_jobs(..., processed_by={run!r})",
                 run,
             ) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bullrush.arrow import ArrowReader
 from bullrush.errors import RunExpiredError
 from bullrush.spark.address import Address
-from bullrush.spark.draining.small_memory import few_reservations
+from bullrush.spark.draining.thread_stacks import limit_thread_stacks
 
 if TYPE_CHECKING:
     import pyarrow
@@ -76,7 +76,7 @@ class RunRows:
         yield _empty([*self.columns, *(self.returns or ())])
         read = [field for field in self.columns if field.name != QUEUE]
         columns = pa.schema([*read, pa.field(WORKER, pa.string())])
-        with few_reservations():
+        with limit_thread_stacks():
             for batch in batches:
                 for part in batch.column(0).to_pylist():
                     for piece in self.parts[part]:

@@ -13,8 +13,8 @@ from bullrush.errors import ConnectionLostError
 from bullrush.queue.queue import Queue
 from bullrush.spark.address import Address
 from bullrush.spark.draining.deadline import ends_in_time
-from bullrush.spark.draining.questions import paused_queue
-from bullrush.spark.draining.small_memory import few_reservations
+from bullrush.spark.draining.driver_queries import paused_queue
+from bullrush.spark.draining.thread_stacks import limit_thread_stacks
 from bullrush.spark.routing.profiles import in_task
 from bullrush.spark.routing.queues import queues_of
 from bullrush.worker.running.run import RunStats
@@ -58,7 +58,7 @@ class RunWorker:
         """Run the jobs. Empty batches are signs of life."""
         # All rows must be read, since Spark's writer waits for the reader. An empty partition gets no worker.
         if sum(batch.num_rows for batch in rows):
-            with few_reservations():
+            with limit_thread_stacks():
                 yield from self._work()
 
     def _work(self) -> Iterator[pyarrow.RecordBatch]:

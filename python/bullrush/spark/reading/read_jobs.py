@@ -54,9 +54,9 @@ def read_jobs(
         finished_after: only jobs that finished later: a datetime (without a zone it is local time), or ms since 1970.
         processed_by: only jobs that the worker with this name has processed, or the workers of the `drain` whose
             ``run`` has this name.
-        schema: the columns, as a Spark schema or a StructType; `bullrush.arrow.ArrowReader` describes them. ``data`` and
-            ``returnvalue`` are JSON texts, or anything that is read from them: ``"jobId string, data struct<to: string>,
-            returnvalue double, _corrupt string"``. By default all columns, with JSON as text.
+        schema: the columns, as a Spark schema or a StructType; `bullrush.arrow.ArrowReader` describes them. ``data``
+            and ``returnvalue`` are JSON texts, or anything that is read from them: ``"jobId string, data struct<to:
+            string>, returnvalue double, _corrupt string"``. By default all columns, with JSON as text.
         url: the URL of Redis, for the driver and the executors; ``env:NAME`` and ``file:/path`` are read on each. The
             default is that of `Queue`.
         urls: instead of ``url``: several servers. The rows have the column ``server``, since ids repeat over servers.

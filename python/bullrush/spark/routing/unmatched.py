@@ -10,7 +10,7 @@ import orjson
 from bullrush.errors import DrainError
 from bullrush.routing import check_profile, check_target
 from bullrush.spark.address import Address
-from bullrush.spark.draining.questions import ask
+from bullrush.spark.draining.driver_queries import ask
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,8 +29,8 @@ def arrow_handler(
 
     ``drain(spark, "score", batch_handler=arrow_handler(model, input="x double, y double"))`` calls ``model`` with
     batches of up to 1,000 rows, or ``batch_size``; so does ``Worker("score", batch_handler=..., batch_size=1000)``. The
-    function returns one row per job, in the same order. Each row is the result of its job: a JSON object, with the rules
-    of `bullrush.arrow.ArrowWriter`.
+    function returns one row per job, in the same order. Each row is the result of its job: a JSON object, with the
+    rules of `bullrush.arrow.ArrowWriter`.
 
     A job whose data do not fit the schema fails alone; the function does not see it. If the function raises, or returns
     another number of rows, all jobs of the batch fail with that error. Jobs that failed are retried as their options

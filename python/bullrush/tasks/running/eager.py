@@ -17,7 +17,7 @@ from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, decode, encode
 
 if TYPE_CHECKING:
-    from bullrush.job.source import Source
+    from bullrush.job.owner import JobOwner
 
 R = TypeVar("R")
 
@@ -40,7 +40,7 @@ class EagerJob(TaskJob[R]):
         return self._value
 
 
-async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: Source) -> EagerJob[Any]:
+async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: JobOwner) -> EagerJob[Any]:
     """Run a task and return its job. An exception of the task is raised here. It is an operation.
 
     Arguments and result become JSON and come back, as they would through Redis.

@@ -10,7 +10,7 @@ from bullrush.job.job import JobCalls, JobT
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, JobRecord
-    from bullrush.job.source import JobWorker, Source
+    from bullrush.job.owner import JobOwner, JobWorker
 
 
 class LaneQueue:
@@ -39,9 +39,9 @@ class LaneSources:
 
     def __init__(self, worker: JobWorker, core_of: Callable[[str], CoreQueue]) -> None:
         self._worker, self._core_of = worker, core_of
-        self._by_queue: dict[str, Source] = {worker.name: worker}
+        self._by_queue: dict[str, JobOwner] = {worker.name: worker}
 
-    def of(self, record: JobRecord) -> Source:
+    def of(self, record: JobRecord) -> JobOwner:
         """Return the source of a job that the worker has taken."""
         name = record.queue_name or self._worker.name
         source = self._by_queue.get(name)
@@ -50,10 +50,10 @@ class LaneSources:
             source = self._by_queue[name] = LaneQueue(name, self._worker, self._core_of)
         return source
 
-    def of_running(self, job: JobCalls) -> Source | None:
+    def of_running(self, job: JobCalls) -> JobOwner | None:
         """Return the source of a running job, None if it is not one of this worker's queues."""
         return self._by_queue.get(job.queue_name) if job.prefix == self._worker.prefix else None
 
-    def job_type(self, job_type: Callable[[JobRecord, Source], JobT]) -> Callable[[JobRecord, Source], JobT]:
+    def job_type(self, job_type: Callable[[JobRecord, JobOwner], JobT]) -> Callable[[JobRecord, JobOwner], JobT]:
         """Return a class of jobs so that each job gets the source of its own queue."""
         return lambda record, _: job_type(record, self.of(record))

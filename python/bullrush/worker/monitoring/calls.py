@@ -48,8 +48,8 @@ class MonitorCalls(WorkerBase[JobT]):
 
         Args:
             labels: further labels for every line, such as ``{"env": "prod"}``.
-            problems: True adds ``bullmq_worker_problem``: 1 for each problem that `health` tells, and 0 for the others. It costs
-                what `health` costs, so a second if Redis does not answer.
+            problems: True adds ``bullmq_worker_problem``: 1 for each problem that `health` tells, and 0 for the others.
+                It costs what `health` costs, so a second if Redis does not answer.
 
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.

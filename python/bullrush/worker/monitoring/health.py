@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush._core import WORKER_DUTIES, CoreQueue
+from bullrush._core import WORKER_LOOPS, CoreQueue
 from bullrush.base.operation import sleep
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.queue import Queue
@@ -44,11 +44,12 @@ class WorkerHealth:
         concurrency: how many jobs, or batches, run at the same time.
         last_fetch_age: how long ago Redis answered to a request for jobs; None before the first answer.
         last_claim_age: how long ago such an answer had jobs.
-        last_wait_age: how long ago the wait for new jobs began or came round; None if the worker has not waited.
+        last_wait_age: how long ago the wait for new jobs began or ended; None if the worker has not waited.
         last_renewal_age: the same of the renewal of locks.
         missing_rights: what the user of the URL may not do, as the words of an ACL rule, such as ``+hset``.
-        refusal: the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does not.
-        revived: how often the worker connected anew since a wait, a fetch or a renewal did not come round in its time.
+        refusal: the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does
+            not.
+        revived: how often the worker connected anew since a wait, a fetch or a renewal did not end in its time.
         oldest_due_age: for how long the oldest job of the queue that is due has waited; None if none is due.
         loop_lag: how late the worker's event loop runs a callback, at most 1,000; None without a loop.
         problems: what is wrong; empty if all is well.
@@ -95,7 +96,7 @@ class Monitor:
             )
         run = self._worker._current
         stats = run.core.stats() if run else {}
-        deaf = work is not None and any(stats.get(f"deaf_in_{duty}") for duty in WORKER_DUTIES)
+        deaf = work is not None and any(stats.get(f"deaf_in_{loop}") for loop in WORKER_LOOPS)
         missing = tuple(run.core.missing_rights()) if run else ()
         refusal = run.core.refusal() if run else None
         unauthorized = bool(missing) or work is _REFUSED or refusal == "NOPERM"
@@ -122,7 +123,7 @@ class Monitor:
             last_renewal_age=_age(stats.get("renewal_age", -1)),
             missing_rights=missing,
             refusal=refusal,
-            revived=sum(stats.get(f"revived_by_{duty}", 0) for duty in WORKER_DUTIES),
+            revived=sum(stats.get(f"revived_by_{loop}", 0) for loop in WORKER_LOOPS),
             oldest_due_age=None if work is None else work.oldest_age,
             loop_lag=await _loop_lag(run),
             problems=tuple(problems),

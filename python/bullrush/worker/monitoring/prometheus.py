@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final, get_args
 
-from bullrush._core import WORKER_DUTIES, CoreWorker
+from bullrush._core import WORKER_LOOPS, CoreWorker
 from bullrush.queue.health import Problem
 from bullrush.queue.monitoring import escaped_label, prometheus_labels
 from bullrush.worker.base import WorkerBase
@@ -23,8 +23,8 @@ _COUNTERS: Final = {
     ),
     "bullmq_scheduler_repaired_total": ("schedulers_repaired", "Job schedulers that had lost their next job"),
 }
-#: How a worker learns that a lock is lost: from the program that took the job, when it renews the lock, when it could not
-#: be renewed in time, or from the refused outcome.
+#: How a worker learns that a lock is lost: from the program that took the job, when it renews the lock, when it could
+#: not be renewed in time, or from the refused outcome.
 _LOSSES: Final = ("message", "renewal", "expired", "finish")
 _HISTOGRAMS: Final = {
     "bullmq_job_duration_seconds": ("duration", "Time that handlers took"),
@@ -53,8 +53,8 @@ def worker_page(
     lines += _titles(lost, "Jobs that this worker lost while it ran them, by how it noticed", "counter")
     lines += [f'{lost}{{{given}, reason="{how}"}} {stats.get(f"lost_by_{how}", 0)}' for how in _LOSSES]
     revived = "bullmq_worker_revived_total"
-    lines += _titles(revived, "New connections of this worker since a step did not come round in its time", "counter")
-    lines += [f'{revived}{{{given}, reason="{duty}"}} {stats.get(f"revived_by_{duty}", 0)}' for duty in WORKER_DUTIES]
+    lines += _titles(revived, "New connections of this worker since a step did not end in its time", "counter")
+    lines += [f'{revived}{{{given}, reason="{loop}"}} {stats.get(f"revived_by_{loop}", 0)}' for loop in WORKER_LOOPS]
     gauges = {
         "bullmq_worker_jobs_in_hand": (stats.get("in_hand", 0), "Jobs that this worker holds"),
         "bullmq_worker_concurrency": (worker._concurrency, "Jobs, or batches, that run at the same time"),

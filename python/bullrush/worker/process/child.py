@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from bullrush.job.context import RUNNING
 from bullrush.job.failure import INDESCRIBABLE, describe
 from bullrush.job.job import AsyncJob, Job
+from bullrush.job.owner import Changes
 from bullrush.job.record import GivenRecord
-from bullrush.job.source import Changes
 from bullrush.queue.queue import Queue
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handlers.signature import is_async, of_job
@@ -64,7 +64,8 @@ class JobRunResult(NamedTuple):
     changes: Changes
 
 
-#: The progress of a job, as it is sent back: the job's id and token, what the handler has changed so far, and the progress.
+#: The progress of a job, as it is sent back: the job's id and token, what the handler has changed so far, and the
+#: progress.
 Progress: TypeAlias = tuple[str, str | None, Changes, JSON]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
     from bullrush._core import CoreWorker, JobRecord
-    from bullrush.job.source import Changes, Source
+    from bullrush.job.owner import Changes, JobOwner
     from bullrush.values.encoding import JSON
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -59,7 +59,7 @@ def _check_importable(function: Callable[..., Any]) -> None:
 class HandlerProcess:
     """One handler process, and the jobs that run in it."""
 
-    def __init__(self, setup: ProcessSetup, source: Source) -> None:
+    def __init__(self, setup: ProcessSetup, source: JobOwner) -> None:
         self._setup = setup
         self._source = source
         self._process: BaseProcess | None = None
@@ -185,7 +185,7 @@ class HandlerProcess:
 class HandlerProcesses:
     """The handler processes of a worker, one for each of its threads."""
 
-    def __init__(self, setup: ProcessSetup, source: Source) -> None:
+    def __init__(self, setup: ProcessSetup, source: JobOwner) -> None:
         self._setup = setup
         self._source = source
         self._by_thread: dict[threading.Thread, HandlerProcess] = {}

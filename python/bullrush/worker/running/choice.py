@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bullrush.job.job import AsyncJob, Job, JobT
-from bullrush.job.source import JobWorker, Source
+from bullrush.job.owner import JobOwner, JobWorker
 from bullrush.worker.handlers.given import Handlers
 from bullrush.worker.processor import Processor
 from bullrush.worker.running.loops import LoopRunner, LoopThreadRunner
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bullrush.worker.lanes.sources import LaneSources
     from bullrush.worker.options import WorkerSettings
 
-    _JobType: TypeAlias = Callable[[JobRecord, Source], JobT]
+    _JobType: TypeAlias = Callable[[JobRecord, JobOwner], JobT]
 
 
 def new_runner(

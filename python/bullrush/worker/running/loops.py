@@ -248,7 +248,8 @@ class LoopThreadRunner(LoopRunner):
 class _Threads(ThreadPoolExecutor):
     """The threads of `asyncio.to_thread`.
 
-    The end of a loop waits for them, without limit before Python 3.12. A job that has timed out may have left a call in one.
+    The end of a loop waits for them, without limit before Python 3.12. A job that has timed out may have left a call in
+    one.
     """
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002

@@ -1,4 +1,5 @@
-//! What a worker does with the messages of other programs. Nothing depends on them: a worker also looks for itself, later.
+//! What a worker does with the messages of other programs. Nothing depends on them: a worker also looks for itself,
+//! later.
 
 mod ownership;
 mod wake_hints;

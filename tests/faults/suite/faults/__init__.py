@@ -6,8 +6,9 @@ from .fault import Fault, Made
 EVERYWHERE = ("single", "sentinel", "cluster")
 REPLICATED = ("sentinel", "cluster")
 
-#: Faults of one lane follow each other; those of all lanes happen at the same time. The number: how long a lane rests after a fault,
-#: as a multiple of the shortest rest. Short faults come often, and those that cost the machine much come seldom.
+#: Faults of one lane follow each other; those of all lanes happen at the same time. The number: how long a lane rests
+#: after a fault, as a multiple of the shortest rest. Short faults come often, and those that cost the machine much come
+#: seldom.
 LANES = {
     "quick": 1,
     "reply": 1,

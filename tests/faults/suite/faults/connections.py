@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: Scripts of ours whose replies get lost: those that are called all the time, and some that are called now and then.
 OF_PRODUCERS = ("add_jobs", "add_jobs", "add_linked_jobs")
 OF_WORKERS = ("move_to_active", "move_to_finished", "move_to_delayed", "retry_job", "extend_locks", "start_jobs")
-#: In this share of the faults, all connections of a relay are hit; in the others, one connection of one process, or all of them.
+#: In this share of the faults, all connections of a relay are hit; in the others, one connection of one process, or all
+#: of them.
 ALL, ALL_OF_ONE = 0.2, 0.4
 
 

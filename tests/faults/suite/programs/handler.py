@@ -1,7 +1,7 @@
 """What the handlers of all our workers do, and the lines they write into the ledger of their process.
 
-A line is ``<fact> <monotonic ns> <key of the job> <run> <number of the start>``, written at once, so a killed process leaves whole
-lines only. Facts: ``b`` a handler began, ``e`` it ended, ``d`` Redis has accepted the outcome.
+A line is ``<fact> <monotonic ns> <key of the job> <run> <number of the start>``, written at once, so a killed process
+leaves whole lines only. Facts: ``b`` a handler began, ``e`` it ended, ``d`` Redis has accepted the outcome.
 """
 
 import itertools

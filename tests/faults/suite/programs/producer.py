@@ -2,8 +2,8 @@
 
 usage: producer.py <sync|aio|spark> <url> <ledger file> <JSON settings>
 
-Lines of the ledger: ``a`` a job was acknowledged, ``u`` an add without an id of ours whose outcome is unknown: there may be one such
-job, and never two.
+Lines of the ledger: ``a`` a job was acknowledged, ``u`` an add without an id of ours whose outcome is unknown: there
+may be one such job, and never two.
 """
 
 import asyncio

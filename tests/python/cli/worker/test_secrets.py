@@ -124,7 +124,7 @@ def test_a_refused_connection_shows_no_secret(
     command.prints(told)
     if "--check" not in words:
         command.terminate()
-    # A wrong password ends the worker: the signal may come when Python is ending, and handles no signals any more (4, or
-    # ended by the signal).
+    # A wrong password ends the worker: the signal may come when Python is ending, and handles no signals any more (4,
+    # or ended by the signal).
     assert command.ends() in {0, 1, 3, 4, -signal.SIGTERM}, command.output
     assert PASSWORD not in command.output and "127.0.0.1" in command.output

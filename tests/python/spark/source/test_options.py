@@ -6,7 +6,7 @@ import pytest
 
 from bullrush.errors import BullrushError, InvalidOptionError, QueueNameError, RedisServerError
 from bullrush.values.states import FINISHED, STATES
-from pyspark_bullrush.messages import DataSourceError, told, told_rows
+from pyspark_bullrush.messages import DataSourceError, rows_with_readable_errors, told
 from pyspark_bullrush.options import (
     read_read_options,
     read_source,
@@ -144,5 +144,5 @@ def test_an_error_has_its_sentence_on_a_line_of_its_own() -> None:
             fail(error)
         assert str(raised.value) == text
         with pytest.raises(BullrushError) as raised_late:
-            list(told_rows(fail(error) for _ in range(1)))
+            list(rows_with_readable_errors(fail(error) for _ in range(1)))
         assert str(raised_late.value) == text

@@ -68,11 +68,11 @@ class Line:
         self._socket.close()
 
 
-class Obedience:
+class ControlClient:
     """The process's end: it listens to the supervisor on a thread of its own.
 
-    Until `hand_over` the process only starts, and a word of the supervisor or a signal ends it. If the supervisor dies, that counts
-    as `STOP`.
+    Until `hand_over` the process only starts, and a word of the supervisor or a signal ends it. If the supervisor dies,
+    that counts as `STOP`.
     """
 
     def __init__(self, descriptor: int) -> None:

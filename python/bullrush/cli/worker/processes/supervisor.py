@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.base.last_resort import GRACE
+from bullrush.base.hard_exit import GRACE
 from bullrush.cli.terminal.ending import NO_REDIS, USAGE
 from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.processes.child import Child

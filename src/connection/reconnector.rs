@@ -1,7 +1,8 @@
 //! Keeps a link connected: connects, watches the connection, and leaves servers that are silent or wrong.
 //!
-//! A silent connection may be half open, or its server may have stopped for a moment. So the link leaves it and connects anew, but
-//! calls that wait for their replies there go on waiting until a new connection has proved that the server answers.
+//! A silent connection may be half open, or its server may have stopped for a moment. So the link leaves it and
+//! connects anew, but calls that wait for their replies there go on waiting until a new connection has proved that the
+//! server answers.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use super::LinkState;
 
 /// A connection is silent if a reply is due and no byte came for so many times [`super::LinkOptions::silence`].
 const PATIENCE: u64 = 4;
-/// For each of these that was written without an answer, the link is patient for one time more: a long upload is no silence.
+/// For each of these that was written without an answer, the link is patient for one time more: a long upload is no
+/// silence.
 const UPLOAD: u64 = 256 << 10;
 /// After so many times a silent connection that was left is closed, whatever the server does.
 const LEFT: u32 = 30;
@@ -28,7 +30,7 @@ const LEFT: u32 = 30;
 const BETWEEN_PROOFS: Duration = Duration::from_millis(300);
 
 /// Keeps a link connected.
-pub(super) struct Keeper {
+pub(super) struct Reconnector {
     shared: Arc<SharedLink>,
     pace: Pace,
     generation: u64,
@@ -36,10 +38,10 @@ pub(super) struct Keeper {
     left: Vec<AbortHandle>,
 }
 
-impl Keeper {
+impl Reconnector {
     pub fn new(shared: Arc<SharedLink>) -> Self {
         let pace = Pace::new(shared.endpoint.longest_pause());
-        Keeper { shared, pace, generation: 0, left: Vec::new() }
+        Reconnector { shared, pace, generation: 0, left: Vec::new() }
     }
 
     pub async fn run(mut self) {
@@ -162,8 +164,8 @@ impl Keeper {
     }
 }
 
-/// Closes connections that were left, once the server answers on a new one. The server may be at work on a call of theirs, so it
-/// has to answer twice: by then the replies would have come.
+/// Closes connections that were left, once the server answers on a new one. The server may be at work on a call of
+/// theirs, so it has to answer twice: by then the replies would have come.
 async fn end_left(wire: Arc<Wire>, left: Vec<AbortHandle>) {
     let mut proofs = 0;
     while proofs < 2 && !wire.is_dead() {

@@ -22,7 +22,7 @@ BackoffStrategy: TypeAlias = Callable[
 ]
 
 
-class Source(Protocol):
+class JobOwner(Protocol):
     """The object that a job came from. The calls of the job go through it."""
 
     @property
@@ -48,7 +48,7 @@ class Source(Protocol):
         """Call the listeners of an event in this process."""
 
 
-class JobWorker(Source, Protocol):
+class JobWorker(JobOwner, Protocol):
     """A worker, as its jobs and what runs their handlers need it."""
 
     @property

@@ -6,9 +6,9 @@ use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::hint::is_fanned_out;
 
 #[derive(Default)]
-pub struct Outlook {
-    /// The last fetch found nothing, or the queue was at its global concurrency after it. The next one is only worthwhile
-    /// after a marker or a timer, or when jobs leave.
+pub struct FetchHint {
+    /// The last fetch found nothing, or the queue was at its global concurrency after it. The next one is only
+    /// worthwhile after a marker or a timer, or when jobs leave.
     idle: bool,
     /// When the next delayed job is due (ms since the epoch).
     due_at: Option<i64>,
@@ -16,7 +16,7 @@ pub struct Outlook {
     popped: Option<Marker>,
 }
 
-impl Outlook {
+impl FetchHint {
     pub fn is_idle(&self) -> bool {
         self.idle
     }
@@ -38,8 +38,8 @@ impl Outlook {
         self.due_at
     }
 
-    /// A fetch is sent: the marker has served its purpose. Whether there was one, and whether it was one of several that
-    /// were set at once.
+    /// A fetch is sent: the marker has served its purpose. Whether there was one, and whether it was one of several
+    /// that were set at once.
     pub fn fetching(&mut self) -> (bool, bool) {
         let popped = self.popped.take();
         (popped.is_some(), popped.is_some_and(|marker| is_fanned_out(&marker.member)))

@@ -11,10 +11,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Sends calls again that Redis refused for want of memory. A script that is refused so has changed nothing.
 #[derive(Debug, Default)]
-pub struct Patience(AtomicBool);
+pub struct OomWait(AtomicBool);
 
-impl Patience {
-    /// Whether a call waits now, or has waited since [`Patience::forget`].
+impl OomWait {
+    /// Whether a call waits now, or has waited since [`OomWait::forget`].
     #[must_use]
     pub fn has_waited(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -25,11 +25,11 @@ impl Patience {
     }
 }
 
-/// Runs `call`; with patience again and again while the memory of the server is full.
+/// Runs `call`; with oom_wait again and again while the memory of the server is full.
 ///
 /// # Errors
-/// What `call` returns, except `OOM` with patience.
-pub(super) async fn patiently<T, F>(patience: Option<&Patience>, mut call: impl FnMut() -> F) -> Result<T>
+/// What `call` returns, except `OOM` with oom_wait.
+pub(super) async fn wait_for_memory<T, F>(oom_wait: Option<&OomWait>, mut call: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
@@ -37,8 +37,8 @@ where
     loop {
         let result = call().await;
         let full = matches!(&result, Err(Error::Server { code, .. }) if code == "OOM");
-        let (true, Some(patience)) = (full, patience) else { return result };
-        patience.0.store(true, Ordering::Relaxed);
+        let (true, Some(oom_wait)) = (full, oom_wait) else { return result };
+        oom_wait.0.store(true, Ordering::Relaxed);
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

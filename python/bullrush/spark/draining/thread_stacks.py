@@ -14,7 +14,7 @@ _M_ARENA_MAX: Final = -8
 
 
 @contextmanager
-def few_reservations() -> Iterator[None]:
+def limit_thread_stacks() -> Iterator[None]:
     """Make threads that start in the block reserve little memory, if the address space is limited.
 
     Linux counts reserved memory as well: 8 MB for the stack of each thread, and with glibc 64 MB for its allocations.

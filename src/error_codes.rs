@@ -18,8 +18,8 @@ pub enum Class {
 pub enum Followed {
     /// The connection itself, for every call, within the timeout of the call. Nobody sees the error before.
     ByCalls,
-    /// Only workers: they keep outcomes while they hold the locks, and go on asking for jobs. Other callers get the error at once,
-    /// since the cause lasts until somebody repairs it.
+    /// Only workers: they keep outcomes while they hold the locks, and go on asking for jobs. Other callers get the
+    /// error at once, since the cause lasts until somebody repairs it.
     ByWorkers,
     /// Nobody: the caller gets the error, and a worker gives up the outcome that the server refuses.
     ByNobody,
@@ -27,18 +27,18 @@ pub enum Followed {
 
 /// An error code, the first word of an error reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Refusal {
+pub struct ErrorCode {
     pub code: &'static str,
     pub class: Class,
     pub followed: Followed,
 }
 
-const fn row(code: &'static str, class: Class, followed: Followed) -> Refusal {
-    Refusal { code, class, followed }
+const fn row(code: &'static str, class: Class, followed: Followed) -> ErrorCode {
+    ErrorCode { code, class, followed }
 }
 
 /// Every code that is known. One that is not here is fatal.
-pub const TABLE: &[Refusal] = &[
+pub const TABLE: &[ErrorCode] = &[
     row("NOSCRIPT", Class::Reload, Followed::ByCalls),
     row("READONLY", Class::Reconnect, Followed::ByCalls),
     // It comes from a replica only, and callers want a master.
@@ -68,7 +68,7 @@ pub const TABLE: &[Refusal] = &[
 
 /// The row of an error code.
 #[must_use]
-pub fn of(code: &str) -> Refusal {
+pub fn of(code: &str) -> ErrorCode {
     let unknown = row("", Class::Fatal, Followed::ByNobody);
     TABLE.iter().copied().find(|refusal| refusal.code == code).unwrap_or(unknown)
 }
@@ -76,7 +76,7 @@ pub fn of(code: &str) -> Refusal {
 /// Whether a server with this error code is not ready yet, which passes by itself.
 #[must_use]
 pub fn is_busy(code: &str) -> bool {
-    let Refusal { class, followed, .. } = of(code);
+    let ErrorCode { class, followed, .. } = of(code);
     class == Class::Wait && followed == Followed::ByCalls
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     /// `| code | class | who goes on | ...`, as the page has it.
-    fn shown(refusal: &Refusal) -> String {
+    fn shown(refusal: &ErrorCode) -> String {
         let class = match refusal.class {
             Class::Reload => "reload",
             Class::Reconnect => "reconnect and retry",

@@ -25,13 +25,13 @@ pub fn exit_after_signals(descriptor: RawFd, first_ms: Option<u64>, second_ms: u
     // SAFETY: the caller gives the descriptor away.
     let mut signals = unsafe { File::from_raw_fd(descriptor) };
     spawn("bullrush-signals", move || {
-        let mut patience = [first_ms, Some(second_ms)].into_iter();
+        let mut oom_wait = [first_ms, Some(second_ms)].into_iter();
         let mut number = [0_u8];
         while signals.read_exact(&mut number).is_ok() {
             if !matches!(number[0], SIGINT | SIGTERM) {
                 continue;
             }
-            let Some(next) = patience.next() else { return };
+            let Some(next) = oom_wait.next() else { return };
             if let Some(ms) = next {
                 // Without a thread there is no last resort; all else works.
                 let _ = spawn("bullrush-deadline", move || {

@@ -1,4 +1,4 @@
-//! Proof of life: when the steps came round last that a worker repeats for ever.
+//! When each loop of a worker made progress last.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,40 +24,40 @@ impl Moment {
     }
 }
 
-/// A step that a worker repeats: it begins, and comes round with a reply or an error.
+/// The steps of a loop: each begins, and ends with a reply or an error.
 #[derive(Default)]
-pub struct Round {
+pub struct Heartbeat {
     pending: AtomicUsize,
-    /// When it came round last, or began while none was pending.
-    turned: Moment,
-    /// How often a connection was made anew since it did not come round.
+    /// When a step ended last, or began while none was pending.
+    last_beat: Moment,
+    /// How often the loop got a new connection because its step did not end.
     revived: AtomicU64,
-    /// It did not come round, and has not since.
+    /// A step did not end in its time, and none has ended since.
     deaf: AtomicBool,
 }
 
-impl Round {
+impl Heartbeat {
     pub fn begin(&self) {
         if self.pending.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.turned.note();
+            self.last_beat.note();
         }
     }
 
     pub fn end(&self) {
         self.pending.fetch_sub(1, Ordering::Relaxed);
-        self.turn();
+        self.beat();
     }
 
-    /// Notes that a part of it came round.
-    pub fn turn(&self) {
-        self.turned.note();
+    /// Notes that a part of a step has ended.
+    pub fn beat(&self) {
+        self.last_beat.note();
         self.deaf.store(false, Ordering::Relaxed);
     }
 
     /// Begins a step that ends when the guard is dropped.
-    pub fn guard(&self) -> RoundGuard<'_> {
+    pub fn guard(&self) -> Beat<'_> {
         self.begin();
-        RoundGuard(self)
+        Beat(self)
     }
 
     /// Takes a step.
@@ -66,12 +66,12 @@ impl Round {
         step.await
     }
 
-    /// How long ago a step came round, or began; `None` if none has begun yet.
+    /// How long ago a step ended, or began; `None` if none has begun yet.
     pub fn age(&self) -> Option<Duration> {
-        self.turned.age()
+        self.last_beat.age()
     }
 
-    /// Whether steps have begun, and none came round for this long.
+    /// Whether steps have begun, and none has ended for this long.
     pub fn is_overdue(&self, time: Duration) -> bool {
         self.pending.load(Ordering::Relaxed) > 0 && self.age().is_some_and(|age| age >= time)
     }
@@ -79,11 +79,11 @@ impl Round {
     /// Counts that a connection is made anew; the step has its whole time again.
     pub fn revive(&self) {
         self.revived.fetch_add(1, Ordering::Relaxed);
-        self.turned.note();
+        self.last_beat.note();
         self.deaf.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it did not come round in its time although Redis answered, and has not since.
+    /// Whether a step did not end in its time although Redis answered, and none has ended since.
     pub fn is_deaf(&self) -> bool {
         self.deaf.load(Ordering::Relaxed)
     }
@@ -93,17 +93,17 @@ impl Round {
     }
 }
 
-pub struct RoundGuard<'a>(&'a Round);
+pub struct Beat<'a>(&'a Heartbeat);
 
-impl Drop for RoundGuard<'_> {
+impl Drop for Beat<'_> {
     fn drop(&mut self) {
         self.0.end();
     }
 }
 
-/// What a worker does again and again.
+/// The loops of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum WorkerLoop {
     /// Wait for a marker.
     Wait,
     /// Fetch jobs, and send outcomes.
@@ -112,41 +112,41 @@ pub enum Duty {
     Renewal,
 }
 
-impl Duty {
-    pub const ALL: [Duty; 3] = [Duty::Wait, Duty::Fetch, Duty::Renewal];
+impl WorkerLoop {
+    pub const ALL: [WorkerLoop; 3] = [WorkerLoop::Wait, WorkerLoop::Fetch, WorkerLoop::Renewal];
 
     /// Its name in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Duty::Wait => "wait",
-            Duty::Fetch => "fetch",
-            Duty::Renewal => "renewal",
+            WorkerLoop::Wait => "wait",
+            WorkerLoop::Fetch => "fetch",
+            WorkerLoop::Renewal => "renewal",
         }
     }
 }
 
-/// The rounds of a worker, and how long each may take.
-pub struct Rounds {
-    rounds: [Arc<Round>; Duty::ALL.len()],
-    times: [Duration; Duty::ALL.len()],
+/// The heartbeats of a worker's loops, and how long a step of each may take.
+pub struct Heartbeats {
+    heartbeats: [Arc<Heartbeat>; WorkerLoop::ALL.len()],
+    times: [Duration; WorkerLoop::ALL.len()],
 }
 
-impl Rounds {
+impl Heartbeats {
     /// `times`: for a wait, a fetch and a renewal.
     #[must_use]
-    pub fn new(times: [Duration; Duty::ALL.len()]) -> Self {
-        Self { rounds: Default::default(), times }
+    pub fn new(times: [Duration; WorkerLoop::ALL.len()]) -> Self {
+        Self { heartbeats: Default::default(), times }
     }
 
     #[must_use]
-    pub fn of(&self, duty: Duty) -> &Arc<Round> {
-        &self.rounds[duty as usize]
+    pub fn of(&self, which: WorkerLoop) -> &Arc<Heartbeat> {
+        &self.heartbeats[which as usize]
     }
 
     #[must_use]
-    pub fn is_overdue(&self, duty: Duty) -> bool {
-        self.of(duty).is_overdue(self.times[duty as usize])
+    pub fn is_overdue(&self, which: WorkerLoop) -> bool {
+        self.of(which).is_overdue(self.times[which as usize])
     }
 }
 
@@ -157,23 +157,23 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_step_is_overdue_until_one_comes_round() {
-        let rounds = Rounds::new([Duration::ZERO, LONG, Duration::ZERO]);
-        let wait = rounds.of(Duty::Wait);
+    fn a_step_is_overdue_until_one_ends() {
+        let heartbeats = Heartbeats::new([Duration::ZERO, LONG, Duration::ZERO]);
+        let wait = heartbeats.of(WorkerLoop::Wait);
         assert_eq!(wait.age(), None);
-        assert!(!rounds.is_overdue(Duty::Wait), "nothing has begun");
+        assert!(!heartbeats.is_overdue(WorkerLoop::Wait), "nothing has begun");
         wait.begin();
-        rounds.of(Duty::Fetch).begin();
-        assert!(rounds.is_overdue(Duty::Wait));
-        assert!(!rounds.is_overdue(Duty::Fetch), "it has more time");
-        assert!(!rounds.is_overdue(Duty::Renewal), "it has not begun");
+        heartbeats.of(WorkerLoop::Fetch).begin();
+        assert!(heartbeats.is_overdue(WorkerLoop::Wait));
+        assert!(!heartbeats.is_overdue(WorkerLoop::Fetch), "it has more time");
+        assert!(!heartbeats.is_overdue(WorkerLoop::Renewal), "it has not begun");
         drop(wait.guard());
-        assert!(rounds.is_overdue(Duty::Wait), "the first one is still pending");
+        assert!(heartbeats.is_overdue(WorkerLoop::Wait), "the first one is still pending");
         wait.end();
-        assert!(!rounds.is_overdue(Duty::Wait));
+        assert!(!heartbeats.is_overdue(WorkerLoop::Wait));
         wait.revive();
         assert!(wait.is_deaf() && wait.revived() == 1);
-        wait.turn();
-        assert!(!wait.is_deaf(), "it came round");
+        wait.beat();
+        assert!(!wait.is_deaf(), "it has ended");
     }
 }

@@ -10,9 +10,9 @@ const OVER: Duration = Duration::from_secs(300);
 
 /// The last error, and when it occurred.
 #[derive(Default)]
-pub struct Outage(Mutex<Option<(Error, Instant)>>);
+pub struct ErrorOnce(Mutex<Option<(Error, Instant)>>);
 
-impl Outage {
+impl ErrorOnce {
     /// Notes an error. True if it is a new one, which is to be reported.
     pub fn begins(&self, error: &Error) -> bool {
         let mut last = self.0.lock();
@@ -35,7 +35,7 @@ impl Outage {
         self.0.lock().take().is_some()
     }
 
-    /// As [`Outage::ended`], for who does not tell it.
+    /// Like [`ErrorOnce::ended`], without returning whether there was an error.
     pub fn ends(&self) {
         self.ended();
     }
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn an_error_is_reported_when_it_begins_and_when_it_comes_back() {
-        let outage = Outage::default();
-        assert!(outage.begins(&server("NOPERM", "no zadd")));
-        assert!(!outage.begins(&server("NOPERM", "no hset")));
-        assert!(outage.begins(&server("OOM", "")));
-        assert!(!outage.begins(&server("OOM", "")));
-        assert!(outage.ended() && !outage.ended());
-        assert!(outage.begins(&server("OOM", "")));
-        assert!(outage.begins(&Error::ConnectionLost("here".into())));
-        assert!(!outage.begins(&Error::ConnectionLost("there".into())));
+        let errors = ErrorOnce::default();
+        assert!(errors.begins(&server("NOPERM", "no zadd")));
+        assert!(!errors.begins(&server("NOPERM", "no hset")));
+        assert!(errors.begins(&server("OOM", "")));
+        assert!(!errors.begins(&server("OOM", "")));
+        assert!(errors.ended() && !errors.ended());
+        assert!(errors.begins(&server("OOM", "")));
+        assert!(errors.begins(&Error::ConnectionLost("here".into())));
+        assert!(!errors.begins(&Error::ConnectionLost("there".into())));
     }
 }

@@ -36,7 +36,7 @@ class Reason(NamedTuple):
         return f"{self.kind}: {self.text}{hint}"
 
 
-def reason_of(error: Exception) -> Reason:
+def root_cause(error: Exception) -> Reason:
     """Find the reason in the text of an error of Spark, which also has tracebacks of Java and Python."""
     text = str(error)
     for line in _LINES:
