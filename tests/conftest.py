@@ -56,7 +56,10 @@ def span_exporter() -> Any:
 
 @pytest.fixture
 def redis(_client: Redis, queue_name: str) -> Redis:
-    """Return a plain client (replies as str) of the test's server; the keys of ``queue_name`` are removed after the test."""
+    """Return a plain client (replies as str) of the test's server.
+
+    The keys of ``queue_name`` are removed after the test.
+    """
     return _client
 
 

@@ -8,7 +8,10 @@ from bullrush import Queue
 
 
 def look_from_a_fork(queue: str, url: str) -> None:
-    """Use a queue in a forked child, which ends after 5 s at the latest; this process continues whatever happens there."""
+    """Use a queue in a forked child, which ends after 5 s at the latest.
+
+    This process continues whatever happens there.
+    """
     child = os.fork()
     if child:
         os.waitpid(child, 0)

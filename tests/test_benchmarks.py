@@ -164,7 +164,10 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
 
 
 def test_a_single_call_is_compared_by_its_ratio_to_a_reference_call_not_by_seconds() -> None:
-    """On a machine with a third of the speed no call counts as slower; a call that got slower is noticed on any machine."""
+    """On a machine with a third of the speed no call counts as slower.
+
+    A call that got slower is noticed on any machine.
+    """
     before = {"add": 1.5, "get_job": 1.2}
     slow_machine = {"add": calls.Call(450e-6, 300e-6), "get_job": calls.Call(360e-6, 300e-6)}
     assert calls.slower(slow_machine, before) == []

@@ -49,7 +49,10 @@ class DataError(BullrushError, TypeError, ValueError):
 
 
 class TooLargeError(InvalidOptionError):
-    """A value exceeds ``size_limit``, ``payload_limit`` or Redis' ``proto-max-bulk-len`` (512 MB). Nothing was written."""
+    """A value exceeds ``size_limit``, ``payload_limit`` or Redis' ``proto-max-bulk-len`` (512 MB).
+
+    Nothing was written.
+    """
 
 
 # Errors of the connection and of the server.
@@ -138,7 +141,10 @@ class RedisVersionError(BullrushError):
 
 
 class RouteLimitError(BullrushError):
-    """A queue has 256 routes that are in use, the most it may have: its jobs have too many targets. Nothing was added."""
+    """A queue has 256 routes that are in use, the most it may have: its jobs have too many targets.
+
+    Nothing was added.
+    """
 
 
 class RouteCollisionError(BullrushError):
@@ -171,7 +177,10 @@ class QueuePausedError(BullrushError):
 
 
 class RunExpiredError(BullrushError):
-    """The list of the jobs of a run is gone, or a part of it. The driver sees Spark's ``PythonException`` with this text."""
+    """The list of the jobs of a run is gone, or a part of it.
+
+    The driver sees Spark's ``PythonException`` with this text.
+    """
 
 
 class UnrecoverableError(BullrushError):

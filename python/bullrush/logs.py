@@ -10,7 +10,10 @@ from bullrush.job.context import RUNNING
 
 
 def job_fields() -> dict[str, Any]:
-    """Return ``job_id``, ``job_name``, ``queue`` and ``attempt`` of the job that runs here; empty outside of handlers."""
+    """Return ``job_id``, ``job_name``, ``queue`` and ``attempt`` of the job that runs here.
+
+    Empty outside of handlers.
+    """
     job = RUNNING.get()
     if job is None:
         return {}

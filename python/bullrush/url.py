@@ -70,7 +70,10 @@ def address(url: str) -> str:
 
 
 def user_of(url: str) -> str | None:
-    """Return the user of a URL; None if it is not known. Without a password, the user part may be a password in the wrong place."""
+    """Return the user of a URL; None if it is not known.
+
+    Without a password, the user part may be a password in the wrong place.
+    """
     plain = PLAIN.fullmatch(url)
     if plain is None or (plain["user"] and plain["password"] is None):
         return None

@@ -123,5 +123,8 @@ def _data(options: WriteOptions) -> list[tuple[str, str]]:
 
 
 def _job_options(options: WriteOptions) -> Any:
-    """Return the options of all jobs with the names of `bullrush.job.options.JobOptions`; those of BullMQ are known too."""
+    """Return the options of all jobs with the names of `bullrush.job.options.JobOptions`.
+
+    Those of BullMQ are known too.
+    """
     return None if options.opts is None else read_options(options.opts)

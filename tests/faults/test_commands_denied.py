@@ -212,7 +212,10 @@ def test_stalled_jobs_run(server, own_redis):
 
 
 def test_a_start_is_counted_although_it_could_not_be_stored_at_once(server, own_redis):
-    """The last of many jobs is prefetched. When its first attempt fails, HSET is denied, so its hash cannot be written."""
+    """The last of many jobs is prefetched.
+
+    When its first attempt fails, HSET is denied, so its hash cannot be written.
+    """
     denied = threading.Event()
 
     def user(*rules: str) -> None:

@@ -132,6 +132,27 @@ def test_an_id_without_a_hash_leaves_the_queue_with_a_warning_and_is_no_job(queu
     assert [(record.levelname, gone in record.message) for record in warnings] == [("WARNING", True)]
 
 
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_job_whose_hash_is_deleted_after_it_was_claimed_ahead_is_none_any_more(queue, redis_url, redis, attempts):
+    """The write of its start makes no new hash, so that its outcome finds no job."""
+    first, *others = queue.add_bulk([{"name": "work", "opts": {"attempts": attempts}}] * 6)
+    hashes = [key(queue, job.id) for job in others]
+    ran: list[str] = []
+
+    def handler(job: Job) -> None:
+        if job.id == first.id:
+            redis.delete(*hashes)
+        ran.append(job.id)
+        if job.id != first.id:
+            raise ValueError
+
+    with Worker(queue.name, handler, url=redis_url, prefetch=20, autorun=True):
+        wait_until(lambda: len(ran) == 6)
+    assert redis.exists(*hashes) == 0
+    counts = queue.get_job_counts("wait", "delayed", "completed", "failed")
+    assert counts == {"wait": 0, "delayed": 0, "completed": 1, "failed": 0}
+
+
 def test_a_worker_of_two_jobs_runs_two_beside_ids_without_a_hash(queue, redis_url, redis):
     """It looks further if all that it was given is no job."""
     jobs = queue.add_bulk([{"name": "work"}] * 12)

@@ -1,4 +1,7 @@
-"""Real servers that refuse: the codes of docs/refusals.md that a test can bring about. Other files here have the rest."""
+"""Real servers that refuse: the codes of docs/refusals.md that a test can bring about.
+
+Other files here have the rest.
+"""
 
 import shutil
 import threading

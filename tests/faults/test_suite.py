@@ -1,4 +1,7 @@
-"""The fault suite finds what it looks for: each rule, broken in a made-up history, is named; a right history is silent."""
+"""The fault suite finds what it looks for: each rule, broken in a made-up history, is named.
+
+A right history is silent.
+"""
 
 import itertools
 from types import SimpleNamespace

@@ -1,4 +1,7 @@
-"""TLS to every node of a cluster, and to Sentinels and the servers that they name. Only servers that were built with TLS."""
+"""TLS to every node of a cluster, and to Sentinels and the servers that they name.
+
+Only servers that were built with TLS.
+"""
 
 import shutil
 import threading

@@ -68,7 +68,10 @@ def stack_after(stored: str | None, opts: dict[str, Any], message: str) -> str:
 
 
 def next_iteration_options(opts: dict[str, Any], scheduler_id: str, now: int) -> dict[str, Any] | None:
-    """Return the options of a scheduler's next job, made from those of the fetched job; None when the scheduler has ended."""
+    """Return the options of a scheduler's next job, made from those of the fetched job.
+
+    None when the scheduler has ended.
+    """
     repeat = {**opts["repeat"], "count": opts["repeat"].get("count", 0) + 1}
     if repeat["count"] > repeat.get("limit", math.inf) or now > repeat.get("endDate", math.inf):
         return None

@@ -176,7 +176,10 @@ def expected_end_of_plain(n: int) -> ExpectedEnd:
 
 
 def flow(n: int, queues: list[str]) -> dict[str, Any]:
-    """Return a tree of six jobs over both queues; its risky child fails in every second flow, with each policy in turn."""
+    """Return a tree of six jobs over both queues.
+
+    Its risky child fails in every second flow, with each policy in turn.
+    """
     policy = (
         "failParentOnFailure",
         "ignoreDependencyOnFailure",

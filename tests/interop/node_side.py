@@ -115,7 +115,10 @@ class NodeSide:
         return ran if worker.get("concurrency", 1) == 1 else sorted(ran)
 
     def run_worker(self, kind: str, delays: bool, prefetch: int | None = None, **worker: Any) -> Any:
-        """Let a worker run until no job is left; see `worker_run.py`. ``kind`` and ``prefetch`` are only for our side."""
+        """Let a worker run until no job is left.
+
+        See `worker_run.py`. ``kind`` and ``prefetch`` are only for our side.
+        """
         saw = self.call("runWorker", delays=delays, opts={"skipStalledCheck": True, **worker})
         return saw if isinstance(saw, Failed) else run_log(saw)
 

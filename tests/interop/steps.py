@@ -101,7 +101,10 @@ stalled_workers = st.sampled_from([{}, {"maxStalledCount": 0}])
 
 
 def tree(level: int) -> Strategy:
-    """Draw a node of a flow. Its id tells its level and a parent's is always lower, so no job becomes its own ancestor."""
+    """Draw a node of a flow.
+
+    Its id tells its level and a parent's is always lower, so no job becomes its own ancestor.
+    """
     ids = st.sampled_from([f"{'pmc'[level]}{number}" for number in (1, 2, 3)])
     own = st.tuples(queues, ids, some_of(timed, at_most=1), policies if level else st.just({}), datas)
     children = st.lists(tree(level + 1), min_size=1 - min(level, 1), max_size=3) if level < 2 else st.just([])

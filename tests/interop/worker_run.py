@@ -63,7 +63,10 @@ class WorkerRunSide(QueueSide):
         self._client = Redis.from_url(url, decode_responses=True)
 
     def run_worker(self, kind: str, delays: bool, **options: Any) -> Any:
-        """Let a worker of one kind run until no job is left, with ``delays`` no delayed one either; return what it saw."""
+        """Let a worker of one kind run until no job is left, with ``delays`` no delayed one either.
+
+        Return what it saw.
+        """
         watch, handler = Watch(), Scripted(self._queue)
         settings = {"url": self._url, "prefix": self._prefix, "skip_stalled_check": True, "max_backoff": None}
         settings |= {"fan_out": self._fan_out} | snaked(options)

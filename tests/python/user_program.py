@@ -1,4 +1,7 @@
-"""A program as users write it, for type checkers: every way to use the package that has types of its own. It is never run."""
+"""A program as users write it, for type checkers: every way to use the package that has types of its own.
+
+It is never run.
+"""
 
 import asyncio
 from datetime import timedelta

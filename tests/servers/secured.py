@@ -1,4 +1,7 @@
-"""A cluster and a Sentinel whose servers speak TLS and ask clients for a certificate. They need a Redis that was built with TLS."""
+"""A cluster and a Sentinel whose servers speak TLS and ask clients for a certificate.
+
+They need a Redis that was built with TLS.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -52,7 +52,10 @@ class Authority:
 
 
 class TlsRelay(Looping):
-    """Ends TLS in front of a local server, for a server that was built without it. It asks clients for a certificate."""
+    """Ends TLS in front of a local server, for a server that was built without it.
+
+    It asks clients for a certificate.
+    """
 
     def __init__(self, port: int, server: Identity, clients: Authority | None) -> None:
         self._target = port

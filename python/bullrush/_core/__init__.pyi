@@ -44,13 +44,18 @@ def now_ms() -> int:
     """Return the wall clock in ms, the unit of all times in BullMQ's fields."""
 
 def stop_clock(at: int | None) -> None:
-    """Stop `now_ms` at one moment in the whole process, for tests; None sets it to the system's time and lets it run."""
+    """Stop `now_ms` at one moment in the whole process, for tests.
+
+    None sets it to the system's time and lets it run.
+    """
 
 def advance_clock(ms: int) -> None:
     """Move `now_ms` ahead in the whole process, for tests, and wake idle workers. It goes on from there."""
 
 def cron_next(pattern: str, tz: str | None, after: int, skips_lost_midnights: bool = False) -> int | None:
-    """Return when a cron pattern fires next after a moment, both in ms since 1970; None for never. ``tz`` None is the local zone.
+    """Return when a cron pattern fires next after a moment, both in ms since 1970.
+
+    None for never. ``tz`` None is the local zone.
 
     ``skips_lost_midnights`` is ``dst="bullmq"`` of `RepeatOptions`.
 

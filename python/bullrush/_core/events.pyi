@@ -31,6 +31,9 @@ class CoreListening:
     """One listener's place in the stream."""
 
     def next(self, timeout_ms: int | None = None) -> Pending[list[tuple[str, dict[str, str]]] | None]:
-        """Wait for entries, each an id and fields: [] after ``timeout_ms``, None at the end; raises errors of the reading."""
+        """Wait for entries, each an id and fields: [] after ``timeout_ms``, None at the end.
+
+        Raises errors of the reading.
+        """
     def leave(self, seen: str | None = None) -> None:
         """Stop listening. If nobody else listens, the next listener gets what follows ``seen``."""

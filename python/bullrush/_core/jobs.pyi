@@ -46,7 +46,10 @@ class FlowNode(Protocol):
 
 @final
 class NewJobs:
-    """Jobs to add. They are checked and encoded one after the other and share one buffer; their records get ids when they are added."""
+    """Jobs to add. They are checked and encoded one after the other and share one buffer.
+
+    Their records get ids when they are added.
+    """
 
     def __new__(cls, check: Callable[[object, Any], tuple[str, bytes]], timestamp: int) -> NewJobs:
         """``check`` checks a name and encodes data that the core does not take at once; ``timestamp``: the time of the add."""

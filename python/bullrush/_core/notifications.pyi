@@ -24,7 +24,9 @@ class CoreNotifications:
     def stop(self, number: int) -> None:
         """Remove a listener."""
     def next(self, timeout_ms: int | None = None) -> Pending[list[int] | None]:
-        """Wait for notices: the numbers of their listeners; [] after ``timeout_ms``, None once closed. For one caller at a time.
+        """Wait for notices: the numbers of their listeners; [] after ``timeout_ms``, None once closed.
+
+        For one caller at a time.
 
         A notice is a message, or a subscription that was made again: messages may have been missed.
         """

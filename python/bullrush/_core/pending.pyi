@@ -32,4 +32,7 @@ class Pending(Generic[_T]):
     def notify(self, completions: Completions, token: int) -> None:
         """Add ``token`` to ``completions`` when done (at once if it is done already)."""
     def abandon(self) -> None:
-        """Say that nobody will take the result. An event or a job in it goes to the next caller; other operations just go on."""
+        """Say that nobody will take the result.
+
+        An event or a job in it goes to the next caller; other operations just go on.
+        """

@@ -25,7 +25,10 @@ class Repeat(Protocol):
 
 @final
 class CoreQueue:
-    """Producer and getter calls of one queue. Connects at first use; after a fork the child makes connections of its own."""
+    """Producer and getter calls of one queue.
+
+    Connects at first use; after a fork the child makes connections of its own.
+    """
 
     def __new__(
         cls, url: str, prefix: str, name: str, options: bytes, *,
@@ -169,7 +172,9 @@ class CoreQueue:
     def legacy_calls(
         self, script: str, calls: Sequence[Sequence[int | str | bytes]], other: tuple[str, str] | None = None
     ) -> Pending[list[Any]]:
-        """Run a script of ``lua/legacy`` once per item of ``calls``, its ARGV, in one pipeline; return the replies in order.
+        """Run a script of ``lua/legacy`` once per item of ``calls``, its ARGV, in one pipeline.
+
+        Return the replies in order.
 
         Writes the queue's ``meta`` before, unless the handle skips it. ``other``: prefix and name of the other queue
         that the script touches (KEYS[2]). Any error reply is raised after all calls ran.
@@ -201,7 +206,10 @@ class CoreQueue:
     def clean(self, state: str, cutoff: int, limit: int | None) -> Pending[list[str]]: ...
     def remove_orphaned_jobs(self, ids: Sequence[str]) -> Pending[int]: ...
     def sweep_orphaned_jobs(self, count: int, limit: int) -> Pending[int]:
-        """Find and remove orphaned jobs, ``limit`` of them at most (0 is all); scan about ``count`` keys per round trip."""
+        """Find and remove orphaned jobs, ``limit`` of them at most (0 is all).
+
+        Scan about ``count`` keys per round trip.
+        """
     def remove_child_dependency(self, id: str, parent_key: str) -> Pending[bool]: ...
     def remove_deduplication_key(self, id: str, deduplication_id: str) -> Pending[bool]: ...
     def remove_unprocessed_children(self, id: str) -> Pending[None]: ...

@@ -62,7 +62,10 @@ class CoreWorker:
     def __new__(
         cls, url: str, prefix: str, name: str, options: bytes, *, worker_id: str, concurrency: int
     ) -> CoreWorker:
-        """``options``: JSON of all `WORKER_OPTIONS`. ``worker_id``: the prefix of the lock tokens; no two workers may share it."""
+        """``options``: JSON of all `WORKER_OPTIONS`. ``worker_id``: the prefix of the lock tokens.
+
+        No two workers may share it.
+        """
     def start(self, *, until: str | None, max_jobs: int | None, max_seconds: float | None, horizon: int) -> None:
         """Start fetching.
 
@@ -70,7 +73,10 @@ class CoreWorker:
             RuntimeError: it was started before, or this is a forked child of the process that made it.
         """
     def take(self, max: int, wait_ms: int) -> list[JobRecord] | None:
-        """Return 1..max jobs, [] after ``wait_ms``, None when no job will come any more. Tries without releasing the GIL first."""
+        """Return 1..max jobs, [] after ``wait_ms``, None when no job will come any more.
+
+        Tries without releasing the GIL first.
+        """
     def fileno(self) -> int:
         """Return a descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
     def rearm(self) -> None:
@@ -94,7 +100,10 @@ class CoreWorker:
     def defer(self, record: JobRecord, delay: int) -> None:
         """Move a job to ``delayed`` for ``delay`` ms; no attempt is counted."""
     def rate_limited(self, record: JobRecord) -> None:
-        """Give back a job, and all jobs that no handler has started, to the front of ``wait``; fetch nothing until the rate limit ends."""
+        """Give back a job, and all jobs that no handler has started, to the front of ``wait``.
+
+        Fetch nothing until the rate limit ends.
+        """
     def cancel(self, id: str, reason: str) -> bool:
         """Ask the handler of a job to stop; False if this worker does not hold the job or has asked before."""
     def held_ids(self) -> list[str]:
@@ -110,7 +119,10 @@ class CoreWorker:
     def limit(self, ms: int, queue: str) -> None:
         """Fetch nothing of a queue for ``ms``; its jobs that no handler has started go back."""
     def record_start(self, record: JobRecord) -> Pending[None] | None:
-        """Write the start of a job that was claimed ahead and has started. None: it is written already, as for the first jobs of a fetch."""
+        """Write the start of a job that was claimed ahead and has started.
+
+        None: it is written already, as for the first jobs of a fetch.
+        """
     def resume(self) -> None: ...
     def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:
         """Stop fetching, give back unstarted jobs, wait for running ones until the deadline, cancel them, send outcomes, stop lock renewal.
@@ -121,11 +133,20 @@ class CoreWorker:
     def missing_rights(self) -> list[str]:
         """Return the rights that the user of the URL lacks, as the words of an ACL rule: ``+hset``, ``~bull:mail:*``."""
     def full_queues(self) -> list[str]:
-        """Return the queues of which the worker holds as many jobs as it may; those without a limit of their own are left out."""
+        """Return the queues of which the worker holds as many jobs as it may.
+
+        Those without a limit of their own are left out.
+        """
     def refusal(self) -> str | None:
-        """Return the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does not."""
+        """Return the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``.
+
+        None while it does not.
+        """
     def unmatched_routes(self) -> dict[str, int]:
-        """Return how many jobs are in routes without a worker, by the name of the route; empty unless this worker looks after the routes."""
+        """Return how many jobs are in routes without a worker, by the name of the route.
+
+        Empty unless this worker looks after the routes.
+        """
     def stats(self) -> dict[str, int]:
         """Return counts since start: completed, failed, retried, fetched, calls, scans_exhausted, stalled_skipped,
         schedulers_repaired.

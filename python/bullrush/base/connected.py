@@ -26,7 +26,10 @@ class GivenOptions(dict[str, Any]):
 
 
 class Connected:
-    """Base of everything that belongs to one Redis server and one key prefix. It has local events, which cost nothing without listeners."""
+    """Base of everything that belongs to one Redis server and one key prefix.
+
+    It has local events, which cost nothing without listeners.
+    """
 
     #: The events that ``on`` accepts, and the arguments of their listeners. None accepts any event.
     _events: ClassVar[Mapping[str, str] | None] = None

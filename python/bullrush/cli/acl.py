@@ -32,7 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the roles, or the rule of one user. JSON: a list of `Role`, or ``{"rule": ..., "needed": [...], "useful": [...]}``."""
+    """Print the roles, or the rule of one user.
+
+    JSON: a list of `Role`, or ``{"rule": ..., "needed": [...], "useful": [...]}``.
+    """
     known = read_roles()
     for name in options.roles:
         if name not in known:

@@ -13,7 +13,10 @@ GROUP: Final = 25
 
 
 class together(Generic[T]):  # noqa: N801 - reads as a verb: `await together(...)`
-    """Runs coroutines of an operation side by side, and returns their results in order. Each must only await calls of Redis."""
+    """Runs coroutines of an operation side by side, and returns their results in order.
+
+    Each must only await calls of Redis.
+    """
 
     __slots__ = ("_steps",)
 

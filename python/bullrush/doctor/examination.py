@@ -249,7 +249,10 @@ class Doctor:
     async def _examine_queues(
         self, patients: Sequence[QueueUnderTest], *, named: Collection[str]
     ) -> tuple[list[QueueUnderTest], list[_Suspect]]:
-        """Look at queues while there is time. Return those that could be looked at, and what has to be looked at again."""
+        """Look at queues while there is time.
+
+        Return those that could be looked at, and what has to be looked at again.
+        """
         await self._list_clients()
         suspects: list[_Suspect] = []
         examined: list[QueueUnderTest] = []

@@ -1,4 +1,7 @@
-"""The attributes of a job, read from its fields in Redis, and how calls change them. A field is decoded when it is first asked for."""
+"""The attributes of a job, read from its fields in Redis, and how calls change them.
+
+A field is decoded when it is first asked for.
+"""
 
 from __future__ import annotations
 

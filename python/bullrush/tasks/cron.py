@@ -131,7 +131,10 @@ async def _made_here(handle: SchedulerCalls[Any]) -> set[str]:
 
 
 def find_gone(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
-    """Return the ids of the job schedulers that a `Tasks.cron` made and that are not among the known ones; it blocks."""
+    """Return the ids of the job schedulers that a `Tasks.cron` made and that are not among the known ones.
+
+    It blocks.
+    """
     return run_blocking(_gone(queue, known))
 
 

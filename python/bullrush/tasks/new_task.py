@@ -69,7 +69,10 @@ class NewTask(Generic[R_co]):
         return {**node, "children": below} if below else node
 
     def template(self) -> JobTemplate:
-        """Return it as the template of a job scheduler, for `Queue.upsert_job_scheduler`. Middleware does not see it."""
+        """Return it as the template of a job scheduler, for `Queue.upsert_job_scheduler`.
+
+        Middleware does not see it.
+        """
         return {"name": self.name, "data": self.data, "opts": self.opts}
 
 

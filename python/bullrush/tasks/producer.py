@@ -66,7 +66,10 @@ class TaskProducer:
         self._handles: dict[int, TaskQueue] = {}
 
     def handle(self, timeout: int | None = None) -> TaskQueue:
-        """Return the handle of the queue with this time limit. It is made at first use, since it reads the environment."""
+        """Return the handle of the queue with this time limit.
+
+        It is made at first use, since it reads the environment.
+        """
         key = timeout or _DEFAULT_TIMEOUT
         if (found := self._handles.get(key)) is None:
             options: QueueOptions = {**self._options, "url": self.url, "prefix": self.prefix, "timeout": key}

@@ -152,7 +152,10 @@ class Tasks:
 
     @property
     def eager(self) -> bool:
-        """Whether a task runs at once when it is enqueued. Setting it also sets it for the registries that are included."""
+        """Whether a task runs at once when it is enqueued.
+
+        Setting it also sets it for the registries that are included.
+        """
         return self._producer.eager
 
     @eager.setter

@@ -98,7 +98,10 @@ def check_unicode(what: str, text: str) -> str:
 
 
 def surrogate_error(what: str, text: str, place: int) -> InvalidOptionError:
-    """Return the error for a text with a lone surrogate. It does not show the text, which may be data of a job or a URL."""
+    """Return the error for a text with a lone surrogate.
+
+    It does not show the text, which may be data of a job or a URL.
+    """
     return InvalidOptionError(
         f"{what} has a lone surrogate, {text[place]!a}, which is not valid UTF-8: character {place + 1} of {len(text)}"
     )

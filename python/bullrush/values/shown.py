@@ -13,7 +13,10 @@ _LARGEST: Final = 2**64
 
 
 def shown(value: object) -> str:
-    """Return a value as errors show it. A dict, a list or an object may be the data of a job in a wrong place: of these only the type."""
+    """Return a value as errors show it.
+
+    A dict, a list or an object may be the data of a job in a wrong place: of these only the type.
+    """
     if value is None or isinstance(value, bool | float | date | timedelta):
         return repr(value)
     if isinstance(value, int):

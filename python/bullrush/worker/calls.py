@@ -172,14 +172,15 @@ class RunCalls(WorkerBase[JobT]):
         """Pause this worker only: it takes no more jobs until `resume`. `Queue.pause` pauses all workers.
 
         Args:
-            do_not_wait_active: return at once; by default wait until the running jobs have finished.
+            do_not_wait_active: return at once; by default wait until the running jobs have finished, or until
+                somebody calls `resume`.
         """
         was_paused, self._paused = self._paused, True
         if (run := self._current) is not None:
             run.core.pause()
-            while not do_not_wait_active and self.is_running() and not run.is_inside():
+            while not do_not_wait_active and self._paused and self.is_running() and not run.is_inside():
                 await sleep(_POLL)
-        if not was_paused:
+        if self._paused and not was_paused:
             self.emit("paused")
 
     def resume(self) -> None:

@@ -43,7 +43,10 @@ class Abort(Protocol):
 
 
 class NotAdmittedError(Exception):
-    """What a running worker does not let pass: a job that may not run, or a result that is too large. It is not tried again."""
+    """What a running worker does not let pass: a job that may not run, or a result that is too large.
+
+    It is not tried again.
+    """
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)

@@ -86,7 +86,10 @@ class Reporter:
         self._worker.emit("error", BullrushError(event.text))
 
     def _reconnecting(self, event: WorkerEvent) -> None:
-        """Log that Redis cannot be reached, once until it can be; also if it answers now and refuses, as with NOAUTH."""
+        """Log that Redis cannot be reached, once until it can be.
+
+        Also if it answers now and refuses, as with NOAUTH.
+        """
         level = logging.DEBUG if event.code in self._outage else logging.WARNING
         self._outage |= {event.code}
         text = "%r: cannot reach Redis at %s (%s). The worker tries again until it can"

@@ -74,7 +74,10 @@ def number_of(key: str) -> int | None:
 
 
 def expected_end(key: str) -> tuple[frozenset[str], int]:
-    """Return how a job must end, and the attempts it takes. Those of a flow, and those that a fault adds, must complete."""
+    """Return how a job must end, and the attempts it takes.
+
+    Those of a flow, and those that a fault adds, must complete.
+    """
     number = number_of(key)
     if number is None or key.startswith(("flow", "fault")):
         return COMPLETED, 1

@@ -169,7 +169,10 @@ def violations_list(rounds: list[Result]) -> str:
 
 
 def mended(rounds: list[Result]) -> str:
-    """Return what was wrong in rounds with violations, oldest first, where that is mended; an empty text if there are none."""
+    """Return what was wrong in rounds with violations, oldest first, where that is mended.
+
+    An empty text if there are none.
+    """
     if not rounds:
         return ""
     lines = [

@@ -36,7 +36,10 @@ class Gate:
         self.ports = [listener.sockets[0].getsockname()[1] for listener in self._listeners]
 
     def open(self, most: int | None = None) -> "Future[None]":
-        """Let this many commands that write through from now on, or all; the future is done when another one is held."""
+        """Let this many commands that write through from now on, or all.
+
+        The future is done when another one is held.
+        """
         self.passed, self._most, self._reached = 0, most, Future()
         return self._reached
 

@@ -76,7 +76,10 @@ class Case:
         bull.call("produce", queue=queue, rate=RATE)
 
     def kill_after(self, commands: int) -> bool:
-        """Kill a migration after so many commands, go on with another one, and check all; return whether it ended before."""
+        """Kill a migration after so many commands, go on with another one, and check all.
+
+        Return whether it ended before.
+        """
         self._runs += 1
         prefix = f"bullmq{self._runs}"
         stem = f"{prefix}:{self.queue}:"

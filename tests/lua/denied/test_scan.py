@@ -1,4 +1,7 @@
-"""route/scan_jobs: whatever command is denied, each job is in exactly one place; the same call made again does the rest."""
+"""route/scan_jobs: whatever command is denied, each job is in exactly one place.
+
+The same call made again does the rest.
+"""
 
 import json
 

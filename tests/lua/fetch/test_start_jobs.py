@@ -37,6 +37,15 @@ def test_a_job_that_lost_its_lock_is_not_changed(run, add, fetch, client, queue,
     assert dump(queue) == before
 
 
+def test_a_job_whose_hash_is_gone_gets_none(run, add, fetch, client, queue, dump):
+    add(queue, "a", "b")
+    fetch(queue, 2, slots=0)
+    client.delete(f"bull:{queue}:1")
+    assert run(SCRIPT, queue, "w", "1", "t", 1, NOW, "2", "t", 1, NOW) == 1
+    assert client.exists(f"bull:{queue}:1") == 0
+    assert dump(queue)["2"]["ats"] == "1"
+
+
 @pytest.mark.parametrize("damaged", ["1", "1:lock"])
 def test_a_damaged_job_does_not_stop_the_stamps_of_the_others(run, add, fetch, client, queue, dump, damaged):
     add(queue, "a", "b")

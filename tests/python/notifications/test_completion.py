@@ -1,4 +1,7 @@
-"""A waiter is told when a job with the option ``wake`` has finished; without the message it finds out at its next look."""
+"""A waiter is told when a job with the option ``wake`` has finished.
+
+Without the message it finds out at its next look.
+"""
 
 import asyncio
 import pickle

@@ -130,7 +130,10 @@ def test_a_manual_worker_that_is_woken_for_nothing_removes_them_as_well(
 def test_parents_that_are_released_together_wake_several_workers(
     queue: Queue, redis_url: str, queue_name: str, redis: Redis
 ) -> None:
-    """They wait in a queue that nobody works. Redis is paused until all children have run, so that few calls end them."""
+    """They wait in a queue that nobody works.
+
+    Redis is paused until all children have run, so that few calls end them.
+    """
     home = f"{queue_name}-home"
     ran = re.compile(r"^bullmq_job_duration_seconds_count\S* 8$", re.MULTILINE)
 

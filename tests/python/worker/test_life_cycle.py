@@ -101,6 +101,27 @@ def test_paused_and_resumed_are_emitted_only_if_something_changes(worker: Make) 
     assert told == ["paused", "resumed"]
 
 
+def test_a_pause_that_waits_for_a_job_ends_when_the_worker_is_resumed(queue: Queue, worker: Make) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def handler(job: Job) -> None:
+        started.set()
+        assert go_on.wait(10)
+
+    w = worker(handler, autorun=True)
+    queue.add("n")
+    assert started.wait(10)
+    pausing = threading.Thread(target=w.pause)
+    pausing.start()
+    wait_until(w.is_paused)
+    w.resume()
+    pausing.join(10)
+    assert not pausing.is_alive()
+    assert w.is_running()
+    go_on.set()
+    wait_until(lambda: queue.get_completed_count() == 1)
+
+
 def test_a_worker_that_is_paused_and_resumed_all_the_time_runs_all_jobs_without_an_error(
     queue: Queue, worker: Make
 ) -> None:

@@ -28,7 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the schedulers, the next due first. JSON: a list of `SchedulerJson`; pruned: ``{"queue", "removed": [id]}``."""
+    """Print the schedulers, the next due first.
+
+    JSON: a list of `SchedulerJson`; pruned: ``{"queue", "removed": [id]}``.
+    """
     if options.prune:
         return _prune(options)
     found = known_queue(options).get_job_schedulers(asc=True)

@@ -20,7 +20,10 @@ _TIMEOUT_MS: Final = 3_000
 
 
 def check(workers: Sequence[AnyWorker]) -> int:
-    """Connect to every queue, print a line for each, and return the exit code. No job is taken, and nothing is changed."""
+    """Connect to every queue, print a line for each, and return the exit code.
+
+    No job is taken, and nothing is changed.
+    """
     code = ENDED
     for worker in workers:
         queues = [monitored_queue(worker, name, _TIMEOUT_MS) for name in worker.queue_names]

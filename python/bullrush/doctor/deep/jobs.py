@@ -40,7 +40,10 @@ async def misplaced(tested: QueueUnderTest, places: Places, hashes: Hashes) -> l
 async def _look(
     tested: QueueUnderTest, strange: Collection[bytes], unseen: Collection[bytes], twice: Collection[bytes]
 ) -> tuple[dict[bytes, list[bytes | None]], set[bytes], dict[bytes, list[str]], set[bytes]]:
-    """Return the jobs in no place with their fields; the ids in a place without a job, in two places with these, and of a key that is no hash."""
+    """Return the jobs in no place with their fields.
+
+    The ids in a place without a job, in two places with these, and of a key that is no hash.
+    """
     server = tested.server
     # First the hashes: a job that is removed now leaves its place in the same moment.
     ids = list(strange)

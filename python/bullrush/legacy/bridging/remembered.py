@@ -1,4 +1,7 @@
-"""What the other queue remembers of a job until its end stands in the queue of Bull. No call of this file touches Redis."""
+"""What the other queue remembers of a job until its end stands in the queue of Bull.
+
+No call of this file touches Redis.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ def remember(source: str, id: str, opts: bytes) -> str:
 
 
 def keep_until_mirrored(opts: bytes) -> bytes:
-    """Return options with which a finished job stays until its end is mirrored. False also overrules a worker's own rule."""
+    """Return options with which a finished job stays until its end is mirrored.
+
+    False also overrules a worker's own rule.
+    """
     given = decoded_object(opts)
     return orjson.dumps({**given, "removeOnComplete": False, "removeOnFail": False}) if given else opts
 

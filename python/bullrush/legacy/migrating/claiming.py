@@ -198,7 +198,10 @@ class ClaimingMover:
             self.size = max(1, min(BATCH, _BATCH_BYTES * jobs // bytes_moved))
 
     async def forget_tombstones(self, until: int) -> None:
-        """Delete the tombstones of this source up to a time, ms; those of other sources may belong to claims that are not finished yet."""
+        """Delete the tombstones of this source up to a time, ms.
+
+        Those of other sources may belong to claims that are not finished yet.
+        """
         key, at = self._to_key("ext:mig"), 0
         while True:
             [old] = await reply(self._target.commands([["ZRANGEBYSCORE", key, "-inf", until, "LIMIT", at, 1000]]))

@@ -73,7 +73,10 @@ def is_number(id: str) -> bool:
 
 
 def place_of(place: str, new: Converted) -> tuple[str, str | int]:
-    """Return the place of a job in BullMQ, and its score there; a delayed job keeps its score, which is not returned."""
+    """Return the place of a job in BullMQ, and its score there.
+
+    A delayed job keeps its score, which is not returned.
+    """
     if place in ("completed", "failed"):
         return place, new.finished_on
     if place == "delayed":

@@ -33,7 +33,10 @@ async def registered(handle: Handle, *, retired: bool = False) -> list[str]:
 
 
 async def cores_by_route(handle: Handle, *, retired: bool = False) -> dict[str, CoreQueue]:
-    """Return the registered routes by their names; see `registered`. Calls on these go to all of them at the same time."""
+    """Return the registered routes by their names; see `registered`.
+
+    Calls on these go to all of them at the same time.
+    """
     return {name: core_of(handle, name) for name in await registered(handle, retired=retired)}
 
 

@@ -179,7 +179,10 @@ def slow(round: "Round", chance: random.Random) -> Made:
 
 
 def mutated(round: "Round", chance: random.Random) -> Made:
-    """One byte in some replies is another one. Only for a queue of its own, where any outcome is right but no outcome is not."""
+    """One byte in some replies is another one.
+
+    Only for a queue of its own, where any outcome is right but no outcome is not.
+    """
     relay = round.topology.relays["odd"]
     relay.mutate(random.Random(chance.random()), 0.2)
     for _ in range(20):

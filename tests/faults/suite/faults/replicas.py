@@ -47,7 +47,10 @@ def planned_failover(round: "Round", chance: random.Random) -> Made:
 
 
 def _ask_sentinel(topology: Topology, old: Server) -> None:
-    """Sentinel does not wait for the replica. So nobody writes meanwhile, and the old master follows before it is asked again."""
+    """Sentinel does not wait for the replica.
+
+    So nobody writes meanwhile, and the old master follows before it is asked again.
+    """
     assert isinstance(topology, Sentinel)
     raw(old.client, "CLIENT", "PAUSE", 15_000, "WRITE")
     try:

@@ -46,7 +46,10 @@ class Plan:
         self._chance, self._name, self._bulk, self.n = random.Random(seed), name, bulk, 0
 
     def next_batch(self) -> tuple[bool, list[dict[str, Any]]]:
-        """Return jobs, and whether they go in one bulk. Bulks have ids of ours or none, since only the former may be repeated."""
+        """Return jobs, and whether they go in one bulk.
+
+        Bulks have ids of ours or none, since only the former may be repeated.
+        """
         bulk = self._chance.random() < 0.6
         count = self._bulk if bulk else 10
         numbers = range(self.n, self.n + count)

@@ -40,7 +40,10 @@ class Reading:
         self.seen[batch] = [row.jobId for row in rows.select("jobId").collect()]
 
     def forget_last_commit(self) -> int:
-        """Make the checkpoint that of a query that died after it had written its last micro-batch; return its number."""
+        """Make the checkpoint that of a query that died after it had written its last micro-batch.
+
+        Return its number.
+        """
         commits = Path(self._checkpoint) / "commits"
         last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
         (commits / str(last)).unlink()
