@@ -65,8 +65,15 @@ impl RouteKeeper {
             let mut left = Vec::new();
             match self.pass(&mut reported, &mut left, &mut news, &mut failed).await {
                 Ok(()) => errors.ends(),
-                Err(error) if errors.begins(&error) => failed(format!("could not look after the routes: {error}")),
-                Err(_) => {}
+                Err(error) => {
+                    if errors.begins(&error) {
+                        failed(format!("could not look after the routes: {error}"));
+                    }
+                    self.step_back().await;
+                }
+            }
+            if self.stalled.is_none() {
+                self.step_back().await;
             }
             self.rest(&left, &checks, &mut news, &mut failed).await;
         }
@@ -125,7 +132,6 @@ impl RouteKeeper {
     ) -> Result<()> {
         if !self.leads().await? {
             self.unmatched.lock().clear();
-            *reported = Reported::default();
             return Ok(());
         }
         // First, so that the jobs of routes that come back are seen below. A failure does not stop the rest.
@@ -187,6 +193,12 @@ impl RouteKeeper {
             }
         }
         Ok(())
+    }
+
+    /// Lets another worker lead the next pass, since this one cannot do all of it: a right is missing, say, or it does
+    /// not look for stalled jobs. If there is no other, it comes back.
+    async fn step_back(&self) {
+        let _ = release(&self.link, &self.keys, &self.worker_id).await;
     }
 
     /// Whether this worker looks after the routes.

@@ -222,9 +222,12 @@ class QueueAdministration(Handle):
         # The queue goes last, with the registry: after an error the rest can be found.
         await replies([route.obliterate(force, most) for route in routes])
         await reply(self.core.obliterate(force, most))
-        for route in await drain_revived(routes, delayed=True):
-            await reply(route.pause())
-            await reply(route.obliterate(force, most))
+        # A parent may be ready now in a queue that was gone already, since its last child was in another one.
+        base = core_of(self, self._name)
+        if routes and (revived := await drain_revived([base, *routes], delayed=True)):
+            for queue in [*(route for route in routes if route in revived), base]:
+                await reply(queue.pause())
+                await reply(queue.obliterate(force, most))
         self._routes.forget_registrations()
 
     @operation

@@ -42,7 +42,8 @@ impl Fetcher {
 
     pub async fn put_back(&self, lane: &Lane, marker: Marker) {
         let mut put_back = redis::cmd("ZADD");
-        put_back.arg(lane.keys.marker()).arg(marker.score).arg(marker.member);
+        // An earlier job may have come since the marker was popped.
+        put_back.arg(lane.keys.marker()).arg("LT").arg(marker.score).arg(marker.member);
         // Best effort: without it other workers wake at their next drain delay.
         let _ = self.link.call(&put_back, Retry::Safe).await;
     }

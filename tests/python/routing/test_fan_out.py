@@ -166,6 +166,15 @@ def test_obliterate_leaves_no_parent_whose_children_are_in_another_route(
     assert redis.keys(f"bull:{queue.name}*") == []
 
 
+@pytest.mark.parametrize("targets", [(None, GPU, EU), (EU, GPU, None), (GPU, EU, GPU)], ids=str)
+def test_obliterate_leaves_nothing_of_a_flow_of_three_levels(queue: Queue, redis: Redis, targets: Any) -> None:
+    top, middle, low = [{"name": "n", "queue_name": queue.name, "opts": {"target": target}} for target in targets]
+    with FlowProducer(url=queue._url) as flows:
+        flows.add({**top, "children": [{**middle, "children": [low, low]}, middle]})  # type: ignore[typeddict-item]
+    queue.obliterate()
+    assert redis.keys(f"bull:{queue.name}*") == []
+
+
 def test_a_parent_that_obliterate_leaves_runs_in_a_worker_that_starts_later(
     queue: Queue, worker: Callable[..., Worker], redis_url: str
 ) -> None:

@@ -131,6 +131,20 @@ def test_one_worker_looks_after_the_routes_and_hands_over_when_it_ends(queue: Qu
     assert not redis.exists(key)
 
 
+@pytest.mark.parametrize("cause", ["it looks for no stalled jobs", "a key of a route has another type"])
+def test_a_worker_that_cannot_do_all_of_it_lets_another_one_look_after_the_routes(
+    queue: Queue, redis: Redis, keeper: Any, cause: str
+) -> None:
+    key, target = f"bull:{queue.name}:ext:routewd", fallback_of(MINUTE)
+    add_old(queue, "a", target=target)
+    if cause == "a key of a route has another type":
+        queue.route(EU).wait_until_ready()
+        redis.set(queue.route(EU).to_key("wait"), "something else")
+    with keeper(skip_stalled_check=cause == "it looks for no stalled jobs"):
+        wait_until(lambda: queue.get_completed_count() == 1)  # it has looked: the job has gone to its fallback
+        wait_until(lambda: not redis.exists(key))
+
+
 def fallback_of(after: int, to: Any = "base", **target: Any) -> Any:
     return {"capabilities": ["gpu"], **target, "fallback_after": after, "fallback": to}
 
