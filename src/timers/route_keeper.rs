@@ -80,8 +80,7 @@ impl RouteKeeper {
     }
 
     /// Wait for the next pass, and check routes meanwhile whose running jobs were left alone. Ends early when some were
-    /// put
-    /// back: their fallback may be due.
+    /// put back: their fallback may be due.
     async fn rest(
         &self,
         left: &[Keys],

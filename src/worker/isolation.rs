@@ -9,8 +9,7 @@ const SHORTEST: u32 = 10;
 /// others.
 ///
 /// After that time others run beside it, since a long job must not hold up the queue. Each further one in a row has
-/// half the
-/// time: a worker that died had many jobs, and most of them do no harm.
+/// half the time: a worker that died had many jobs, and most of them do no harm.
 pub struct Isolation {
     longest: Duration,
     /// Such a job runs, or waits until nothing else is in hand.

@@ -55,7 +55,11 @@ impl Engine {
         }
         self.forbid_claims(fetched.hold == Hold::Ahead);
         let position = sent.request.lane.position;
-        self.turns.settle(position, fetched.jobs.len());
+        if fetched.jobs.is_empty() && fetched.limit_ttl > 0 {
+            self.turns.take_back(position);
+        } else {
+            self.turns.settle(position, fetched.jobs.len());
+        }
         if fetched.hold == Hold::Alone {
             self.isolation.expect();
             self.alone_lane = Some(position);

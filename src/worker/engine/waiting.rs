@@ -21,8 +21,7 @@ impl Engine {
     pub(super) async fn wait(&mut self, room: usize) {
         self.check_claims();
         // With more than one job in hand there is other work to do meanwhile. An outcome that is here already waits for
-        // a call in
-        // flight: spinning would keep that call from its reply.
+        // a call in flight: spinning would keep that call from its reply.
         let (began, is_single) = (Instant::now(), self.in_hand == 1 && self.state.outcomes.count() == 0);
         if is_single && self.spin(began).await {
             return;

@@ -19,6 +19,8 @@ struct Waiting {
     weight: i64,
     /// Since how many given turns it waits; `None`: it does not wait.
     since: Option<u64>,
+    /// `since` before its last turn.
+    since_before: Option<u64>,
 }
 
 impl Turns {
@@ -60,7 +62,7 @@ impl Turns {
         self.given += 1;
         let lane = &mut self.lanes[chosen];
         lane.credit -= total;
-        lane.since = Some(self.given);
+        lane.since_before = lane.since.replace(self.given);
         Some(chosen)
     }
 
@@ -71,6 +73,16 @@ impl Turns {
         if self.lanes.get(position).is_some_and(|lane| lane.weight > 0) {
             self.lanes.iter_mut().for_each(|lane| lane.credit += lane.weight * more);
             self.lanes[position].credit -= total * more;
+        }
+    }
+
+    /// A turn could bring no job, since the lane had reached its limit: it does not count. A small limit has as many
+    /// such turns as others.
+    pub fn take_back(&mut self, position: usize) {
+        self.settle(position, 0);
+        self.given = self.given.saturating_sub(1);
+        if let Some(lane) = self.lanes.get_mut(position).filter(|lane| lane.since.is_some()) {
+            lane.since = lane.since_before;
         }
     }
 
@@ -93,7 +105,7 @@ impl Turns {
     /// wait for more than `total` turns.
     fn is_late(&self, oldest_first: &[usize], total: i64) -> bool {
         (1_i64..).zip(oldest_first).any(|(rank, position)| {
-            let waited = self.given - self.lanes[*position].since.unwrap_or(self.given);
+            let waited = self.given.saturating_sub(self.lanes[*position].since.unwrap_or(self.given));
             total - i64::try_from(waited).unwrap_or(i64::MAX) <= rank
         })
     }
@@ -158,36 +170,46 @@ mod tests {
     }
 
     /// Workers that share a rate limit: (workers, slots of each, jobs per window). Returns the share of each lane.
-    fn shares_under_a_limit(workers: usize, slots: usize, most: usize, random: &mut fastrand::Rng) -> Vec<f64> {
-        let lanes = [(0, 1), (1, 2), (2, 2)];
+    fn shares_under_a_limit(
+        lanes: &[(usize, u32)],
+        (workers, slots, most): (usize, usize, usize),
+        random: &mut fastrand::Rng,
+    ) -> Vec<f64> {
         let mut all: Vec<Turns> = std::iter::repeat_with(Turns::default).take(workers).collect();
-        let mut started = [0; 3];
-        for _ in 0..32 {
+        let mut started = vec![0; lanes.len()];
+        let windows = 320 / most;
+        for _ in 0..windows {
             let (mut left, mut free) = (most, vec![slots; workers]);
             while left > 0 {
                 let worker = random.usize(0..workers);
                 let turns = &mut all[worker];
-                let position = turns.next(&lanes, |_| true).unwrap();
-                let jobs = turns.part(position, free[worker].min(most)).min(left);
+                let position = turns.next(lanes, |_| true).unwrap();
+                let jobs = turns.part(position, free[worker]).min(left);
                 turns.settle(position, jobs);
                 (left, started[position]) = (left - jobs, started[position] + jobs);
                 free[worker] = if free[worker] == jobs { slots } else { free[worker] - jobs };
             }
             for turns in &mut all {
-                let position = turns.next(&lanes, |_| true).unwrap();
-                turns.settle(position, 0); // the limit is reached
+                let position = turns.next(lanes, |_| true).unwrap();
+                turns.take_back(position); // the limit is reached
             }
         }
-        started.map(|jobs| f64::from(u32::try_from(jobs).unwrap()) / (32.0 * most as f64)).to_vec()
+        let all = f64::from(u32::try_from(windows * most).unwrap());
+        started.into_iter().map(|jobs| f64::from(u32::try_from(jobs).unwrap()) / all).collect()
     }
 
     #[test]
     fn lanes_with_one_rate_limit_start_jobs_by_weight_also_if_several_workers_share_it() {
-        for (workers, slots, most) in [(1, 1, 5), (1, 8, 5), (2, 8, 10), (4, 8, 10), (3, 20, 10)] {
+        let (one, two): (&[_], &[_]) = (&[(0, 1), (1, 2)], &[(0, 1), (1, 2), (2, 2)]);
+        let some = [(two, 1, 1, 5), (two, 1, 8, 5), (two, 2, 8, 10), (two, 4, 8, 10), (two, 3, 20, 10)];
+        let few = [(one, 1, 4, 2), (one, 1, 1, 1), (one, 2, 4, 2), (two, 1, 4, 2), (two, 1, 10, 1)];
+        for (lanes, workers, slots, most) in some.into_iter().chain(few) {
             for seed in 0..200 {
-                let shares = shares_under_a_limit(workers, slots, most, &mut fastrand::Rng::with_seed(seed));
+                let mut random = fastrand::Rng::with_seed(seed);
+                let shares = shares_under_a_limit(lanes, (workers, slots, most), &mut random);
+                let fair = 1.0 / f64::from(lanes.iter().map(|(_, weight)| weight).sum::<u32>());
                 assert!(
-                    (0.17..=0.23).contains(&shares[0]),
+                    (fair * 0.85..=fair * 1.15).contains(&shares[0]),
                     "{workers} workers, {slots} slots, {most} jobs: {shares:?}"
                 );
             }
