@@ -1,7 +1,8 @@
 -- Schedules the next job of a repeatable in a queue of Bull, as its worker does when it takes the job before.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    repeatable (the member of `repeat`), time of the job before (ms), time of the next (ms), its id, field,
--- value... Returns 1; 0 a worker has done it, or the repeatable was removed
+--         value...
+-- Returns 1; 0 a worker has done it, or the repeatable was removed
 -- Publishes <prefix>:<queue>:delayed the time of the next job
 local call = redis.call
 --- @include attempt

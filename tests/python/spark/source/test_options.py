@@ -6,7 +6,7 @@ import pytest
 
 from bullrush.errors import BullrushError, InvalidOptionError, QueueNameError, RedisServerError
 from bullrush.values.states import FINISHED, STATES
-from pyspark_bullrush.messages import DataSourceError, rows_with_readable_errors, told
+from pyspark_bullrush.messages import DataSourceError, rows_with_readable_errors, with_readable_errors
 from pyspark_bullrush.options import (
     read_read_options,
     read_source,
@@ -131,8 +131,8 @@ def test_a_url_of_the_environment_is_read_by_the_tasks_and_not_sent_to_them(monk
 
 
 def test_an_error_has_its_sentence_on_a_line_of_its_own() -> None:
-    @told
-    @told
+    @with_readable_errors
+    @with_readable_errors
     def fail(error: BullrushError) -> None:
         raise error
 
