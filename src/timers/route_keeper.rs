@@ -63,17 +63,14 @@ impl RouteKeeper {
         let (mut reported, errors, checks) = (Reported::default(), ErrorOnce::default(), ErrorOnce::default());
         loop {
             let mut left = Vec::new();
-            match self.pass(&mut reported, &mut left, &mut news, &mut failed).await {
-                Ok(()) => errors.ends(),
-                Err(error) => {
-                    if errors.begins(&error) {
-                        failed(format!("could not look after the routes: {error}"));
-                    }
-                    self.step_back().await;
-                }
-            }
-            if self.stalled.is_none() {
+            let passed = self.pass(&mut reported, &mut left, &mut news, &mut failed).await;
+            if passed.is_err() || self.stalled.is_none() {
                 self.step_back().await;
+            }
+            match passed {
+                Ok(()) => errors.ends(),
+                Err(error) if errors.begins(&error) => failed(format!("could not look after the routes: {error}")),
+                Err(_) => {}
             }
             self.rest(&left, &checks, &mut news, &mut failed).await;
         }

@@ -207,23 +207,23 @@ class QueueAdministration(Handle):
         """
         most = checks.at_least(1)("count", count)
         await registered(self, retired=True)  # before anything is written: an error about the registry
-        # Not by the core of this handle, which would register a route that is to be removed.
-        await reply(core_of(self, self._name).pause())
+        # Not the core of this handle, which would register a route that is to be removed.
+        base = core_of(self, self._name)
+        await reply(base.pause())
         live, cores = await registered(self), await cores_by_route(self, retired=True)
         routes = [*cores.values()]
         await replies([cores[name].pause() for name in live if name in cores])
         self.emit("paused")
         if routes and not force:
-            active = await replies([core.get_counts(["active"]) for core in (self.core, *routes)])
+            active = await replies([core.get_counts(["active"]) for core in (base, *routes)])
             if any(map(sum, active)):
                 raise BullrushError("Cannot obliterate queue with active jobs")
         # Not before: a retired route that is paused comes back.
         await replies([core.pause() for name, core in cores.items() if name not in live])
         # The queue goes last, with the registry: after an error the rest can be found.
         await replies([route.obliterate(force, most) for route in routes])
-        await reply(self.core.obliterate(force, most))
+        await reply(base.obliterate(force, most))
         # A parent may be ready now in a queue that was gone already, since its last child was in another one.
-        base = core_of(self, self._name)
         if routes and (revived := await drain_revived([base, *routes], delayed=True)):
             for queue in [*(route for route in routes if route in revived), base]:
                 await reply(queue.pause())

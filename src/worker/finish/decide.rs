@@ -26,6 +26,7 @@ pub struct Failed {
     /// As they are stored: the reason, and the job's field `stacktrace`.
     pub reason: String,
     pub stack: String,
+    /// `NeedsStrategy` is the end as well: the worker has no strategy of that name, or it would have given the delay.
     pub verdict: Verdict,
 }
 
@@ -40,11 +41,7 @@ impl EndedJob<'_> {
     pub fn failed(&self, worker: &WorkerOptions, failure: Failure) -> Failed {
         let failure = failure.capped(worker.max_error_size);
         let stack = stacktrace(self.stacktrace, self.options, &failure.stack);
-        let verdict = match verdict(self.made, self.options, &failure, worker.max_backoff_ms) {
-            // No strategy has computed a delay: this worker has none of that name.
-            Verdict::NeedsStrategy(_) => Verdict::Fail,
-            verdict => verdict,
-        };
+        let verdict = verdict(self.made, self.options, &failure, worker.max_backoff_ms);
         Failed { reason: failure.reason, stack, verdict }
     }
 

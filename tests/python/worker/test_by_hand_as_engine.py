@@ -85,7 +85,8 @@ def state_of(redis: Redis, queue: Queue) -> dict[str, Any]:
             entries: Any = redis.xrange(key)
             found[name] = [fields for _, fields in entries if fields["event"] != "drained"]
         elif kind == "hash":
-            found[name] = redis.hgetall(key)
+            fields: Any = redis.hgetall(key)
+            found[name] = sorted(fields.items())  # a large hash has no order
         elif kind == "list":
             found[name] = redis.lrange(key, 0, -1)
         elif kind == "zset":
