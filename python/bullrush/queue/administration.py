@@ -222,7 +222,8 @@ class QueueAdministration(Handle):
         await replies([core.pause() for name, core in cores.items() if name not in live])
         # The queue goes last, with the registry: after an error the rest can be found.
         await replies([route.obliterate(force, most) for route in routes])
-        await reply(base.obliterate(force, most))
+        # By the core of this handle: it has to know that its route is to be registered again by the next add.
+        await reply(self.core.obliterate(force, most))
         # A parent may be ready now in a queue that was gone already, since its last child was in another one.
         if routes and (revived := await drain_revived([base, *routes], delayed=True)):
             for queue in [*(route for route in routes if route in revived), base]:
