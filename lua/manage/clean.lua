@@ -2,7 +2,8 @@
 -- failed jobs in the order in which they finished, other sets from their lowest score, lists from the next job to run.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    state, cutoff (ms), limit (candidates of the pass), kept, removed (both as the last call of the pass returned
---         them)
+--         them), and quiet: 1 = no event about a pass that removed nothing. For routes: an event is a use, and what is
+--         used does not retire
 -- Returns {1 = the pass continues, kept, removed, id...}: kept and removed of the pass so far, and the ids that this
 --         call removed
 -- Events  cleaned (count) at the end of the pass
@@ -60,7 +61,7 @@ end
 removed = removed + #ids
 
 local more = #candidates == budget and kept + removed < limit
-if not more then
+if not more and (removed > 0 or ARGV[6] ~= '1') then
   call('XADD', P .. 'events', '*', 'event', 'cleaned', 'count', removed)
 end
 return reply_or_error({ more and 1 or 0, kept, removed, unpack(ids) })

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::protocol::route::split_name;
 use crate::protocol::Keys;
 use crate::reads::orphans::{find_orphans, listed_ids};
-use crate::scripts::manage;
+use crate::scripts::manage::{self, Cleaning};
 
 /// The jobs that one `clean` call of BullMQ looks at, before it emits its event.
 const CLEANED_PER_PASS: i64 = 10_000;
@@ -120,7 +120,7 @@ impl QueueHandle {
     }
 
     /// Removes the jobs of a state that are not younger than `cutoff` (ms), looking at `limit` of them, and returns
-    /// their ids.
+    /// their ids. `quiet`: if nothing is removed there is no event, which would be a use of a route.
     ///
     /// It removes the same jobs as BullMQ, which looks at 10,000 at a time and stops after a pass that kept one of
     /// them.
@@ -128,7 +128,7 @@ impl QueueHandle {
     /// # Errors
     /// See [`QueueHandle::get_job`]. [`crate::error::Error::OutcomeUnknown`]: more jobs may be removed than the
     /// returned ids say.
-    pub async fn clean(&self, state: &str, cutoff: i64, limit: Option<i64>) -> Result<Vec<String>> {
+    pub async fn clean(&self, state: &str, cutoff: i64, limit: Option<i64>, quiet: bool) -> Result<Vec<String>> {
         self.ready().await?;
         let mut ids = Vec::new();
         loop {
@@ -136,7 +136,8 @@ impl QueueHandle {
             let pass = left.min(CLEANED_PER_PASS);
             let (mut kept, mut removed) = (0, 0);
             loop {
-                let part = manage::clean(&self.link, &self.keys, state, cutoff, pass, kept, removed).await?;
+                let what = Cleaning { state, cutoff, limit: pass, quiet };
+                let part = manage::clean(&self.link, &self.keys, &what, kept, removed).await?;
                 (kept, removed) = (part.kept, part.removed);
                 ids.extend(part.ids);
                 if !part.more {

@@ -105,6 +105,15 @@ pub async fn drain(link: &Link, keys: &Keys, delayed: bool, kept: &[i64]) -> Res
     eval(link, &call, Retry::Safe, read).await
 }
 
+/// What [`clean`] removes: jobs of a state that are not younger than `cutoff` (ms), of the `limit` that a pass looks at.
+pub struct Cleaning<'a> {
+    pub state: &'a str,
+    pub cutoff: i64,
+    pub limit: i64,
+    /// There is no event about a pass that has removed nothing.
+    pub quiet: bool,
+}
+
 /// The result of one call of [`clean`].
 pub struct Cleaned {
     /// The pass is not over.
@@ -116,21 +125,13 @@ pub struct Cleaned {
     pub ids: Vec<String>,
 }
 
-/// Removes up to 250 jobs of a state that are not younger than `cutoff` (ms), as a part of a pass over `limit` jobs.
+/// Removes up to 250 jobs as a part of a pass that has kept and removed so many before.
 ///
 /// # Errors
 /// What [`eval`] returns; [`Error::OutcomeUnknown`].
-pub async fn clean(
-    link: &Link,
-    keys: &Keys,
-    state: &str,
-    cutoff: i64,
-    limit: i64,
-    kept: i64,
-    removed: i64,
-) -> Result<Cleaned> {
+pub async fn clean(link: &Link, keys: &Keys, what: &Cleaning<'_>, kept: i64, removed: i64) -> Result<Cleaned> {
     let mut call = Call::new(&lua::manage::CLEAN, keys);
-    call.arg(state).arg(cutoff).arg(limit).arg(kept).arg(removed);
+    call.arg(what.state).arg(what.cutoff).arg(what.limit).arg(kept).arg(removed).arg(flag(what.quiet));
     let read = |reply| {
         let mut reply = reply::array(reply)?.into_iter();
         let mut number = || reply::integer(reply.next().unwrap_or(Value::Nil));

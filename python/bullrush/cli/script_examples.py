@@ -89,7 +89,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/add_log": (*_JOB, "looked at by hand", "100", "own"),
     "manage/change_delay": (_NOW, *_JOB, "60000"),
     "manage/change_priority": (*_JOB, "1", "0"),
-    "manage/clean": ("completed", _NOW, "0", "0", "0"),
+    "manage/clean": ("completed", _NOW, "0", "0", "0", "0"),
     "manage/clear_logs": (*_JOB, "10"),
     "manage/drain": ("0",),
     "manage/obliterate": ("1000", "0"),

@@ -178,7 +178,8 @@ class QueueAdministration(Handle):
             OutcomeUnknownError: the connection broke; some jobs may have been removed.
 
         Redis:
-            ``manage/clean``, up to 250 jobs per call; an event ``cleaned`` after every 10,000 jobs and at the end.
+            ``manage/clean``, up to 250 jobs per call; an event ``cleaned`` after every 10,000 jobs and at the end. In a
+            route from which nothing is removed there is no event: it is not used by that, and may end.
         """
         if type not in _CLEANABLE:
             raise InvalidOptionError(f"There are no {type!r} jobs to clean.{nearest(str(type), _CLEANABLE)}")
@@ -187,7 +188,7 @@ class QueueAdministration(Handle):
         with_routes = checks.boolean("routes", routes)
         of_routes = [*(await cores_by_route(self, retired=True)).values()] if with_routes else []
         ids = await reply(self.core.clean(type, cutoff, most))
-        for cleaned in await replies([route.clean(type, cutoff, most) for route in of_routes]):
+        for cleaned in await replies([route.clean(type, cutoff, most, quiet=True) for route in of_routes]):
             ids += cleaned
         self.emit("cleaned", ids, "wait" if type == "waiting" else type)
         return ids

@@ -144,9 +144,9 @@ impl CoreQueue {
         self.start(move |queue| async move { queue.drain(delayed).await.map(|()| Output::Nothing) })
     }
 
-    #[pyo3(signature = (state, cutoff, limit))]
-    fn clean(&self, state: String, cutoff: i64, limit: Option<i64>) -> Pending {
-        self.start(move |queue| async move { Ok(Output::Texts(queue.clean(&state, cutoff, limit).await?)) })
+    #[pyo3(signature = (state, cutoff, limit, *, quiet=false))]
+    fn clean(&self, state: String, cutoff: i64, limit: Option<i64>, quiet: bool) -> Pending {
+        self.start(move |queue| async move { Ok(Output::Texts(queue.clean(&state, cutoff, limit, quiet).await?)) })
     }
 
     fn remove_orphaned_jobs(&self, ids: Vec<String>) -> Pending {

@@ -42,6 +42,9 @@ impl<S> Messages<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Messages<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.meter.must_wait(cx) {
+            return Poll::Pending;
+        }
         let before = buf.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
         if let Err(reason) = self.follow(&buf.filled()[before..]) {
@@ -63,5 +66,37 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Messages<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_that_come_faster_than_they_are_taken_are_not_read() {
+        let (mut sender, receiver) = tokio::io::duplex(1 << 20);
+        let meter = Arc::new(Meter::of_short_messages());
+        let mut messages = Messages::new(receiver, meter.clone());
+        let flood = "+0123456789\r\n".repeat(1 << 16);
+        let mut buffer = vec![0; flood.len()];
+        let mut read = 0;
+        // What reads from the socket itself counts the bytes.
+        while sender.write_all(flood.as_bytes()).now_or_never().is_some() {
+            match messages.read_exact(&mut buffer).now_or_never() {
+                Some(count) => {
+                    read += count.unwrap();
+                    meter.note_read(flood.len() as u64).unwrap();
+                }
+                None => break,
+            }
+        }
+        assert!(read > 4 << 20 && read < 6 << 20, "{read} bytes");
+        assert!(messages.read_exact(&mut buffer).now_or_never().is_none());
+        meter.take_all();
+        assert!(messages.read_exact(&mut buffer).now_or_never().is_some());
     }
 }

@@ -3,9 +3,16 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
+use std::task::Context;
+
+use futures_util::task::AtomicWaker;
 
 /// No reply is longer: one value has at most 512 MB. A reply without end would fill the memory.
 const MAX_REPLY: u64 = 2 << 30;
+
+/// The most bytes of messages that nobody has taken yet. What sends faster than its messages are taken has to wait, or
+/// they would fill the memory.
+const MAX_UNTAKEN: u64 = 4 << 20;
 
 /// Counts the bytes that were written to the kernel and read from it.
 #[derive(Default)]
@@ -27,6 +34,12 @@ pub(in crate::connection) struct Meter {
     /// How many calls may have a reply, once that counts.
     calls: AtomicU64,
     counts_calls: AtomicBool,
+    /// How many messages and replies were taken, if they are short.
+    taken: AtomicU64,
+    /// What had been read when all of them were taken.
+    all_taken: AtomicU64,
+    /// Who reads on when all of them are taken.
+    reader: AtomicWaker,
     /// Why nothing more is read.
     refused: OnceLock<&'static str>,
 }
@@ -59,8 +72,36 @@ impl Meter {
         !self.counts_calls.load(Ordering::Acquire) || replies <= self.calls.load(Ordering::Acquire)
     }
 
+    /// Notes that all that has come was taken.
+    pub fn take_all(&self) {
+        self.taken.store(self.replies.load(Ordering::Acquire), Ordering::Release);
+        self.all_taken.store(self.read(), Ordering::Release);
+        self.reader.wake();
+    }
+
+    /// Notes that a message, or the reply to a call, was taken.
+    pub fn take(&self) {
+        if self.taken.fetch_add(1, Ordering::AcqRel) + 1 >= self.replies.load(Ordering::Acquire) {
+            self.take_all();
+        }
+    }
+
+    /// Whether what has come must be taken before more is read. Then the reader is woken when it is.
+    pub(super) fn must_wait(&self, reader: &Context<'_>) -> bool {
+        let is_behind = || self.read().saturating_sub(self.all_taken.load(Ordering::Acquire)) > MAX_UNTAKEN;
+        if !self.is_short || !is_behind() {
+            return false;
+        }
+        self.reader.register(reader.waker());
+        is_behind()
+    }
+
     pub(super) fn note_refused(&self, reason: &'static str) {
         let _ = self.refused.set(reason);
+    }
+
+    pub fn is_refused(&self) -> bool {
+        self.refused.get().is_some()
     }
 
     /// Why this side has closed the connection; otherwise the reason that somebody else knows. The redis crate has
@@ -123,7 +164,26 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
+
+    #[test]
+    fn a_reader_of_short_messages_waits_until_all_are_taken() {
+        let meter = Meter::of_short_messages();
+        let reader = Context::from_waker(Waker::noop());
+        for _ in 0..5 {
+            meter.note_read(1 << 20).unwrap();
+            assert!(!meter.must_wait(&reader) || meter.read() > MAX_UNTAKEN);
+            meter.note_messages(1);
+        }
+        for _ in 0..4 {
+            meter.take();
+            assert!(meter.must_wait(&reader));
+        }
+        meter.take();
+        assert!(!meter.must_wait(&reader));
+    }
 
     #[test]
     fn a_reply_without_end_is_an_error_and_many_replies_are_not() {

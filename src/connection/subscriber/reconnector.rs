@@ -69,6 +69,7 @@ async fn connect(endpoint: &Endpoint, meter: &Arc<Meter>) -> Result<Connection, 
         let connection = PubSub::new(endpoint.login(), stream)
             .await
             .map_err(|error| ConnectError::login(&located.address, meter, &error))?;
+        meter.take_all();
         let (sink, stream) = connection.split();
         let meter = meter.clone();
         Ok(Connection { located: Arc::new(located), sink, stream, meter, subscribed: HashMap::new() })
@@ -117,7 +118,7 @@ impl Connection {
                     },
                     _ = ping.tick() => {
                         let mut sink = self.sink.clone();
-                        if let Err(reason) = answered(sink.ping::<redis::Value>()).await {
+                        if let Err(reason) = self.answered(sink.ping::<redis::Value>()).await {
                             return End::Lost(reason.0);
                         }
                     }
@@ -136,14 +137,16 @@ impl Connection {
         let unwanted: Vec<Arc<str>> = self.subscribed.keys().filter(|name| !is_wanted(name)).cloned().collect();
         for name in unwanted {
             self.subscribed.remove(&name);
-            answered(self.sink.unsubscribe(&*name)).await.map_err(|reason| End::Lost(reason.0))?;
+            let mut sink = self.sink.clone();
+            self.answered(sink.unsubscribe(&*name)).await.map_err(|reason| End::Lost(reason.0))?;
         }
         for (name, is_refused) in wanted {
             let may_try = |retry: &Option<Instant>| retry.is_some_and(|at| !is_refused || at <= Instant::now());
             if !self.subscribed.get(&name).is_none_or(may_try) {
                 continue;
             }
-            let refused = match answered(self.sink.subscribe(&*name)).await {
+            let mut sink = self.sink.clone();
+            let refused = match self.answered(sink.subscribe(&*name)).await {
                 Ok(()) => None,
                 Err(NoAnswer(_, Some(refusal))) => Some(refusal),
                 Err(NoAnswer(reason, None)) => return Err(End::Lost(reason)),
@@ -161,11 +164,22 @@ impl Connection {
         Ok(next.into_iter().chain(retries).min())
     }
 
+    /// Waits for the answer to a call.
+    async fn answered<T>(&self, answer: impl Future<Output = RedisResult<T>>) -> Result<T, NoAnswer> {
+        let answer = tokio::time::timeout(ANSWER, answer).await;
+        self.meter.take();
+        match answer {
+            Ok(answer) => answer.map_err(|error| no_answer(&error)),
+            Err(_) => Err(NoAnswer("the server stopped answering".to_owned(), None)),
+        }
+    }
+
     /// Passes on a message, and those that are there already.
     fn pass_on(&mut self, shared: &Shared, message: Msg) {
         let registry = shared.registry.lock();
         let mut next = Some(message);
         while let Some(message) = next {
+            self.meter.take();
             if let Ok(text) = std::str::from_utf8(message.get_payload_bytes()) {
                 registry.dispatch(message.get_channel_name(), text);
             }
@@ -177,13 +191,6 @@ impl Connection {
 
 /// Why there is no answer, and the error if the server has refused.
 struct NoAnswer(String, Option<Error>);
-
-async fn answered<T>(answer: impl Future<Output = RedisResult<T>>) -> Result<T, NoAnswer> {
-    match tokio::time::timeout(ANSWER, answer).await {
-        Ok(answer) => answer.map_err(|error| no_answer(&error)),
-        Err(_) => Err(NoAnswer("the server stopped answering".to_owned(), None)),
-    }
-}
 
 fn no_answer(error: &RedisError) -> NoAnswer {
     let refusal = redis::ServerError::try_from(error.clone()).ok().map(|error| server_error(&error));

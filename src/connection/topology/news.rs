@@ -121,10 +121,15 @@ async fn listen(sentinel: Arc<Sentinel>, tls: Option<Tls>, heard: Arc<Heard>) {
 /// Listens to one Sentinel for ever.
 async fn follow(sentinel: &Sentinel, address: &Address, tls: Option<&Tls>, heard: &Heard) {
     let mut pace = Pace::new(PAUSE);
+    let mut was_refused = false;
     loop {
         let meter = Arc::new(Meter::of_short_messages());
         let Err(reason) = hear(sentinel, address, tls, heard, &meter, &mut pace).await;
-        tracing::debug!(sentinel = %address, reason = meter.reason(reason), "no messages");
+        let reason = meter.reason(reason);
+        if meter.is_refused() && !std::mem::replace(&mut was_refused, true) {
+            tracing::warn!(sentinel = %address, reason, "this is no Sentinel, or a broken one");
+        }
+        tracing::debug!(sentinel = %address, reason, "no messages");
         pace.failed();
         pace.wait().await;
     }
@@ -142,9 +147,11 @@ async fn hear(
     let connect = async {
         let stream = socket::open(address, tls, meter).await.map_err(|error| error.to_string())?;
         let connection = PubSub::new(&sentinel.login, stream).await.map_err(|error| describe(&error))?;
+        meter.take_all();
         let (mut sink, stream) = connection.split();
         sink.subscribe(SWITCHED).await.map_err(|error| describe(&error))?;
-        match hear_begin(&mut sink).await {
+        meter.take();
+        match hear_begin(&mut sink, meter).await {
             // A user of the Sentinels may have the right to the first channel only.
             Err(refusal) if refusal.code().is_some() => {
                 tracing::warn!(sentinel = %address, %refusal, "the Sentinel does not say when a failover begins");
@@ -162,6 +169,7 @@ async fn hear(
     loop {
         match tokio::time::timeout(PING, messages.next()).await {
             Ok(Some(message)) => {
+                meter.take();
                 meter.complete();
                 let text = std::str::from_utf8(message.get_payload_bytes()).unwrap_or_default();
                 let message = Message::read(&sentinel.service, message.get_channel_name(), text);
@@ -170,17 +178,22 @@ async fn hear(
             Ok(None) => return Err("the connection was closed".into()),
             Err(_) => {
                 in_time(sink.ping::<redis::Value>()).await?.map_err(|error| describe(&error))?;
+                meter.take();
                 meter.complete();
             }
         }
     }
 }
 
-async fn hear_begin(sink: &mut PubSubSink) -> redis::RedisResult<()> {
+async fn hear_begin(sink: &mut PubSubSink, meter: &Meter) -> redis::RedisResult<()> {
     for channel in BEGUN {
-        sink.subscribe(channel).await?;
+        let heard = sink.subscribe(channel).await;
+        meter.take();
+        heard?;
     }
-    sink.psubscribe(GIVEN_UP).await
+    let heard = sink.psubscribe(GIVEN_UP).await;
+    meter.take();
+    heard
 }
 
 async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, String> {

@@ -31,6 +31,18 @@ def test_the_clean_of_an_empty_state_removes_nothing_and_is_announced(clean, que
     assert events(queue) == ["cleaned 0"]
 
 
+@pytest.mark.parametrize("state", [*LISTS, *SETS, *FINISHED])
+def test_a_quiet_clean_that_removes_nothing_leaves_no_trace(run, queue, dump, state):
+    assert run(SCRIPT, queue, state, NOW, 10, 0, 0, 1) == [0, 0, 0]
+    assert dump(queue) == {}
+
+
+def test_a_quiet_clean_that_removes_jobs_is_announced(run, queue, store, events):
+    store("1", "completed", NOW)
+    assert run(SCRIPT, queue, "completed", NOW, 10, 0, 0, 1) == [0, 0, 1, "1"]
+    assert events(queue) == ["cleaned 1"]
+
+
 @pytest.mark.parametrize("state", FINISHED)
 def test_jobs_that_finished_by_the_cutoff_are_removed_oldest_first(clean, queue, store, dump, events, state):
     for job_id, finished in (("new", NOW + 1), ("old", NOW), ("older", NOW - 5)):

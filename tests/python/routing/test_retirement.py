@@ -70,6 +70,20 @@ def test_one_call_with_several_new_targets_makes_room_for_all_of_them(queue: Que
     assert {f"srv.pod-{number}" for number in range(256, 266)} <= set(names(redis, queue, "routes"))
 
 
+def test_routes_that_are_only_cleaned_make_room_and_leave_no_keys_when_they_have_ended(
+    queue: Queue, redis: Redis
+) -> None:
+    for number in range(256):
+        queue.route(pod(number)).wait_until_ready()
+    let_time_pass(redis, queue)
+    assert queue.clean(0, 0, "completed", routes=True) == []
+    queue.add("a", target=pod(256))
+    ended = names(redis, queue, "retired")
+    assert len(ended) >= 1
+    assert queue.clean(0, 0, "completed", routes=True) == []
+    assert [key for slug in ended for key in redis.scan_iter(f"bull:{queue.name}~{slug}:*")] == []
+
+
 def test_more_machines_than_there_are_places_run_their_jobs_one_after_the_other(
     queue: Queue, redis: Redis, worker: Callable[..., Worker]
 ) -> None:
