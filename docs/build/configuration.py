@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Mapping
@@ -11,23 +10,20 @@ from typing import Any, Final, NamedTuple
 
 from bullrush import Tasks
 from bullrush.events.producer import QueueEventsProducerOptions
-from bullrush.events.queue_events import _DEFAULT_BLOCKING_TIMEOUT, QueueEventsOptions
-from bullrush.flow import producer as flow
+from bullrush.events.queue_events import QueueEventsOptions
 from bullrush.flow.producer import FlowOptions
 from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS
 from bullrush.job.option_compiler import _TELEMETRY, STORED_OPTIONS
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, ParentOptions
-from bullrush.queue import queue
 from bullrush.queue.queue import QueueOptions
 from bullrush.routing import Profile, Target
-from bullrush.scheduler import scheduler
 from bullrush.scheduler.options import JobTemplate, RepeatOptions
 from bullrush.scheduler.scheduler import SchedulerOptions
 from bullrush.tasks import TaskOptions
 from bullrush.telemetry.protocol import JobTelemetry
-from bullrush.values.checks import PAYLOAD_LIMIT
 from bullrush.values.naming import camel
-from bullrush.worker.options import LimiterOptions, MetricsOptions, WorkerOptions, WorkerSettings
+from bullrush.values.options import declared
+from bullrush.worker.options import LimiterOptions, MetricsOptions, WorkerOptions
 from docs.build.typed_dicts import Member, descriptions, members
 
 PAGE: Final = Path(__file__).parents[1] / "configuration.md"
@@ -43,15 +39,10 @@ class Words(str):
 
 
 _URL: Final = Words("the environment")
-_HANDLE: Final = {"url": _URL, "prefix": "bull", "allow_legacy": False}
-#: Options that no class of BullMQ has.
-_OURS: Final = "allow_legacy"
 _ALWAYS: Final = {"attempts": 0, "delay": 0, "priority": 0, "lifo": False}
 _POLICIES: Final = dict.fromkeys([name for name in STORED_OPTIONS if name.endswith("_on_failure")], False)
 _KEEP: Final = dict.fromkeys(["remove_on_complete", "remove_on_fail"], False)
 
-#: Names in BullMQ that are not the same in camelCase.
-_RENAMED: Final = {"url": "connection", "backoff_strategy": "settings.backoffStrategy"}
 _TYPES: Final = {"Duration": "int, timedelta", "Moment": "int, datetime, str"}
 _UNITS: Final = {
     "Duration": "ms",
@@ -59,7 +50,6 @@ _UNITS: Final = {
     "timestamp": "ms since 1970",
     "age": "seconds",
     "size_limit": "bytes",
-    "max_error_size": "bytes",
     "payload_limit": "bytes",
     "every": "ms",
 }
@@ -72,15 +62,31 @@ class Options(NamedTuple):
         members: the options.
         defaults: the defaults by name; others have none.
         ours: the names that BullMQ does not have; None: all.
+        renamed: the names in BullMQ that are not the same in camelCase.
+        units: the units that neither the name nor the type shows.
     """
 
     members: list[Member]
     defaults: Mapping[str, Any] = {}
     ours: frozenset[str] | None = frozenset()
+    renamed: Mapping[str, str] = {}
+    units: Mapping[str, str] = {}
 
 
 def _of(typed_dict: Any, defaults: Mapping[str, Any] | None = None, ours: str | None = "") -> Options:
     return Options(members(typed_dict), defaults or {}, None if ours is None else frozenset(ours.split()))
+
+
+def _declared(options: type) -> Options:
+    """Return options whose lines have all of it."""
+    known = declared(options)
+    return Options(
+        members(options),
+        {name: Words(one.shown) if one.shown else one.default for name, one in known.items()},
+        frozenset(name for name, one in known.items() if one.bullmq is None),
+        {name: one.bullmq for name, one in known.items() if one.bullmq},
+        {name: one.unit for name, one in known.items() if one.unit},
+    )
 
 
 def _tasks() -> Options:
@@ -96,33 +102,9 @@ def _tasks() -> Options:
 
 def tables() -> dict[str, Options]:
     """Return the options of each table by its name on the page."""
-    worker = {one.name: one.default for one in dataclasses.fields(WorkerSettings)} | {
-        "url": _URL,
-        "prefetch": Words("adaptive"),
-        "payload_limit": Words(f"{PAYLOAD_LIMIT:,} for results"),
-        "lock_renew_time": Words("half of `lock_duration`"),
-    }
-    streams = Words(f"{queue._DEFAULT_MAX_LEN_EVENTS:,} events")
     jobs = {**_ALWAYS, **_POLICIES, **_KEEP, "keep_logs": DEFAULT_KEPT_LOGS, "timestamp": Words("now")}
-    here = (
-        f"{_OURS} fan_out batch_handler batch_size prefetch max_error_size payload_limit max_backoff run timeout isolation unknown"
-        " classify notify share_rate_limit claim scan_depth profile routes_only strict"
-    )
     return {
-        "QueueOptions": _of(
-            QueueOptions,
-            {
-                **_HANDLE,
-                "streams": streams,
-                "skip_metas_update": False,
-                "fan_out": False,
-                "notify": False,
-                "durable": False,
-                "payload_limit": PAYLOAD_LIMIT,
-                "timeout": queue._DEFAULT_TIMEOUT,
-            },
-            f"{_OURS} fan_out notify durable payload_limit timeout",
-        ),
+        "QueueOptions": _declared(QueueOptions),
         "JobOptions": _of(JobOptions, jobs | {"stack_trace_limit": Words("all"), "wake": False}, "target wake"),
         "Target": _of(Target, {"mode": "all", "fallback": "base"}, None),
         "Profile": _of(Profile, ours=None),
@@ -131,27 +113,13 @@ def tables() -> dict[str, Options]:
         "DeduplicationOptions": _of(DeduplicationOptions),
         "ParentOptions": _of(ParentOptions),
         "JobTelemetry": _of(JobTelemetry),
-        "WorkerOptions": _of(WorkerOptions, worker, here),
+        "WorkerOptions": _declared(WorkerOptions),
         "LimiterOptions": _of(LimiterOptions),
         "MetricsOptions": _of(MetricsOptions),
-        "QueueEventsOptions": _of(
-            QueueEventsOptions,
-            {**_HANDLE, "last_event_id": "$", "blocking_timeout": _DEFAULT_BLOCKING_TIMEOUT, "autorun": True},
-            _OURS,
-        ),
-        "QueueEventsProducerOptions": _of(QueueEventsProducerOptions, _HANDLE, _OURS),
-        "FlowOptions": _of(
-            FlowOptions,
-            {
-                **_HANDLE,
-                "fan_out": False,
-                "durable": False,
-                "payload_limit": PAYLOAD_LIMIT,
-                "timeout": flow._DEFAULT_TIMEOUT,
-            },
-            f"{_OURS} fan_out durable payload_limit timeout",
-        ),
-        "SchedulerOptions": _of(SchedulerOptions, {**_HANDLE, "timeout": scheduler._DEFAULT_TIMEOUT}, "timeout"),
+        "QueueEventsOptions": _declared(QueueEventsOptions),
+        "QueueEventsProducerOptions": _declared(QueueEventsProducerOptions),
+        "FlowOptions": _declared(FlowOptions),
+        "SchedulerOptions": _declared(SchedulerOptions),
         "RepeatOptions": _of(RepeatOptions, {"tz": "UTC", "immediately": False, "count": 0}, "dst"),
         "JobTemplate": _of(JobTemplate),
         "Tasks": _tasks(),
@@ -174,9 +142,9 @@ def _table(name: str, options: Options) -> str:
         (
             f"`{one.name}`",
             _type(one.type),
-            _unit(one),
+            _unit(one, options.units),
             "required" if one.required else _default(options.defaults.get(one.name)),
-            bullmq_name(name, one.name, options.ours),
+            bullmq_name(name, one.name, options),
             _linked(_escaped(_sentence(one.description))),
         )
         for one in options.members
@@ -186,11 +154,11 @@ def _table(name: str, options: Options) -> str:
     return "".join([head, "|-|-|-|-|-|-|\n", *body])
 
 
-def bullmq_name(table: str, name: str, ours: frozenset[str] | None) -> str:
+def bullmq_name(table: str, name: str, options: Options) -> str:
     """Return BullMQ's name of an option, with the one in the stored JSON if that is another; "-" for ours."""
-    if ours is None or name in ours:
+    if options.ours is None or name in options.ours:
         return "-"
-    theirs = _RENAMED.get(name, camel(name))
+    theirs = options.renamed.get(name, camel(name))
     stored: dict[str, Any] = {
         "JobOptions": STORED_OPTIONS,
         "JobTelemetry": {key: (wire,) for key, wire in _TELEMETRY.items()},
@@ -206,9 +174,9 @@ def _type(written: str) -> str:
     return _escaped(", ".join(_TYPES.get(part, part.partition("[")[0]) for part in parts))
 
 
-def _unit(one: Member) -> str:
+def _unit(one: Member, units: Mapping[str, str]) -> str:
     kinds = one.type.split(" | ")
-    return next((_UNITS[word] for word in (one.name, *kinds) if word in _UNITS), "-")
+    return units.get(one.name) or next((_UNITS[word] for word in (one.name, *kinds) if word in _UNITS), "-")
 
 
 def _default(value: Any) -> str:

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from typing import Any
 
-from griffe import Alias, Class, Docstring, DocstringSectionAttributes, ExprName, Extension, Function, Module, Object
+from griffe import (
+    Alias,
+    Attribute,
+    Class,
+    Docstring,
+    DocstringSectionAttributes,
+    ExprCall,
+    ExprKeyword,
+    ExprName,
+    ExprSubscript,
+    ExprTuple,
+    Extension,
+    Function,
+    Module,
+    Object,
+)
 
 
 class PublicMembers(Extension):
@@ -55,12 +71,14 @@ def _parents(cls: Class) -> list[Class]:
 
 def _describe_members(cls: Class) -> None:
     """Give each member of a TypedDict its line of the section "Attributes", also those that are inherited."""
-    for parent in _parents(cls):
+    for parent in reversed(_parents(cls)):
         _describe_members(parent)
         inherited = {name: one for name, one in parent.attributes.items() if name not in cls.members}
         # First as in the parent: that is their order when the program runs.
         cls.members = {**inherited, **cls.members}
         cls.bases = parent.bases
+    for attribute in cls.attributes.values():
+        _read_option(attribute)
     if cls.docstring is None:
         return
     for section in cls.docstring.parse("google", warnings=False):
@@ -69,6 +87,18 @@ def _describe_members(cls: Class) -> None:
                 cls.members[attribute.name].docstring = Docstring(attribute.description)
     # The table of arguments has them, with their types.
     cls.docstring.value = cls.docstring.value.partition("\nAttributes:\n")[0].rstrip()
+
+
+def _read_option(attribute: Attribute) -> None:
+    """Give a member that is declared as an option its plain type, and what the option does."""
+    written = attribute.annotation
+    if not isinstance(written, ExprSubscript) or str(written.left) != "Annotated":
+        return
+    assert isinstance(written.slice, ExprTuple)
+    attribute.annotation, option = written.slice.elements
+    assert isinstance(option, ExprCall)
+    said = {one.name: one.value for one in option.arguments if isinstance(one, ExprKeyword)}
+    attribute.docstring = Docstring(literal_eval(str(said["doc"])), parent=attribute)
 
 
 def _describe_making(cls: Class) -> None:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import griffe
 
+from bullrush.values.options import plain_type
+
 
 class Member(NamedTuple):
     """One member of a TypedDict.
@@ -37,7 +39,7 @@ def members(typed_dict: Any, beside: Any = None) -> list[Member]:
     inherited = getattr(beside, "__annotations__", {})
     described = descriptions(typed_dict)
     return [
-        Member(name, *_type(hint.__forward_arg__, name in typed_dict.__required_keys__, described[name]))
+        Member(name, *_type(plain_type(hint), name in typed_dict.__required_keys__, described[name]))
         for name, hint in typed_dict.__annotations__.items()
         if name not in inherited
     ]

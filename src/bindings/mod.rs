@@ -9,6 +9,7 @@ mod failure;
 mod keys;
 mod hard_exit;
 mod notifications;
+mod options;
 mod output;
 mod pending;
 mod queue;
@@ -29,7 +30,10 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyTuple;
 
+    use super::options::names;
+    use super::queue::GivenOptions;
     use crate::heartbeat::WorkerLoop;
+    use crate::worker::options::WorkerOptions;
 
     #[pymodule_export]
     use super::arrow::{rows_as_json, PyAutoIds};
@@ -64,7 +68,8 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("QUEUE_KEYS", super::keys::table(module.py())?)?;
         module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
-        module.add("WORKER_OPTIONS", PyTuple::new(module.py(), super::worker::options::names())?)?;
+        module.add("QUEUE_OPTIONS", PyTuple::new(module.py(), names::<GivenOptions>())?)?;
+        module.add("WORKER_OPTIONS", PyTuple::new(module.py(), names::<WorkerOptions>())?)?;
         module.add("WORKER_LOOPS", PyTuple::new(module.py(), WorkerLoop::ALL.map(WorkerLoop::name))?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -34,6 +34,7 @@ BULLMQ_VERSION: str
 
 #: What a worker does again and again; parts of the names in `CoreWorker.stats`.
 #: The names of the options of a worker that the core reads.
+QUEUE_OPTIONS: tuple[str, ...]
 WORKER_OPTIONS: tuple[str, ...]
 WORKER_LOOPS: tuple[str, ...]
 

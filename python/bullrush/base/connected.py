@@ -11,9 +11,10 @@ from bullrush.base.listeners import Listener, Listeners
 from bullrush.base.operation import operation
 from bullrush.errors import ClosedError, InvalidOptionError
 from bullrush.masking import masked
-from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry, check_telemetry
-from bullrush.url import check_url, given_url, resolve
-from bullrush.values.naming import check_prefix, check_unicode, missing_attribute, nearest
+from bullrush.telemetry.protocol import NO_SPAN, Span, SpanKind, Telemetry
+from bullrush.url import given_url, resolve
+from bullrush.values.naming import check_unicode, missing_attribute, nearest
+from bullrush.values.options import Settings
 
 ListenerT = TypeVar("ListenerT", bound=Listener)
 
@@ -44,14 +45,14 @@ class Connected:
 
     _closing: bool | None = None
 
-    def __init__(self, url: str | None, prefix: str, options: Mapping[str, object]) -> None:
-        self._prefix = check_prefix(prefix)
+    def __init__(self, settings: Settings, given: Mapping[str, object]) -> None:
+        """Take the checked options, which have at least those of `ServerOptions`, and what was given."""
+        self._prefix: str = settings.prefix
         # Without a URL the environment is read at the first use: a queue may be a global of a module, and a test or a
         # program sets the variable after its import.
-        self._resolved_url = None if check_url("url", url) is None else check_unicode("url", resolve(url))
-        self._opts = GivenOptions(options)
-        telemetry = options.get("telemetry")
-        self._telemetry: Telemetry | None = None if telemetry is None else check_telemetry("telemetry", telemetry)
+        self._resolved_url = None if settings.url is None else check_unicode("url", resolve(settings.url))
+        self._opts = GivenOptions(given)
+        self._telemetry: Telemetry | None = getattr(settings, "telemetry", None)
 
     @property
     def _url(self) -> str:

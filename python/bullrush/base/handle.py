@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from bullrush._core import QUEUE_KEYS, CoreQueue
+from bullrush._core import QUEUE_KEYS, QUEUE_OPTIONS, CoreQueue
 from bullrush.base.connected import Connected
 from bullrush.base.operation import operation, reply
 from bullrush.base.routes import Routes
-from bullrush.values import checks
 from bullrush.values.encoding import encode
 from bullrush.values.naming import check_queue_name, check_unicode, to_key
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from bullrush.values.options import Settings
 
 
 #: The parts of a queue that have a key of their own, as BullMQ lists them: "" is the beginning of the keys of jobs,
@@ -22,17 +23,9 @@ if TYPE_CHECKING:
 _KEY_TYPES: Final = ("", *(key.name for key in QUEUE_KEYS if key.owner == "bullmq" and ":" not in key.name), "de")
 
 
-class CoreSettings(TypedDict, total=False):
-    """The options of a queue that the core reads. What is left out has the default of the core."""
-
-    max_len_events: int
-    skip_metas_update: bool
-    allow_legacy: bool
-    fan_out: bool
-    notify: bool
-    durable: str | None
-    payload_limit: int | None
-    timeout: int | None
+def of_queue(settings: Settings) -> dict[str, object]:
+    """Return those options of a queue that the core reads. Those of other kinds of objects have its defaults."""
+    return {name: getattr(settings, name) for name in QUEUE_OPTIONS if hasattr(settings, name)}
 
 
 class Handle(Connected):
@@ -47,30 +40,27 @@ class Handle(Connected):
     def __init__(
         self,
         name: str,
-        url: str | None,
-        prefix: str,
+        settings: Settings,
+        given: Mapping[str, object],
         *,
-        options: Mapping[str, object],
-        max_len_events: int = 10_000,
-        skip_metas_update: bool = True,
-        timeout_ms: int | None = 10_000,
+        queue: Mapping[str, object] | None = None,
         worker: bytes | None = None,
     ) -> None:
+        """Take the queue's name, the checked options and what was given.
+
+        Args:
+            name: the queue's name.
+            settings: the checked options.
+            given: the options as they were given.
+            queue: the options of the queue for the core, where names in ``settings`` mean something else.
+            worker: the options of the worker for the core.
+        """
         self._name = check_queue_name(name)
-        super().__init__(url, prefix, options)
-        self._core_settings: CoreSettings = {
-            "max_len_events": max_len_events,
-            "skip_metas_update": skip_metas_update,
-            "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
-            "fan_out": checks.boolean("fan_out", options.get("fan_out", False)),
-            "notify": checks.boolean("notify", options.get("notify", False)),
-            "durable": checks.durable("durable", options.get("durable", False)),
-            "payload_limit": checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT)),
-            "timeout": timeout_ms,
-        }
+        super().__init__(settings, given)
+        self._core_settings = of_queue(settings) if queue is None else queue
         self._core_worker = worker
         self._routes = Routes()
-        self._core: CoreQueue | None = None if url is None else self._new_core_queue()
+        self._core: CoreQueue | None = None if settings.url is None else self._new_core_queue()
         self._shut = False
 
     def __repr__(self) -> str:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from bullrush.values.options import plain_type
+
 _UNPACKED: Final = re.compile(r"Unpack\[(\w+)\]")
 
 
@@ -37,7 +39,7 @@ def shows_options(call: F) -> F:
         return call
     options = function.__globals__[unpacked[1]].__annotations__
     added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_NOT_GIVEN, annotation=hint.__forward_arg__)
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_NOT_GIVEN, annotation=plain_type(hint))
         for name, hint in options.items()
     ]
     hints = {name: hint for name, hint in function.__annotations__.items() if name != last.name}

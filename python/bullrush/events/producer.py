@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply
+from bullrush.base.options import HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.naming import check_known, check_unicode
+from bullrush.values.naming import check_unicode
+from bullrush.values.options import checked, declare
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -21,21 +23,9 @@ _DEFAULT_MAX_EVENTS: Final = 1_000
 EVENTS: Final = {"error": "(error)"}
 
 
-class QueueEventsProducerOptions(TypedDict, total=False):
-    """Options of `QueueEventsProducer`.
-
-    Attributes:
-        url: the URL of Redis; see `QueueOptions`.
-        prefix: the prefix of all keys; ``bull`` by default.
-        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
-    """
-
-    url: str | None
-    prefix: str
-    allow_legacy: bool
-
-
-_KNOWN: Final = frozenset(QueueEventsProducerOptions.__annotations__)
+@declare
+class QueueEventsProducerOptions(HandleOptions, total=False):
+    """Options of `QueueEventsProducer`."""
 
 
 class QueueEventsProducerCalls(ReportsOutages, Handle):
@@ -55,8 +45,7 @@ class QueueEventsProducerCalls(ReportsOutages, Handle):
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        check_known(options, _KNOWN, type(self).__name__)
-        super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
+        super().__init__(name, checked(QueueEventsProducerOptions, options, type(self).__name__), options)
 
     @operation
     async def publish_event(self, /, event_name: str, max_events: int = _DEFAULT_MAX_EVENTS, **fields: JSON) -> None:

@@ -6,18 +6,19 @@ import logging
 import os
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bullrush._core import CoreEvents
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply, run_blocking, sleep
+from bullrush.base.options import HandleOptions
 from bullrush.errors import BullrushError, ConnectionLostError
 from bullrush.events.event import Event
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.values.naming import check_known
+from bullrush.values.options import Option, checked, declare
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -28,34 +29,47 @@ _READY_MS: Final = 10_000
 #: How long `QueueEvents.close` waits for a listener that is being called.
 _CLOSE_SECONDS: Final = 0.1
 _POLL: Final = 0.002
-_DEFAULT_BLOCKING_TIMEOUT: Final = 10_000
 
 _log: Final = logging.getLogger("bullrush")
 
 
-class QueueEventsOptions(TypedDict, total=False):
-    """Options of `QueueEvents`.
+@declare
+class QueueEventsOptions(HandleOptions, total=False):
+    """Options of `QueueEvents`."""
 
-    Attributes:
-        url: the URL of Redis; see `QueueOptions`.
-        prefix: the prefix of all keys; ``bull`` by default.
-        last_event_id: the id of the entry after which reading starts. ``$``, the default, is the current end of the
-            stream; ``0-0`` is its beginning.
-        blocking_timeout: how long one blocking read lasts, in ms; 10,000. Events arrive at once whatever it is. On a
-            connection that only looks open they arrive up to this time and 2 s later.
-        autorun: True, the default, connects at once and calls listeners as soon as there are any. Otherwise call `run`.
-        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
-    """
-
-    url: str | None
-    prefix: str
-    last_event_id: str
-    blocking_timeout: Duration
-    autorun: bool
-    allow_legacy: bool
-
-
-_KNOWN: Final = frozenset(QueueEventsOptions.__annotations__)
+    last_event_id: Annotated[
+        str,
+        Option(
+            checks.text,
+            default="$",
+            doc=(
+                "the id of the entry after which reading starts. ``$``, the default, is the current end of the stream;"
+                " ``0-0`` is its beginning."
+            ),
+        ),
+    ]
+    blocking_timeout: Annotated[
+        Duration,
+        Option(
+            checks.positive_milliseconds,
+            default=10_000,
+            doc=(
+                "how long one blocking read lasts, in ms; 10,000. Events arrive at once whatever it is. On a "
+                "connection that only looks open they arrive up to this time and 2 s later."
+            ),
+        ),
+    ]
+    autorun: Annotated[
+        bool,
+        Option(
+            checks.boolean,
+            default=True,
+            doc=(
+                "True, the default, connects at once and calls listeners as soon as there are any. Otherwise call "
+                "`run`."
+            ),
+        ),
+    ]
 
 
 class QueueEventsCalls(Handle):
@@ -73,13 +87,11 @@ class QueueEventsCalls(Handle):
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        check_known(options, _KNOWN, type(self).__name__)
-        super().__init__(name, options.get("url"), options.get("prefix", "bull"), options=options)
-        last_event_id = checks.text("last_event_id", options.get("last_event_id", "$"))
-        self._last_event_id = None if last_event_id == "$" else last_event_id
-        blocking_timeout = options.get("blocking_timeout", _DEFAULT_BLOCKING_TIMEOUT)
-        self._blocking_timeout = checks.positive_milliseconds("blocking_timeout", blocking_timeout)
-        self._autorun = checks.boolean("autorun", options.get("autorun", True))
+        settings = checked(QueueEventsOptions, options, type(self).__name__)
+        super().__init__(name, settings, options)
+        self._last_event_id = None if settings.last_event_id == "$" else settings.last_event_id
+        self._blocking_timeout: int = settings.blocking_timeout
+        self._autorun: bool = settings.autorun
         self._lock = threading.Lock()
         self._reader: tuple[int, CoreEvents] | None = None
         self._running = False

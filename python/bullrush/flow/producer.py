@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Final, Generic
 
 from bullrush._core import CoreQueue, now_ms
 from bullrush.base.closing import BlockingContext
-from bullrush.base.handle import CoreSettings
+from bullrush.base.handle import of_queue
 from bullrush.base.operation import operation, options_by_name, reply
+from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.flow.flow_queue import FlowQueue
 from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import GivenRecord
 from bullrush.routing.target import route_key
-from bullrush.telemetry.protocol import Telemetry
 from bullrush.values import checks
-from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.naming import check_known, check_prefix, check_queue_name
+from bullrush.values.naming import check_prefix, check_queue_name
+from bullrush.values.options import checked, declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,35 +31,15 @@ if TYPE_CHECKING:
     from bullrush.job.job import JobCalls
     from bullrush.job.record import Record
 
-_DEFAULT_TIMEOUT: Final = 10_000
 _DEFAULT_DEPTH: Final = 10
 _DEFAULT_CHILDREN: Final = 20
 #: A queue name for calls that concern no certain queue.
 _ANY_QUEUE: Final = "flows"
 
 
-class FlowOptions(TypedDict, total=False):
-    """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`.
-
-    Attributes:
-        url: the URL of Redis; see `QueueOptions`.
-        prefix: the prefix of all keys; ``bull`` by default. A job of a flow may have another one.
-        allow_legacy: True does not raise `LegacyQueueError`; see `QueueOptions`.
-        fan_out: True wakes one idle worker per job of a flow that may run at once; see `QueueOptions`.
-        durable: True: the call returns when the jobs are in a replica or on the disk; see `QueueOptions`.
-        payload_limit: the most bytes that the data of a job may have; 10,000,000; see `QueueOptions`.
-        telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
-        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
-    """
-
-    url: str | None
-    prefix: str
-    allow_legacy: bool
-    fan_out: bool
-    durable: bool | Literal["replica", "aof"]
-    payload_limit: int | None
-    telemetry: Telemetry | None
-    timeout: Duration | None
+@declare
+class FlowOptions(HandleOptions, AddingOptions, total=False):
+    """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`."""
 
 
 @dataclass
@@ -80,9 +60,6 @@ class JobNode(Generic[JobT]):
     added: bool = True
 
 
-_KNOWN: Final = frozenset(FlowOptions.__annotations__)
-
-
 class FlowProducerCalls(ReportsOutages, Generic[JobT]):
     """The calls of a flow producer, written once for both APIs."""
 
@@ -99,18 +76,10 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         Raises:
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        check_known(options, _KNOWN, type(self).__name__)
-        super().__init__(options.get("url"), options.get("prefix", "bull"), options)
-        timeout = options.get("timeout", _DEFAULT_TIMEOUT)
-        self._payload_limit = checks.payload_limit("payload_limit", options.get("payload_limit", checks.PAYLOAD_LIMIT))
-        self._core_settings: CoreSettings = {
-            "skip_metas_update": True,
-            "allow_legacy": checks.boolean("allow_legacy", options.get("allow_legacy", False)),
-            "timeout": None if timeout is None else checks.milliseconds("timeout", timeout),
-            "fan_out": checks.boolean("fan_out", options.get("fan_out", False)),
-            "durable": checks.durable("durable", options.get("durable", False)),
-            "payload_limit": self._payload_limit,
-        }
+        settings = checked(FlowOptions, options, type(self).__name__)
+        super().__init__(settings, options)
+        self._payload_limit: int | None = settings.payload_limit
+        self._core_settings = of_queue(settings)
         self._options: FlowOptions = options
         self._queues: dict[tuple[object, ...], FlowQueue] = {}
 

@@ -96,6 +96,11 @@ class CompiledOptions(NamedTuple):
     relations: Relations | None
 
 
+def check_job_options(_name: str, value: object) -> object:
+    """Return options of jobs as they are: `OptionCompiler` checks them."""
+    return value
+
+
 class OptionCompiler:
     """Checks options and turns them into their stored form. Equal options are compiled once."""
 

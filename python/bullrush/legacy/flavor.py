@@ -6,11 +6,10 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
+from bullrush.base.options import CallOptions, HandleOptions
 from bullrush.errors import InvalidOptionError, LegacyQueueError
-from bullrush.values import checks
 from bullrush.values.checks import Duration
-
-_DEFAULT_TIMEOUT: Final = 10_000
+from bullrush.values.options import checked, declare
 
 #: A major version of Bull. 3 and 4 store the same.
 Layout: TypeAlias = Literal["1", "2", "3", "4"]
@@ -39,6 +38,11 @@ def check_flavor(flavor: object) -> Flavor:
     raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
 
 
+@declare
+class _Options(HandleOptions, CallOptions, total=False):
+    """Options of a queue of Bull."""
+
+
 class LegacyBase(Handle):
     """A queue of Bull, and the version of Bull that it belongs to: given, or found out."""
 
@@ -53,7 +57,7 @@ class LegacyBase(Handle):
         url: str | None = None,
         prefix: str = "bull",
         flavor: Flavor | int = "auto",
-        timeout: Duration | None = _DEFAULT_TIMEOUT,
+        timeout: Duration | None = 10_000,
     ) -> None:
         """Make a handle of a queue of Bull. It connects at the first call, and writes nothing by itself.
 
@@ -70,9 +74,9 @@ class LegacyBase(Handle):
             InvalidOptionError: an argument has an invalid value.
         """
         self._given_flavor = check_flavor(flavor)
-        options = {"url": url, "prefix": prefix, "flavor": flavor, "timeout": timeout, "allow_legacy": True}
-        timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
-        super().__init__(name, url, prefix, options=options, timeout_ms=timeout_ms)
+        given = {"url": url, "prefix": prefix, "timeout": timeout, "allow_legacy": True}
+        settings = checked(_Options, given, type(self).__name__)
+        super().__init__(name, settings, {**given, "flavor": flavor})
 
     @operation
     async def get_flavor(self) -> Layout:

@@ -10,9 +10,11 @@ from bullrush._core import CoreNotifications
 from bullrush.base.closing import BlockingContext
 from bullrush.base.connected import Connected
 from bullrush.base.operation import operation, options_by_name, reply
+from bullrush.base.options import ServerOptions
 from bullrush.errors import InvalidOptionError
 from bullrush.notifications.callbacks import Callbacks, Listener, ThreadCallbacks, is_coroutine_function
 from bullrush.values.naming import check_unicode, nearest
+from bullrush.values.options import checked
 
 #: Channel -> what its keys are.
 CHANNELS: Final = {
@@ -45,7 +47,8 @@ class NotificationsCalls(Connected):
         Raises:
             InvalidOptionError: an argument has an invalid value.
         """
-        super().__init__(url, prefix, {"url": url, "prefix": prefix})
+        given = {"url": url, "prefix": prefix}
+        super().__init__(checked(ServerOptions, given, type(self).__name__), given)
         self._lock = threading.Lock()
         #: Those in use: one, or with asyncio one per event loop.
         self._callbacks: list[Callbacks] = []

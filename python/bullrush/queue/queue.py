@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
 from bullrush._core import BULLMQ_VERSION
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import options_by_name
+from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.job.job import Job, JobT
-from bullrush.job.option_compiler import OptionCompiler
+from bullrush.job.option_compiler import OptionCompiler, check_job_options
 from bullrush.job.options import JobOptions
 from bullrush.queue.adding import QueueAdding
 from bullrush.queue.administration import QueueAdministration
@@ -22,13 +23,12 @@ from bullrush.queue.limits import QueueLimits
 from bullrush.queue.monitoring import QueueMonitoring
 from bullrush.queue.routing.status import QueueRouting
 from bullrush.scheduler.queue_calls import QueueSchedulers
-from bullrush.scheduler.scheduler import SCHEDULER_OPTIONS, JobScheduler, JobSchedulerCalls, SchedulerCalls
-from bullrush.telemetry.protocol import Telemetry
+from bullrush.scheduler.scheduler import JobScheduler, JobSchedulerCalls, SchedulerCalls, SchedulerOptions
 from bullrush.telemetry.spans import QUEUE_SPANS
 from bullrush.values import checks
-from bullrush.values.checks import Check, Duration
+from bullrush.values.checks import Check
 from bullrush.values.encoding import JSON
-from bullrush.values.naming import check_known
+from bullrush.values.options import Option, checked, declare, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from bullrush.routing.target import Target
 
 SchedulersT = TypeVar("SchedulersT", bound=JobSchedulerCalls[Any])
-
-_DEFAULT_MAX_LEN_EVENTS: Final = 10_000
-_DEFAULT_TIMEOUT: Final = 10_000
 
 
 #: Every local event, and the arguments of its listeners.
@@ -55,53 +52,55 @@ EVENTS: Final = {
 }
 
 
-class QueueOptions(TypedDict, total=False):
-    """Options of a queue object.
-
-    Attributes:
-        url: the URL of Redis: ``redis://``, ``rediss://``, ``redis+sentinel://``, ``redis+cluster://``, ``unix://`` or
-            ``embedded://[dir]``. By default the environment variable ``BULLRUSH_URL``, then ``REDIS_URL``, then
-            ``redis://127.0.0.1:6379/0``; the environment is read at the first call.
-        prefix: the prefix of all keys; ``bull`` by default, as in BullMQ. On Redis Cluster it needs a hash tag:
-            ``{bull}``.
-        default_job_options: options for every job added here; the options of a job take precedence.
-        streams: ``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps almost none.
-        skip_metas_update: True does not write the queue's settings to Redis.
-        allow_legacy: True uses a queue of Bull, BullMQ's predecessor, instead of raising `LegacyQueueError`; its jobs
-            may be lost.
-        fan_out: True wakes one idle worker per job when a call makes several jobs ready, all at once and not one after
-            another; see the page about wake hints. For fleets that are idle most of the time.
-        notify: True sends a message after each call that adds jobs which may run at once, so that workers with
-            ``notify=True`` wake, as many as there are jobs. It goes in the same round trip, and its failure is only
-            logged.
-        durable: True: a call that adds jobs returns when they are in a replica, or in the append-only file on the disk
-            if the server has no replica; `NotDurableError` if not. ``"replica"`` and ``"aof"`` ask for one of them. See
-            the page about production.
-        payload_limit: the most bytes that the data of a job may have as JSON, for jobs without a ``size_limit`` of
-            their own, and its progress and each row of its log; 10,000,000. More is a `TooLargeError`, with nothing
-            written. None is no limit.
-        telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
-        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit. A call such as
-            `clean` makes several round trips.
-    """
-
-    url: str | None
-    prefix: str
-    default_job_options: JobOptions | None
-    streams: dict[Literal["events"], dict[Literal["max_len"], int]] | None
-    skip_metas_update: bool
-    allow_legacy: bool
-    fan_out: bool
-    notify: bool
-    durable: bool | Literal["replica", "aof"]
-    payload_limit: int | None
-    telemetry: Telemetry | None
-    timeout: Duration | None
-
-
-_KNOWN: Final = frozenset(QueueOptions.__annotations__)
 _EVENTS: Final[dict[str, Check]] = {"max_len": checks.at_least(0)}
 _STREAMS: Final[dict[str, Check]] = {"events": lambda name, value: checks.members(name, value, _EVENTS)}
+_MAX_LEN_EVENTS: Final = 10_000
+
+
+def check_streams(name: str, value: object) -> int:
+    """Return about how many entries the event stream keeps."""
+    streams = checks.members(name, value or {}, _STREAMS)
+    length: int = streams.get("events", {}).get("max_len", _MAX_LEN_EVENTS)
+    return length
+
+
+@declare
+class QueueOptions(HandleOptions, AddingOptions, total=False):
+    """Options of a queue object."""
+
+    default_job_options: Annotated[
+        JobOptions | None,
+        Option(check_job_options, doc="options for every job added here; the options of a job take precedence."),
+    ]
+    streams: Annotated[
+        dict[Literal["events"], dict[Literal["max_len"], int]] | None,
+        Option(
+            check_streams,
+            default=_MAX_LEN_EVENTS,
+            shown=f"{_MAX_LEN_EVENTS:,} events",
+            doc=(
+                '``{"events": {"max_len": 10000}}``: about how many entries the event stream keeps; 0 keeps almost '
+                "none."
+            ),
+        ),
+    ]
+    skip_metas_update: Annotated[
+        bool,
+        Option(checks.boolean, default=False, doc="True does not write the queue's settings to Redis."),
+    ]
+    notify: Annotated[
+        bool,
+        Option(
+            checks.boolean,
+            default=False,
+            bullmq=None,
+            doc=(
+                "True sends a message after each call that adds jobs which may run at once, so that workers with "
+                "``notify=True`` wake, as many as there are jobs. It goes in the same round trip, and its failure is "
+                "only logged."
+            ),
+        ),
+    ]
 
 
 class QueueCalls(
@@ -134,20 +133,10 @@ class QueueCalls(
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        check_known(options, _KNOWN, type(self).__name__)
-        timeout = options.get("timeout", _DEFAULT_TIMEOUT)
-        streams = checks.members("streams", options.get("streams") or {}, _STREAMS)
-        super().__init__(
-            name,
-            options.get("url"),
-            options.get("prefix", "bull"),
-            options=options,
-            max_len_events=streams.get("events", {}).get("max_len", _DEFAULT_MAX_LEN_EVENTS),
-            skip_metas_update=checks.boolean("skip_metas_update", options.get("skip_metas_update", False)),
-            timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
-        )
-        self._options: QueueOptions = options
-        self._compiler = OptionCompiler(options.get("default_job_options"), self._core_settings["payload_limit"])
+        settings = checked(QueueOptions, options, type(self).__name__)
+        super().__init__(name, settings, options)
+        self._settings, self._options = settings, options
+        self._compiler = OptionCompiler(settings.default_job_options, settings.payload_limit)
         self._token = str(uuid4())
 
     def __getstate__(self) -> dict[str, object]:
@@ -178,17 +167,13 @@ class QueueCalls(
     @property
     def meta_values(self) -> dict[str, int | str]:
         """The settings that this object writes to the queue's hash ``meta`` in Redis."""
-        if self._options.get("skip_metas_update"):
+        if self._settings.skip_metas_update:
             return {}
-        streams = self._options.get("streams") or {}
-        return {
-            "opts.maxLenEvents": streams.get("events", {}).get("max_len", _DEFAULT_MAX_LEN_EVENTS),
-            "version": BULLMQ_VERSION,
-        }
+        return {"opts.maxLenEvents": self._settings.streams, "version": BULLMQ_VERSION}
 
     def _schedulers(self, kind: Callable[..., SchedulersT]) -> SchedulersT:
         options = {**self._options, "url": self._url}
-        given = {name: value for name, value in options.items() if name in SCHEDULER_OPTIONS}
+        given = {name: value for name, value in options.items() if name in declared(SchedulerOptions)}
         if self._place is None:
             return kind(self._name, **given)
         base, target = self._place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, TypedDict
 
 import orjson
 
@@ -11,10 +11,11 @@ from bullrush._core import now_ms
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply
+from bullrush.base.options import CallOptions, ServerOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.job.job import Job, JobT
 from bullrush.job.new_jobs import new_jobs
-from bullrush.job.option_compiler import OptionCompiler, read_options
+from bullrush.job.option_compiler import OptionCompiler, check_job_options, read_options
 from bullrush.job.options import JobOptions
 from bullrush.scheduler.options import (
     JobTemplate,
@@ -23,11 +24,9 @@ from bullrush.scheduler.options import (
     check_scheduler_id,
     check_template,
 )
-from bullrush.telemetry.protocol import Telemetry, of_many_jobs
-from bullrush.values import checks
-from bullrush.values.checks import Duration
+from bullrush.telemetry.protocol import of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA, read_number
-from bullrush.values.naming import check_known
+from bullrush.values.options import Option, checked, declare
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -163,26 +162,17 @@ class SchedulerCalls(Handle, Generic[JobT]):
         return await reply(self.core.remove_job_scheduler(scheduler_id))
 
 
-class SchedulerOptions(TypedDict, total=False):
-    """Options of a `JobScheduler` object.
+@declare
+class SchedulerOptions(ServerOptions, CallOptions, total=False):
+    """Options of a `JobScheduler` object."""
 
-    Attributes:
-        url: the URL of Redis; see `QueueOptions`.
-        prefix: the prefix of all keys; ``bull`` by default.
-        default_job_options: options for every job of these schedulers; those of a template take precedence.
-        telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
-        timeout: ms that a round trip may take, connecting included; 10,000 by default. None is no limit.
-    """
-
-    url: str | None
-    prefix: str
-    default_job_options: JobOptions | None
-    telemetry: Telemetry | None
-    timeout: Duration | None
-
-
-SCHEDULER_OPTIONS: Final = frozenset(SchedulerOptions.__annotations__)
-_DEFAULT_TIMEOUT: Final = 10_000
+    default_job_options: Annotated[
+        JobOptions | None,
+        Option(
+            check_job_options,
+            doc="options for every job of these schedulers; those of a template take precedence.",
+        ),
+    ]
 
 
 class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
@@ -202,16 +192,9 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        check_known(options, SCHEDULER_OPTIONS, type(self).__name__)
-        timeout = options.get("timeout", _DEFAULT_TIMEOUT)
-        super().__init__(
-            name,
-            options.get("url"),
-            options.get("prefix", "bull"),
-            options=options,
-            timeout_ms=None if timeout is None else checks.milliseconds("timeout", timeout),
-        )
-        self._compiler = OptionCompiler(options.get("default_job_options"))
+        settings = checked(SchedulerOptions, options, type(self).__name__)
+        super().__init__(name, settings, options)
+        self._compiler = OptionCompiler(settings.default_job_options)
 
     def route(self, target: Target) -> Self:
         """Return the job schedulers of the route with this target; see `Queue.route`.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from orjson import loads
 
 from bullrush._core import CoreQueue, JobRecord, route_base
-from bullrush.base.handle import Handle
+from bullrush.base.handle import Handle, of_queue
 from bullrush.base.operation import options_by_name
 from bullrush.errors import InvalidOptionError
 from bullrush.job.fields import JobFields
@@ -20,10 +20,11 @@ from bullrush.job.job import JobCalls, JobT
 from bullrush.retries import Classifier
 from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values.encoding import JSON, encode
+from bullrush.values.options import Settings
 from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.options import Handler, WorkerOptions, WorkerSettings, read_worker_options, with_defaults
+from bullrush.worker.options import Handler, WorkerOptions, core_options, read_worker_options, with_defaults
 from bullrush.worker.routes import HandlerSource, is_source
 from bullrush.worker.running.run import WorkerRun
 from bullrush.worker.tracing import TracedHandler
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from bullrush._core import Pending
-    from bullrush.base.handle import CoreSettings
     from bullrush.job.owner import BackoffStrategy, JobWorker
     from bullrush.job.record import Record
     from bullrush.routing import Profile
@@ -58,6 +58,13 @@ EVENTS: Final = {
 }
 #: Events that the core reports only if they have listeners, since there is one per job.
 PER_JOB: Final = ("completed", "failed", "retrying")
+
+
+def _queue_options(settings: Settings) -> dict[str, object]:
+    """Return the options of the worker's queue. A worker's ``timeout`` is another one: that of its handlers."""
+    options = of_queue(settings)
+    del options["timeout"]
+    return {**options, "payload_limit": settings.payload_limit and settings.payload_limit[0]}
 
 
 class WorkerBase(Handle, Generic[JobT]):
@@ -91,19 +98,19 @@ class WorkerBase(Handle, Generic[JobT]):
         """
         if is_source(queue_name):
             options = with_defaults(options, queue_name.worker_options)  # type: ignore[assignment, union-attr]
-        self._settings: WorkerSettings = read_worker_options(options)
+        self._settings = read_worker_options(options)
         self._handlers = handlers = given_handlers(queue_name, handler, self._settings)
         if not handlers and self._settings.autorun:
             raise InvalidOptionError("autorun needs a handler: Worker(queue_name, handler, autorun=True)")
-        url, prefix = self._settings.url, self._settings.prefix
         if (source := handlers.source) is not None:
-            url, prefix = url or source.url, prefix if "prefix" in options else source.prefix
+            self._settings.url = self._settings.url or source.url
+            self._settings.prefix = self._settings.prefix if "prefix" in options else source.prefix
         super().__init__(
             queue_name if source is None else source.queue,  # type: ignore[arg-type]
-            url,
-            prefix,
-            options=options,
-            worker=self._settings.as_json(),
+            self._settings,
+            options,
+            queue=_queue_options(self._settings),
+            worker=core_options(self._settings),
         )
         base = route_base(self._name)
         if base is not None and self._settings.profile is not None:
@@ -111,7 +118,7 @@ class WorkerBase(Handle, Generic[JobT]):
                 f"{self._name!r} is a route, which has no routes; give the base: Worker({base!r}, ..., profile=...)"
             )
         handlers.wrap(self._traced)
-        self._concurrency = self._settings.concurrency
+        self._concurrency: int = self._settings.concurrency
         self._lock = threading.Lock()
         self._runs = 0
         self._paused = False
@@ -176,7 +183,7 @@ class WorkerBase(Handle, Generic[JobT]):
 
     def _core_of(self, queue: str) -> CoreQueue:
         """Return the compiled side of a further queue of this worker, for the calls of its jobs."""
-        settings: CoreSettings = {**self._core_settings, "allow_legacy": True}
+        settings = {**self._core_settings, "allow_legacy": True}
         return CoreQueue(self._url, self._prefix, queue, encode(settings, "options"), worker=self._core_worker)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,7 +201,8 @@ class WorkerBase(Handle, Generic[JobT]):
 
     @property
     def _backoff_strategy(self) -> BackoffStrategy | None:
-        return self._settings.backoff_strategy
+        strategy: BackoffStrategy | None = self._settings.backoff_strategy
+        return strategy
 
     def _classifiers(self, name: str) -> Sequence[Classifier]:
         route = self._handlers.routes.get(name)

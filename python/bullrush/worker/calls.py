@@ -18,6 +18,7 @@ from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import log_close, log_without_effect, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.option_checks import check_concurrency
+from bullrush.worker.options import core_options
 from bullrush.worker.reporter import Reporter
 from bullrush.worker.running.choice import new_runner
 from bullrush.worker.running.loops import LoopRunner
@@ -90,7 +91,7 @@ class RunCalls(WorkerBase[JobT]):
             self._url,
             self._prefix,
             self._name,
-            self._settings.as_json(self._handlers.timeouts, self._lanes),
+            core_options(self._settings, self._handlers.timeouts, self._lanes),
             # Tokens are counted from 1 in each run, so each run needs its own id.
             worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
             concurrency=self._concurrency * self._settings.batch_size,

@@ -14,6 +14,8 @@ from bullrush._core import __version__, now_ms
 from bullrush.job.failure import UNKNOWN_STRATEGY, from_handler
 from bullrush.rights import lacks
 from bullrush.url import address, user_of
+from bullrush.values.options import declared
+from bullrush.worker.options import WorkerOptions
 
 if TYPE_CHECKING:
     from bullrush.job.job import JobCalls
@@ -54,7 +56,7 @@ def log_without_effect(worker: Any, settings: Any) -> None:
             worker._shown_queues,
             extra={"queue": worker._shown_queues},
         )
-    if settings.claim != "scan" and settings.scan_depth != type(settings).scan_depth:
+    if settings.claim != "scan" and settings.scan_depth != declared(WorkerOptions)["scan_depth"].default:
         LOG.warning(
             "scan_depth=%d has no effect: the worker of queue %r does not scan, since it has no claim='scan'",
             settings.scan_depth,

@@ -28,11 +28,11 @@ use serde::Deserialize;
 use super::endpoint::{endpoint, keys};
 use super::events::CoreEvents;
 use super::notifications::CoreNotifications;
+use super::options;
 use super::output::Output;
 use super::pending::Pending;
 use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
-use super::worker;
 use crate::connection::{Endpoint, Retry};
 use crate::error::Result;
 use crate::lock::Mutex;
@@ -128,8 +128,10 @@ impl CoreQueue {
 /// The options of a queue by the names that they have in Python, which has checked them.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct GivenOptions {
+pub struct GivenOptions {
+    #[serde(rename = "streams")]
     max_len_events: i64,
+    /// Only queues of programs write them.
     skip_metas_update: bool,
     allow_legacy: bool,
     /// In ms.
@@ -142,9 +144,9 @@ struct GivenOptions {
 
 impl Default for GivenOptions {
     fn default() -> Self {
-        let QueueOptions { max_len_events, skip_metas_update, allow_legacy, wake } = QueueOptions::default();
+        let QueueOptions { max_len_events, allow_legacy, wake, .. } = QueueOptions::default();
         let Wake { fan_out, notify } = wake;
-        let (timeout, durable, payload_limit) = (Some(10_000), None, None);
+        let (skip_metas_update, timeout, durable, payload_limit) = (true, Some(10_000), None, Some(10_000_000));
         Self { max_len_events, skip_metas_update, allow_legacy, timeout, fan_out, notify, durable, payload_limit }
     }
 }
@@ -162,7 +164,7 @@ impl CoreQueue {
         target: Option<Py<PyTarget>>,
         worker: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let options: GivenOptions = worker::options::read(py, options)?;
+        let options: GivenOptions = options::read(py, options)?;
         let base = keys(py, prefix, name)?;
         let route = target.filter(|target| !target.get().target.is_empty());
         Ok(Self {
@@ -182,7 +184,7 @@ impl CoreQueue {
             payload_limit: options.payload_limit,
             durable: options.durable,
             worker: match worker {
-                Some(options) => worker::options::read(py, options)?,
+                Some(options) => options::read(py, options)?,
                 None => WorkerOptions::by_hand(),
             },
             handle: Mutex::new(None),

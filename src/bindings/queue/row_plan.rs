@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::super::arrow::PyAutoIds;
 use super::super::errors::to_py_err;
-use super::super::worker::options::read;
+use super::super::options::read;
 use super::compiled::Compiled;
 use super::sent::Sent;
 use crate::arrow::{JobName, OwnOptions, Parent, RowPlan, Rows};

@@ -3,7 +3,6 @@
 mod control;
 mod events;
 mod jobs;
-pub mod options;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +17,7 @@ pub use events::PyWorkerEvent;
 
 use super::endpoint::{client_name, endpoint, keys};
 use super::errors::{forked, to_py_err};
+use super::options;
 use super::runtime::{Core, OwnedByProcess};
 use crate::connection::{BlockingLink, Endpoint};
 use crate::heartbeat::WorkerLoop;

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bullrush._core import Pending
-    from bullrush.base.handle import CoreSettings, Handle
+    from bullrush.base.handle import Handle
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ async def cores_by_route(handle: Handle, *, retired: bool = False) -> dict[str, 
 
 def core_of(handle: Handle, name: str) -> CoreQueue:
     """Return a route of a queue, or the queue itself, by its name. No call on it registers a route."""
-    settings: CoreSettings = {**handle._core_settings, "skip_metas_update": True}
+    settings = {**handle._core_settings, "skip_metas_update": True}
     return CoreQueue(handle._url, handle.prefix, name, encode(settings, "options"))
 
 

@@ -12,7 +12,7 @@ from bullrush.worker.handlers.signature import imported, is_async, of_job, of_jo
 from bullrush.worker.routes import HandlerSource, Route, check_handler, is_source, routes_of
 
 if TYPE_CHECKING:
-    from bullrush.worker.options import WorkerSettings
+    from bullrush.values.options import Settings
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Handlers:
         return {name: route.timeout for name, route in self.routes.items() if route.timeout is not None}
 
 
-def given_handlers(queue: str | HandlerSource, handler: Any, settings: WorkerSettings) -> Handlers:
+def given_handlers(queue: str | HandlerSource, handler: Any, settings: Settings) -> Handlers:
     """Return the handlers for the arguments of a worker.
 
     Raises:
@@ -88,7 +88,7 @@ def given_handlers(queue: str | HandlerSource, handler: Any, settings: WorkerSet
     return Handlers(coroutine=function, pickled=pickled) if is_async(function) else Handlers(function, pickled=pickled)
 
 
-def _named(routes: Mapping[str, Route], settings: WorkerSettings, source: Any = None) -> Handlers:
+def _named(routes: Mapping[str, Route], settings: Settings, source: Any = None) -> Handlers:
     functions = {name: route.function for name, route in routes.items()}
     pickled = _pickled(functions) if settings.isolation == "process" else b""
     dispatch = Dispatch(functions, delay_unknown=settings.unknown == "delay")

@@ -16,8 +16,8 @@ from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, JobRecord
+    from bullrush.values.options import Settings
     from bullrush.worker.lanes.sources import LaneSources
-    from bullrush.worker.options import WorkerSettings
 
     _JobType: TypeAlias = Callable[[JobRecord, JobOwner], JobT]
 
@@ -26,7 +26,7 @@ def new_runner(
     worker: JobWorker,
     core: CoreWorker,
     handlers: Handlers,
-    settings: WorkerSettings,
+    settings: Settings,
     *,
     url: str,
     slots: int,

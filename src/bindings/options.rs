@@ -1,23 +1,22 @@
-//! The options of a worker. Python has checked them.
+//! Options as JSON, and their names. Python has checked them.
 
 use pyo3::prelude::*;
 use serde::de::value::Error;
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 
-use super::super::errors::to_py_err;
+use super::errors::to_py_err;
 use crate::error;
-use crate::worker::options::WorkerOptions;
 
 /// Reads options that Python passes as JSON.
 pub fn read<T: DeserializeOwned>(py: Python<'_>, json: &[u8]) -> PyResult<T> {
     serde_json::from_slice(json).map_err(|error| to_py_err(py, &error::Error::InvalidOption(error.to_string())))
 }
 
-/// The names of the options of a worker that the core reads.
-pub fn names() -> &'static [&'static str] {
+/// The names of the options that the core reads.
+pub fn names<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &[&str] = &[];
     // It notes the names and reads nothing.
-    let _ = WorkerOptions::deserialize(Names(&mut names));
+    let _ = T::deserialize(Names(&mut names));
     names
 }
 

@@ -1,0 +1,95 @@
+"""Options of an object: one line of a TypedDict has the name, the type, the check, the default and the meaning of each.
+
+``scan_depth: Annotated[int, Option(checks.at_least(1), default=100, doc="how many of the next jobs a scan looks at")]``
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, ForwardRef, TypeVar, get_type_hints
+
+from bullrush.values.checks import Check
+from bullrush.values.naming import check_known
+
+T = TypeVar("T", bound=type)
+
+
+class Settings(SimpleNamespace):
+    """Checked options by their names as attributes, in the units of the core."""
+
+    def __repr__(self) -> str:
+        # Without their values: the URL may have a password.
+        return f"<options {', '.join(vars(self))}>"
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option beside its name and its type.
+
+    Attributes:
+        check: takes the name and the value, and returns the value as the core has it.
+        doc: what it does, for programs that use it.
+        default: the value, checked, if none is given.
+        none: whether None can be given though the default is another value.
+        shown: the default in words, where the value itself says too little.
+        unit: the unit of a number; that of a `Duration` is known.
+        bullmq: the name in BullMQ, "" if that is the same in camelCase; None if BullMQ has no such option.
+    """
+
+    check: Check
+    doc: str
+    default: Any = None
+    none: bool = False
+    shown: str = ""
+    unit: str = ""
+    bullmq: str | None = ""
+
+
+#: The options of each class of options.
+_DECLARED: Final[dict[type, dict[str, Option]]] = {}
+
+
+def declare(options: T) -> T:
+    """Read the lines of a TypedDict of options, and add what they mean to its docstring; a decorator."""
+    hints = get_type_hints(options, include_extras=True)
+    _DECLARED[options] = declared = {name: hints[name].__metadata__[0] for name in options.__annotations__}
+    meanings = (textwrap.fill(f"{name}: {option.doc}", 112) for name, option in declared.items())
+    attributes = textwrap.indent("\n".join(text.replace("\n", "\n    ") for text in meanings), "    ")
+    options.__doc__ = f"{inspect.cleandoc(options.__doc__ or '')}\n\nAttributes:\n{attributes}\n"
+    return options
+
+
+def declared(options: type) -> Mapping[str, Option]:
+    """Return what is known of each option of a class of options."""
+    return _DECLARED[options]
+
+
+def plain_type(hint: ForwardRef) -> str:
+    """Return the type of a member of a TypedDict as it is written, without what `Option` says of it."""
+    return hint.__forward_arg__.removeprefix("Annotated[").partition(", Option(")[0]
+
+
+def checked(options: type, given: Mapping[str, object], owner: str) -> Settings:
+    """Check options and fill in defaults.
+
+    Args:
+        options: the class of options.
+        given: what a program has given.
+        owner: whose options these are, for errors.
+
+    Raises:
+        UnknownOptionError: an option does not exist.
+        InvalidOptionError: an option has a value that cannot be used.
+    """
+    known = _DECLARED[options]
+    check_known(given, known, owner)
+    settings = Settings(**{name: option.default for name, option in known.items()})
+    for name, value in given.items():
+        option = known[name]
+        is_none = value is None and (option.none or option.default is None)
+        setattr(settings, name, None if is_none else option.check(name, value))
+    return settings
