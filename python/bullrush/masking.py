@@ -7,11 +7,11 @@ from typing import Final
 
 _HOST: Final = r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])?(?::\d+)?"
 #: The form of a URL of which everything but the password may be shown. Any other URL is hidden completely.
-PLAIN: Final = re.compile(
-    rf"""(?P<scheme>[a-z]+(?:\+(?:(?P<sentinel>sentinel)|(?P<cluster>cluster)))?://)
+_PLAIN: Final = re.compile(
+    rf"""(?P<scheme>[a-z]+(?:\+(?:(?P<sentinel>sentinel)|cluster))?://)
         (?:(?P<user>[^\s:/?\#@]*)(?P<password>:[^\s/?\#]*)?@)?
-        (?P<place>(?P<hosts>{_HOST}(?:,{_HOST})*)
-            (?(sentinel)/(?P<service>[\w.-]+)(?:/\d*)?|(?:/\d*|(?<=://)/[^\s?\#@]+)?))
+        (?P<place>{_HOST}(?:,{_HOST})*
+            (?(sentinel)/[\w.-]+(?:/\d*)?|(?:/\d*|(?<=://)/[^\s?\#@]+)?))
         (?:\?(?P<query>[^\s\#@]*))?""",
     re.VERBOSE,
 )
@@ -23,7 +23,7 @@ _SHOWN: Final = re.compile(r"db=\d{1,5}|protocol=(?:resp)?[23]|ssl_check_hostnam
 
 def masked(url: str) -> str:
     """Return the URL for logs and ``repr``: without its password."""
-    plain = PLAIN.fullmatch(url)
+    plain = _PLAIN.fullmatch(url)
     if plain is None:
         scheme, found, _ = url.partition("://")
         return f"{scheme}://***" if found and scheme.isascii() and scheme.replace("+", "").isalpha() else "***"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from bullrush.errors import InvalidOptionError, UnknownOptionError
@@ -44,10 +44,6 @@ _OPTIONS: Final[dict[str, _Option]] = {
     "onOom": _Option(values.choice("fail", "wait"), _WRITES),
     "maxWaiting": _Option(values.whole(1), _WRITES),
     "batchId": _Option(values.text, ("write",)),
-    "staged": _Option(
-        values.refused("every partition adds its jobs as it goes; a repeat with the same batchId adds none twice"),
-        _WRITES,
-    ),
     "states": _Option(values.words(*STATES), _READS),
     "numPartitions": _Option(values.whole(1), _READS),
     "finishedAfter": _Option(values.moment, ("read",)),
@@ -93,7 +89,6 @@ class WriteOptions:
     on_oom: Literal["fail", "wait"] = "fail"
     max_waiting: int | None = None
     batch_id: str | None = None
-    staged: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True)

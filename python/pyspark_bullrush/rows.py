@@ -100,7 +100,7 @@ def _arguments(options: WriteOptions) -> dict[str, Any]:
         "parent_column": options.parent_column,
         "longs_as_strings": options.longs_as_strings,
         "on_invalid": options.on_invalid_row,
-        "on_oom": "wait" if options.on_oom == "wait" else "raise",
+        "on_oom": options.on_oom,
         "max_waiting": options.max_waiting,
     }
 

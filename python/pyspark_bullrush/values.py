@@ -103,14 +103,3 @@ def json_object(name: str, given: str) -> dict[str, Any]:
         if twin != member:
             raise InvalidOptionError(f"option {name!r} has {twin!r} and {member!r}, which are the same option")
     return found
-
-
-def refused(reason: str) -> Reader:
-    """Return a reader that refuses every value but ``false``."""
-
-    def read(name: str, given: str) -> bool:
-        if given.strip().lower() != "false":
-            raise InvalidOptionError(f"option {name!r} is not there: {reason}")
-        return False
-
-    return read

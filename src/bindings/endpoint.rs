@@ -9,6 +9,22 @@ use crate::connection::Endpoint;
 use crate::protocol::keys::{hash_tag, slot};
 use crate::protocol::Keys;
 
+/// What a URL says, without its password.
+#[pyclass(frozen, get_all, name = "UrlParts")]
+pub struct PyUrlParts {
+    address: String,
+    user: Option<String>,
+    database: i64,
+}
+
+/// Reads the URL of a server, or of several.
+#[pyfunction]
+pub fn read_url(py: Python<'_>, url: &str) -> PyResult<PyUrlParts> {
+    let endpoint = Endpoint::parse(url).map_err(|error| to_py_err(py, &error))?;
+    let user = endpoint.user().map(str::to_owned);
+    Ok(PyUrlParts { address: endpoint.to_string(), user, database: endpoint.database() })
+}
+
 /// Where a queue is: on a cluster, the owner of its slot.
 pub fn endpoint(py: Python<'_>, url: &str, keys: &Keys) -> PyResult<Arc<Endpoint>> {
     pinned(py, url, keys.slot())

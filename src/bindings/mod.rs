@@ -40,6 +40,8 @@ mod _core {
     #[pymodule_export]
     use super::completions::Completions;
     #[pymodule_export]
+    use super::endpoint::{read_url, PyUrlParts};
+    #[pymodule_export]
     use super::events::{CoreEvents, CoreListening};
     #[pymodule_export]
     use super::hard_exit::exit_after_signals;

@@ -103,7 +103,7 @@ def test_all_but_the_password_is_shown_where_it_is_plain(url, text):
         ("redis://me:secret@host:1/0", "host:1"),
         ("rediss://secret@host", "host:6379"),
         ("redis://:secret@[::1]/2", "[::1]:6379"),
-        ("redis://", "127.0.0.1:6379"),
+        ("redis://", "redis://"),
         ("unix:///tmp/a.sock?pass=secret&db=1", "/tmp/a.sock"),
         ("redis+sentinel://me:secret@a,[::1]:2/main/1", "a:26379,[::1]:2 (Sentinel, main)"),
         ("redis+cluster://me:secret@a,b:2", "a:6379,b:2 (cluster)"),

@@ -11,6 +11,8 @@ from .arrow import CoreRows as CoreRows
 from .arrow import RowPlan as RowPlan
 from .arrow import json_as_rows as json_as_rows
 from .arrow import rows_as_json as rows_as_json
+from .endpoint import UrlParts as UrlParts
+from .endpoint import read_url as read_url
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening
 from .jobs import JobRecord as JobRecord
@@ -32,10 +34,10 @@ __version__: str
 #: The version that queues write to ``meta``, as BullMQ's queues do.
 BULLMQ_VERSION: str
 
-#: What a worker does again and again; parts of the names in `CoreWorker.stats`.
-#: The names of the options of a worker that the core reads.
+#: The names of the options of a queue, and of a worker, that the core reads.
 QUEUE_OPTIONS: tuple[str, ...]
 WORKER_OPTIONS: tuple[str, ...]
+#: What a worker does again and again; parts of the names in `CoreWorker.stats`.
 WORKER_LOOPS: tuple[str, ...]
 
 #: All keys that a queue may have. `obliterate` empties those that have members in this order.

@@ -108,11 +108,11 @@ class ArrowWriter:
         parent_column: str | None = None,
         longs_as_strings: bool = False,
         on_invalid: Literal["fail", "skip"] = "fail",
-        on_oom: Literal["raise", "wait"] = "raise",
+        on_oom: Literal["fail", "wait"] = "fail",
         max_waiting: int | None = None,
     ) -> None:
         check_choice("on_invalid", on_invalid, ("fail", "skip"))
-        check_choice("on_oom", on_oom, ("raise", "wait"))
+        check_choice("on_oom", on_oom, ("fail", "wait"))
         self.added = 0
         self.duplicates = 0
         self._queue = queue

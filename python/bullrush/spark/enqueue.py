@@ -79,7 +79,7 @@ def enqueue(
     target: str | Column | Target | None = None,
     longs_as_strings: bool = False,
     on_invalid: Literal["fail", "skip"] = "fail",
-    on_oom: Literal["raise", "wait"] = "raise",
+    on_oom: Literal["fail", "wait"] = "fail",
     durable: bool | Literal["replica", "aof"] = False,
     max_waiting: int | None = None,
 ) -> EnqueueStats:
@@ -118,7 +118,7 @@ def enqueue(
             the row; ids and counts are those of the route. With a target, ``parent`` needs ``id`` and ``queue``.
         longs_as_strings: write ``bigint`` values as strings, since Node rounds numbers beyond 2^53.
         on_invalid: ``skip`` leaves out rows that cannot be jobs, such as those without an id, and counts them.
-        on_oom: ``wait`` waits while the memory of Redis is full; ``raise`` ends the call.
+        on_oom: ``wait`` waits while the memory of Redis is full; ``fail`` ends the call.
         durable: True: each batch of rows waits until its jobs are in a replica or on the disk, as `Queue` does; a task
             that fails since they are not is repeated by Spark.
         max_waiting: the tasks wait while more jobs than this wait in the queue. They look before each of their batches
@@ -138,7 +138,7 @@ def enqueue(
         parent or a deduplication id: ``add/add_linked_jobs``. One GET per task.
     """
     check_choice("on_invalid", on_invalid, ("fail", "skip"))
-    check_choice("on_oom", on_oom, ("raise", "wait"))
+    check_choice("on_oom", on_oom, ("fail", "wait"))
     checks.durable("durable", durable)
     if max_waiting is not None:
         checks.at_least(0)("max_waiting", max_waiting)

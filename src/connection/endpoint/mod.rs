@@ -75,6 +75,15 @@ impl Endpoint {
         self.login.db()
     }
 
+    /// The user of the login; `None` if it is not known: without a password it may be one in the wrong place.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        match (self.login.username(), self.login.password()) {
+            (Some(_), None) => None,
+            (user, _) => Some(user.unwrap_or("default")),
+        }
+    }
+
     /// Whether both lead to the same keys. Their logins may differ.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {

@@ -37,7 +37,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"data": ["id"], "opts_column": "id"}, "opts_column: the column 'id' must hold structs or JSON strings"),
     ({"data": ["id"], "opts_column": {"attempts": 1}}, "opts_column must be a column"),
     ({"data": ["id"], "batch_id": "a:b"}, "batch_id cannot contain a colon"),
-    ({"data": ["id"], "on_oom": "retry"}, "on_oom must be 'raise' or 'wait'"),
+    ({"data": ["id"], "on_oom": "retry"}, "on_oom must be 'fail' or 'wait'"),
     ({"data": ["id"], "durable": "disk"}, "durable must be True, False, 'replica' or 'aof'"),
     ({"data": ["id"], "max_waiting": -1}, "max_waiting must be"),
 ]

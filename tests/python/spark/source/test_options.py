@@ -32,7 +32,6 @@ def test_every_option_has_its_value() -> None:
             onInvalidRow="skip",
             maxWaiting="500",
             batchId="2024-05-01",
-            staged="false",
         ),
         "write",
     )
@@ -62,7 +61,6 @@ def test_what_is_not_given_has_its_default() -> None:
         ({"jobIdCol": "x"}, r"no option 'jobIdCol'. Did you mean 'jobIdColumn'\?"),
         ({"zzz": "x"}, "no option 'zzz'. There are: batchId, "),
         ({"states": "failed"}, "'states' is for spark.read and spark.readStream, not for df.write"),
-        ({"staged": "true"}, "'staged' is not there: every partition adds its jobs as it goes"),
         ({"name": "a", "nameColumn": "b"}, "give name or nameColumn, not both"),
         ({"dataColumns": "a,,b"}, "'dataColumns' is a list of columns"),
         ({"opts": "{"}, "'opts' must be a JSON object"),

@@ -1,0 +1,17 @@
+"""URLs of Redis."""
+
+from typing import final
+
+@final
+class UrlParts:
+    """What a URL says, without its password.
+
+    ``address``: the host and the port, or the path of the socket; of several servers all hosts. ``user``: None if there
+    is a user without a password, which may be one.
+    """
+
+    address: str
+    user: str | None
+    database: int
+
+def read_url(url: str) -> UrlParts: ...
