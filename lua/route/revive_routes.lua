@@ -36,7 +36,8 @@ for i = 2, #ARGV do
     revived[#revived + 1] = slug
   elseif is_over(R, tonumber(since)) then
     remove_route_keys(R)
-    call('DEL', R .. 'id')
+    -- The keys that `ext:named` names live shorter than this.
+    call('DEL', R .. 'id', R .. 'ext:named')
     call('HDEL', retired_key, slug)
   end
 end

@@ -226,6 +226,8 @@ class ResultCodeError(BullrushError):
         code: BullMQ's negative result code.
     """
 
+    code: int
+
 
 class JobNotFoundError(ResultCodeError):
     """The job does not exist."""
@@ -288,16 +290,7 @@ class SchedulerCollisionError(ResultCodeError):
 
 
 _BY_CODE: dict[int, type[ResultCodeError]] = {
-    -1: JobNotFoundError,
-    -2: JobLockMissingError,
-    -3: JobStateError,
-    -4: PendingDependenciesError,
-    -5: ParentNotFoundError,
-    -6: JobLockMismatchError,
-    -7: ParentReplacedError,
-    -8: SchedulerJobError,
-    -9: FailedChildrenError,
-    -10: SchedulerCollisionError,
+    **{kind.code: kind for kind in ResultCodeError.__subclasses__()},
     -11: SchedulerCollisionError,
 }
 

@@ -14,6 +14,7 @@ use super::socket::{self, Address, EndableStream, Meter, WriteEnd};
 use super::wire::{NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
 use crate::error::Error;
+use crate::lock::Mutex;
 use crate::protocol::reply;
 
 /// A connection may become half open while it is made, too.
@@ -106,6 +107,7 @@ impl Wire {
             located: None,
             in_flight: AtomicUsize::new(0),
             given_up_at: AtomicU64::new(0),
+            given_up: Mutex::default(),
             proofs: Proofs::new(),
             distrusted: AtomicBool::new(false),
             driver: driver.abort_handle(),

@@ -5,6 +5,7 @@
 //! number has come back.
 
 use std::future::{self, Future};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::proof::{Proof, Proofs, Verdict};
 use super::socket::{Address, Meter, WriteEnd};
 use super::topology::Located;
 use super::{Proven, ServerInfo};
+use crate::lock::Mutex;
 
 /// The SHA-1 of no script: to ask for it changes nothing, and is refused at once.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
@@ -47,6 +49,13 @@ impl NoReply {
     }
 }
 
+/// What has come while a reply is due. It stays the same while the server is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Bytes(u64),
+    Replies(u64),
+}
+
 pub(super) struct Wire {
     pub generation: u64,
     pub server: ServerInfo,
@@ -61,6 +70,8 @@ pub(super) struct Wire {
     pub(super) in_flight: AtomicUsize,
     /// The number of bytes read, plus one, when a caller last gave up a reply.
     pub(super) given_up_at: AtomicU64,
+    /// The replies that callers gave up and that have not come, by their numbers.
+    pub(super) given_up: Mutex<Vec<Range<u64>>>,
     pub(super) proofs: Proofs,
     /// Its replies are those of other calls.
     pub(super) distrusted: AtomicBool,
@@ -76,13 +87,13 @@ impl Drop for Wire {
 impl Wire {
     pub async fn send(&self, cmd: &Cmd, proven: Proven) -> Result<Value, NoReply> {
         let call = self.hand_over(cmd);
-        let Proven::ByItself = proven else { return self.prove(call, |reply| !self.proofs.know(reply)).await };
-        let (in_flight, before) = (self.begin_call(), self.meter.written());
+        let Proven::ByItself = proven else { return self.prove(call, 1, |reply| !self.proofs.know(reply)).await };
+        let (in_flight, before) = (self.begin_call(1), self.meter.written());
         let reply = call.await;
         in_flight.complete();
         match reply {
             // Whatever becomes of the proof, the call was sent.
-            Ok(Value::ServerError(_)) => match self.prove(future::ready(reply), |_| true).await {
+            Ok(Value::ServerError(_)) => match self.prove(future::ready(reply), 0, |_| true).await {
                 Err(NoReply::NotSent(reason)) => Err(NoReply::Unknown(reason)),
                 proven => proven,
             },
@@ -93,7 +104,7 @@ impl Wire {
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
         let call = self.hand_over_all(pipeline, count);
-        self.prove(call, |replies| !replies.iter().any(|reply| self.proofs.know(reply))).await
+        self.prove(call, count, |replies| !replies.iter().any(|reply| self.proofs.know(reply))).await
     }
 
     /// Sends commands in one write. Numbers come between their replies, too: none is taken for that to the command
@@ -115,7 +126,7 @@ impl Wire {
             None => !self.proofs.know(reply),
         };
         let call = self.hand_over_all(&pipeline, sent.len());
-        let replies = self.prove(call, |replies| sent.iter().zip(replies).all(fits)).await?;
+        let replies = self.prove(call, sent.len(), |replies| sent.iter().zip(replies).all(fits)).await?;
         Ok(sent.iter().zip(replies).filter(|(proof, _)| proof.is_none()).map(|(_, reply)| reply).collect())
     }
 
@@ -129,16 +140,17 @@ impl Wire {
         self.conn.clone().send_packed_command(cmd).await
     }
 
-    /// Sends a proof behind a call, and returns the replies of the call once they are proven; `fits` says whether they
-    /// can be its own.
+    /// Sends a proof behind a call of so many commands, and returns their replies once they are proven; `fits` says
+    /// whether they can be its own.
     async fn prove<T>(
         &self,
         call: impl Future<Output = RedisResult<T>>,
+        count: usize,
         fits: impl FnOnce(&T) -> bool,
     ) -> Result<T, NoReply> {
-        let in_flight = self.begin_call();
-        let before = self.meter.written();
         let proof = self.proofs.next();
+        let in_flight = self.begin_call(count + usize::from(proof.is_some()));
+        let before = self.meter.written();
         // Both are handed over before either waits, so both go out in one write.
         let answer = async {
             let replies = call.await.map_err(|error| self.no_reply(before, &error))?;
@@ -232,22 +244,30 @@ impl Wire {
         self.distrusted.load(Ordering::Acquire) || self.driver.is_finished()
     }
 
-    /// Bytes read so far, while a reply is due; `None` when no reply is due.
+    /// What has come so far, while a reply is due; `None` when no reply is due.
     ///
-    /// A reply that was given up counts as due until the next byte comes.
-    pub fn awaiting(&self) -> Option<u64> {
-        let read = self.meter.read();
+    /// A reply that was given up counts as due until the next byte comes. If it is the next one that has to come, bytes
+    /// do not count: a part of it may be lost, and then the replies of later calls are taken for the rest of it.
+    pub fn awaiting(&self) -> Option<Progress> {
+        let (read, replies) = (self.meter.read(), self.meter.replies());
+        let mut given_up = self.given_up.lock();
+        given_up.retain(|due| due.end > replies);
+        if given_up.iter().any(|due| due.contains(&replies)) {
+            return Some(Progress::Replies(replies));
+        }
         let is_due = self.in_flight.load(Ordering::Acquire) > 0 || self.given_up_at.load(Ordering::Acquire) == read + 1;
-        is_due.then_some(read)
+        is_due.then_some(Progress::Bytes(read))
     }
 
     pub fn abort_handle(&self) -> AbortHandle {
         self.driver.clone()
     }
 
-    fn begin_call(&self) -> InFlightCall<'_> {
+    /// Notes a call that is handed over next, with so many replies.
+    fn begin_call(&self, replies: usize) -> InFlightCall<'_> {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
-        InFlightCall { wire: self, completed: false }
+        let first = self.meter.calls();
+        InFlightCall { wire: self, due: first..first + replies as u64, completed: false }
     }
 
     fn no_reply(&self, written_before: u64, error: &RedisError) -> NoReply {
@@ -263,6 +283,8 @@ impl Wire {
 /// A call that waits for its reply. Dropping it before gives up the reply.
 struct InFlightCall<'a> {
     wire: &'a Wire,
+    /// The numbers of its replies.
+    due: Range<u64>,
     completed: bool,
 }
 
@@ -277,6 +299,7 @@ impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
         if !self.completed {
             self.wire.given_up_at.store(self.wire.meter.read() + 1, Ordering::Release);
+            self.wire.given_up.lock().push(self.due.clone());
         }
         self.wire.in_flight.fetch_sub(1, Ordering::AcqRel);
     }

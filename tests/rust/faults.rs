@@ -244,6 +244,7 @@ async fn an_add_that_was_executed_is_in_doubt_although_no_connection_comes_for_t
         let proxy = Proxy::to(server.port()).await;
         let link = through(&proxy, patient(1_000));
         let added = add_whose_reply_is_held(&link, &observer, &proxy, QueueOptions::default(), || async {
+            proxy.refuse();
             match disorder {
                 Some(disorder) => proxy.disturb(0, disorder),
                 None => proxy.cut(),

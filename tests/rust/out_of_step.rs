@@ -230,6 +230,23 @@ async fn a_lost_reply_is_noticed_at_once_and_not_after_the_silence_of_a_dead_ser
 }
 
 #[tokio::test]
+async fn a_link_whose_replies_are_taken_for_the_rest_of_one_that_nobody_waits_for_is_left() {
+    let server = Server::start();
+    run(&server.link(), &format!("SET long {}", "x".repeat(20_000))).await;
+    let proxy = Proxy::to(server.port()).await;
+    let link = through(&proxy, LinkOptions { silence: Duration::from_millis(300), ..LinkOptions::default() });
+    let link = link.with_call_timeout(Some(Duration::from_millis(200)));
+    run(&link, "PING").await;
+    proxy.disturb(0, Disorder::Pierced);
+    assert!(link.call(redis::cmd("GET").arg("long"), Retry::Look).await.is_err());
+    until("calls are answered again, which send something all the time", || async {
+        link.call(redis::cmd("PING"), Retry::Never).await.is_ok()
+    })
+    .await;
+    assert_eq!(link.generation(), Some(2));
+}
+
+#[tokio::test]
 async fn a_marker_that_is_the_reply_to_another_call_wakes_nobody() {
     let server = Server::start();
     let link = server.link();

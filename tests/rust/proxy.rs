@@ -19,6 +19,8 @@ pub enum Disorder {
     Preceded,
     /// Another one comes in its place.
     Foreign,
+    /// A part in its middle is lost.
+    Pierced,
 }
 
 #[derive(Default)]
@@ -33,6 +35,8 @@ struct Mood {
     /// Replies wait here until this is false again.
     holds: AtomicBool,
     held: AtomicUsize,
+    /// New connections are closed at once.
+    refuses: AtomicBool,
     cut: Notify,
     /// For each connection, whether nothing gets through any more.
     dead: Mutex<Vec<Arc<AtomicBool>>>,
@@ -51,6 +55,9 @@ impl Proxy {
         let shared = mood.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                if shared.refuses.load(Ordering::SeqCst) {
+                    continue;
+                }
                 let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
                     continue;
                 };
@@ -92,6 +99,11 @@ impl Proxy {
     /// Whether the disturbance has happened.
     pub fn has_disturbed(&self) -> bool {
         self.mood.disorder.lock().unwrap().is_none()
+    }
+
+    /// New connections are closed at once.
+    pub fn refuse(&self) {
+        self.mood.refuses.store(true, Ordering::SeqCst);
     }
 
     /// How many connections were made so far.
@@ -180,6 +192,7 @@ fn disturbed(mood: &Mood, mut bytes: Vec<u8>) -> Vec<u8> {
         Disorder::Doubled => drop(bytes.splice(end..end, bytes[start..end].to_vec())),
         Disorder::Swapped => bytes[start..ends[*after + 2]].rotate_left(end - start),
         Disorder::Foreign => drop(bytes.splice(start..end, *b"*0\r\n")),
+        Disorder::Pierced => drop(bytes.drain(start + (end - start) / 4..end - (end - start) / 4)),
         Disorder::Preceded => drop(bytes.splice(start..start, *b"-OOM command not allowed\r\n")),
     }
     *pending = None;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, get_args
 
-from bullrush._core import now_ms
+from bullrush._core import now_ms, route_base
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError
@@ -187,7 +187,7 @@ class QueueAdministration(Handle):
         most = checks.at_least(0)("limit", limit) or None
         with_routes = checks.boolean("routes", routes)
         of_routes = [*(await cores_by_route(self, retired=True)).values()] if with_routes else []
-        ids = await reply(self.core.clean(type, cutoff, most))
+        ids = await reply(self.core.clean(type, cutoff, most, quiet=route_base(self._name) is not None))
         for cleaned in await replies([route.clean(type, cutoff, most, quiet=True) for route in of_routes]):
             ids += cleaned
         self.emit("cleaned", ids, "wait" if type == "waiting" else type)

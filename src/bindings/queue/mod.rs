@@ -127,28 +127,44 @@ impl CoreQueue {
 
 /// The options of a queue by the names that they have in Python, which has checked them.
 #[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct GivenOptions {
-    #[serde(rename = "streams")]
+    #[serde(rename = "streams", default = "max_len_events")]
     max_len_events: i64,
     /// Only queues of programs write them.
+    #[serde(default = "yes")]
     skip_metas_update: bool,
+    #[serde(default)]
     allow_legacy: bool,
     /// In ms.
+    #[serde(default = "timeout")]
     timeout: Option<u64>,
+    #[serde(default)]
     fan_out: bool,
+    #[serde(default)]
     notify: bool,
+    #[serde(default)]
     durable: Option<Durable>,
+    #[serde(default = "payload_limit")]
     payload_limit: Option<usize>,
 }
 
-impl Default for GivenOptions {
-    fn default() -> Self {
-        let QueueOptions { max_len_events, allow_legacy, wake, .. } = QueueOptions::default();
-        let Wake { fan_out, notify } = wake;
-        let (skip_metas_update, timeout, durable, payload_limit) = (true, Some(10_000), None, Some(10_000_000));
-        Self { max_len_events, skip_metas_update, allow_legacy, timeout, fan_out, notify, durable, payload_limit }
-    }
+// What objects have that are no queues of programs, such as a worker's queue or the schedulers of one.
+
+fn max_len_events() -> i64 {
+    QueueOptions::default().max_len_events
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn timeout() -> Option<u64> {
+    Some(10_000)
+}
+
+fn payload_limit() -> Option<usize> {
+    Some(10_000_000)
 }
 
 #[pymethods]

@@ -61,6 +61,16 @@ impl Meter {
         self.counts_calls.store(true, Ordering::Release);
     }
 
+    /// How many calls may have had a reply, once that counts: the number of the next one.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// How many replies have come.
+    pub fn replies(&self) -> u64 {
+        self.replies.load(Ordering::Acquire)
+    }
+
     /// Notes calls before they are sent.
     pub fn note_calls(&self, count: usize) {
         self.calls.fetch_add(count as u64, Ordering::AcqRel);

@@ -70,9 +70,10 @@ def test_a_route_whose_keys_cannot_be_read_stays_where_it_is(retired, client):
 
 def test_a_name_without_any_job_is_forgotten_after_eight_days_with_its_counter(retired, client, dump):
     client.set(retired.key("id"), 7)
+    client.lpush(retired.key("ext:named"), "run-gone")
     over = NOW + 10 * MINUTE + 8 * DAY
     assert retired.revive("cap.gpu", now=over - 1) == []
-    assert (retired.gone, dump(retired.of())) == (["cap.gpu"], {"id": "7"})
+    assert (retired.gone, dump(retired.of())) == (["cap.gpu"], {"id": "7", "ext:named": ["run-gone"]})
     assert retired.revive("cap.gpu", now=over) == []
     assert (retired.gone, dump(retired.of())) == ([], {})
 

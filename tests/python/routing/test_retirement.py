@@ -77,6 +77,7 @@ def test_routes_that_are_only_cleaned_make_room_and_leave_no_keys_when_they_have
         queue.route(pod(number)).wait_until_ready()
     let_time_pass(redis, queue)
     assert queue.clean(0, 0, "completed", routes=True) == []
+    assert queue.route(pod(0)).clean(0, 0) == []
     queue.add("a", target=pod(256))
     ended = names(redis, queue, "retired")
     assert len(ended) >= 1
