@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million
+.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -136,6 +136,10 @@ fuzz-rust:  ## random bytes for what reads replies, jobs, options, cron patterns
 	  done
 
 DOCTOR_JOBS ?= 1000000
+probes: $(VENV)/.built $(VENV)/.dev  ## an option, a key and an error are added to a copy of the tree: all that follows from them must follow
+	$(call say,One home for each fact)
+	@$(PY) -m tests.probes
+
 million: $(VENV)/.built $(VENV)/.dev  ## the doctor reads a million jobs: in time, and without a call that takes Redis 10 ms; wants an idle machine
 	@DOCTOR_JOBS=$(DOCTOR_JOBS) $(PYTEST) -s --timeout 600 tests/python/doctor/test_million.py
 

@@ -41,7 +41,9 @@ def _option(name: str) -> str:
 #: What the core gets: an option of a worker and of a queue, a key, and the text of a result code.
 OF_THE_CORE: Final = (
     Edit("src/worker/options.rs", "    pub fan_out: bool,\n", "    pub probe_worker: u64,\n"),
-    Edit("src/bindings/queue/mod.rs", "pub struct GivenOptions {\n", "    #[allow(dead_code)]\n    probe_queue: u64,\n"),
+    Edit(
+        "src/bindings/queue/mod.rs", "pub struct GivenOptions {\n", "    #[allow(dead_code)]\n    probe_queue: u64,\n"
+    ),
     Edit(
         "src/protocol/key_table.rs",
         "pub const KEYS: &[Key] = &[\n",
@@ -60,8 +62,8 @@ OF_PYTHON: Final = (
     Edit("python/bullrush/queue/queue.py", '    """Options of a queue object."""\n', _option("probe_queue")),
     Edit(
         "python/bullrush/errors.py",
-        "class JobNotFoundError(ResultCodeError):\n    \"\"\"The job does not exist.\"\"\"\n\n    code = -1\n",
-        "\n\nclass ProbeError(ResultCodeError):\n    \"\"\"A probe.\"\"\"\n\n    code = -77\n",
+        'class JobNotFoundError(ResultCodeError):\n    """The job does not exist."""\n\n    code = -1\n',
+        '\n\nclass ProbeError(ResultCodeError):\n    """A probe."""\n\n    code = -77\n',
     ),
 )
 
@@ -90,7 +92,7 @@ from docs.build import keys
 assert "probe_worker" in WORKER_OPTIONS and "probe_python" not in WORKER_OPTIONS and "probe_queue" in QUEUE_OPTIONS
 for kind, name in ((Worker, "probe_python"), (Worker, "probe_worker"), (Queue, "probe_queue")):
     assert inspect.signature(kind).parameters[name].annotation == "int", name
-    row = configuration.page(f"<!-- options: {kind.__name__}Options -->\\n\\n<!-- end -->")
+    row = configuration.page(f"<!-- options: {kind.__name__}Options -->\\n\\n\\n<!-- end -->")
     assert f"| `{name}` | int | - | 7 | - | A probe of the tests |" in row, row
     handle = lambda **given: kind(*("probe",) if kind is Queue else ("probe", print), **given)
     handle(**{name: 3})
@@ -103,7 +105,7 @@ for kind, name in ((Worker, "probe_python"), (Worker, "probe_worker"), (Queue, "
             raise AssertionError(wrong)
 
 assert any(key.name == "ext:probe" for key in QUEUE_KEYS)
-assert "| `ext:probe` | hash | a probe |" in keys.page("<!-- keys -->\\n\\n<!-- end -->")
+assert "| `ext:probe` | hash | a probe |" in keys.page("<!-- keys -->\\n\\n\\n<!-- end -->")
 assert errors.from_code(-77, "x").__class__ is errors.ProbeError
 
 with EmbeddedRedis() as server, Queue("probe", url=server.url) as queue:
